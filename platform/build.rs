@@ -1,4 +1,4 @@
-//! Gives the linker of an image the directory of the linker script.
+//! Tells the linker of an image where the linker script is.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/sparc64/sun4v-image.ld");

@@ -1,4 +1,4 @@
-//! Builds the recorder, a plug-in of QEMU's user-mode emulator, which `recorder` includes in this program.
+//! Builds the recorder, a plug-in of QEMU's user-mode emulator, which the module `recorder` includes in this program.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Sets of values that have numbers from 0, one bit for each.
+//! Sets of numbered values, with one bit for each value.
 
 macro_rules! bit_set {
     ($(#[$doc:meta])* $set:ident($bits:ty) of $item:ty) => {

@@ -16,7 +16,7 @@ impl CounterSet {
     /// Both counters.
     pub const BOTH: Self = Self(3);
 
-    /// Returns the set that has counter 0 if `pic0` is `true`, and counter 1 if `pic1` is `true`.
+    /// Returns a set with counter 0 if `pic0` is `true`, and with counter 1 if `pic1` is `true`.
     pub const fn new(pic0: bool, pic1: bool) -> Self {
         Self(pic0 as u8 | (pic1 as u8) << 1)
     }

@@ -1,6 +1,6 @@
-//! A macro for errors whose text is one format string.
+//! A macro for errors whose message is one format string.
 
-/// Implements an error for a type: `error_text!(Type, |error| "format", arguments)`.
+/// Implements `Display` and `Error` for a type: `error_text!(Type, |error| "format", arguments)`.
 macro_rules! error_text {
     ($type:ty, |$error:pat_param| $($text:tt)*) => {
         impl core::fmt::Display for $type {

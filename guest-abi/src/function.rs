@@ -2,10 +2,11 @@
 
 use core::sync::atomic::AtomicBool;
 
-/// A set of function numbers. Numbers below [`LIMIT`](Self::LIMIT) are in the set one by one; larger numbers are all in it, or none.
+/// A set of function numbers. Each number below [`LIMIT`](Self::LIMIT) is in the set or not. The numbers from `LIMIT` on are either
+/// all in the set or all missing.
 ///
-/// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one for each number below the limit, then one for all larger
-/// numbers.
+/// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one for each number below `LIMIT`, then one for all
+/// numbers from `LIMIT` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FunctionSet {
@@ -14,7 +15,7 @@ pub struct FunctionSet {
 }
 
 impl FunctionSet {
-    /// The first of the large numbers. All large numbers share one byte.
+    /// The first of the numbers that share one byte of the set.
     pub const LIMIT: u64 = 0x400;
 
     /// The empty set.
@@ -23,7 +24,7 @@ impl FunctionSet {
     /// The set of all numbers.
     pub const ALL: Self = Self { below: [true; Self::LIMIT as usize], others: true };
 
-    /// Returns the set with `numbers` added. A number of [`LIMIT`](Self::LIMIT) or more adds all large numbers.
+    /// Returns the set with `numbers` added. If one of them is [`LIMIT`](Self::LIMIT) or higher, adds all numbers from `LIMIT` on.
     #[must_use]
     pub const fn with(mut self, numbers: &[u64]) -> Self {
         let mut index = 0;

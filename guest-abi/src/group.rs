@@ -31,7 +31,7 @@ impl fmt::Display for ApiGroup {
 pub struct Version {
     /// The major number; 0 stands for "not negotiated".
     pub major: u64,
-    /// The minor number. A higher minor number only adds to a lower one.
+    /// A higher minor number only adds calls and registers.
     pub minor: u64,
 }
 
@@ -45,7 +45,7 @@ impl Version {
     /// 1.1 (FWARC/2007/529 section 3.2).
     pub const V1_1: Self = Self::new(1, 1);
 
-    /// Returns version `major.minor`; no number is refused.
+    /// Returns version `major.minor`, without any check.
     pub const fn new(major: u64, minor: u64) -> Self {
         Self { major, minor }
     }

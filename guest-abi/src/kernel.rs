@@ -1,4 +1,5 @@
-//! Functions of trap 0x80, and API groups, other than group 0x205 (sun4v specification, "function numbers").
+//! The functions of trap 0x80, and the API groups, except group 0x205 (sun4v specification,
+//! "function numbers").
 
 use crate::group::ApiGroup;
 

@@ -1,4 +1,4 @@
-//! A macro for enumerations whose variants have numbers from 0. The variants' texts are parts of register names.
+//! A macro for enumerations with variants numbered from 0. Each variant has a string, which is part of register names.
 
 macro_rules! numbered {
     ($($(#[$doc:meta])* $type:ident { $($(#[$item_doc:meta])* $item:ident $text:literal,)* })*) => { $(
@@ -30,7 +30,7 @@ macro_rules! numbered {
                 self as usize
             }
 
-            /// Returns the part of a register's name that stands for this value.
+            /// Returns the string that represents this value in register names.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }

@@ -38,7 +38,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// Returns `Ok` if `status`, from %o0, is 0; else the error with this number.
+            /// Returns `Ok` if `status`, from %o0, is 0; otherwise the error with this number.
             #[inline]
             pub const fn check(status: u64) -> Result<(), Self> {
                 match status {

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::register::Node;
 
-/// The number of a strand. A machine has up to four nodes. A node has 8 cores, and a core has 8 strands.
+/// The number of a strand. A machine has up to four nodes, a node has 8 cores, and a core has 8 strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StrandId(u8);
 
@@ -33,7 +33,7 @@ impl StrandId {
         self.0
     }
 
-    /// Returns the node of the strand.
+    /// Returns the node that the strand is on. Strands 0 to 63 are on node 0.
     pub const fn node(self) -> Node {
         match self.0 >> 6 {
             0 => Node::Node0,

@@ -8,7 +8,7 @@ use crate::{Caller, Reply};
 /// What a guest sends to its console (`cons_putchar`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleOutput {
-    /// A character.
+    /// A character, 0 to 255.
     Byte(u8),
     /// The break condition of a serial line. A break is not a character.
     Break,
@@ -30,8 +30,9 @@ pub trait Embedder {
     /// Sends a byte or a break to the console of the caller's guest. Fails with EWOULDBLOCK if the console cannot take it now.
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError>;
 
-    /// The numbers of the functions that [`fast`](Self::fast) serves unless a service has them. All other functions get EBADTRAP.
-    /// On SPARC V9 the trap entries return it, without a call of Rust. With `None`, the default, `fast` gets every call.
+    /// The numbers of the functions that [`fast`](Self::fast) serves if no service has them. Calls
+    /// of all other functions return EBADTRAP; on SPARC V9 the trap entries return it without
+    /// calling Rust code. With `None`, the default, `fast` gets every call.
     const FAST: Option<&'static [u64]> = None;
 
     /// The numbers of the functions that [`core`](Self::core) serves. With `None`, the default, `core` gets every call.

@@ -29,7 +29,6 @@ struct GuestVersions {
 }
 
 impl GuestVersions {
-    /// Returns the negotiated version of a group.
     #[inline(always)]
     fn version<S: Services>(&self, group: ApiGroup) -> Result<Version, HvError> {
         match group {
@@ -39,7 +38,7 @@ impl GuestVersions {
         }
     }
 
-    /// Returns the version that the guest gets when it asks for version `wanted` of a group.
+    /// Returns the version that the guest gets when it requests version `wanted` of a group.
     #[inline(always)]
     fn ask<S: Services>(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
         match group {
@@ -63,7 +62,7 @@ pub struct Hypervisor<S, E, T = Off> {
 }
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
-    /// Returns a hypervisor with these services and without a tracer.
+    /// Returns a hypervisor that dispatches to `services` and `embedder`, without a tracer.
     pub fn new(services: S, embedder: E) -> Self {
         Self::with_trace(services, embedder, Off)
     }
@@ -92,12 +91,12 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// The services of the hypervisor.
+    /// Returns the services that this hypervisor dispatches to.
     pub const fn services(&self) -> &S {
         &self.services
     }
 
-    /// The hypervisor image.
+    /// Returns the image, which serves the calls that no service has.
     pub const fn embedder(&self) -> &E {
         &self.embedder
     }
@@ -140,7 +139,7 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
 }
 
 impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
-    /// The guest and the strand.
+    /// Returns the guest and the strand that this handler is for.
     pub fn caller(&self) -> Caller {
         self.caller
     }
@@ -150,7 +149,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         &self.contexts
     }
 
-    /// Returns the functions that this handler may serve. For all other functions, trap entries can return EBADTRAP without a call of Rust.
+    /// Returns the functions that this handler may serve. For all other functions, trap entries can
+    /// return EBADTRAP without calling Rust code.
     pub fn served(&self) -> Served<'a> {
         Served {
             fast: Hypervisor::<S, E, T>::FAST,
@@ -243,9 +243,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves a call of trap 0xff that changes nothing: `api_get_version`, or an `api_set_version` that fails or asks for the
-    /// present version. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. For other calls, does nothing and returns `None`;
-    /// [`core_slow`](Self::core_slow) serves them.
+    /// Serves a call of trap 0xff, `api_get_version` or `api_set_version`, that takes little: not a negotiation that is recorded or
+    /// disturbed. The arguments are %o5 and %o0 to %o2; the results are %o0 to %o2. For other calls, does nothing and returns
+    /// `None`; [`core_slow`](Self::core_slow) serves them.
     ///
     /// The function needs few registers and no stack, so that trap entries can call it as a leaf function.
     #[inline(always)]
@@ -256,14 +256,22 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                 .versions
                 .version::<S>(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
-            // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched at this moment, either path is right.
+            // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched on
+            // or off at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
                 match self.versions.ask::<S>(group, Version::new(o1, o2)) {
-                    Ok(asked) if !asked.version.is(asked.granted) => return None,
-                    Ok(asked) if S::is_current(&self.contexts, group, asked.granted) => {
-                        Ok(Reply::Value(asked.minor))
+                    Ok(Asked { version, granted, minor }) => {
+                        let served = if version.is(granted) {
+                            S::is_current(&self.contexts, group, granted)
+                        } else {
+                            let store = || version.set(granted);
+                            S::change_version(&self.contexts, group, granted, store)
+                        };
+                        if !served {
+                            return None;
+                        }
+                        Ok(Reply::Value(minor))
                     }
-                    Ok(_) => return None,
                     Err(error) => Err(error),
                 }
             }

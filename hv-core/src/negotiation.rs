@@ -35,7 +35,7 @@ impl NegotiatedVersion {
 }
 
 /// Returns the version that a guest gets for `wanted`. It has the same major number, and the highest minor number that is not above
-/// the wanted one. Major 0 gives the group up. Fails with ENOTSUPPORTED if the list does not have the major number.
+/// the wanted one. Major 0 releases the group. Fails with ENOTSUPPORTED if the list does not have the major number.
 #[inline(always)]
 pub(crate) fn negotiate(
     versions: &[Version],
@@ -53,9 +53,9 @@ pub(crate) fn negotiate(
         .ok_or(HvError::NotSupported)
 }
 
-/// The result when a guest asks for a version of a group.
+/// A granted version that is not stored yet.
 pub struct Asked<'a> {
-    /// The version that the guest has negotiated before.
+    /// Where the guest's negotiated version is stored. Still holds the earlier version.
     pub(crate) version: &'a Negotiated,
     pub(crate) granted: NegotiatedVersion,
     /// The minor number of the granted version.
@@ -91,12 +91,12 @@ impl Negotiated {
         Self(AtomicU32::new(version.0.into()))
     }
 
-    /// Returns the negotiated version.
+    /// Returns the present version. Another strand of the guest may change it at any time.
     pub fn get(&self) -> NegotiatedVersion {
         // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
-        // loaded the word of a version must then load that version or a later one here, so a fence orders the two loads. SPARC V9
-        // needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the two
-        // loads, because the load of the word is in another call or in a trap entry.
+        // loaded a word derived from one version must then load this version or a later one here, so a fence orders the two loads.
+        // SPARC V9 needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the
+        // two loads, because the load of the word is in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {
             fence(Ordering::Acquire);
         }

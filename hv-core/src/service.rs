@@ -9,7 +9,7 @@ use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
-/// A service may have group CORE, and then determines its versions. Its functions belong to trap 0x80: the hypervisor serves trap 0xff.
+/// A service may have group CORE, and set CORE's versions. Its functions belong to trap 0x80; the hypervisor serves trap 0xff.
 pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;
@@ -28,8 +28,8 @@ pub trait Service {
     /// Returns the context of a strand. `version` always holds the version that the strand's guest has negotiated.
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
 
-    /// The hypervisor calls this after a guest has negotiated a version or given the group up. `version` holds the result. Only a
-    /// service whose fast path depends on the version needs it. Other strands of the guest may call or negotiate at the same time.
+    /// The hypervisor calls this after a guest has negotiated a version or released the group. `version` holds the result. Only a
+    /// service whose fast path depends on the version needs this call. Other strands of the guest may call or negotiate meanwhile.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated) {}
 
@@ -68,6 +68,15 @@ pub trait Context {
         false
     }
 
+    /// Takes the place of [`version_changed`](Service::version_changed) where the guest negotiates `version` instead of another one, if
+    /// this needs neither stack nor many instructions: calls `store`, which stores the version, does what the change needs, and returns
+    /// `true`. Otherwise does nothing and returns `false`, as this implementation does.
+    #[inline(always)]
+    #[allow(unused_variables)]
+    fn change_version(&self, version: NegotiatedVersion, store: impl FnOnce()) -> bool {
+        false
+    }
+
     /// The hypervisor calls this after it has refused a FAST call with EBADTRAP because the guest has not negotiated the group.
     #[allow(unused_variables)]
     fn not_negotiated(&self, function: u64, registers: &Registers) {}
@@ -78,7 +87,7 @@ pub type NegotiatedGroups = [Negotiated; 4];
 
 /// A list of services: `()`, or a tuple of up to four. If several services have the same group or function, the first one serves it.
 pub trait Services {
-    /// The contexts that all services have for a strand.
+    /// One context of each service, for one strand.
     type Contexts<'a>
     where
         Self: 'a;
@@ -89,7 +98,7 @@ pub trait Services {
     /// `true` if a service has group CORE.
     const CORE: bool;
 
-    /// Returns the contexts that all services have for a strand.
+    /// Returns one context of each service, for the caller's strand.
     fn contexts<'a>(
         &'a self,
         caller: Caller,
@@ -99,7 +108,7 @@ pub trait Services {
     /// Returns the negotiated version of a group; `None` if no service has the group.
     fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version>;
 
-    /// Returns the version that a guest gets when it asks for version `wanted` of a group. Fails with EINVAL if no service has the group.
+    /// Returns the version that a guest gets when it requests `wanted` for a group. Fails with EINVAL if no service has the group.
     fn ask(
         negotiated: &NegotiatedGroups,
         group: ApiGroup,
@@ -122,6 +131,14 @@ pub trait Services {
         contexts: &Self::Contexts<'_>,
         group: ApiGroup,
         version: NegotiatedVersion,
+    ) -> bool;
+
+    /// Calls [`Context::change_version`] of the service that has the group. If no service has it, only stores the version.
+    fn change_version(
+        contexts: &Self::Contexts<'_>,
+        group: ApiGroup,
+        version: NegotiatedVersion,
+        store: impl FnOnce(),
     ) -> bool;
 
     /// Calls [`Service::version_changed`] of the service that has the group, if there is one.
@@ -215,6 +232,21 @@ macro_rules! list_of_services {
                 $(if group == $name::GROUP {
                     return $name.is_current(version);
                 })*
+                true
+            }
+
+            #[inline(always)]
+            fn change_version(
+                contexts: &Self::Contexts<'_>,
+                group: ApiGroup,
+                version: NegotiatedVersion,
+                store: impl FnOnce(),
+            ) -> bool {
+                let ($($name,)*) = contexts;
+                $(if group == $name::GROUP {
+                    return $name.change_version(version, store);
+                })*
+                store();
                 true
             }
 

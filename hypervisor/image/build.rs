@@ -6,7 +6,7 @@ fn main() {
     for argument in [
         &format!("--defsym=sun4v_image_start={:#x}", HYPERVISOR.start),
         "--defsym=sun4v_stack_size=0x400000",
-        // Shipped with the crate `platform`.
+        // The crate `platform` ships this linker script.
         "--script=sun4v-image.ld",
         "--gc-sections",
     ] {

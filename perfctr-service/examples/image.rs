@@ -60,7 +60,7 @@ impl TrapHandler for Handler {
         keep(&HANDLER, handler)
     }
 
-    /// The address at which the firmware has put the guest.
+    /// Enters the guest at the address where the firmware has put it.
     fn enter(&'static self) -> Entry {
         Entry::first(0x8000_0000)
     }
@@ -89,7 +89,7 @@ impl TrapHandler for Handler {
         Continue(())
     }
 
-    /// Takes a unit out of service if a store to it fails after its call.
+    /// Takes a unit out of service if a store to it fails after the call has ended.
     fn faulted_late(&self, address: Option<PhysicalAddress>) {
         let strand = self.strand.caller().strand;
         let _ = address.and_then(|address| self.service.faulted_late(strand, address));

@@ -25,7 +25,8 @@ pub trait Environment {
     /// Returns the tracer.
     fn trace(&self) -> &Self::Trace;
 
-    /// A strand has taken a unit out of service, once for each time: the operator should know. Must not call the service.
+    /// The service calls this each time a strand takes a unit out of service, so that the operator
+    /// can learn of it. The function must not call the service.
     fn out_of_service(&self, strand: StrandId, unit: Unit, why: Why) {
         let _ = (strand, unit, why);
     }

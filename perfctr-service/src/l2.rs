@@ -40,7 +40,8 @@ impl L2Arbiter {
         Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
-    /// Counts that a strand could not take the registers. `watch` and `now` are the strand's. Returns `true` if the registers are stuck.
+    /// Counts that a strand could not take the registers. `watch` is the strand's own stopwatch,
+    /// and `now` returns the strand's time. Returns `true` if the registers are stuck.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }

@@ -73,7 +73,7 @@ pub enum Step {
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Asks for a [`Seen`] with this number of guests. Changes nothing.
+    /// Requests a [`Seen`] with this number of guests. Changes nothing.
     Look(usize),
 }
 
@@ -108,7 +108,7 @@ impl core::fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
-/// Writes a step.
+/// Writes a step to the mailbox. The operator interrupts a strand afterwards.
 pub fn ask(words: &mut [u64; WORDS], step: &Step) {
     let (number, argument) = match step {
         Step::Reconfigure(grants) => {

@@ -3,7 +3,7 @@
 use guest_abi::{HvError, Kind, PerfReg};
 use hv_core::sync::{AtomicU64, Ordering};
 
-/// A function of the service.
+/// A function of API group 0x205.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// `VFALLS_GET_PERFREG`.
@@ -41,7 +41,7 @@ impl Class {
         }
     }
 
-    /// All classes.
+    /// All classes, in the order of this enum.
     pub const ALL: &'static [Self] =
         &[Self::Strand, Self::L2, Self::Dram, Self::Hub, Self::Invalid];
 
@@ -142,14 +142,13 @@ impl Counts {
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Counts one call less that answered EOK.
+    /// Removes a call that answered EOK from the counts.
     pub(crate) fn take_back(&self, operation: Operation, class: Class) {
         let count = &self.0[operation as usize][class as usize][Outcome::Ok.index()];
         count.store(count.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
     }
 
     /// Returns the offset of a count in bytes.
-    #[cfg(any(target_arch = "sparc64", test))]
     pub(crate) const fn offset(operation: Operation, class: Class, outcome: Outcome) -> usize {
         let index = (operation as usize * CLASSES + class as usize) * OUTCOMES + outcome.index();
         index * size_of::<AtomicU64>()

@@ -7,7 +7,6 @@ use platform::{PhysicalAddress, address};
 use crate::rights::access::AccessWord;
 use crate::units::Unit;
 
-/// One register.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Row {
@@ -24,7 +23,7 @@ pub(crate) type Rows = [Row; PerfReg::COUNT];
 
 const NODES: usize = Node::ALL.len();
 
-/// One table for each node from which a call can come.
+/// One table for the calls from each node.
 static ROWS: [Rows; NODES] = {
     let none = Row { address: PhysicalAddress(0), mask: 0, place: 0 };
     let mut tables = [[none; PerfReg::COUNT]; NODES];

@@ -53,8 +53,8 @@ hv_core::events! {
     /// The event of a call has the time at which the call ended. It comes after events for what happened in the call, such as a taken hub.
     ///
     /// Several events have these fields:
-    /// - `perfreg`: the number of a register. A refused call has the number that the guest passed; no register needs to have it.
-    /// - `status`: EOK for a served call, otherwise the reason of the refusal.
+    /// - `perfreg`: the number of a register. A refused call has the number that the guest passed, even if no register has that number.
+    /// - `status`: EOK for a served call, otherwise the reason for the refusal.
     /// - `guest`, `hub`, `unit`: the number of the guest, hub or [unit](crate::Unit::number).
     /// - `strand`: the number of the calling strand. In events that do not belong to a call, the strand that recorded the event.
     /// - `duration`: the duration of the call in ticks, at most `u32::MAX`.
@@ -108,7 +108,8 @@ hv_core::events! {
         /// A unit is out of service.
         13 UnitOut "unit_out_of_service" {
             unit: u16 = UNITS,
-            /// The reason: an access faulted, the unit stayed busy for too long, a strand died at work on it, or no strand can scrub it.
+            /// The reason: an access faulted, the unit stayed busy for too long, a strand died while it accessed the unit, or no strand
+            /// can scrub it.
             why: u8 = Names(&[(0, "fault"), (1, "stuck"), (2, "died"), (3, "uncleared")]),
             strand: u8 = Number,
         }
@@ -158,13 +159,13 @@ pub enum Why {
     Fault,
     /// The unit stayed busy for too long.
     Stuck,
-    /// A strand died at work on the unit.
+    /// A strand died while it accessed the unit.
     Died,
     /// The unit could not be scrubbed.
     Uncleared,
 }
 
-/// The reason why a call does not get its hub, with the numbers of [`HubConflict`].
+/// The reason why a call does not get its hub at once, with the numbers of [`HubConflict`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     InFlight,

@@ -92,7 +92,8 @@ impl core::fmt::Display for Unit {
 pub struct UnitState {
     /// `true` if guests can use the unit. Otherwise calls for the unit end with ENOACCESS until the operator returns it to service.
     pub in_service: bool,
-    /// `true` if the unit holds no values of a guest that has lost it. If it cannot be scrubbed, it is out of service until a scrub.
+    /// `true` if the unit holds no values of a guest that has lost it. A unit that cannot be scrubbed is out of service until a
+    /// scrub succeeds.
     pub clean: bool,
     /// The number of accesses that faulted.
     pub faults: u32,
@@ -119,9 +120,13 @@ impl UnitSet {
         self.bits() >> unit.number() & 1 != 0
     }
 
-    /// Returns the units of a set whose [`bits`](Self::bits) are given.
+    /// Returns the units of the set with these [bits](Self::bits).
     pub(crate) fn units(bits: u32) -> impl Iterator<Item = Unit> + use<> {
         Unit::all().filter(move |unit| bits >> unit.number() & 1 != 0)
+    }
+
+    pub(crate) fn is_empty(&self, order: Ordering) -> bool {
+        self.0.load(order) == 0
     }
 
     /// Returns the set as one bit for each unit, bit 0 for unit 0.
@@ -130,17 +135,17 @@ impl UnitSet {
     }
 }
 
-/// The states of all units.
 #[derive(Debug, Default)]
 pub(crate) struct Units {
     /// The units that are out of service, for the whole machine.
     out: UnitSet,
     /// The units that may hold values of a guest that has lost the unit.
     unclean: UnitSet,
-    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues there.
-    /// Relaxed: only the owner of the lock of changes uses this, so the lock orders it.
+    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues with
+    /// the next register. Relaxed: only the owner of the lock of changes uses this, so the lock orders it.
     scrubbed: [AtomicU8; Unit::COUNT],
-    /// The number of faults, for the operator to read, as is `stuck`. Relaxed, because a count says nothing about other memory.
+    /// The number of faults. Only the operator reads this and `stuck`. Relaxed, because a count says nothing about other
+    /// memory.
     faults: [AtomicU32; Unit::COUNT],
     stuck: [AtomicU32; Unit::COUNT],
 }

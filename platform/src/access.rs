@@ -7,7 +7,7 @@ use static_assertions::assert_obj_safe;
 
 use crate::address::PhysicalAddress;
 
-/// Why an access to a register failed.
+/// The reason why an access to a register failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessError {
     /// The device does not answer, or answers with an error. A second try would fail too.
@@ -46,7 +46,7 @@ pub trait Bus {
     /// Writes a register. Returns when the write is complete. An access that returns an error has no effect.
     fn write(&self, strand: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError>;
 
-    /// Returns whether a fast path in assembly may access the registers with its own instructions, at the same addresses. If so,
+    /// Returns `true` if a fast path in assembly may access the registers with its own instructions, at the same addresses. Then
     /// `membar #Sync` replaces [`complete_writes`](Self::complete_writes). Always `false` for a reference to a bus.
     fn is_direct() -> bool
     where
@@ -77,9 +77,10 @@ pub trait StrandRegisters {
 
     /// Sends a cross-call to a strand, which may be the executing strand. Returns at once.
     ///
-    /// - The implementation delivers a cross-call between two hypercalls of the target strand, before this strand next executes
+    /// - The implementation delivers a cross-call between two hypercalls of the target strand, before the target next executes
     ///   guest code. The target then calls the handler of the service that sent it, such as `PerfCounterService::cross_called`.
-    /// - A cross-call that arrives during the handling of another is delivered afterwards. A dead strand gets it when it restarts.
+    /// - A cross-call that arrives while the target handles another is delivered afterwards. A dead strand gets it when it
+    ///   restarts.
     ///
     /// When the target takes the cross-call, it must see all earlier writes of the sending strand to memory. If a store to a device
     /// sends the interrupt, and can overtake a store to memory, this needs a barrier first: `membar #Sync` on SPARC V9.

@@ -30,9 +30,9 @@ pub const CONSOLES: u64 = 0x1f_1000_0000;
 pub const CONSOLE_STRIDE: u64 = 0x1000;
 /// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
-/// The memory that contains the first instruction after power on.
+/// The memory that contains the first instruction after power-on.
 pub const ROM: Range<u64> = 0xff_f000_0000..0xff_f040_0000;
-/// The first instruction after power on.
+/// The first instruction after power-on.
 pub const RESET: u64 = ROM.start + 0x20;
 
 /// The instructions at [`RESET`]: `sethi %hi(HYPERVISOR.start), %g1; jmp %g1; nop`.
@@ -45,7 +45,7 @@ pub mod start {
 
     use super::HYPERVISOR;
 
-    /// The machine of a start without a description: see [`machine_word`].
+    /// The machine, if it starts without a description: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
     /// The real address at which a guest without a description begins. 0 stands for the first byte of its memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
@@ -88,7 +88,7 @@ pub mod start {
 /// | [`CODES`](mailbox::CODES) + n | the exit code of guest n |
 /// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
 /// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has written for the operator |
-/// | behind it | the latest [records](mailbox::record) |
+/// | the words after it | the latest [records](mailbox::record) |
 pub mod mailbox {
     /// The number of words for the operator's steps.
     pub const OPERATOR_WORDS: usize = 256;
@@ -117,12 +117,12 @@ pub mod mailbox {
         pub const FAILED: u64 = 4;
     }
 
-    /// What the hypervisor tells the operator of a failure. Record n stands in slot n modulo [`SLOTS`](record::SLOTS), of
+    /// A report of a failure to the operator. Record n is in slot n modulo [`SLOTS`](record::SLOTS), which has
     /// [`WORDS`](record::WORDS) words.
     pub mod record {
         use super::RECORDS;
 
-        /// The value of word [`VERSION`] in a complete record; another value in one that is being written.
+        /// The value of word [`VERSION`] in a complete record. It differs while the record is written.
         pub const CURRENT: u64 = 1;
         /// The value of a word that does not apply.
         pub const NONE: u64 = u64::MAX;
@@ -140,27 +140,27 @@ pub mod mailbox {
         pub const ADDRESS: usize = 5;
         /// %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, then %g1 to %g7, then %o0 to %o7 of an unexpected trap.
         pub const REGISTERS: usize = 6;
-        /// The number of registers.
+        /// The number of words from [`REGISTERS`] on.
         pub const REGISTER_COUNT: usize = 6 + 7 + 8;
         /// The number of words of a record.
         pub const WORDS: usize = REGISTERS + REGISTER_COUNT;
-        /// The number of records that are kept.
+        /// The number of records in the page. A new record replaces the oldest.
         pub const SLOTS: usize = 18;
 
-        /// What has failed.
+        /// The failure that a record reports.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Reason {
             /// An access to the unit failed.
             Fault = 1,
             /// The unit stayed busy for too long.
             Stuck = 2,
-            /// A strand died at work on the unit.
+            /// A strand died while it accessed the unit.
             Died = 3,
             /// The unit could not be scrubbed.
             Uncleared = 4,
             /// A store failed, and the processor did not report its address.
             AddressUnknown = 5,
-            /// A store failed at an address where no unit is.
+            /// A store failed at an address that belongs to no unit.
             NoUnit = 6,
             /// The hypervisor took a trap that it does not expect.
             Trap = 7,

@@ -1,5 +1,6 @@
-//! Files that are read whole, up to a bound, so that a device, an endless pipe or a wrong file does not fill the memory: all inputs but
-//! recordings. [`read`] is for files that a user names; [`read_found`] for files that another input names, which may be hostile.
+//! Reads whole input files: all inputs except recordings. Each has a maximum length, so that a
+//! device, an endless pipe or a wrong file does not fill the memory. [`read`] is for files that a
+//! user names. [`read_found`] is for files that another input names, which may be hostile.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -9,16 +10,16 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
-/// The most bytes of a text or a machine description.
+/// The maximum length of a text file or a machine description, in bytes.
 pub const LONGEST_TEXT: u64 = 16 << 20;
 
 /// The maximum length of a program or a stream of events, in bytes.
 pub const LONGEST_PROGRAM: u64 = 1 << 30;
 
-/// The most bytes of what has no length of its own: a pipe or a device.
+/// The maximum number of bytes that are read from a pipe or a device.
 pub const LONGEST_STREAM: u64 = 64 << 20;
 
-/// A file cannot be used.
+/// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -30,7 +31,7 @@ pub enum InputError {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is too long for its kind.
+    /// The file is longer than its reader permits.
     #[error("{file}: longer than {longest} bytes")]
     TooLong {
         /// The path, for messages.
@@ -38,10 +39,10 @@ pub enum InputError {
         /// The maximum length in bytes.
         longest: u64,
     },
-    /// A file that another input names is a pipe, a device, or made by the kernel.
+    /// Another input names this path, but it is a pipe, a device, or a file in procfs or sysfs.
     #[error("{0}: is no ordinary file")]
     NotOrdinary(String),
-    /// A text, named by its path, is not UTF-8.
+    /// The text file at this path is not UTF-8.
     #[error("{0}: is not UTF-8")]
     NotUtf8(String),
 }
@@ -49,7 +50,8 @@ pub enum InputError {
 /// Reads the bytes of a file that the user names.
 ///
 /// # Errors
-/// The file cannot be read, or has more than `longest` bytes. A pipe or a device has at most [`LONGEST_STREAM`] bytes, too.
+/// The file cannot be read, or has more than `longest` bytes. For a pipe or a device,
+/// [`LONGEST_STREAM`] is a second limit.
 pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     let name = path.display().to_string();
     match File::open(path).and_then(|file| Ok((file.metadata()?, file))) {
@@ -59,10 +61,10 @@ pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     }
 }
 
-/// Reads the bytes of a file whose path comes from another input. Opening does not wait.
+/// Reads the bytes of a file whose path comes from another input. Does not wait for a pipe's writer.
 ///
 /// # Errors
-/// The path leads to something else than an ordinary file, or into procfs or sysfs, whose files can have effects and no end. The
+/// The file is not ordinary, or it is in procfs or sysfs, where files can have effects or no end. The
 /// file cannot be read, or has more than `longest` bytes.
 pub fn read_found(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     let name = path.display().to_string();
@@ -79,7 +81,7 @@ pub fn read_found(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     }
 }
 
-/// Reads a stream to its end. `name` is for messages.
+/// Reads a stream to its end. `name` is the stream's name in error messages.
 ///
 /// # Errors
 /// The stream cannot be read, or has more than `longest` bytes.
@@ -100,7 +102,7 @@ fn ordinary(file: String, open: &File, length: u64, longest: u64) -> Result<Vec<
     }
 }
 
-/// Reads the text of a file.
+/// Reads a text file that the user names.
 ///
 /// # Errors
 /// The file cannot be read, has more than [`LONGEST_TEXT`] bytes, or is not UTF-8.
@@ -108,10 +110,10 @@ pub fn read_text(path: &Path) -> Result<String, InputError> {
     utf8(path, read(path, LONGEST_TEXT)?)
 }
 
-/// Reads the text of a file whose path comes from another input.
+/// Reads a text file whose path comes from another input.
 ///
 /// # Errors
-/// Those of [`read_found`] and [`read_text`].
+/// The same as for [`read_found`] and [`read_text`].
 pub fn read_found_text(path: &Path) -> Result<String, InputError> {
     utf8(path, read_found(path, LONGEST_TEXT)?)
 }

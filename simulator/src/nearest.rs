@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The maximum number of names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// Returns a message of one line: no `what` is called `text`, but the nearest of `names` exist.
+/// Returns a message that no `what` has the name `text`. It suggests the nearest `names`.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let mut message = format!("there is no {what} '{}'", text.escape_debug());
     let near: Vec<String> =
@@ -22,7 +22,7 @@ pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>)
     message
 }
 
-/// Returns the nearest of `names`, the best first, with all names that are almost as near.
+/// Returns the names that are nearest to `text`, the nearest first.
 fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let text = text.to_lowercase();
     let mut scored: Vec<(f64, &str)> =
@@ -41,7 +41,7 @@ fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str>
         .collect()
 }
 
-/// Returns the name of a status.
+/// Returns the name of a hypercall's status, such as `EOK`.
 pub fn status_name(status: u64) -> String {
     match HvError::check(status) {
         Ok(()) => "EOK".to_owned(),
@@ -84,7 +84,7 @@ pub(crate) mod hexadecimal {
     }
 }
 
-/// Writes and reads an address that may be unknown, in the same form.
+/// Writes and reads an address that may be unknown.
 pub(crate) mod known_hexadecimal {
     use super::{Deserialize, Deserializer, Hexadecimal, Serialize, Serializer};
 
@@ -98,7 +98,7 @@ pub(crate) mod known_hexadecimal {
     }
 }
 
-/// Writes and reads several addresses in the same form.
+/// Writes and reads several addresses in the form of [`Hexadecimal`].
 pub(crate) mod hexadecimals {
     use super::{Deserialize, Deserializer, Hexadecimal, Serializer};
 

@@ -1,9 +1,10 @@
-//! Text out of inputs, for people. A name in a recording, an ELF file, a description or a result can be made to deceive: control
-//! characters move the cursor of a terminal or set its title, bidirectional ones show words in another order.
+//! Makes text from inputs safe to show. A name in a recording, an ELF file, a description or a
+//! result may be malicious. Control characters can move a terminal's cursor or set its title, and
+//! bidirectional ones can show words in another order.
 
 use std::borrow::Cow;
 
-/// Returns `true` if a character shows as itself: it is no control character, ends no line, and changes no direction of writing.
+/// Returns `false` for control characters, line ends, and changes of the direction of writing.
 pub fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(
@@ -12,17 +13,30 @@ pub fn is_plain(character: char) -> bool {
         )
 }
 
-/// Returns a name as one line, in which escapes such as `\n` and `\u{202e}` stand for what is not [plain](is_plain).
+/// Returns a name as one line. Escapes such as `\n` and `\u{202e}` replace characters that are not
+/// [plain](is_plain).
 pub fn line(text: &str) -> String {
-    escaped(text, is_plain).into_owned()
+    escaped(text, is_plain, |character| character.escape_default().to_string()).into_owned()
 }
 
-/// Returns lines with the same escapes, but for the ends of lines.
+/// Returns lines of text with the escapes of [`line()`]. Only the ends of lines stay as they are.
 pub fn lines(text: &str) -> Cow<'_, str> {
-    escaped(text, |character| character == '\n' || is_plain(character))
+    let stays = |character| character == '\n' || is_plain(character);
+    escaped(text, stays, |character| character.escape_default().to_string())
 }
 
-fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+/// Returns a JSON text with the same values, in which escapes such as `\u202e` stand for what is not [plain](is_plain).
+pub fn json(text: &str) -> Cow<'_, str> {
+    let stays = |character| character == '\n' || is_plain(character);
+    // All other characters have at most 16 bits.
+    escaped(text, stays, |character| format!("\\u{:04x}", u32::from(character)))
+}
+
+fn escaped(
+    text: &str,
+    stays: impl Fn(char) -> bool,
+    escape: impl Fn(char) -> String,
+) -> Cow<'_, str> {
     if text.chars().all(&stays) {
         return Cow::Borrowed(text);
     }
@@ -30,7 +44,7 @@ fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     for character in text.chars() {
         match stays(character) {
             true => shown.push(character),
-            false => shown.extend(character.escape_default()),
+            false => shown.push_str(&escape(character)),
         }
     }
     Cow::Owned(shown)
@@ -48,5 +62,9 @@ mod tests {
         assert_eq!(line(text), format!("\u{e4} {shown}"));
         assert_eq!(line(&line(text)), line(text));
         assert_eq!(lines("a\u{202d}\nb\n"), "a\\u{202d}\nb\n");
+        assert_eq!(
+            json("{\n\"\u{e4}\u{7f}\": \"\u{2066}\"}"),
+            "{\n\"\u{e4}\\u007f\": \"\\u2066\"}"
+        );
     }
 }

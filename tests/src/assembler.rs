@@ -1,24 +1,24 @@
-//! The words of SPARC V9 instructions, and the registers in them (UltraSPARC Architecture 2007, appendix A).
+//! Encodings of SPARC V9 instructions, and register numbers (UltraSPARC Architecture 2007, appendix A).
 
 pub const NOP: u32 = 0x0100_0000;
 pub const FLUSH: u32 = 0x81d8_0000;
 /// Words that are not instructions.
 pub const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
 
-/// Global registers.
+/// The numbers of global registers.
 pub const G6: u32 = 6;
 pub const G7: u32 = 7;
-/// Out registers. %o6 is the stack pointer.
+/// The numbers of out registers. %o6 is the stack pointer.
 pub const O0: u32 = 8;
 pub const O1: u32 = 9;
 pub const O5: u32 = 13;
 pub const SP: u32 = 14;
-/// Local registers.
+/// The numbers of local registers.
 pub const L1: u32 = 17;
 pub const L2: u32 = 18;
 pub const L3: u32 = 19;
 pub const L4: u32 = 20;
-/// %i6, the frame pointer.
+/// The number of %i6, the frame pointer.
 pub const FP: u32 = 30;
 
 /// Opcodes (op3) of instructions that read and write control registers.
@@ -75,7 +75,7 @@ pub const ACCESSES: [(u32, u64); 15] = [
     (0x0f, 4),
 ];
 
-/// CASA and CASXA: the opcode (op3) and the size in bytes. Both always name a space.
+/// CASA and CASXA: the opcode (op3) and the size in bytes. Both always name an address space.
 pub const CAS: [(u32, u64); 2] = [(0x3c, 4), (0x3e, 8)];
 
 /// LDTW and STTW. They access two words, in an even and an odd register.
@@ -86,7 +86,7 @@ pub const fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Returns a memory access. The second operand is a [`number`] or a register. The number of a space may stand above the register.
+/// Returns a memory access. The second operand is a [`number`], or a register with an address space's number in the bits above.
 pub const fn accesses(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }

@@ -38,20 +38,20 @@ pub fn all_units() -> impl Iterator<Item = Unit> {
     nodes.chain(channels).chain((0..4).map(Unit::Hub))
 }
 
-/// Returns a board for a world that is new.
+/// Returns a board with the nodes and channels of a new world. Every register is 0.
 pub fn board(world: &World) -> Board {
     let channels: Vec<_> = world.disabled_channels.iter().copied().collect();
     Board::new(world.machine, world.nodes, &channels)
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares a world and a board that are both new.
+    /// Returns a comparison of a new world and a new board.
     pub fn new(world: World, board: &'a Board) -> Self {
         let machine = MachineUnderTest::new(board, &world.guests);
         Self { world, machine, cases: 0, answered: HashMap::new() }
     }
 
-    /// Makes a call on both sides and compares the results. Returns the model's outcome.
+    /// Makes a call on the model and on the machine under test, and compares the results. Returns the model's outcome.
     pub fn call(&mut self, strand: u16, trap: Trap, registers: [u64; 6]) -> Outcome {
         let expected = self.world.call(strand, trap, registers);
         let (regs, exited) = self.machine.trap(strand, trap, registers);
@@ -136,14 +136,14 @@ impl<'a> Comparison<'a> {
         self.all_acknowledge();
     }
 
-    /// Resets a guest. Its strands have not acknowledged yet.
+    /// Resets a guest. Its strands do not acknowledge yet.
     pub fn begin_reset(&mut self, guest: usize) {
         self.world.reset_guest(guest);
         self.machine.begin_reset(guest);
         self.catch_up();
     }
 
-    /// Gives each guest its grant, unless both sides reject the list. The strands have not acknowledged yet.
+    /// Gives each guest its grant, or asserts that the model and the machine both reject the list. No strand acknowledges yet.
     pub fn reconfigure(&mut self, grants: &[Grant]) {
         let expected = self.world.reconfigure(grants);
         let observed = self.machine.reconfigure(grants);
@@ -159,7 +159,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets every strand acknowledge for which a transfer waits.
+    /// Lets every awaited strand acknowledge.
     pub fn all_acknowledge(&mut self) {
         while let Some((&strand, _)) = self.world.transfer.awaited.first_key_value() {
             self.acknowledge(strand);
@@ -175,7 +175,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Returns a unit to service. A strand of `node` does so.
+    /// Returns a unit to service from a strand on `node`.
     pub fn return_to_service(&mut self, node: usize, one: Unit) {
         let expected = self.world.return_to_service(node, one);
         let observed = self.machine.return_to_service(64 * node as u16, unit(one));
@@ -183,7 +183,7 @@ impl<'a> Comparison<'a> {
         self.catch_up();
     }
 
-    /// Lets strands take their cross-calls that the model does not wait for. The service may need more strands than the model.
+    /// Lets strands take cross-calls that the model does not wait for, because the service may wait for more strands.
     fn catch_up(&mut self) {
         let transfer = &self.world.transfer;
         for _ in 0..10_000 {
@@ -211,7 +211,7 @@ impl<'a> Comparison<'a> {
         self.machine.board().break_cell(cell, fault);
     }
 
-    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time. If a set failed at one bank and could not
+    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time. If a write failed at one bank and could not
     /// be undone at another, the result would depend on the order of accesses, which the contract leaves open.
     pub fn can_break(&self, cell: Cell) -> bool {
         let unit = cell.unit();
@@ -219,7 +219,7 @@ impl<'a> Comparison<'a> {
         self.world.has_unit(unit) && !(matches!(unit, Unit::L2 { .. }) && is_broken())
     }
 
-    /// Writes a strand's PIC on both sides. The strand could write it itself.
+    /// Writes a strand's PIC in the model and on the machine, as the strand itself could do.
     pub fn put_pic(&mut self, strand: u16, value: u64) {
         self.world.pic.insert(strand, value);
         self.machine.board().put_pic(strand, value);
@@ -239,7 +239,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Puts a value into a cell on both sides, as hardware does.
+    /// Puts a value into a cell of the model and of the machine, as hardware does.
     pub fn put(&mut self, cell: Cell, value: u64) {
         self.world.devices.insert(cell, value);
         self.machine.board().put(cell, value);

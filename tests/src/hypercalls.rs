@@ -6,7 +6,7 @@
 use crate::comparison::{Comparison, board};
 use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 
-/// What a sequence has reached, in numbers.
+/// Counts of what happened in a sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     /// The number of calls that returned each status.
@@ -19,7 +19,7 @@ pub struct Reached {
     pub broken: u32,
 }
 
-/// Makes the steps on both sides. Returns what they have reached.
+/// Makes the steps on the model and on the machine under test. Returns the counts.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
     // `None` only means that the input has ended.
@@ -114,7 +114,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
         }
     }
     comparison.check_state();
-    // When every strand has acknowledged, no transfer is pending, whatever the sequence was.
+    // When every strand has acknowledged, no transfer is pending, whatever the steps were.
     comparison.repair();
     comparison.all_acknowledge();
     comparison.check_state();
@@ -244,8 +244,8 @@ fn break_something(
     Some(())
 }
 
-/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one
-/// more call. Otherwise the service would refuse other strands on its behalf, which the model does not do.
+/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call. Without this
+/// last call, the service, but not the model, would refuse other strands on behalf of the strand.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,

@@ -170,17 +170,17 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         self.all_acknowledge();
     }
 
-    /// Resets a guest. Its strands have not acknowledged yet.
+    /// Resets a guest. Its strands do not acknowledge yet.
     pub fn begin_reset(&self, number: usize) {
         self.begin_reset_on(self.operator, number);
     }
 
-    /// Resets a guest on this strand of the operator. The strands of the guest have not acknowledged yet.
+    /// Resets a guest on this strand of the operator. The strands of the guest do not acknowledge yet.
     pub fn begin_reset_on(&self, on: StrandId, number: usize) {
         self.hypervisor.reset_guest(guest_id(number), on);
     }
 
-    /// Gives each guest its grant if the configuration is valid. No strand has acknowledged yet.
+    /// Gives each guest its grant if the configuration is valid. No strand acknowledges yet.
     pub fn reconfigure(&self, grants: &[oracle::Grant]) -> Result<(), ChangeError> {
         self.reconfigure_on(self.operator, grants)
     }

@@ -1,4 +1,4 @@
-//! Runs programs of the project as a person or a script runs them, and provides places for their files.
+//! Runs programs of the project as a user or a script would, and makes directories for their files.
 
 use std::fs::{self, DirEntry};
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Makes the sweep on the reference model and the machine under test side by side.
+//! Makes the calls of the sweep on the reference model and on the machine under test, side by side.
 
 use guest_abi::{StrandId, Trap};
 use perfctr_service::Unit;
@@ -10,8 +10,8 @@ use crate::comparison::{self, Comparison};
 use crate::machine;
 use crate::oracle::{self, Fault, Grant, Guest, HubCondition, Machine, World};
 
-/// Makes all calls of a part on both sides, and compares them. The service on the device models
-/// must give the same digest. Returns the number of calls.
+/// Makes all calls of a part on the reference model and on the machine under test, and compares the results. The service on the
+/// device models must have the same digest. Returns the number of calls.
 pub fn compare(part: &Part) -> u64 {
     let mut cases = 0;
     for (number, configuration) in part.configurations() {

@@ -1,4 +1,4 @@
-//! Units that stay busy. By the clock of its strand, a call gets EWOULDBLOCK for a stated time.
+//! A unit stays busy. Calls for the unit return EWOULDBLOCK until the limit, by the calling strand's clock.
 //! Then the unit is out of service.
 
 use std::thread;
@@ -12,14 +12,14 @@ use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 
 const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
-/// Returns a machine with two guests: one has `global` and strands 0, 1 and 64; the other has no rights and strand 2.
+/// Returns a machine with two guests. One has strands 0, 1 and 64, and the right `global`. The other has strand 2 and no rights.
 fn machine() -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [Guest::new([0, 1, 64], Grant::GLOBAL), Guest::new([2], Grant::NONE)];
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Reads a register of hub 1. Each item is a strand, the time of the strand's clock, and the status that it must get.
+/// Reads a register of hub 1 for each item: a strand, the time on the strand's clock, and the expected status.
 fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     for (number, (strand, ticks, status)) in calls.iter().enumerate() {
         machine.board().set_ticks(*strand, *ticks);
@@ -27,7 +27,7 @@ fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     }
 }
 
-/// Returns times, from `from` to before `to`, at which a strand asks. No two are a pause apart.
+/// Returns times from `from` to `to - 1`. They are so close together that there is no pause between them.
 fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
@@ -48,7 +48,7 @@ fn a_chip_that_is_busy_for_ever() {
     let machine = machine();
     let board = machine.board();
     board.set_hub(1, HubCondition::Busy);
-    // The time begins with the first refusal.
+    // The waiting time begins with the first refusal.
     waits_for_limit(machine, 0, 5000);
     let state = machine.unit(UNIT);
     assert!(!state.in_service && state.clean);
@@ -64,7 +64,7 @@ fn a_chip_that_is_busy_for_ever() {
     assert!(board.take_log().is_empty());
     assert_eq!(machine.get(64, 54), (0, 0), "other hubs work on");
 
-    // When the hub returns to service while it is still busy, the time starts again from zero.
+    // When the hub returns to service while it is still busy, the waiting time starts again from zero.
     assert_eq!(machine.return_to_service(0, UNIT), Ok(()));
     waits_for_limit(machine, 0, 5000 + LIMIT);
     assert_eq!(machine.unit(UNIT).stuck, 2);
@@ -94,7 +94,7 @@ fn each_strand_has_its_own_clock() {
     assert_eq!(worst(64, LIMIT - 4), 10);
 }
 
-/// A successful access of any strand restarts the time.
+/// A successful access of any strand restarts the waiting time.
 #[test]
 fn an_access_that_takes_place_is_progress() {
     let machine = machine();
@@ -145,7 +145,7 @@ fn a_hub_that_is_never_released() {
     played(machine, &[(64, 3 * LIMIT, 0)]);
 }
 
-/// The L2 control of a node has the same limit.
+/// The limit of a hub also applies to the L2 control of a node.
 #[test]
 fn an_l2_lock_that_is_never_released() {
     let machine = machine();

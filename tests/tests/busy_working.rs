@@ -1,4 +1,4 @@
-//! Units that work stay in service, however the strands that find them busy and the clocks of these strands behave.
+//! Working units stay in service. The strands that find them busy may do anything, and their clocks may show any time.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ const UNIT: Unit = Unit::Hub(Hub::Zam1);
 
 type Shared = &'static MachineUnderTest<'static>;
 
-/// Returns a machine whose holder of `global` has strands 0 to 2 and 64.
+/// Returns a machine with one guest. The guest has the right `global`, and runs on strands 0 to 2 and 64.
 fn machine() -> Shared {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let holder = Guest::new([0, 1, 2, 64], Grant::GLOBAL);
@@ -65,7 +65,7 @@ fn an_access_ends_at_each_step_of_an_ask() {
             };
             let (status, within) = steps::before(step, ends.clone(), || asks_at(machine, ticks));
             if status == 0 {
-                // The access ended before the strand came to the hub.
+                // The access ended before the strand reached the hub.
                 continue;
             }
             assert_eq!(status, 9);
@@ -88,7 +88,6 @@ fn an_access_ends_at_each_step_of_an_ask() {
     }
 }
 
-/// The chip is busy at two asks that are an hour apart.
 #[test]
 fn a_chip_that_is_busy_once_an_hour() {
     let machine = machine();
@@ -99,7 +98,7 @@ fn a_chip_that_is_busy_once_an_hour() {
     assert_eq!(asks_at(machine, 5 * 3600 * LIMIT), 0);
 }
 
-/// Between two asks, the clock steps back by a little or by much.
+/// Between two calls, the clock of the strand steps back by a little or by a lot.
 #[test]
 fn a_clock_that_steps_back() {
     for back in [1, PAUSE, LIMIT, 5000 * LIMIT] {
@@ -112,7 +111,7 @@ fn a_clock_that_steps_back() {
     }
 }
 
-/// Another strand has L2 control at two asks an hour apart. Then it has L2 control twice, for two thirds of the limit each.
+/// Once an hour, a strand finds L2 control held by another strand. Then this happens twice in a row, for 2/3 of the limit each.
 #[test]
 fn l2_control_that_is_given_back() {
     let machine = machine();
@@ -170,8 +169,8 @@ fn threads_whose_clocks_step() {
     }
 }
 
-/// Threads ask for a hub whose chip stays busy. From ask to ask, the clock of a thread advances by a 64th of a pause.
-/// The hub goes out of service within twice the limit by any clock, and every thread gets the corresponding status.
+/// Threads call for a hub whose chip stays busy. Between two calls, the clock of a thread advances by a 64th of a pause. The hub
+/// goes out of service after at most twice the limit by any clock, and every thread gets the corresponding status.
 #[test]
 fn threads_at_a_dead_hub() {
     let machine = machine();

@@ -20,7 +20,7 @@ const STICK_HZ: u32 = 1_000_000_000;
 
 const NPT: u64 = 1 << 63;
 
-/// A T5440 with power management. Its strands idle.
+/// A T5440 with power management, whose strands may idle.
 const ENVIRONMENT: Environment = Environment {
     strands: 256,
     idles: true,

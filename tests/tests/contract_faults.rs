@@ -1,4 +1,4 @@
-//! Sets of PERF_CONFIG while L2 banks fault, compared with the reference model.
+//! Writes of PERF_CONFIG while L2 banks fault, compared with the reference model.
 
 use hv_core::sync::steps;
 use sweep::parts::BANKS;
@@ -79,8 +79,8 @@ fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     }
 }
 
-/// A set faults and cannot restore bank 0. At each step of the set, another strand of the node
-/// reads PERF_CONFIG. It never sees what the set has written.
+/// A write of PERF_CONFIG faults, and bank 0 cannot be restored. Before each step of the write, another strand of the node reads
+/// PERF_CONFIG. It never reads the value that was to be written.
 #[test]
 fn what_a_set_that_faults_has_written_is_never_read() {
     for step in 0.. {

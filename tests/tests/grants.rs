@@ -33,7 +33,7 @@ fn the_six_grants() {
     }
 }
 
-/// Each further right of a guest is granted, or is refused with an error that names the right that excludes it.
+/// Adds each right to each grant. The right is granted, or the error names the right that excludes it.
 #[test]
 fn each_right_is_granted_to_each_holder() {
     use Right::{Global, HtStrand, Strand};
@@ -120,7 +120,7 @@ fn a_transfer_is_whole_or_nothing() {
     assert_eq!(grants.check(), Err(ConfigError::TwoGlobals(1, 2)));
 }
 
-/// Returns a guest with these strands. It has `global` or no rights.
+/// Returns a guest with these strands. It has the right `global`, or no rights.
 fn guest(strands: &[u16], global: bool) -> GuestConfig {
     GuestConfig {
         strands: strands.iter().copied().map(strand).collect(),

@@ -26,8 +26,8 @@ fn until_done(mut call: impl FnMut() -> u64) -> u64 {
     panic!("refused {TRIES} times");
 }
 
-/// Each thread uses a register of its own and a common register. A read of the first returns the
-/// thread's last write, a read of the second a write of some thread.
+/// Each thread uses a register of its own and a common register. A read of its own register returns
+/// the thread's last write. A read of the common register returns a write of any thread.
 fn hammer(threads: u16, rounds: u64) {
     let board = Board::new(Machine::Batoka, 4, &[]).with_slow_hubs(50);
     // The strands are on all four nodes, which reach the same hub.
@@ -120,7 +120,7 @@ fn each_hub_for_itself() {
     });
 }
 
-/// The chip is sometimes busy while a thread holds the hub. Every thread is served all the same.
+/// The chip is sometimes busy while a thread holds the hub. Every thread is still served.
 #[test]
 fn a_chip_that_is_busy_now_and_then() {
     let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(20);

@@ -1,4 +1,4 @@
-//! Threads set PERF_CONFIG of one node. For other strands, a set is a single step. Only the two bits of PERF_CONFIG ever change.
+//! Threads set PERF_CONFIG of one node. To other strands, a write is a single step. Only the two bits of PERF_CONFIG ever change.
 
 use std::thread;
 
@@ -13,8 +13,8 @@ fn others(node: usize, bank: usize) -> u64 {
     (0x0f1e_2d3c_4b5a_6978_u64).rotate_left((8 * node + bank) as u32) & !(0b11 << 36)
 }
 
-/// Asserts that the accesses on one node are sets and gets, one after another. A set is by one
-/// strand and writes one value to all banks. A get reads bank 0.
+/// Asserts that the accesses on one node are writes and reads of PERF_CONFIG, one after another. A write of PERF_CONFIG writes one
+/// value to all banks. A read of PERF_CONFIG reads bank 0.
 fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
     let mut log = log;
     let (mut sets, mut gets) = (0, 0);
@@ -22,7 +22,7 @@ fn check_steps(log: &[Logged], node: usize) -> (usize, usize) {
     while let Some((strand, first)) = log.first() {
         let step: Vec<&Logged> = log.iter().take_while(|(other, _)| other == strand).collect();
         let writes = |access: &Logged| matches!(access.1.action, Action::Write(_));
-        // A strand's gets of bank 0 may come right before its set. Then the second access is to bank 0 again.
+        // A strand may read PERF_CONFIG right before it writes. Then the second access is to bank 0 again.
         let is_set = step.get(1).is_some_and(|next| next.1.target != first.target || writes(next));
         if !is_set {
             assert_eq!(first.action, Action::Read);

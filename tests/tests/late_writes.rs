@@ -1,5 +1,5 @@
 //! A fast path in assembly writes to a device. The device has the written value only after the
-//! strand has waited for it. No other strand accesses the device before.
+//! strand has waited for it. Until then, no other strand accesses the device.
 
 use std::sync::{Mutex, OnceLock};
 
@@ -66,8 +66,8 @@ impl Bus for Posted {
 type Service = PerfCounterService<(&'static Posted, &'static Devices)>;
 type System = Hypervisor<(Service,), NoConsole>;
 
-/// Returns a Batoka with one node. Guest 0 has strands 0 and 1 and `global`. Guest 1 has strand 2
-/// and no rights. Both guests have negotiated version 1.1.
+/// Returns a Batoka with one node. Guest 0 has the right `global`, and runs on strands 0 and 1. Guest 1 has no rights, and runs on
+/// strand 2. Both guests have negotiated version 1.1.
 fn system() -> (&'static Posted, &'static System) {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let posted = leak(Posted {
@@ -96,21 +96,21 @@ fn caller(number: u16) -> Caller {
     Caller { guest: GuestId::new(usize::from(number / 2)).unwrap(), strand: strand(number) }
 }
 
-/// Returns the status and value of a get on the slow path.
+/// Reads a register on the slow path. Returns the status and the value.
 fn get(system: &System, number: u16, id: u64) -> (u64, u64) {
     let mut registers = Registers::call(0x106, [id, 0x0bad, 0, 0, 0]);
     system.strand(caller(number)).fast_trap(&mut registers);
     (registers.o0, registers.o1)
 }
 
-/// Returns the status of a set on the slow path.
+/// Writes a register on the slow path. Returns the status.
 fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     let mut registers = Registers::call(0x107, [id, value, 0, 0, 0]);
     system.strand(caller(number)).fast_trap(&mut registers);
     registers.o0
 }
 
-/// A trap can interrupt a strand before it has the hub, while it has it, or afterwards.
+/// A trap can interrupt a strand before it takes the hub, while it holds the hub, or afterwards.
 #[test]
 fn only_a_strand_that_has_a_hub_gives_it_back() {
     for (trapped, answer) in [(0, (EWOULDBLOCK, 0x0bad)), (1, (EOK, 0))] {
@@ -130,7 +130,7 @@ fn only_a_strand_that_has_a_hub_gives_it_back() {
     }
 }
 
-/// The strand does not wait after reads and writes of memory channels. It waits before it acknowledges.
+/// After a fast-path access to a memory channel, a strand waits for its writes only before it acknowledges a cross-call.
 #[test]
 fn a_strand_acknowledges_when_its_writes_have_arrived() {
     let (posted, system) = system();
@@ -164,7 +164,7 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
 #[test]
 fn a_late_fault_is_that_of_the_unit_at_its_address() {
     let units = [
-        // Local addresses, and the global address of channel 1 of the own node.
+        // Local addresses, and the global address of channel 1 of the strand's own node.
         (0x84_0000_0400, Some(Unit::Mcu(Node::Node0, Mcu::Mcu0))),
         (0x84_0000_1408, Some(Unit::Mcu(Node::Node0, Mcu::Mcu1))),
         (0xd0_0000_1408, None),

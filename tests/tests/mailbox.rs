@@ -31,7 +31,7 @@ struct Mailbox<'m, 'a> {
 }
 
 impl Mailbox<'_, '_> {
-    /// Hands over these words unchanged.
+    /// Passes these words to the mailbox unchanged.
     fn raw(&self, step: u64, argument: u64) -> [u64; WORDS] {
         let mut words = self.words.borrow_mut();
         (words[0], words[1], words[2]) = (1, step, argument);
@@ -153,7 +153,8 @@ fn every_step_and_what_it_answers() {
 }
 
 /// The words of the state. Word 9 is 1 while a change is pending. Words 10-13 are the awaited strands, 14-29 the units, 30-61 the
-/// guests' grants. In a unit's word, bits 63:32 count faults, bits 31:2 count times stuck, bit 1 is "clean", bit 0 "in service".
+/// guests' grants. In a unit's word, bits 63:32 are the number of faults, bits 31:2 the number of times that the unit stayed
+/// busy, bit 1 is "clean", bit 0 "in service".
 #[test]
 fn the_words_of_what_is_seen() {
     let mut words = [0; WORDS];

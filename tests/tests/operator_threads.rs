@@ -1,4 +1,4 @@
-//! The operator returns a unit to service. Meanwhile strands call for another unit, which must stay out of service.
+//! The operator returns a unit to service. Meanwhile, strands access another unit, which must stay out of service.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

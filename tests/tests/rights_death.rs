@@ -21,7 +21,7 @@ fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Makes a call. Its strand dies right before it accesses the cell.
+/// Makes a call on a thread. Its strand dies right before the access to the cell.
 fn dies(
     machine: &'static MachineUnderTest<'static>,
     cell: Cell,
@@ -82,7 +82,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
             machine.board().put(cell, 0x40 + bank as u64);
         }
         assert_eq!(machine.set(0, 1, 1), 0);
-        // The eight reads come first, so the second stop at a bank is at a write.
+        // The call first reads all eight banks. So its second stop at a bank is at the write.
         let cell = Cell::L2 { node: 0, bank };
         let reading = machine.board().stop_at(cell);
         let (told, tell) = mpsc::channel();
@@ -98,7 +98,7 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
 
         assert_eq!(machine.get(0, 1), (9, 0x0bad), "the lock is taken");
         let unit = Unit::L2(Node::Node0);
-        // The set may still end, so the unit is busy.
+        // The call may still end, so the unit is busy.
         let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
         assert_eq!(machine.return_to_service(1, unit), Err(not_clean));
         machine.strand_died(65, 3);

@@ -10,10 +10,10 @@ use tests::machine::{MachineUnderTest, strand};
 use tests::oracle::status::{ENOACCESS, EOK};
 use tests::oracle::{Grant, Guest, Machine};
 
-/// The strand of guest 0. At first, guest 0 has all rights.
+/// The strand of guest 0. Guest 0 starts with all rights.
 const LOSER: u16 = 0;
 
-/// The strand of guest 1. At first, guest 1 has no rights.
+/// The strand of guest 1. Guest 1 starts without rights.
 const NEXT: u16 = 1;
 
 /// The operator's strand, and a second strand that acts when the first is dead.
@@ -30,7 +30,7 @@ const REGISTERS: [u64; 7] = [0, 1, 2, 5, 18, 35, 89];
 struct Change {
     /// The step with which the operator begins the change.
     begin: fn(&MachineUnderTest, on: u16),
-    /// The strand with the registers after the change. `other` is the strand without them.
+    /// The strand that has the registers after the change. The strand `other` does not have them.
     holder: u16,
     other: u16,
 }
@@ -188,8 +188,8 @@ fn the_strand_of_a_guest_that_is_reset_acknowledges_and_scrubs() {
     the_loser_dies(&RESET);
 }
 
-/// The loser dies at each step of its acknowledgement. The strand that reports this death dies at every seventh step of the report. The
-/// first of these steps varies with the loser's step. The test also passes with all pairs of steps, but takes a minute.
+/// The loser dies at each step of its acknowledgement. The strand that reports this death dies at every seventh step of the report,
+/// and the first of these steps depends on the loser's step. The test also passes with all pairs of steps, but takes a minute.
 #[test]
 fn two_strands_die() {
     let (mut first, mut pairs) = (0, 0);

@@ -47,9 +47,8 @@ fn a_call_in_flight_is_waited_for() {
     }
 }
 
-/// A strand is in the middle of its acknowledgement when the next transfer begins. The next transfer asks the
-/// strand for more. In between, the strand was even reported dead. Its acknowledgement counts for the second
-/// transfer only after the scrub that the second transfer asks for.
+/// A strand is in the middle of its acknowledgement. It is reported dead, and the next transfer begins, which requires a larger
+/// scrub. The acknowledgement counts for the second transfer only after the larger scrub.
 #[test]
 fn an_acknowledgement_of_an_older_transfer_does_not_count() {
     /// The number of %pcr writes that may return, and the number of writes already made.
@@ -84,7 +83,7 @@ fn an_acknowledgement_of_an_older_transfer_does_not_count() {
         assert_eq!(machine.reconfigure(&[NONE]), Ok(()));
         assert_eq!(machine.awaited(), None, "nor in a later transfer");
         ALLOWED.store(1, Ordering::SeqCst);
-        // The strand notices the newer request itself, and clears the whole of %pcr.
+        // The strand itself notices the second transfer, and clears the whole of %pcr.
         writes(2);
         assert_eq!(board.pcrs()[&0], 0);
         ALLOWED.store(2, Ordering::SeqCst);

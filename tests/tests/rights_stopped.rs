@@ -108,7 +108,7 @@ impl Trace for &'static Stops {
 
 type System = &'static MachineUnderTest<'static, &'static Stops>;
 
-/// Returns a Batoka with two nodes, and what stops its strands. The guests have negotiated version 1.1.
+/// Returns a Batoka with two nodes, and its [`Stops`]. The guests have negotiated version 1.1.
 fn system(guests: &[Guest]) -> (System, &'static Stops) {
     let stops = leak(Stops::default());
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
@@ -215,7 +215,7 @@ fn the_end_of_a_transfer_is_recorded_last() {
 
 const ROUNDS: usize = 20_000;
 
-/// At every moment, strand 0 or strand 255 has not acknowledged yet.
+/// At every moment, at least one of strands 0 and 255 has not acknowledged yet.
 #[test]
 fn a_change_that_is_pending_all_the_time_is_seen_to_be() {
     let board = Board::new(Machine::Batoka, 4, &[]);

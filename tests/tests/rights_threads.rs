@@ -9,15 +9,15 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
-/// The registers that each guest uses, and the lowest bit of the mark in each register. The register stores the bits of the mark.
+/// The registers that each guest uses, and the lowest bit of the guest's mark in them. Each register stores the whole mark.
 const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (19, 0), (89, 40)];
 
 const ROUNDS: usize = tests::rounds(150) as usize;
 
-/// The operator's strand. It belongs to neither guest, because a strand does one thing at a time.
+/// The operator's strand. No guest has it, because it cannot make a guest's calls while it makes the operator's changes.
 const OPERATOR: u16 = 63;
 
-/// Ends the threads of the guests, even if the operator's part of the test fails.
+/// When dropped, ends the threads of the guests, even if the operator's part of the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -46,7 +46,7 @@ fn play(machine: &MachineUnderTest, strand: u16, guest: u64, done: &AtomicBool, 
             }
         }
         machine.acknowledge(strand);
-        // Bit 3 is HT.
+        // Bit 3 of the PCR is HT.
         let status = machine.set(strand, 0, mark << 4 | 8);
         assert!([0, 7, 10].contains(&status));
         machine.acknowledge(strand);
@@ -74,7 +74,7 @@ fn nobody_reads_what_another_guest_has_written() {
             })
         });
         let wait_while = |condition: &dyn Fn() -> bool| {
-            // If a player ends before `done`, it has failed.
+            // A player (a thread of a guest) that ends before `done` has failed.
             while condition() && !players.iter().any(|player| player.is_finished()) {
                 thread::yield_now();
             }
@@ -92,7 +92,7 @@ fn nobody_reads_what_another_guest_has_written() {
             if round % 5 == 4 {
                 machine.begin_reset(holder);
             }
-            // The next transfer replaces one in three. The others complete.
+            // The next transfer replaces one transfer in three. The others complete.
             if round % 3 != 0 {
                 wait_while(&|| {
                     machine.acknowledge(OPERATOR);

@@ -10,7 +10,7 @@ use tests::oracle::{Access, Action, Cell, Fault, Grant, Guest, Machine, Target};
 
 const EVERY_BIT: u64 = u64::MAX;
 
-/// The bits of the L2 control registers other than PERF_CONFIG.
+/// All bits of an L2 control register except the field PERF_CONFIG.
 const OTHER_BITS: u64 = 0x8000_0041_2345_678f & !(0b11 << 36);
 
 /// Returns the registers, except register 1, that `global` covers for a guest with strands on nodes 0 and 1.
@@ -193,7 +193,7 @@ fn a_rejected_configuration_changes_nothing() {
     assert_eq!(machine.get(2, 0).0, 10);
 }
 
-/// The newest configuration counts. If only a replaced configuration gave a guest the right, the guest never had it.
+/// Only the newest configuration counts. A guest never gets a right that only a replaced configuration gave it.
 #[test]
 fn a_newer_transfer_replaces_a_pending_one() {
     let board = board();
@@ -204,7 +204,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert!(machine.acknowledge(64));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));
-    // The transfer also asks the guest that only waited for the right. This does no harm.
+    // The transfer also waits for guest 1, which never had the right. This does no harm.
     assert_eq!(machine.awaited(), Some([0, 1, 65].into()));
     for strand in [0, 1, 2] {
         assert_eq!(machine.get(strand, 2).0, 10);
@@ -237,14 +237,14 @@ fn a_unit_that_cannot_be_scrubbed_is_out_of_service_until_it_is() {
         use_global(&machine, [0, 64]);
         board.break_cell(cell, Fault::WritesAfter(0));
         assert_eq!(machine.reconfigure(&after), Ok(()));
-        // The transfer does not wait for the unit.
+        // The transfer does not wait for the broken unit.
         machine.complete_transfer();
         let state = machine.unit(unit);
         assert!(!state.in_service && !state.clean && state.faults == 1);
         assert_eq!(machine.get(65, id), (10, 0x0bad));
         assert_ne!(board.holds(cell) & !OTHER_BITS, 0);
 
-        // The unit does not return to service until it is scrubbed.
+        // The broken unit does not return to service until it is scrubbed.
         let error = machine.return_to_service(64, unit);
         assert!(matches!(error, Err(ChangeError::NotClean(of, _)) if of == unit));
         assert_eq!(machine.unit(unit).faults, 2);

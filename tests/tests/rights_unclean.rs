@@ -46,7 +46,7 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     assert!((54..90).all(|id| board.holds(Cell::Register(id)) == 0));
     assert_eq!(machine.get(2, 54).0, 10, "not all is scrubbed");
     board.set_hub(1, HubCondition::Free);
-    // No guest can write this register now. If the scrub continued after the register, the value would stay.
+    // Register 36 is already scrubbed, and no guest can write it now. The value stays only if the scrub continues after it.
     board.put(Cell::Register(36), 0x1234);
     machine.complete_transfer();
     assert_eq!(machine.get(2, 36), (0, 0x1234));
@@ -92,7 +92,7 @@ fn a_hub_that_faults_is_scrubbed_from_the_beginning() {
     repaired(board, &machine);
 }
 
-/// Only hubs may be busy. If the service waited for another unit, the next holder would wait for ever, and so would a transfer.
+/// Only a hub is busy without a fault. If the service waited for another unit, a transfer and the next holder would wait for ever.
 #[test]
 fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     for (cell, id, unit) in [
@@ -134,7 +134,7 @@ fn a_busy_hub_that_is_out_of_service_is_not_waited_for() {
     assert!(!machine.unit(ZAM1).in_service);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
-    // Strand 1 scrubs. It has not found the hub busy before.
+    // Strand 1 acknowledges last, so it scrubs. Only strand 0 has found the hub busy before.
     assert!(machine.acknowledge(0) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
     assert!(!machine.unit(ZAM1).clean);

@@ -99,10 +99,9 @@ fn every_call_is_counted_once_where_it_belongs() {
     assert_eq!(counts(statistics_of(&machine, 2)), []);
     assert_eq!(statistics_of(&machine, 0).total(), 27);
     assert_eq!(statistics_of(&machine, 0).outcome(Ok), 17);
-    // Counts only the calls of strand 64.
     let second = machine.service().statistics_of([strand(64)].into_iter().collect());
     assert_eq!((second.total(), second.outcome(Ok)), (10, 8));
-    // Calls of functions that are not the service's do not count.
+    // Calls of functions that the service does not have are not counted.
     for function in [0x105, 0x108, 1 << 32 | VFALLS_GET_PERFREG] {
         machine.trap(0, tests::oracle::Trap::Fast, [2, 1, 2, 3, 4, function]);
     }
@@ -121,7 +120,7 @@ fn a_reset_keeps_the_counts() {
     assert_eq!(statistics_of(&machine, 0).total(), 2);
 }
 
-/// A reader sees that counts only grow. At the end, the counts include every call.
+/// Counts never decrease while strands call. At the end, the counts include every call.
 #[test]
 fn reading_while_strands_call() {
     const CALLS: u64 = 20_000;

@@ -1,4 +1,4 @@
-//! The texts for guests, rights and units in messages, logs and reports.
+//! The names of guests, rights and units in messages, logs and reports.
 
 use std::fmt::Display;
 
@@ -54,7 +54,7 @@ fn errors() {
     }
 }
 
-/// The debug text of a context shows its guest and strand.
+/// The debug output of a context names its guest and strand.
 #[test]
 fn a_context() {
     let board = Board::new(Machine::Maramba, 1, &[]);

@@ -39,8 +39,8 @@ const WORDS: usize = 2039;
 
 type Trace = &'static Tracer<'static, Steps, Clock27, PACKETS, WORDS>;
 
-/// A T5440 with one node. Guest 0 has strands 0 and 1 and every right. Guest 1 has strand 2 and the
-/// right `strand`. The operator has strand 4.
+/// A T5440 with one node. Guest 0 has two strands, 0 and 1, and every right. Guest 1 has strand 2 and the right `strand`. The
+/// operator has strand 4.
 struct Traced {
     machine: MachineUnderTest<'static, Trace>,
     tracer: Trace,
@@ -229,7 +229,7 @@ fn hubs_that_are_taken() {
     assert_eq!([0, 1].map(|strand| machine.get(strand, 37).0), [9, 9]);
     #[rustfmt::skip]
     let conflict = |strand, why| ServiceEvent::HubConflict(HubConflict { hub: 1, why, guest: 0, strand });
-    // The clock is also read for the conflict. Its cause is 2 for a busy chip, and 1 for the turn of another strand (here strand 0).
+    // Each conflict also reads the clock. Its `why` is 2 for a busy chip, and 1 if another strand (here strand 0) has its turn.
     let of_0 = [got(0, 37, 0), conflict(0, 2), get_refused(0, 37, 9, 10)];
     let of_1 = [conflict(1, 1), get_refused(1, 37, 9, 10)];
     assert_eq!(logs[0].events(), seen(of_0));
@@ -349,8 +349,8 @@ fn recording_changes_nothing() {
     assert_eq!(with, without);
 }
 
-/// A strand turns the tracer on or off. At each of its steps, another strand turns the tracer back.
-/// The setting of the second strand is in force.
+/// At each step of a strand that turns the tracer on or off, another strand does the opposite. The
+/// second strand's setting remains in force.
 #[test]
 fn two_strands_turn_the_tracer() {
     for on in [true, false] {

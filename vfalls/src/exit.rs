@@ -10,10 +10,11 @@ use crate::output;
 use crate::say::say;
 
 /// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
-const CANNOT: u8 = 2;
+pub(crate) const CANNOT: u8 = 2;
 
-/// Parses the arguments and calls `run` with them. Returns the exit status of the program: 0 for success, 1 for a [`Mismatch`], 130
-/// after an interrupt, 2 for any other error. A program calls this first, because it sets up the handling of interrupts.
+/// Parses the arguments and calls `run` with them. Returns the exit status: 0 for success, 1 for a
+/// [`Mismatch`], 130 after an interrupt, 2 for any other error. A program calls this first, because
+/// this function also sets up the handling of interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
     if let Err(error) = interrupt::end_at_once() {
         return failure(&error.into());
@@ -25,7 +26,7 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints a failure on one line. If the reader of standard output has closed the pipe, this is a failure only if a file is lost.
+/// Prints a failure on one line. A closed pipe at standard output is a failure only if a file is lost.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM, SIGHUP and SIGQUIT: a flag that long work polls, so that it leaves nothing half-written.
+//! Ctrl-C, SIGTERM, SIGHUP and SIGQUIT. Long work polls a flag, so that nothing stays half-written.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ pub const EXIT_STATUS: i32 = 130;
 
 const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// Whether the signal handler itself ends the process, without a thread that cleans up first.
+/// Whether the signal handler ends the process itself. Otherwise a thread cleans up first.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -27,7 +27,8 @@ static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
 /// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's default action does not suffice: in
 /// a container this program may be process 1, for which the kernel ignores signals without a handler.
 pub fn end_at_once() -> io::Result<()> {
-    // `signal_hook` installs its handler before it registers the handler's action: a signal in between would be lost.
+    // `signal_hook` installs a handler before it registers the action. A signal in between would be
+    // lost, so signals are blocked.
     let signals = SIGNALS.map(Signal::try_from).into_iter();
     let before = signals.collect::<Result<SigSet, _>>()?.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     SIGNALS.into_iter().try_for_each(|signal| {
@@ -36,7 +37,7 @@ pub fn end_at_once() -> io::Result<()> {
     Ok(before.thread_set_mask()?)
 }
 
-/// Makes interrupts remove the [files that are not complete](crate::output) before they end the process.
+/// Makes interrupts remove [incomplete files](crate::output) before they end the process.
 pub fn clean_up() -> anyhow::Result<()> {
     let start = || -> io::Result<()> {
         let mut signals = Signals::new(SIGNALS)?;
@@ -50,15 +51,20 @@ pub fn clean_up() -> anyhow::Result<()> {
 
 fn interrupt() {
     if !CAUGHT.load(Ordering::SeqCst) || INTERRUPTED.swap(true, Ordering::SeqCst) {
-        output::remove_incomplete(|| {
-            BEFORE_END.get().iter().for_each(|before| before());
-            std::process::exit(EXIT_STATUS)
-        });
+        end(|| EXIT_STATUS);
     }
 }
 
-/// Sets the function that [`clean_up`] and [`catch`] call before an interrupt ends the process. Later calls of this function change
-/// nothing.
+/// Removes the [files that are not complete](crate::output), and ends the process with the status that `last` returns.
+pub(crate) fn end(last: impl FnOnce() -> i32) {
+    output::remove_incomplete(|| {
+        BEFORE_END.get().iter().for_each(|before| before());
+        std::process::exit(last())
+    });
+}
+
+/// Sets the function that [`end`] calls before it ends the process. Only the first call has an
+/// effect.
 pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);
 }

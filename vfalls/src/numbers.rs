@@ -1,8 +1,8 @@
-//! Numbers as people read them.
+//! Formats numbers for reading, and chooses round values for axes.
 
 use simulator::run::Time;
 
-/// Returns a number with commas between thousands: `12,345`.
+/// Returns a number with commas as thousands separators: `12,345`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -15,7 +15,7 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// Returns a number, with commas between thousands, and its noun: `1 thread`, `12,345 threads`.
+/// Returns a number, with commas as thousands separators, and its noun: `1 thread`, `12,345 threads`.
 pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{} {}", count(number), plural(number, what))
 }
@@ -33,7 +33,7 @@ fn plural(number: u64, what: &str) -> String {
     }
 }
 
-/// Returns a number with three significant digits and a prefix for thousands: `1.23 M`, `45.6 k`, `7`.
+/// Returns a number with three significant digits and an SI prefix: `1.23 M`, `45.6 k`, `7`.
 pub(crate) fn short(number: f64) -> String {
     let mut number = number;
     let mut prefix = "";
@@ -52,7 +52,7 @@ pub(crate) fn short(number: f64) -> String {
     format!("{number:.places$}{prefix}")
 }
 
-/// Returns a part of a whole in percent: `62%`, below 10% with one digit after the point, `0%` if the whole is 0.
+/// Returns a part of a whole in percent: `62%`, `6.2%` below 10%, `0%` if the whole is 0.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if part <= 0.0 || whole <= 0.0 {
         return "0%".to_owned();

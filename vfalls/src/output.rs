@@ -1,21 +1,22 @@
-//! Files and directories that appear whole or not at all. They replace existing ones only with `--force`, and never a file that
-//! someone else makes meanwhile.
+//! Output files and directories that appear complete or not at all. They replace existing files only with `--force`, and never a
+//! file that another program creates meanwhile.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde::Serialize;
+use simulator::text;
 use tempfile::TempPath;
 
 use crate::interrupt;
 
-/// The outputs that an interrupt removes. The key is an output's name, the value its temporary name and a directory's files.
+/// The outputs that an interrupt removes, by name. The value has the temporary name and, for a directory, its files.
 static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
 
 static ABANDONED: AtomicBool = AtomicBool::new(false);
@@ -36,22 +37,22 @@ pub(crate) fn remove_incomplete(end: impl FnOnce()) {
     end();
 }
 
-/// Removes files and directories, the last first. A directory with other files in it stays. Failures are ignored: nobody can act on
-/// them.
+/// Removes files and directories in reverse order. A directory that contains other files stays.
+/// Failures are ignored, because nobody can act on them.
 fn remove(paths: &[PathBuf]) {
     for path in paths.iter().rev() {
         let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
     }
 }
 
-/// An output under a hidden name in the directory of its own name. If it is dropped before it is complete, nothing of it is left.
+/// An output under a hidden name beside its own. Removed if it is dropped before it is complete.
 struct Incomplete {
     temporary: PathBuf,
     path: PathBuf,
 }
 
 impl Incomplete {
-    /// Begins an output for the name `path`. `make` makes the output under a temporary name.
+    /// Begins the output `path`. `make` creates it under a temporary name.
     fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
         let shown = path.display();
         let name = path.file_name();
@@ -70,7 +71,7 @@ impl Incomplete {
         Ok((Self { temporary, path }, made))
     }
 
-    /// Gives the output its own name. `rename` gets the temporary name and the path.
+    /// Gives the output its own name. `rename` receives the temporary name and the path.
     fn complete(
         self,
         rename: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
@@ -121,8 +122,9 @@ impl Force {
     }
 }
 
-/// A file that is written under a temporary name in the directory of its own name, which it gets when it is complete. Until then,
-/// an older file of that name stays. If the new file is dropped or interrupted before, nothing of it is left.
+/// A file that is written under a temporary name, in the directory of its own name. It gets its own
+/// name when it is complete; until then, an older file of that name stays. If the new file is
+/// dropped or interrupted before it is complete, it is removed.
 pub struct OutputFile {
     file: File,
     incomplete: Incomplete,
@@ -165,13 +167,8 @@ impl OutputFile {
 
     /// Writes `value` as JSON, and gives the file its name.
     pub fn complete_json(mut self, value: &impl Serialize) -> anyhow::Result<()> {
-        let mut output = BufWriter::new(&mut self.file);
-        serde_json::to_writer_pretty(&mut output, value)
-            .map_err(io::Error::from)
-            .and_then(|()| writeln!(output))
-            .and_then(|()| output.flush())
+        writeln!(self.file, "{}", json(value)?)
             .map_err(|error| cannot_be_written(&self.incomplete.path, error))?;
-        drop(output);
         self.complete()
     }
 }
@@ -199,8 +196,8 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Renames on a file system that cannot refuse to replace. First makes an empty directory or file with the new name, which is
-/// removed if the renaming fails.
+/// Renames on a file system that cannot refuse to replace a file. First claims the new name with an
+/// empty directory or file, which is removed if the renaming fails.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     match from.is_dir() {
         true => fs::create_dir(to)?,
@@ -212,7 +209,7 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
 /// A directory that is written under a temporary name, as an [`OutputFile`] is.
 pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
-    /// The files of the older directory, which alone may be removed; `None` if there was no directory.
+    /// The older directory's files. Only these may be removed. `None` if there was no directory.
     replaces: Option<Vec<OsString>>,
 }
 
@@ -268,7 +265,7 @@ impl OutputDirectory {
     }
 }
 
-/// Renames a directory to the name of an older one. Removes the older directory, which must have no files but `files`.
+/// Replaces an older directory, which must contain only `files`, by renaming the new one.
 fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let mut aside = new.as_os_str().to_owned();
     aside.push(".old");
@@ -294,10 +291,16 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the name of a file in the directory that is not among `files`.
+/// Returns the name of a file in the directory that is not one of `files`.
 fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))
+}
+
+/// Returns `value` as JSON, which shows every character as itself or [escaped](text::json).
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
+    let json = serde_json::to_string_pretty(value)?;
+    Ok(text::json(&json).into_owned())
 }
 
 /// Writes `value` as JSON to a file, if the user names one.

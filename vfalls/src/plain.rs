@@ -1,4 +1,4 @@
-//! Standard output for text: nothing that a command prints controls a terminal, whatever input it comes from.
+//! Standard output for text. It escapes control characters, so no input can control the terminal.
 #![allow(clippy::disallowed_methods, reason = "the other modules print by this one")]
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -6,17 +6,18 @@ use std::str;
 
 use simulator::text;
 
-/// Returns standard output for lines of text. It is written when the buffer is full or [flushed](Write::flush), and when it is dropped.
+/// Returns standard output for lines of text. The text is written when the buffer is full or
+/// [flushed](Write::flush), and when the result is dropped.
 pub fn stdout() -> BufWriter<Plain<Stdout>> {
     BufWriter::new(Plain::new(io::stdout()))
 }
 
-/// Returns standard output as it is, for what is no text for people: the console of a guest, and the view that draws a screen.
+/// Returns unescaped standard output, for a guest's console and for a view that draws a screen.
 pub(crate) fn raw_stdout() -> Stdout {
     io::stdout()
 }
 
-/// Returns standard error as it is.
+/// Returns unescaped standard error.
 pub(crate) fn raw_stderr() -> io::Stderr {
     io::stderr()
 }
@@ -29,7 +30,7 @@ pub(crate) fn is_terminal() -> bool {
 /// Writes [escaped lines](text::lines) of UTF-8.
 pub struct Plain<W> {
     output: W,
-    /// The first bytes of a character.
+    /// The first bytes of a character whose other bytes arrive with the next write.
     begun: Vec<u8>,
 }
 

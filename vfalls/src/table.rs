@@ -16,7 +16,7 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Breaks a text between words, into lines of at most `most` characters. A longer word has a line to itself.
+/// Breaks text between words, into lines of at most `most` characters. A longer word has a line to itself.
 pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -37,7 +37,7 @@ pub fn with_header(header: &str) -> Table {
     with_columns(header.split('|'))
 }
 
-/// Returns a table without rows, as [`with_header`] does. These names may contain `|`.
+/// Returns a table without rows, as [`with_header`] does, but the names of the columns may contain `|`.
 pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table {
     let names: Vec<N> = names.into_iter().collect();
     let mut table = Table::new();

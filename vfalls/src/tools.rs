@@ -28,7 +28,7 @@ impl Tool {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of this major version of LLVM.
+    /// Returns a program of the major version `version` of LLVM.
     pub fn llvm(program: &str, version: &str) -> Self {
         let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
         Self { name, package }
@@ -44,7 +44,7 @@ impl Tool {
     }
 }
 
-/// Returns the path of a program, which it finds by name or path as a shell does.
+/// Returns the path of a program. Finds it by name or by path, as a shell does.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }
@@ -128,7 +128,7 @@ impl Missing<'_> {
         self.0.is_empty()
     }
 
-    /// Returns each package that contains one of the tools once.
+    /// Returns the packages that contain the tools, each package once.
     pub fn packages(&self) -> Vec<&str> {
         let mut packages: Vec<&str> = Vec::new();
         for tool in &self.0 {

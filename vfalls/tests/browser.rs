@@ -13,7 +13,7 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script that is appended to the page. It writes what a reader sees into the document as text, and the browser prints the text.
+/// A script that is added to the end of the page. It writes what a reader sees as text, which the browser prints.
 const PROBE: &str = r#"<pre id="probe"></pre><script>
   const width = document.documentElement.clientWidth;
   const clipped = [];
@@ -54,7 +54,7 @@ fn run() -> Run {
     setup.check().unwrap().run(&mut |_| ControlFlow::Continue(())).unwrap().into()
 }
 
-/// Opens a page in a window of this width. Returns the probe's JSON and the browser's messages.
+/// Opens a page in a window of `width` pixels. Returns the probe's JSON, and the browser's messages.
 fn probe(place: &Place, page: &str, width: u32, dark: bool) -> (Value, String) {
     let mut browser = Command::new(CHROMIUM.find().unwrap());
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
@@ -78,7 +78,7 @@ fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
 }
 
-/// Writes a page, asserts what holds for every page, and returns the probe's JSON.
+/// Shows a page with the probe, and asserts what must hold for every page. Returns the probe's JSON.
 fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));
@@ -146,7 +146,7 @@ fn compare(report: &Value, figures: &Value) {
         serde_json::from_value(figures[id]["rows"].clone()).unwrap()
     };
     let number = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
-    // For each thread, the table shows its parts. The lengths of its bars are in the same proportion.
+    // The table shows the parts of each thread's cycles, and the bars are in proportion to them.
     let parts =
         ["busy", "l2", "local", "remote", "c2c", "arriving", "stores", "atomics", "pipeline"];
     let bars: Vec<(String, f64)> =
@@ -168,7 +168,7 @@ fn compare(report: &Value, figures: &Value) {
         }
     }
     assert_eq!(bars.next(), None);
-    // Each counter has a column for each interval. The guest's reading equals the truth.
+    // The table has a column for each counter. The guest's readings equal the truth.
     let series = &report["details"]["series"];
     let counters = series["counters"].as_array().unwrap();
     let mut compared = 0;
@@ -209,7 +209,7 @@ fn compare(report: &Value, figures: &Value) {
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
-    // Each clerk stores 2,500 times to its own 8 bytes. The stores before the line first moves are not counted.
+    // Each clerk stores 2,500 times to its own 8 bytes. Stores before the first move do not count.
     let mut bytes: Vec<_> = stores
         .inspect(|row| assert!((2490..=2500).contains(&number(row, 4)), "{row:?}"))
         .map(|row| &*row[0])

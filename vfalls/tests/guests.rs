@@ -10,8 +10,8 @@ use xtask::qemu::build::{self, Production};
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, MAKE, SPARC_GCC};
 
-/// A shell function `vfalls` for the commands of a README. It calls the tested tool with the hypervisor built from its sources, and
-/// writes the run as JSON.
+/// A shell function `vfalls` for the commands of a README. It calls the tested tool with the hypervisor that is built from its
+/// sources, and writes the run as JSON.
 const VFALLS: &str = r#"vfalls() {
     [ "$1" = boot ] && shift && "$VFALLS" boot --hypervisor "$HYPERVISOR" --limit 100000000 --json results.json --force "$@"
 }
@@ -24,7 +24,7 @@ fn they_do_what_their_readme_says() -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let hypervisor = build::production(&toolchain, Production::Shipped)?;
     for (folder, trap, number) in [
-        // This address is misaligned.
+        // This guest loads from a misaligned address.
         ("c", "ldx [%g0 + 1], %g1", 0x34),
         ("rust", "ta 0x10", 0x110),
     ] {
@@ -110,7 +110,7 @@ fn exit_code(directory: &Path) -> anyhow::Result<u64> {
     code.with_context(|| results["guests"].to_string())
 }
 
-/// Compares the counts that a guest prints with its program. A third of the loads is in `work_once`.
+/// Compares a guest's counts with its program. `work_once` makes a third of the loads.
 fn judge(said: &str) -> anyhow::Result<()> {
     let mut lines = said.lines().skip_while(|line| !line.ends_with(" loads each"));
     let mut numbers = |text: &str| -> anyhow::Result<Vec<u64>> {
@@ -130,11 +130,11 @@ fn judge(said: &str) -> anyhow::Result<()> {
             anyhow::bail!("{found:?}");
         };
         ensure!((number, loads) == (cpu, 60_000), "loads: {found:?}");
-        // 20 rounds call two loops of 1000 times 4 and 5 instructions. Each loop has 2 more instructions at its end.
+        // Each of 20 rounds calls two loops: 1000 iterations of 4 instructions, and 1000 of 5. Each loop ends with 2 more.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=180).contains(&all) && elsewhere <= 3, "samples: {found:?}");
-        // The expected number is a third of 172. It may differ by three standard deviations.
+        // 60,000 loads make 172 samples. A third of them are in `work_once`, give or take three standard deviations.
         ensure!((38..=76).contains(&once), "samples: {found:?}");
     }
     // Every fourth line is in the memory of the guest's node. The hypervisor reads a few more lines.

@@ -1,5 +1,6 @@
-//! The maximum numbers of instructions (budgets) of each kind of call, and of a reference that `vfalls stat` replays. The commands
-//! `bench` and `qemu` of `cargo xtask` print the budgets beside their counts. `test` fails if a count is above its budget.
+//! The maximum numbers of instructions (budgets) of each kind of call, and of a reference that
+//! `vfalls stat` replays. `cargo xtask bench` and `cargo xtask qemu` print the budgets beside their
+//! counts. `cargo xtask test` fails if a count is above its budget.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ use vfalls::table;
 pub struct Budget {
     /// The name of the count, as in the files of `bench --json` and `qemu --json`.
     pub name: &'static str,
-    /// The number of instructions of the nearest function of another project. On SPARC V9, the function is Sun's code for the
-    /// UltraSPARC T2, assembled and executed in the same way.
+    /// The number of instructions of the nearest function of another project. On SPARC V9, this is
+    /// Sun's code for the UltraSPARC T2, assembled and executed in the same way.
     pub others: Option<u64>,
     /// The maximum number of instructions. A larger number is a defect.
     pub reach: u64,
@@ -25,7 +26,7 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
     Budget { name, others, reach, aim }
 }
 
-/// Calls on SPARC V9. The instructions from the trap to `done` count, including both.
+/// Calls on SPARC V9. The count goes from the trap to `done`, and includes both.
 pub const SPARC: [Budget; 14] = [
     row("get_dram", Some(61), [24, 21]),
     row("set_dram", Some(63), [30, 27]),
@@ -43,17 +44,17 @@ pub const SPARC: [Budget; 14] = [
     row("set_version_negotiated", Some(175), [303, 150]),
 ];
 
-/// On x86-64: calls, from the guest's registers in memory to the answer in memory; an event; and references that `vfalls stat`
-/// replays, from the file to the counters.
+/// Counts on x86-64: of a call, from the guest's registers in memory to the answer in memory; of an
+/// event; and of a reference, from the file that `vfalls stat` replays to the counters.
 pub const X86: [Budget; 11] = [
-    // rustsbi's call does not have our features.
+    // rustsbi's call has fewer features than ours.
     row("get_dram", Some(17), [26, 20]),
     row("set_dram", None, [25, 20]),
     row("get_pcr", None, [21, 16]),
     row("set_pcr", None, [23, 18]),
     row("get_zambezi", None, [44, 35]),
     row("set_zambezi", None, [45, 35]),
-    // A tracer that is switched off must not take any instruction.
+    // A tracer that is switched off must not cost any instruction.
     row("get_dram_tracer_off", None, [26, 20]),
     row("get_dram_traced", None, [70, 50]),
     row("record_event", None, [25, 25]),

@@ -18,7 +18,7 @@ pub fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
-/// The options with which cargo shows its progress and nothing else. `.cargo/config.toml` has the same options.
+/// The options that make cargo show only its progress. `.cargo/config.toml` has the same options.
 const PROGRESS: [&str; 5] =
     ["--quiet", "--config", "term.progress.when='always'", "--config", "term.progress.width=80"];
 
@@ -43,7 +43,7 @@ pub(crate) fn passes(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command and returns its standard output. `name` is its name in error messages.
+/// Runs a command and returns its standard output. Error messages call it `name`.
 pub(crate) fn output(command: &mut Command, name: &str) -> anyhow::Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output =
@@ -58,12 +58,12 @@ pub(crate) fn works(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Builds a program of the workspace if necessary, and replaces this process by the program. Returns only if that fails.
+/// Builds a program of the workspace, and replaces this process with it. Returns only on failure.
 pub(crate) fn become_package(
     name: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
 ) -> anyhow::Result<()> {
-    // The command runs in the current directory, because paths among the arguments are relative to it.
+    // The command runs in the current directory, because arguments may have paths relative to it.
     let mut command = Command::new(program());
     command
         .arg("run")
@@ -99,7 +99,7 @@ pub(crate) fn add_components(components: &[&str], say: impl FnOnce()) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Returns the path of this version of a program from crates.io. The program is built once, and kept in the target directory.
+/// Returns the path of a program from crates.io in version `version`. The program is built only once.
 pub(crate) fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     let place = format!("target/tools/{name}-{version}");
     let program = root().join(&place).join("bin").join(name);
@@ -127,7 +127,7 @@ pub(crate) fn build(package: &str, program: &str) -> anyhow::Result<PathBuf> {
     executable(package, program, &["--quiet", "--profile", "image"])
 }
 
-/// Builds `vfalls` with the profile of its users. Returns its path.
+/// Builds `vfalls` with the profile that its users have. Returns its path.
 pub(crate) fn vfalls() -> anyhow::Result<PathBuf> {
     executable("vfalls", "vfalls", &[&PROGRESS[..], &["--profile=quick"]].concat())
 }

@@ -13,7 +13,7 @@ use anyhow::Context;
 use crate::budgets::{Budgets, OF_SPARC, OF_X86};
 use crate::cargo::root;
 
-/// Counts. The key is the name of an instruction set, which may be empty, and the name of the count.
+/// Counts, by the name of an instruction set, which may be empty, and the name of the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted(BTreeMap<(&'static str, String), u64>);
 
@@ -57,7 +57,7 @@ const ROWS: [(&str, &str); 14] = [
 /// The name of an instruction set, and the name of a count.
 type Name = (&'static str, &'static str);
 
-/// The sentences, and the names of the counts in each. Any white space may separate the words.
+/// The sentences, and the names of the counts in each. White space between words may differ.
 const SENTENCES: [(&str, &[Name]); 4] = [
     ("`counter_fw_read`, takes {}.", &[("x86-64", "rustsbi_fw_read")]),
     (
@@ -130,7 +130,7 @@ fn sentence_of(text: &str, sentence: &str, counts: &[Name], counted: &Counted) -
     wrong.collect()
 }
 
-/// Finds a sentence in a text. Returns the number of the line in which it begins, and the numbers that it has in place of `{}`.
+/// Finds a sentence in `text`. Returns the number of the line in which the sentence begins, and the numbers in place of each `{}`.
 fn numbers(text: &str, sentence: &str) -> Option<(usize, Vec<u64>)> {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     let lines = (1..).zip(text.lines());

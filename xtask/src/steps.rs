@@ -1,11 +1,14 @@
-//! Commands that consist of steps. Each step is announced and timed; the first failure ends the command.
+//! Commands that consist of steps, each announced and timed. The first failure ends the command.
 
-use std::io::{self, Write};
+use std::env;
+use std::fs::File;
+use std::io::{self, Seek, Write};
 use std::iter;
 use std::marker::PhantomData;
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::builder::PossibleValuesParser;
 
 use vfalls::exit::Mismatch;
@@ -34,8 +37,10 @@ pub(crate) const fn step<T>(
 pub(crate) trait Steps: Send + Sync + 'static {
     /// The data that the steps share, and that each step may change.
     type Shared: Default + 'static;
-    /// The steps, in the order in which they run.
+    /// The steps, in the order in which they run. If all steps run, the first step runs alone.
     const STEPS: &'static [CommandStep<Self::Shared>];
+    /// The names of steps that run beside the others, in another process, if all steps run. One step seldom has work for two cores.
+    const BESIDE: &'static [&'static str] = &[];
 }
 
 /// The options that choose steps of the command `S`.
@@ -66,8 +71,33 @@ impl<S: Steps> Chosen<S> {
             }
             return Ok(());
         }
+        let (beside, steps) = if self.only.is_empty() {
+            steps.into_iter().partition(|step| S::BESIDE.contains(&step.name))
+        } else {
+            (Vec::new(), steps)
+        };
+        let mut others = None;
+        let run = self.run_here(&steps, || {
+            others = (!beside.is_empty()).then(|| Others::start(S::BESIDE)).transpose()?;
+            Ok(())
+        });
+        others.map_or(Ok(()), Others::finish).and(run)
+    }
+
+    /// Runs steps in their order, and calls `begun` after the first step.
+    fn run_here(
+        &self,
+        steps: &[&CommandStep<S::Shared>],
+        begun: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut begun = Some(begun);
         let mut shared = S::Shared::default();
-        for (passed, step) in iter::zip(0.., &steps) {
+        for (passed, step) in iter::zip(0.., steps) {
+            if passed == 1
+                && let Some(begun) = begun.take()
+            {
+                begun()?;
+            }
             let about = step.about;
             say(format_args!("[{}/{}] {about}", passed + 1, steps.len()));
             let start = Instant::now();
@@ -91,6 +121,34 @@ impl<S: Steps> Chosen<S> {
             self.only.is_empty() || named(step.name) || users.any(|user| named(user.name))
         };
         S::STEPS.iter().filter(chosen).collect()
+    }
+}
+
+/// The process with the steps that run beside the others.
+struct Others {
+    process: Child,
+    /// A file with all that the process prints.
+    output: File,
+}
+
+impl Others {
+    fn start(steps: &[&str]) -> anyhow::Result<Self> {
+        let output = tempfile::tempfile()?;
+        let mut command = Command::new(env::current_exe()?);
+        command.args(env::args_os().skip(1)).args(steps.iter().flat_map(|step| ["--only", step]));
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+        say(format_args!("beside the other steps: {}\n", steps.join(", ")));
+        Ok(Self { process: command.spawn()?, output })
+    }
+
+    /// Waits for the process, and prints what it has printed.
+    fn finish(mut self) -> anyhow::Result<()> {
+        let status = self.process.wait()?;
+        say(format_args!("beside the other steps:\n"));
+        self.output.rewind()?;
+        io::copy(&mut self.output, &mut io::stdout())?;
+        ensure!(status.success(), Mismatch("a step beside the others has failed".to_owned()));
+        Ok(())
     }
 }
 

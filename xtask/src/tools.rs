@@ -1,5 +1,6 @@
-//! The tools of other projects that are needed to build and check this project. A missing tool is installed, or the error says what
-//! to type. The installer is our own: some crates find programs, but no maintained crate installs a distribution's packages.
+//! The tools of other projects that build and check this project. A missing tool is installed, or
+//! the error says what to type. The installer is our own: some crates find programs, but no
+//! maintained crate installs a distribution's packages.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -13,9 +14,9 @@ use vfalls::say::say;
 use vfalls::tools::Host;
 pub use vfalls::tools::{QEMU_SPARC, QEMU_X86, Tool, find};
 
-/// Counts instructions.
+/// Counts the instructions of programs.
 pub const VALGRIND: Tool = Tool::new("valgrind", "valgrind");
-/// Reads traces of events.
+/// Reads event traces.
 pub const BABELTRACE: Tool = Tool::new("babeltrace2", "babeltrace2");
 pub const SPARC_GCC: Tool = Tool::new("sparc64-linux-gnu-gcc", "gcc-sparc64-linux-gnu");
 pub const SPARC_LD: Tool = Tool::new("sparc64-linux-gnu-ld", "binutils-sparc64-linux-gnu");
@@ -46,8 +47,8 @@ pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");
 pub const Z3: Tool = Tool::new("z3", "z3");
 pub const CXX: Tool = Tool::new("c++", "g++");
 
-/// Installs all missing `tools` at once, as root on Debian and its derivatives. Processes that install at the same time wait for
-/// each other, and for other users of apt.
+/// Installs all missing `tools` at once, as root on Debian and its derivatives. Waits for other
+/// processes that install packages, and for other users of apt.
 pub fn require(tools: &[Tool]) -> anyhow::Result<()> {
     Installer::here().require(tools)
 }
@@ -62,9 +63,9 @@ struct Installer {
     host: Host,
     /// The file that a process locks while it installs packages.
     lock: PathBuf,
-    /// The time between two attempts to get a lock of apt.
+    /// The time between two attempts to get an apt lock.
     pause: Duration,
-    /// The time after which the installer no longer waits for a lock of apt.
+    /// The time limit for getting an apt lock.
     patience: Duration,
 }
 
@@ -108,7 +109,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Waits until no other process of this program installs packages. Then locks out other processes.
+    /// Waits until no other process of this program installs packages, and then takes the lock.
     fn lock(&self) -> anyhow::Result<Flock<File>> {
         let open = || {
             let mut options = OpenOptions::new();
@@ -125,7 +126,7 @@ impl Installer {
         }
     }
 
-    /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds a lock of apt. apt-get
+    /// Runs apt-get unattended, and prints its output if it fails. Tries again while another process holds an apt lock. apt-get
     /// itself waits for dpkg's lock, but not for the locks of the package lists and the archive.
     fn apt(&self, apt: &Path, arguments: &[&str]) -> anyhow::Result<()> {
         let started = Instant::now();

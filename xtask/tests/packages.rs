@@ -9,11 +9,11 @@ use serde_json::Value;
 const LICENCES: [&str; 6] =
     ["0BSD", "MIT", "Apache-2.0", "BSD-3-Clause", "Zlib", "(MIT OR Apache-2.0) AND Unicode-3.0"];
 
-/// Dependencies under another licence. They are unmodified, and only programs that are not published are linked with them.
+/// Dependencies under another licence, unmodified, and linked only with unpublished programs.
 const NOT_PUBLISHED: [(&str, &str); 2] = [
     // This crate writes the header of the C interface. Its licence does not cover what it writes.
     ("cbindgen", "MPL-2.0"),
-    // This crate draws flame graphs for `cargo xtask profile`.
+    // This crate draws the flame graphs of `vfalls report`.
     ("inferno", "CDDL-1.0"),
 ];
 
@@ -35,7 +35,7 @@ impl Metadata {
         self.0["packages"].as_array().unwrap()
     }
 
-    /// Returns the packages of this workspace that may be published anywhere.
+    /// Returns the packages of this workspace that may be published.
     fn published(&self) -> impl Iterator<Item = &Value> {
         let ours = |package: &&Value| package["source"].is_null() && package["publish"].is_null();
         self.packages().iter().filter(ours)
@@ -74,7 +74,7 @@ fn licences_of_dependencies_can_go_with_ours() {
     assert!(built_in.contains("spin") && !built_in.contains("clap"));
     for package in metadata.packages() {
         let licence = package["license"].as_str().unwrap_or("none");
-        // Older packages have a slash instead of OR.
+        // In older packages, a slash stands for OR.
         let offers = licence.replace('/', " OR ");
         let mut offers = offers.split(" OR ").map(str::trim);
         let name = name(package);

@@ -52,7 +52,7 @@ impl From<Present> for sun4v_present {
     }
 }
 
-/// Reads the performance register `id`. No register needs to have this id.
+/// Reads performance register `id`. The hypervisor refuses an `id` that no register has.
 pub(super) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
@@ -70,7 +70,7 @@ pub(super) fn retried(tries: u32, mut attempt: impl FnMut() -> u64) -> u64 {
     attempt()
 }
 
-/// Returns the function that maps each counter to the mask of its select field in the PMU's control register.
+/// Returns the function that maps a counter of `pmu` to the mask of its event select in the PMU's control register.
 pub(super) const fn field(pmu: Pmu) -> fn(Counter) -> u64 {
     match pmu {
         Pmu::Dram(_) => DramPcr::field,
@@ -85,7 +85,8 @@ pub(super) fn insert(mask: u64, pcr: u64, event: u64) -> u64 {
     pcr & !mask | event << mask.trailing_zeros() & mask
 }
 
-/// Adds to a count the events that `since` finds between the last raw value and `raw`. Returns the count; 0 for NULL.
+/// Adds the events since the last read to `count`, and returns the sum; 0 for NULL. `since` returns their number,
+/// given the last raw value.
 pub(super) fn counted(
     count: Option<&mut sun4v_count>,
     raw: u32,

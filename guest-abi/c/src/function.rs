@@ -13,11 +13,11 @@ use guest_abi::{ApiGroup, HvError, Hypercall, PerfCounters, PerfReg, Registers, 
 use super::common::{self, counted, field, insert, negotiated, read, retried};
 use super::{sun4v_count, sun4v_present, sun4v_version};
 
-/// The number of no register: the result for a unit that does not exist.
+/// Functions that return a register number return this value if the register does not exist.
 pub const SUN4V_NO_REG: u64 = 0xffff_ffff_ffff_ffff_u64;
 
-/// A way to reach a hypervisor: a function that makes the trap or simulates it. NULL instead of a transport, or a transport whose
-/// `trap` is NULL, stands for the real trap on SPARC V9; elsewhere the status of every call is then EBADTRAP.
+/// How calls reach the hypervisor: through `trap`, which makes or simulates the trap. If `trap` or the pointer to this structure is
+/// NULL, calls make the real trap on SPARC V9; on other machines they return EBADTRAP.
 #[repr(C)]
 pub struct sun4v_transport {
     /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
@@ -47,7 +47,7 @@ impl Hypercall for Route<'_> {
             return real(trap, registers);
         };
         let mut words = registers.to_array();
-        // SAFETY: `Route::new` promises a valid function. It gets its own context, and six words.
+        // SAFETY: `Route::new` promises a valid function. It gets the context of the same transport, and six words.
         unsafe { simulated(context, trap.number().into(), words.as_mut_ptr()) };
         *registers = words.into();
     }
@@ -55,8 +55,8 @@ impl Hypercall for Route<'_> {
 
 #[cfg(target_arch = "sparc64")]
 fn real(trap: Trap, registers: &mut Registers) {
-    // SAFETY: `Route::new` promises privileged mode. This crate makes harmless calls, and a caller of `sun4v_trap` answers for
-    // its own.
+    // SAFETY: `Route::new` promises privileged mode. The calls of this crate are harmless; the
+    // caller of `sun4v_trap` is responsible for its call.
     unsafe { guest_abi::guest::Sun4v::new() }.trap(trap, registers);
 }
 
@@ -68,7 +68,7 @@ fn real(_: Trap, registers: &mut Registers) {
 /// Makes a call through a transport, stores its result, and returns its status.
 ///
 /// # Safety
-/// As [`Route::new`]. `to` is NULL, or valid for a write.
+/// See [`Route::new`] for `transport`. `to` is NULL, or valid for a write.
 unsafe fn call<'a, T>(
     transport: *const sun4v_transport,
     to: *mut T,
@@ -87,9 +87,9 @@ unsafe fn call<'a, T>(
     }
 }
 
-/// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and stores the
-/// values after the trap in `regs`. Does nothing for another trap number or if `regs` is NULL. The caller answers for the
-/// effects of the call.
+/// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in
+/// %o5), and stores the values after the trap in `regs`. Does nothing for another trap number or if
+/// `regs` is NULL. The caller is responsible for the effects of the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_trap(
     transport: *const sun4v_transport,
@@ -107,8 +107,8 @@ pub unsafe extern "C" fn sun4v_trap(
     }
 }
 
-/// CORE: asks for a version of an API group, for the whole guest. The granted minor number may be lower. Major 0 gives the group
-/// up.
+/// CORE: requests a version of an API group for the whole guest. The hypervisor may grant a lower
+/// minor number. Major 0 releases the group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_api_set_version(
     transport: *const sun4v_transport,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn sun4v_api_set_version(
     unsafe { call(transport, granted_minor, |route| Ok(set(route)?.minor)) }
 }
 
-/// CORE: gets the negotiated version of an API group; 0.0 if it is not negotiated.
+/// CORE: stores the negotiated version of an API group; 0.0 if the group is not negotiated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_api_get_version(
     transport: *const sun4v_transport,
@@ -159,8 +159,8 @@ pub unsafe extern "C" fn sun4v_exit(transport: *const sun4v_transport, code: u64
     unsafe { call(transport, null_mut(), |route| Core::new(route).exit(code)) }
 }
 
-/// Negotiates group 0x205, for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants a higher
-/// minor number than `minor`, gives the group up again, and returns ENOTSUPPORTED.
+/// Negotiates group 0x205 for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants a higher
+/// minor number than `minor`, releases the group and returns ENOTSUPPORTED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_negotiate(
     transport: *const sun4v_transport,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn sun4v_perf_negotiate(
     unsafe { call(transport, granted, negotiate) }
 }
 
-/// Negotiates version 1.1 of group 0x205, and 1.0 where 1.1 is refused.
+/// Negotiates version 1.1 of group 0x205, or 1.0 if the hypervisor refuses 1.1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_negotiate_best(
     transport: *const sun4v_transport,
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn sun4v_perf_negotiate_best(
     unsafe { call(transport, granted, negotiate) }
 }
 
-/// Gives group 0x205 up, for the whole guest. The counters keep their values.
+/// Releases group 0x205 for the whole guest. The counters keep their values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_release(transport: *const sun4v_transport) -> u64 {
     let release = |route| Core::new(route).api_set_version(ApiGroup::VFALLS, Version::NONE);
@@ -193,9 +193,9 @@ pub unsafe extern "C" fn sun4v_perf_release(transport: *const sun4v_transport) -
     unsafe { call(transport, null_mut(), release) }
 }
 
-/// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
-/// or machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its
-/// hub is taken at this moment.
+/// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89,
+/// ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS if the guest may
+/// not use it or its unit is out of service, EWOULDBLOCK if its hub is busy at the moment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_get(
     transport: *const sun4v_transport,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn sun4v_perf_get(
 }
 
 /// Writes a performance register. The service drops the bits that a guest cannot write. Returns the same statuses as
-/// `sun4v_perf_get`, and ENOACCESS for HT without the right to it.
+/// `sun4v_perf_get`; also ENOACCESS if the guest sets HT without the right to do so.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_set(
     transport: *const sun4v_transport,
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn sun4v_perf_set(
     unsafe { call(transport, null_mut(), set) }
 }
 
-/// Does `sun4v_perf_get`, and repeats it on EWOULDBLOCK: at most `tries` calls in all (0 means 1).
+/// Calls `sun4v_perf_get` until the status is not EWOULDBLOCK, at most `tries` times (0 means 1).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_get_retrying(
     transport: *const sun4v_transport,
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn sun4v_perf_get_retrying(
     retried(tries, || unsafe { sun4v_perf_get(transport, reg, value) })
 }
 
-/// Does `sun4v_perf_set`, and repeats it on EWOULDBLOCK: at most `tries` calls in all (0 means 1).
+/// Calls `sun4v_perf_set` until the status is not EWOULDBLOCK, at most `tries` times (0 means 1).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_set_retrying(
     transport: *const sun4v_transport,
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn sun4v_perf_set_retrying(
     retried(tries, || unsafe { sun4v_perf_set(transport, reg, value) })
 }
 
-/// Finds the units that exist, by a read of the control register of each: 32 calls. Returns EBADTRAP without negotiation.
+/// Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP without negotiation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_probe(
     transport: *const sun4v_transport,
@@ -257,7 +257,7 @@ pub unsafe extern "C" fn sun4v_perf_probe(
     unsafe { call(transport, present, probe) }
 }
 
-/// Gets the kind of L2 misses that the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`.
+/// Reads register 1: which L2 misses are counted on the caller's node, as one of `enum sun4v_perf_config`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_perf_config(
     transport: *const sun4v_transport,
@@ -268,7 +268,8 @@ pub unsafe extern "C" fn sun4v_perf_config(
     unsafe { call(transport, config, get) }
 }
 
-/// Selects the kind of L2 misses that all strands of the caller's node count. Returns EINVAL for a value beyond 3, without a call.
+/// Writes register 1: selects which L2 misses are counted by the strands on the caller's node. Returns EINVAL for a value
+/// above 3, without a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_set_perf_config(
     transport: *const sun4v_transport,
@@ -281,8 +282,8 @@ pub unsafe extern "C" fn sun4v_set_perf_config(
     unsafe { sun4v_perf_set(transport, PerfReg::L2_PERF_CONFIG.id(), config) }
 }
 
-/// Selects the event of counter 0 or 1 of a unit, and keeps the event of the other: reads the control register and writes it.
-/// Returns EINVAL for a unit or a counter that does not exist, without a call.
+/// Selects the event of counter 0 or 1 of a unit: reads the control register, replaces this event, and writes the register. Returns
+/// EINVAL for a unit or counter that does not exist, without a call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_unit_select(
     transport: *const sun4v_transport,
@@ -295,7 +296,7 @@ pub unsafe extern "C" fn sun4v_unit_select(
         return HvError::Invalid.number();
     }
     let mut pcr = 0;
-    // SAFETY: promised by the caller. The result goes to a variable.
+    // SAFETY: promised by the caller. The value is stored in the variable `pcr`.
     let status = unsafe { sun4v_perf_get(transport, reg, &raw mut pcr) };
     if status != EOK {
         return status;
@@ -320,8 +321,8 @@ pub extern "C" fn sun4v_unit_pic(unit: u32, counter: u32) -> u64 {
     }
 }
 
-/// Returns the value of a unit's control register with this event for counter 0 or 1, and all other bits as in `pcr`. Returns
-/// `pcr` for a unit or a counter that does not exist.
+/// Returns `pcr`, the value of a unit's control register, with `event` for counter 0 or 1. Returns
+/// `pcr` unchanged for a unit or counter that does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_unit_pcr_with(unit: u32, pcr: u64, counter: u32, event: u64) -> u64 {
     match (common::pmu(unit), common::counter(counter)) {
@@ -342,20 +343,20 @@ pub extern "C" fn sun4v_unit_pcr_event(unit: u32, pcr: u64, counter: u32) -> u64
     }
 }
 
-/// Returns the strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all other bits as in
-/// `pcr`. To count one event only, begin with SUN4V_SPARC_PCR_OFF.
+/// Returns `pcr`, the value of the strand's PCR, with `event` (SL in bits 11:8, MASK in bits 7:0)
+/// for counter 0 or 1. To count one event only, begin with SUN4V_SPARC_PCR_OFF.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_sparc_pcr_with(pcr: u64, counter: u32, event: u64) -> u64 {
     common::counter(counter).map_or(pcr, |counter| insert(SparcPcr::field(counter), pcr, event))
 }
 
-/// Returns the strand's PCR with counter 0 or 1 off: it neither counts nor traps. All other bits are as in `pcr`.
+/// Returns `pcr`, the value of the strand's PCR, with counter 0 or 1 off: it neither counts nor traps.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_sparc_pcr_without(pcr: u64, counter: u32) -> u64 {
     common::counter(counter).map_or(pcr, |counter| SparcPcr::from(pcr).without(counter).into())
 }
 
-/// Returns the DRAM PIC with these counters, of 31 bits each, and with clear flags.
+/// Returns the value of a DRAM PIC with the counts `pic0` and `pic1`, of 31 bits each, and both flags clear.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic(pic0: u32, pic1: u32) -> u64 {
     const COUNTER: u32 = u32::MAX >> (32 - DramPic::WIDTH);
@@ -374,31 +375,32 @@ pub extern "C" fn sun4v_sparc_pic_counter(pic: u64, counter: u32) -> u32 {
     common::counter(counter).map_or(0, |counter| SparcPic::from(pic).counter(counter))
 }
 
-/// Returns counter 0 or 1 of a DRAM PIC with its flag in bit 31, as `sun4v_dram_count` takes it; 0 for another counter.
+/// Returns counter 0 or 1 of a DRAM PIC with its flag in bit 31, in the form that
+/// `sun4v_dram_count` expects; 0 for another counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic_raw(pic: u64, counter: u32) -> u32 {
     common::counter(counter).map_or(0, |counter| DramPic::from(pic).raw(counter))
 }
 
-/// Takes the present value of a DRAM counter (31 bits, and its flag in bit 31), and returns the count. The count is right if fewer
-/// than 2^31 events happened since the last call. If the flag was clear at the last call, the count is right unless the counter
-/// has wrapped twice. Returns 0 for NULL.
+/// Updates a count from the present value of its DRAM counter (31 bits, flag in bit 31), and returns the count. The count is right
+/// if fewer than 2^31 events happened since the last call. If the flag was clear at the last call, the count is right unless the
+/// counter has wrapped twice. Returns 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
     counted(unsafe { count.as_mut() }, raw, |last| DramCount::new(last).update(raw))
 }
 
-/// Takes the present value of a counter of a strand's %pic (32 bits), and returns the count. The count is right if fewer than 2^32
-/// events happened since the last call. Returns 0 for NULL.
+/// Updates a count from the present value of its %pic counter (32 bits), and returns the count. The
+/// count is right if fewer than 2^32 events happened since the last call. Returns 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_strand_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
     counted(unsafe { count.as_mut() }, raw, |last| StrandCount::new(last).update(raw))
 }
 
-/// Returns the longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`.
-/// Returns 0 if either argument is 0.
+/// Returns the longest safe interval between two reads of a DRAM counter, in ticks. Assumes at most
+/// `events` events in any `ticks` ticks. Returns 0 if either argument is 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_longest_interval(events: u32, ticks: u32) -> u64 {
     Rate::new(events, ticks).map_or(0, DramCount::longest_interval)

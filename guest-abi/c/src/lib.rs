@@ -14,7 +14,7 @@ mod types;
 pub use function::*;
 pub use types::*;
 
-// A static library needs a panic handler: the handler below where panics abort, else (as in a debug build) the handler of std.
+// A static library needs a panic handler: the one below if panics abort, otherwise std's (as in a debug build).
 #[cfg(not(panic = "abort"))]
 extern crate std;
 

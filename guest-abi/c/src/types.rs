@@ -6,7 +6,7 @@
 pub struct sun4v_version {
     /// Versions with different major numbers are incompatible.
     pub major: u64,
-    /// A higher minor number only adds to a lower one.
+    /// A higher minor number only adds calls and registers.
     pub minor: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct sun4v_present {
     pub unclear: u32,
 }
 
-/// A count of 64 bits, made from the values of a narrower counter. All zeros is the count for a counter that holds 0.
+/// A 64-bit count from a narrower counter. If the counter holds 0, start with both members 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct sun4v_count {

@@ -27,9 +27,9 @@ impl<S: ClockSource + ?Sized> ClockSource for &S {
 /// The properties of a counter, and its hazards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// A name to show to people.
+    /// The name of the counter, for messages and reports.
     pub name: &'static str,
-    /// The number of bits after which the counter wraps.
+    /// The width of the counter, which wraps after 2^width ticks.
     pub width: Width,
     /// Ticks per second; 0 if the rate is unknown.
     pub hz: u64,
@@ -61,9 +61,9 @@ pub struct Hazards {
     pub stops_when_idle: bool,
     /// The rate follows a clock that power management changes.
     pub rate_varies: bool,
-    /// A read takes the value in several parts. The parts may belong to different values.
+    /// A read needs several accesses, and the counter may change between them.
     pub tears: bool,
-    /// The kind of counter is unknown. It may be the clock of the CPU, which can stop or change its rate.
+    /// The hardware behind the counter is unknown. It may be the clock of the CPU, which can stop or change its rate.
     pub may_be_cpu_clock: bool,
 }
 
@@ -86,7 +86,7 @@ impl Width {
         }
     }
 
-    /// Returns the number of bits.
+    /// Returns the width as a number, 8 to 64.
     pub const fn bits(self) -> u32 {
         self.0 as u32
     }

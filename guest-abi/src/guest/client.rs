@@ -28,7 +28,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If the hypervisor refuses, in which case an earlier negotiated version stays, or if it grants a higher minor number than `wanted`.
+    /// If the hypervisor refuses (an earlier version then stays), or grants a higher minor number (the group is then released).
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })
@@ -50,12 +50,12 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok((version.major != 0).then_some(Self { hypercall, version }))
     }
 
-    /// Returns the granted version.
+    /// Returns the granted version. Its minor number may be lower than requested.
     pub const fn version(&self) -> Version {
         self.version
     }
 
-    /// Gives the group up, for the whole guest. The counters keep their values. Fails with the status of `api_set_version`.
+    /// Releases the group for the whole guest. The counters keep their values. Fails with the status of `api_set_version`.
     pub fn release(self) -> Result<(), HvError> {
         Core::new(&self.hypercall).api_set_version(ApiGroup::VFALLS, Version::NONE)?;
         Ok(())
@@ -72,8 +72,8 @@ impl<H: Hypercall> PerfCounters<H> {
         get_perfreg(&self.hypercall, register.id())
     }
 
-    /// Writes a register. The service ignores the bits that a guest cannot write.
-    /// Fails like [`get`](Self::get); also with ENOACCESS for HT without the right to HT. A write that fails changes nothing.
+    /// Writes a register. The service ignores the bits that a guest cannot write. Fails like [`get`](Self::get); also with
+    /// ENOACCESS if the guest sets HT without the right to do so. A write that fails changes nothing.
     #[doc(alias = "vfalls_set_perfreg")]
     pub fn set(&self, register: PerfReg, value: u64) -> Result<(), HvError> {
         set_perfreg(&self.hypercall, register.id(), value)
@@ -89,12 +89,12 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(PerfReg::SPARC_PCR, pcr.into())
     }
 
-    /// Reads the kind of L2 misses that the strands of the caller's node count. Fails like [`get`](Self::get).
+    /// Reads register 1: which L2 misses are counted on the caller's node. Fails like [`get`](Self::get).
     pub fn perf_config(&self) -> Result<PerfConfig, HvError> {
         self.get(PerfReg::L2_PERF_CONFIG).map(PerfConfig::from_value)
     }
 
-    /// Selects the kind of L2 misses that all strands of the caller's node count. Fails like [`set`](Self::set).
+    /// Selects which L2 misses are counted by all strands on the caller's node. Fails like [`set`](Self::set).
     pub fn set_perf_config(&self, config: PerfConfig) -> Result<(), HvError> {
         self.set(PerfReg::L2_PERF_CONFIG, config.value())
     }
@@ -109,8 +109,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set(pmu.into().pcr(), pcr.into())
     }
 
-    /// Selects the event of one counter of a PMU, and leaves the event of the other counter. The method reads the PCR and then writes it:
-    /// if two callers do so at once, one caller may undo the change of the other. Fails like [`get`](Self::get) and [`set`](Self::set).
+    /// Selects the event of one counter of a PMU; the other counter keeps its event. The method reads the PCR and then writes it. If two
+    /// callers do so at once, one may undo the other's change. Fails like [`get`](Self::get) and [`set`](Self::set).
     pub fn select<U: PmuKind>(
         &self,
         pmu: U,
@@ -144,9 +144,9 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
 pub enum NegotiateError {
     /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if it does not know the major number.
     Refused(HvError),
-    /// The hypervisor granted this version, whose minor number is higher than requested. The group has been given up again.
+    /// The hypervisor granted this version, whose minor number is higher than requested. The group has been released again.
     MoreThanAsked(Version),
-    /// The caller asked for major number 0, which gives the group up. No call was made.
+    /// The caller requested major number 0, which releases a group. No call was made.
     MajorZero,
 }
 

@@ -7,20 +7,20 @@ use crate::group::{ApiGroup, Version};
 use crate::status::HvError;
 use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, Trap};
 
-/// The calls that need no negotiation. As a [`fmt::Write`], writes to the guest's console.
+/// Makes the calls that need no negotiation. Also writes to the guest's console, as a [`fmt::Write`].
 #[derive(Clone, Copy, Debug)]
 pub struct Core<H> {
     hypercall: H,
 }
 
 impl<H: Hypercall> Core<H> {
-    /// Returns the calls, made through `hypercall`.
+    /// Returns a client that makes its calls through `hypercall`.
     pub const fn new(hypercall: H) -> Self {
         Self { hypercall }
     }
 
-    /// Asks for a version of a group, for the whole guest. Returns the granted version, whose minor number may be lower than the
-    /// requested one. Major 0 gives the group up.
+    /// Requests a version of a group for the whole guest. Returns the granted version, whose minor number may be lower than the
+    /// requested one. Major 0 releases the group.
     ///
     /// # Errors
     /// EINVAL if the hypervisor does not know the group, ENOTSUPPORTED if it does not know the major number.
@@ -30,13 +30,15 @@ impl<H: Hypercall> Core<H> {
         Ok(Version::new(version.major, minor))
     }
 
-    /// Returns the negotiated version of a group; [`Version::NONE`] before negotiation. Fails with EINVAL for an unknown group.
+    /// Returns the negotiated version of a group; [`Version::NONE`] before negotiation. Fails with
+    /// EINVAL if the hypervisor does not know the group.
     pub fn api_get_version(&self, group: ApiGroup) -> Result<Version, HvError> {
         let [major, minor, ..] = self.call(API_GET_VERSION, [group.0, 0, 0, 0, 0])?;
         Ok(Version::new(major, minor))
     }
 
-    /// Writes one character to the guest's console. Fails with EWOULDBLOCK while the console takes no character.
+    /// Writes one character to the guest's console. Fails with EWOULDBLOCK while the console is
+    /// busy.
     pub fn putchar(&self, character: u8) -> Result<(), HvError> {
         self.call(CONS_PUTCHAR, [character.into(), 0, 0, 0, 0]).map(drop)
     }

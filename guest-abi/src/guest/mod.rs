@@ -2,7 +2,8 @@
 //!
 //! - [`Hypercall`] is the transport. `Sun4v` is the real transport (SPARC V9 only).
 //! - [`Core`] makes the calls that need no negotiation, [`PerfCounters`] the calls of group 0x205.
-//! - [`Present`] tells which PMUs exist. [`Tries`] limits the tries of a call. [`Snapshot`] holds registers that match.
+//! - [`Present`] tells which PMUs exist. [`Tries`] limits the tries of a call. [`Snapshot`] holds a
+//!   PMU's registers.
 //! - [`Widened`] makes 64-bit counts from narrower counters.
 //! - [`StrandDriver`] starts and stops the strand's own counters.
 

@@ -1,4 +1,4 @@
-//! The strand's own counters, %pcr and %pic. A guest needs a hypercall for HT only (FWARC/2007/529 section 2.1).
+//! The strand's own counters, %pcr and %pic. A guest needs a hypercall only to change HT (FWARC/2007/529 section 2.1).
 
 use super::{Hypercall, PerfCounters};
 use crate::error_text::error_text;
@@ -48,7 +48,7 @@ impl<S: StrandCounters + ?Sized> StrandCounters for &S {
     }
 }
 
-/// HT is set or requested. Only the service can change HT.
+/// The error if HT is set or requested: only the hypervisor can change HT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtSet;
 
@@ -61,17 +61,17 @@ pub struct StrandDriver<S> {
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Returns a driver of `counters`. Its methods have to run on the strand of the counters.
+    /// Returns a driver of `counters`. Call its methods only on the strand of the counters.
     pub const fn new(counters: S) -> Self {
         Self { counters }
     }
 
-    /// Reads both counters at the same moment. While counting, each lacks up to 8 events: see [`StrandCounters`].
+    /// Reads both counters at the same moment. If they are counting, each value lacks up to 8 events: see [`StrandCounters`].
     pub fn read(&self) -> SparcPic {
         self.counters.pic()
     }
 
-    /// Sets both counters to 0. While counting, each then still gets up to 7 earlier events.
+    /// Sets both counters to 0. If they are counting, hardware then still adds up to 7 earlier events to each.
     pub fn clear(&self) {
         self.counters.set_pic(SparcPic::new());
     }
@@ -91,7 +91,7 @@ impl<S: StrandCounters> StrandDriver<S> {
     /// only one event, build `pcr` from [`SparcPcr::OFF`].
     ///
     /// # Errors
-    /// If `pcr` has HT: nothing changes then. If HT is set in %pcr: UT and ST are then cleared.
+    /// If HT is set in `pcr` (nothing then changes) or in %pcr (UT and ST are then cleared, and counting does not start).
     pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HtSet> {
         if pcr.hypervisor() {
             return Err(HtSet);
@@ -114,7 +114,7 @@ impl<S: StrandCounters> StrandDriver<S> {
     /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT is clear and stays clear.
     ///
     /// # Errors
-    /// The service's status: ENOACCESS without the right to HT. The counters then stay stopped.
+    /// The service's status: ENOACCESS if the guest has no right to HT. The counters then stay stopped.
     pub fn start_by<H: Hypercall>(
         &self,
         service: &PerfCounters<H>,
@@ -131,7 +131,8 @@ impl<S: StrandCounters> StrandDriver<S> {
         }
     }
 
-    /// Returns `true` if the hypervisor has cleared HT since a start with `started_with`. The counts then lack hyperprivileged events.
+    /// Returns `true` if the hypervisor has cleared HT since the driver started with
+    /// `started_with`. The counts then lack hyperprivileged events.
     pub fn revoked(&self, started_with: SparcPcr) -> bool {
         started_with.hypervisor() && !self.counters.pcr().hypervisor()
     }

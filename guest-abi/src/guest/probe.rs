@@ -1,4 +1,4 @@
-//! Finds the PMUs that are present as illumos does: by a read of each PCR.
+//! Reads each PCR to find the PMUs that are present, as illumos does.
 
 use super::{Hypercall, PerfCounters};
 use crate::register::{PerfReg, Pmu};
@@ -83,7 +83,8 @@ impl Present {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Finds the PMUs that are present, by 32 calls in the order of [`Pmu::ALL`]. No call is repeated.
+    /// Finds the PMUs that are present, with 32 calls in the order of [`Pmu::ALL`]. Repeats no
+    /// call.
     pub fn probe(&self) -> Present {
         let found = |present: Present, pmu: Pmu| present.and(pmu, self.get(pmu.pcr()));
         Pmu::ALL.into_iter().fold(Present::default(), found)

@@ -1,7 +1,7 @@
-//! Calls with status EWOULDBLOCK, repeated a limited number of times.
+//! Repeats a call while its status is EWOULDBLOCK, a limited number of times.
 //!
-//! The service remembers a refused strand. A strand that asks again at least once in a millisecond is served after at most one access
-//! of each other strand, however often others ask. So keep the pauses between tries short.
+//! Keep the pauses below a millisecond: then the service serves a refused strand after at most one access of each other strand, however
+//! often others ask.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -19,7 +19,7 @@ impl Tries {
     /// A single try.
     pub const ONCE: Self = Self(NonZeroU32::MIN);
 
-    /// Returns `number` tries; `None` for 0.
+    /// Returns a limit of `number` tries; `None` for 0.
     pub const fn new(number: u32) -> Option<Self> {
         match NonZeroU32::new(number) {
             Some(number) => Some(Self(number)),
@@ -36,9 +36,9 @@ impl Tries {
 /// The reason why a repeated call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryError {
-    /// Each of this number of tries got EWOULDBLOCK.
+    /// The status was EWOULDBLOCK in every try. Holds the number of tries.
     StillBlocked(Tries),
-    /// A try got a status other than success and EWOULDBLOCK. No more tries were made.
+    /// The status of a try was neither success nor EWOULDBLOCK. No more tries were made.
     Failed(HvError),
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for RetryError {
 
 impl core::error::Error for RetryError {}
 
-/// Returns the value, and the number of tries that were refused before the successful try.
+/// Calls `attempt` while its status is EWOULDBLOCK, at most `tries` times. Returns the value and the number of refused tries.
 pub(super) fn retry<T>(
     tries: Tries,
     mut pause: impl FnMut(u32),
@@ -79,12 +79,13 @@ pub(super) fn spin(_refused: u32) {
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Does [`get`](Self::get), and repeats it on EWOULDBLOCK. Fails with the error of the last try.
+    /// Calls [`get`](Self::get) until the status is not EWOULDBLOCK, at most `tries` times. Fails
+    /// with the error of the last try.
     pub fn get_retrying(&self, register: PerfReg, tries: Tries) -> Result<u64, RetryError> {
         self.get_retrying_with(register, tries, spin)
     }
 
-    /// As [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
+    /// Like [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
     pub fn get_retrying_with(
         &self,
         register: PerfReg,
@@ -94,7 +95,8 @@ impl<H: Hypercall> PerfCounters<H> {
         retry(tries, pause, || self.get(register)).map(|(value, _)| value)
     }
 
-    /// Does [`set`](Self::set), and repeats it on EWOULDBLOCK. Fails with the error of the last try.
+    /// Calls [`set`](Self::set) until the status is not EWOULDBLOCK, at most `tries` times. Fails
+    /// with the error of the last try.
     pub fn set_retrying(
         &self,
         register: PerfReg,
@@ -104,7 +106,7 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set_retrying_with(register, value, tries, spin)
     }
 
-    /// As [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far.
+    /// Like [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far.
     pub fn set_retrying_with(
         &self,
         register: PerfReg,

@@ -1,4 +1,4 @@
-//! A PMU's PCR and both counters, read so that the counters belong to the PCR.
+//! A PMU's PCR and counters, read together: the counters count the events that the PCR selects.
 
 use core::fmt;
 
@@ -24,7 +24,7 @@ impl Bounds {
 }
 
 /// A PMU's PCR and counters. The PCR was the same before and after the read of the counters. So the counters count the events that
-/// the PCR selects, unless somebody changed the PCR and changed it back between the two reads.
+/// the PCR selects, unless another strand changed the PCR and changed it back between the two reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The PMU whose registers were read.
@@ -44,7 +44,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns one of the two counters.
+    /// Returns the value of counter 0 or 1, without the flag of a DRAM counter.
     pub const fn counter(&self, counter: Counter) -> u64 {
         match counter {
             Counter::Pic0 => self.pic0,
@@ -52,17 +52,19 @@ impl Snapshot {
         }
     }
 
-    /// Returns one of the two counters as [`Widened`](super::Widened) takes it: a DRAM counter has its flag in bit 31.
+    /// Returns counter 0 or 1 in the form that [`Widened`](super::Widened) expects: a DRAM counter has its flag in bit 31.
     pub const fn raw(&self, counter: Counter) -> u64 {
         let flag = (self.wrapped.contains(counter) as u64) << DramPic::WIDTH;
         self.counter(counter) | flag
     }
 }
 
-/// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if one read gave both counters.
+/// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if
+/// one read returned both counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// The number of hypercalls for PIC1, refused ones included. 0 if one read gave both counters.
+    /// The number of hypercalls for PIC1, refused ones included. 0 if one read returned both
+    /// counters.
     pub hypercalls: u32,
     /// Ticks from just before the read of PIC0 to just after the read of PIC1; `None` without a clock.
     pub ticks: Option<u64>,
@@ -75,7 +77,7 @@ pub struct Skew {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// The PCR changed during each of this number of reads of the counters.
+    /// The PCR changed during every read of the counters. Holds the number of reads.
     Changing(Tries),
     /// A read of this register failed.
     Read(PerfReg, RetryError),
@@ -95,7 +97,7 @@ impl fmt::Display for SnapshotError {
 impl core::error::Error for SnapshotError {}
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// As [`snapshot_with`](Self::snapshot_with), without a clock: the skew has no ticks.
+    /// Like [`snapshot_with`](Self::snapshot_with), but without a clock: the skew has no ticks.
     pub fn snapshot(&self, pmu: impl Into<Pmu>, bounds: Bounds) -> Result<Snapshot, SnapshotError> {
         self.snapshot_with(pmu, bounds, None, spin)
     }

@@ -13,11 +13,11 @@ use crate::trap::{Registers, Trap};
 pub struct Sun4v(());
 
 impl Sun4v {
-    /// Returns a value for the virtual machine. Does not check that the code runs in a virtual machine.
+    /// Returns the virtual machine that the code runs in. Does not check that there is one.
     ///
     /// # Safety
     /// Every strand that uses the value or a copy has to run in privileged mode of a sun4v virtual machine. Calls through
-    /// [`Hypercall`] must not change memory or translations that the program relies on. No call of this crate does.
+    /// [`Hypercall`] must not change memory or translations that the program relies on. No call of this crate changes them.
     pub const unsafe fn new() -> Self {
         Self(())
     }
@@ -71,8 +71,8 @@ macro_rules! read {
 macro_rules! write {
     ($register:literal, $value:expr) => {{
         let value: u64 = $value;
-        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be written. A write only changes counting; an
-        // overflow trap that it enables goes to the guest's own handler.
+        // SAFETY: `Sun4v::new` promises privileged mode, where the register can be written. A write only changes counting;
+        // the guest's own handler handles the overflow traps that it enables.
         unsafe {
             asm!(
                 concat!("wr {value}, 0, ", $register),

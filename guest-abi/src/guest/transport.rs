@@ -29,13 +29,13 @@ impl<H: Hypercall + ?Sized> Hypercall for &H {
     }
 }
 
-/// Reads the performance register `id`. No register needs to have this id.
+/// Reads performance register `id`. The hypervisor refuses an `id` that no register has.
 pub(crate) fn get_perfreg(route: &impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
 }
 
-/// Writes the performance register `id`. No register needs to have this id.
+/// Writes performance register `id`. The hypervisor refuses an `id` that no register has.
 pub(crate) fn set_perfreg(route: &impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
     route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0])?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Counts of 64 bits from counters of 31, 32 or any other number of bits.
+//! 64-bit counts from counters of 31, 32 or any other number of bits.
 //!
 //! Two reads of a counter tell the number of events between them if that number is less than 2^BITS. A larger number can be noticed
 //! only with a clock and a limit on the rate of the events. [`TimedCount`] makes this check; [`Widened`] leaves it to the caller.
@@ -23,8 +23,8 @@ pub struct Widened<const BITS: u32, const FLAG: bool = false> {
 
 /// The count of a DRAM counter: 31 bits, and its flag in bit 31. See [`DramPic::raw`](crate::layout::DramPic::raw).
 ///
-/// The flag shows one wrap until it is cleared. To clear it, write the register with the values just read but without flags, and
-/// [`rebase`](Self::rebase) both counts. Events between the read and the write are lost.
+/// Once set, the flag shows no further wrap until it is cleared. To clear it, write the register with the values just read but
+/// without flags, and [`rebase`](Self::rebase) both counts. Events between the read and the write are lost.
 pub type DramCount = Widened<31, true>;
 
 /// The count of a 32-bit counter of a strand's %pic.
@@ -52,8 +52,8 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         Self { events: 0, last: raw.into() & Self::KEPT, right_up_to: Self::MOST }
     }
 
-    /// Takes the present raw value, and returns the count. The count is right if at most [`right_up_to`](Self::right_up_to) events
-    /// happened since the last call. `right_up_to` is at least [`MOST`](Self::MOST).
+    /// Updates the count from the present raw value, and returns it. The count is right if at most
+    /// [`right_up_to`](Self::right_up_to) events happened since the last call. `right_up_to` is at least [`MOST`](Self::MOST).
     pub fn update(&mut self, raw: impl Into<u64>) -> u64 {
         let raw = raw.into() & Self::KEPT;
         let (now, last) = (raw & Self::MOST, self.last & Self::MOST);
@@ -63,7 +63,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         let more = (now.wrapping_sub(last) & Self::MOST).wrapping_add(hidden);
         let was_clear = FLAG && self.last & Self::WRAPPED == 0;
         self.right_up_to = if new_flag != 0 {
-            // One event less than two wraps.
+            // One more event would make the counter wrap a second time.
             Self::KEPT - last
         } else if was_clear && now >= last {
             u64::MAX
@@ -79,7 +79,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     /// may have wrapped once more than the count says.
     ///
     /// - 2^64 - 1 if the flag shows that the counter has not wrapped.
-    /// - One less than the events of two wraps if the flag was clear and is set now.
+    /// - The largest number of events with only one wrap, if the flag was clear and is set now.
     /// - [`MOST`](Self::MOST) if the flag was set before or does not exist.
     pub const fn right_up_to(&self) -> u64 {
         self.right_up_to
@@ -100,7 +100,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         rate.longest(Self::MOST)
     }
 
-    /// Returns the same count as a [`TimedCount`], which checks the intervals from the time `now` on by `rate`.
+    /// Returns this count as a [`TimedCount`], which checks every interval from `now` on against `rate`.
     pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS, FLAG> {
         TimedCount { count: self, read_at: now, rate }
     }
@@ -147,11 +147,11 @@ pub struct TimedCount<const BITS: u32, const FLAG: bool = false> {
 }
 
 impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
-    /// Takes the present raw value and time, and returns the count.
+    /// Updates the count from the present raw value and time, and returns it.
     ///
     /// # Errors
-    /// If the counter may have wrapped once more than the count says. This is so if the interval since the last read is too long,
-    /// or if `now` is earlier than the last read, and no flag excludes a wrap. The count then continues from [`TooLate::at_least`].
+    /// If the counter may have wrapped once more than the count says. This happens if the interval since the last read is too
+    /// long or negative, and no flag excludes a wrap. The count then continues from [`TooLate::at_least`].
     pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
         let interval = now.wrapping_sub(self.read_at);
         self.read_at = now;
@@ -187,7 +187,7 @@ impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
 pub struct TooLate {
     /// Ticks since the previous read.
     pub interval: u64,
-    /// The longest safe interval in ticks, for the value of the counter and its flag.
+    /// The longest safe interval in ticks, given the counter's value and flag.
     pub longest: u64,
     /// The count without unnoticed wraps. It is too low by 2^BITS for each unnoticed wrap.
     pub at_least: u64,

@@ -55,7 +55,8 @@ impl DramPic {
         }
     }
 
-    /// Returns a counter with its flag in bit 31, as [`DramCount`](crate::guest::DramCount) takes it.
+    /// Returns a counter with its flag in bit 31, in the form that
+    /// [`DramCount`](crate::guest::DramCount) expects.
     pub const fn raw(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => (self.into_bits() >> 32) as u32,

@@ -1,4 +1,4 @@
-//! Control registers of a Zambezi hub (FWARC/2007/529 sections 2.4 to 2.6). The counters of a hub have all 64 bits.
+//! Control registers of a Zambezi hub (FWARC/2007/529 sections 2.4 to 2.6). A hub's counters have 64 bits.
 
 use bitfield_struct::bitfield;
 

@@ -1,8 +1,8 @@
-//! The L2 control register, of which guests see two bits (FWARC/2007/529 section 2.3).
+//! The L2 control register (FWARC/2007/529 section 2.3). Guests see only two of its bits.
 
 use bitfield_struct::{bitenum, bitfield};
 
-/// PERF_CONFIG, the value of register 1: the kind of L2 misses that the SPARC events `L2_imiss` and `L2_dmiss_ld` count.
+/// PERF_CONFIG, the value of register 1: which L2 misses the SPARC events `L2_imiss` and `L2_dmiss_ld` count.
 #[bitenum]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
@@ -11,11 +11,11 @@ pub enum PerfConfig {
     #[default]
     #[fallback]
     All = 0,
-    /// Misses served from the memory of the node itself.
+    /// Misses that the memory of the same node serves.
     Local = 1,
-    /// Misses served from the memory of another node.
+    /// Misses that the memory of another node serves.
     Remote = 2,
-    /// Misses served by the cache of another node.
+    /// Misses that the cache of another node serves.
     CacheToCache = 3,
 }
 
@@ -23,7 +23,7 @@ impl PerfConfig {
     /// The bits of register 1 that a guest can write.
     pub const WRITABLE: u64 = 0b11;
 
-    /// Returns the value of register 1.
+    /// Returns the value to write to register 1 for this setting.
     pub const fn value(self) -> u64 {
         self as u64
     }
@@ -34,11 +34,11 @@ impl PerfConfig {
     }
 }
 
-/// One of the eight L2 control registers of a node. Only the hypervisor can access them. Reset sets DIS and clears the other bits;
-/// a guest finds what the hypervisor has written.
+/// One of the eight L2 control registers of a node. Only the hypervisor can access them. Reset sets
+/// DIS and clears the other bits; before a guest runs, the hypervisor writes the register.
 ///
-/// PERF_CONFIG and the ceiling mask exist on the UltraSPARC T2 Plus only. The T2 has the same bits 21:0; its bits 63:22 read as 0.
-/// Whether the T2 Plus has other fields is unknown.
+/// PERF_CONFIG and the ceiling mask exist on the UltraSPARC T2 Plus only. The T2 has the same bits
+/// 21:0; its bits 63:22 read as 0. Whether the T2 Plus has other fields is unknown.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
 pub struct L2Control {
@@ -56,7 +56,7 @@ pub struct L2Control {
     pub error_steer: u8,
     /// DBG: a mode for debugging the hardware.
     pub debug: bool,
-    /// A write of 1 clears the directory of the lines that the L1 caches hold. Reads as 0.
+    /// A write of 1 clears the directory, which lists the lines in the L1 caches. Reads as 0.
     pub clear_directory: bool,
     #[bits(2)]
     __: u8,

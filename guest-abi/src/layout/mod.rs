@@ -1,6 +1,7 @@
 //! The bit fields of the registers.
 //!
-//! Every control register selects an event for each of two counters: see [`EventSelect`]. A change of one event leaves all other bits.
+//! Every control register selects an event for each of two counters: see [`EventSelect`]. Changing
+//! one event leaves all other bits unchanged.
 
 mod dram;
 mod hub;
@@ -39,13 +40,13 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
     }
 }
 
-/// A select code that is not an event of the specification. A counter that selects it counts nothing.
+/// A select code to which the specification assigns no event. A counter with this code counts nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedEvent(pub u16);
 
 error_text!(ReservedEvent, |error| "reserved event {:#x}", error.0);
 
-/// Implements [`EventSelect`] for a bit field that has no fields but `select0` and `select1`.
+/// Implements [`EventSelect`] for a bit field whose only fields are `select0` and `select1`.
 macro_rules! event_select {
     ($($pcr:ident counts $event:ident;)*) => { $(
         impl $crate::layout::EventSelect for $pcr {

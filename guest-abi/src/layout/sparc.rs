@@ -8,7 +8,7 @@ use crate::event::SparcEvent;
 
 /// SPARC PCR, %pcr (ASR 16). Privileged code can write all bits except HT.
 ///
-/// [`new`](Self::new) is all zeros, and counts nothing because no mode is enabled. To count only one event, begin with
+/// [`new`](Self::new) returns all zeros, which counts nothing because no mode is enabled. To count only one event, begin with
 /// [`OFF`](Self::OFF): a counter with select 0 counts idle clocks as soon as a mode is enabled.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq)]
@@ -21,23 +21,24 @@ pub struct SparcPcr {
     pub user: bool,
     /// HT: count in hyperprivileged mode. Only the hypervisor can write it.
     pub hypervisor: bool,
-    /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if software has set OV0.
+    /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if software set OV0.
     pub trap_on_overflow0: bool,
-    /// TOE1: trap when counter 1 overflows, as TOE0 for counter 0.
+    /// TOE1: trap when counter 1 overflows, as TOE0 does for counter 0.
     pub trap_on_overflow1: bool,
     /// MASK0: the events of the class SL0 that counter 0 counts.
     pub mask0: u8,
     /// SL0: event class of counter 0.
     #[bits(4)]
     pub class0: u8,
-    /// OV0: counter 0 has overflowed since a write last cleared OV0. With TOE0, hardware sets OV0 up to 15 events early.
+    /// OV0: counter 0 has overflowed since OV0 was last cleared. If TOE0 is set, hardware sets OV0
+    /// up to 15 events early.
     pub overflow0: bool,
     /// MASK1: the events of the class SL1 that counter 1 counts.
     pub mask1: u8,
     /// SL1: event class of counter 1.
     #[bits(4)]
     pub class1: u8,
-    /// OV1: counter 1 has overflowed, as OV0 for counter 0.
+    /// OV1: counter 1 has overflowed since OV1 was last cleared, as OV0 says for counter 0.
     pub overflow1: bool,
     #[bits(30)]
     __: u32,
@@ -111,13 +112,13 @@ impl SparcPcr {
         .with_select(Counter::Pic0, SparcSelect::OFF)
         .with_select(Counter::Pic1, SparcSelect::OFF);
 
-    /// The bits that read as written. HOLDOV reads as 0.
+    /// The bits that read back as written. HOLDOV reads as 0.
     pub const KEPT: u64 = 0xffff_ffff;
 
     /// The HT bit, bit 3.
     pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
 
-    /// Returns the select of a counter. The event tables need not have it.
+    /// Returns the select of a counter. The select need not be in the event tables.
     pub const fn select(self, counter: Counter) -> SparcSelect {
         let (class, mask) = match counter {
             Counter::Pic0 => (self.class0(), self.mask0()),
@@ -159,7 +160,7 @@ impl SparcPcr {
             .with_trap_on_overflow1(counters.contains(Counter::Pic1))
     }
 
-    /// Returns the register with `counter` off: it neither counts nor traps. All other bits stay, OV too.
+    /// Returns the register with `counter` off: it neither counts nor traps. All other bits stay, including OV.
     #[must_use]
     pub const fn without(self, counter: Counter) -> Self {
         self.with_select(counter, SparcSelect::OFF)
@@ -176,8 +177,9 @@ impl SparcPcr {
         self.overflows().intersection(self.traps())
     }
 
-    /// Returns the value to write to stop counting. The write does not change OV, even if a counter overflows just before the
-    /// write. Up to 8 events of each counter just before the write are lost: see [`StrandCounters`](crate::guest::StrandCounters).
+    /// Returns the value to write to stop counting. The write does not change OV, even if a counter
+    /// overflows just before the write. The last events before the write, up to 8 of each counter,
+    /// are lost: see [`StrandCounters`](crate::guest::StrandCounters).
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)
@@ -238,10 +240,10 @@ impl SparcPic {
         }
     }
 
-    /// The number of bits of a counter.
+    /// The number of bits of a counter: 32.
     pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
-    /// Returns one of the two counters.
+    /// Returns the value of counter 0 or 1.
     pub const fn counter(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => self.pic0(),

@@ -29,7 +29,8 @@ impl PerfReg {
     /// Register 1, PERF_CONFIG of the caller's node.
     pub const L2_PERF_CONFIG: Self = Self::from_kind(Kind::L2);
 
-    /// The first register of a hub. All later registers belong to hubs too, [`PER_HUB`](Self::PER_HUB) registers to each hub.
+    /// The first register of a hub. All later registers belong to hubs too; each hub has
+    /// [`PER_HUB`](Self::PER_HUB) registers.
     pub const FIRST_OF_HUBS: Self = Self::hub(Hub::Zam0, HubUnit::LpuA, HubRole::Pcr);
 
     /// The number of registers of a hub.
@@ -40,7 +41,7 @@ impl PerfReg {
         if id < Self::COUNT as u64 { Some(Self(id as u8)) } else { None }
     }
 
-    /// Returns the register of this kind.
+    /// Returns the register with this role and place.
     pub const fn from_kind(kind: Kind) -> Self {
         Self(kind.id())
     }
@@ -67,12 +68,13 @@ impl PerfReg {
 
     /// Returns what the specification says about the register.
     pub const fn info(self) -> &'static RegisterInfo {
-        // The index is below COUNT because `new` lets no other id in. The compiler does not know, and would add a panic.
+        // `new` accepts only ids below COUNT. The compiler does not know this, and would add a
+        // panic.
         let index = self.index();
         if index < Self::COUNT { &TABLE[index] } else { &TABLE[0] }
     }
 
-    /// Returns what the register is for, and its place.
+    /// Returns the role of the register, and its place.
     pub const fn kind(self) -> Kind {
         self.info().kind
     }
@@ -121,13 +123,13 @@ impl TryFrom<u64> for PerfReg {
     }
 }
 
-/// A text that is not the name of a performance register.
+/// The error if a string is not the name of a performance register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownName;
 
 error_text!(UnknownName, |_| "not the name of a performance register");
 
-/// An id beyond 89, for which the service returns EINVAL.
+/// The error if an id is above 89. The service returns EINVAL for such an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownId(pub u64);
 

@@ -1,5 +1,5 @@
-//! Performance monitoring units (PMUs): a control register (PCR) and its two counters (PICs). Each DRAM channel and each part of a
-//! hub has a PMU. A strand's %pcr and %pic are not a PMU, because no PerfReg stands for their counters.
+//! Performance monitoring units (PMUs). A PMU is a control register (PCR) and its two counters (PICs). Each DRAM channel and each
+//! part of a hub has one. A strand's %pcr and %pic are not a PMU, because their counters have no PerfReg number.
 
 use core::fmt;
 
@@ -15,7 +15,7 @@ pub trait PmuKind: Copy + Into<Pmu> {
 
 macro_rules! pmu_kinds {
     ($($(#[$doc:meta])* $variant:ident($pmu:ident { $($(#[$field_doc:meta])* $field:ident: $place:ty),* }) with $pcr:ident;)*) => {
-        /// Any of the 32 PMUs. The order is: DRAM channels, link port units, GPDs, ASUs.
+        /// Any of the 32 PMUs: first the DRAM channels, then link port units, GPDs and ASUs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Pmu { $($(#[$doc])* $variant($pmu),)* }
 
@@ -74,7 +74,7 @@ pmu_kinds! {
 /// The registers of a PMU's two counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pics {
-    /// One register holds both counters, so one read gives both.
+    /// One register holds both counters, so one read returns both.
     Together(PerfReg),
     /// Each counter has its own register: counter 0 first, then counter 1.
     Apart(PerfReg, PerfReg),
@@ -123,7 +123,7 @@ impl Pmu {
         }) as usize
     }
 
-    /// Returns the register that selects the events of the PMU.
+    /// Returns the PMU's control register, which selects the events.
     pub const fn pcr(self) -> PerfReg {
         self.register(McuRole::Pcr, HubRole::Pcr)
     }

@@ -1,4 +1,4 @@
-//! The table of the registers (FWARC/2007/529 section 3.1). Only this table states their ids, names, masks and versions.
+//! The table of the registers (FWARC/2007/529 section 3.1). Their ids, names, masks and versions are stated only here.
 
 use super::name::Name;
 use super::place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node};
@@ -7,7 +7,7 @@ use crate::layout::{AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, LpuPcr, PerfC
 
 pub(super) const COUNT: usize = 90;
 
-/// What a performance register is for, and its place.
+/// The role and the place of a performance register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The SPARC performance control register of the calling strand.
@@ -20,16 +20,16 @@ pub enum Kind {
         node: Node,
         /// The memory controller of the channel.
         mcu: Mcu,
-        /// Whether the register is the PCR or the PIC.
+        /// The role: the PCR or the PIC.
         role: McuRole,
     },
     /// A register of a Zambezi hub.
     Hub {
-        /// The chip.
+        /// The Zambezi chip that holds the register.
         hub: Hub,
-        /// The part of the chip.
+        /// The part of the chip that holds the register.
         unit: HubUnit,
-        /// Whether the register is the PCR, PIC0 or PIC1.
+        /// The role: the PCR, PIC0 or PIC1.
         role: HubRole,
     },
 }
@@ -38,7 +38,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RegisterInfo {
-    /// What the register is for, and its place.
+    /// The role and the place of the register.
     pub kind: Kind,
     /// The specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub name: &'static str,

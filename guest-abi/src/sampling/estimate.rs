@@ -11,12 +11,12 @@ pub struct Estimate {
     pub running: u64,
     /// The number of ticks in which any event was counted.
     pub enabled: u64,
-    /// The estimate for the whole time: `counted * enabled / running`, rounded.
+    /// The estimated number of events in the whole time: `counted * enabled / running`, rounded.
     pub events: u64,
-    /// One standard error of `events`, rounded up. 0 if the event was counted all the time. `None` if the event was counted in
-    /// fewer than two turns, because one turn has no variance.
+    /// One standard error of `events`, rounded up. 0 if the event was counted all the time. `None`
+    /// if the event was counted in fewer than two turns, because one turn has no variance.
     ///
-    /// The error is wrong for a program whose behaviour changes in step with the turns.
+    /// The error is wrong if the program's behaviour changes in step with the turns.
     pub error: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
-//! Finds the code that causes events: a trait for counters that interrupt when they overflow, and a profiler that drives them.
+//! A profiler that finds the code that causes events, and a trait for the counters that the profiler needs.
 //!
-//! - [`CounterUnit`] stands for two counters of 32 bits that count what a [`Program`] says. [`OwnCounters`] implements it for the
+//! - [`CounterUnit`] is a pair of 32-bit counters, which count as a [`Program`] says. [`OwnCounters`] implements it for the
 //!   strand's own %pcr and %pic (FWARC/2007/529 section 2.1). The counters of other processors can implement it too.
 //! - The overflow trap of a strand is tt 0x4f. Its handler calls [`Profiler::handle`], which clears OV, and then clears bit 15 of
 //!   %softint. Hardware sets bit 15 when the trap is requested, not when the counter overflows: code at PIL 15 has to poll OV.

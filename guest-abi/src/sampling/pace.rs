@@ -6,7 +6,8 @@ use super::period::Period;
 use super::random::Random;
 use super::throttle::{Throttle, Throttled};
 
-/// The distance between samples, in events or in time. Periods can be random, and the rate of interrupts can be limited.
+/// The distance between samples, in events or in time. A pace can make its periods random, and can
+/// limit the rate of interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     rhythm: Rhythm,
@@ -21,7 +22,7 @@ enum Rhythm {
     Ticks(NonZeroU32, Period),
 }
 
-/// The random deviation of periods from the due period.
+/// How far a random period may deviate from the due period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spread {
     shift: u32,
@@ -54,9 +55,9 @@ impl Pace {
         Self { rhythm, spread: None, throttle: None }
     }
 
-    /// Makes periods differ at random from the due period: by up to a 2^`shift`th of it, and by at least one event where possible.
-    /// The mean of the periods is the due period. This spreads samples over the instructions of a loop whose length divides the
-    /// period. `shift` is 1 to 31; 3 is a good choice.
+    /// Makes periods random around the due period, which stays their mean. A period differs by up to a 2^`shift`th of the due
+    /// period, and by at least one event where possible. This spreads samples over the instructions of a loop whose length divides
+    /// the period. `shift` is 1 to 31; 3 is a good choice.
     #[must_use]
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
@@ -76,7 +77,7 @@ impl Pace {
     }
 }
 
-/// Produces the periods of a pace in turn.
+/// Draws the periods of a pace, one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
     pace: Pace,
@@ -107,7 +108,8 @@ impl Pacer {
         self.current
     }
 
-    /// Begins the next period at the time `now`; the last period had `events` events. Returns `true` if the interrupt exceeded the bound.
+    /// Begins the next period at the time `now`. The last period had `events` events. Returns
+    /// `true` if the interrupt exceeded the throttle's limit.
     pub(super) fn next(&mut self, now: u64, events: u64) -> bool {
         if let Rhythm::Ticks(ticks, _) = self.pace.rhythm {
             let took = now.saturating_sub(self.sampled_at).max(1);
@@ -122,7 +124,7 @@ impl Pacer {
         throttled
     }
 
-    /// Adapts the due period after `events` took `took` ticks instead of `wanted`. The period moves a quarter of the way to the
+    /// Adapts the due period: `events` events took `took` ticks instead of `wanted`. The period moves a quarter of the way to the
     /// right period, so that one odd interval has little effect. If the right period is at least double or at most half, the period
     /// doubles or halves at once.
     fn follow(&mut self, wanted: u64, took: u64, events: u64) {

@@ -21,7 +21,7 @@ impl Period {
         }
     }
 
-    /// Returns the period nearest to `events` events.
+    /// Returns a period of `events` events, limited to 1 to 2^31.
     pub const fn nearest(events: u64) -> Self {
         if events > Self::LONGEST.0.get() as u64 {
             return Self::LONGEST;

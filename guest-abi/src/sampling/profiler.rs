@@ -1,4 +1,4 @@
-//! The profiler, which the handlers of the counters' interrupt and of a timer call.
+//! The profiler. The handlers of the counters' interrupt and of a timer call it.
 
 use core::fmt;
 
@@ -18,16 +18,16 @@ use crate::guest::{Hypercall, StrandCounters};
 /// An event to count, with or without samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<E> {
-    /// The event to count.
+    /// The event; at least one counter must be able to count it.
     pub event: E,
     /// The pace of the samples; `None` to count only.
     pub pace: Option<Pace>,
 }
 
-/// The error if the counters that can count the events do not have enough turns for all requested events.
+/// The error if the requested events need more turns than the counters have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom<E>(
-    /// The first event without a counter and a turn.
+    /// The first event for which no counter has a free turn.
     pub E,
 );
 
@@ -42,17 +42,18 @@ impl<E: fmt::Debug + fmt::Display> core::error::Error for NoRoom<E> {}
 /// The events that count at the same time, indexed by counter.
 type Turn<E> = [Option<Slot<E>>; 2];
 
-/// Counts and samples up to `2 * TURNS` events on one unit. Holds up to `SAMPLES` samples (at least 1) until [`pop`](Self::pop) takes them.
+/// Counts and samples up to `2 * TURNS` events on one unit. Holds up to `SAMPLES` samples (at least 1) until [`pop`](Self::pop) removes
+/// them.
 ///
 /// The owner calls [`handle`](Self::handle) for each interrupt of the unit. If there is more than one turn, the owner also calls
-/// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters are
-/// stopped during these calls.
+/// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters are stopped
+/// during these calls.
 ///
-/// Between these calls the profiler misses no event of the current turn if the counters are up to date when a call stops them. The
-/// counters of a strand are up to date if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 events
-/// of each counter; the lost events are the handler's own: see [`StrandCounters`].
+/// Between these calls the profiler misses no event of the current turn, if the counters are up to date when a call stops them. A strand's
+/// counters are up to date if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 of the handler's own events
+/// for each counter: see [`StrandCounters`].
 ///
-/// Samples do not drift: each overflow is due one period after the previous overflow was due, however late the interrupts come.
+/// Samples do not drift: each overflow is due one period after the previous overflow was due, however late the interrupts are.
 #[derive(Clone, Debug)]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     turns: [Turn<U::Event>; TURNS],
@@ -60,19 +61,19 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     counting: bool,
-    /// The time up to which `enabled` is complete.
+    /// All time up to this moment is in `enabled`.
     seen: u64,
     enabled: u64,
     interrupts: u64,
     spurious: u64,
 }
 
-// A profiler may move between strands, whatever its unit type is.
+// A profiler may move between strands, whatever its unit is.
 assert_impl_all!(Profiler<OwnCounters<&dyn StrandCounters, &dyn Hypercall>, 1, 1>: Send, Sync);
 
 impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
-    /// Returns a profiler for these events in these modes. Each event gets the first free turn on a counter that can count it.
-    /// Fails if an event finds no free turn.
+    /// Returns a profiler that counts the events of `requests` in `modes`. Each event gets the first free turn on a counter that
+    /// can count it. Fails if an event finds no free turn.
     pub fn new(
         modes: ModeSet<U::Mode>,
         requests: &[Request<U::Event>],
@@ -99,7 +100,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts to count at the time `time`. Fails if the unit refuses the program.
+    /// Starts counting. `time` is the present time, in ticks of the profiler's clock. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();
         unit.acknowledge(CounterSet::BOTH);
@@ -122,7 +123,8 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. Handles an overflow before its interrupt; if that interrupt still comes, it is spurious.
+    /// Begins the turn of the next events. Handles pending overflows; their interrupts are then
+    /// spurious.
     ///
     /// # Errors
     /// If the unit refuses to continue. Counts and samples remain.
@@ -137,7 +139,8 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Stops counting until the next [`start`](Self::start). Handles an overflow whose interrupt has not come yet.
+    /// Stops counting until the next [`start`](Self::start). Handles overflows with pending
+    /// interrupts.
     pub fn stop(&mut self, unit: &mut U, at: &Interrupted<U::Mode>) -> Cause {
         let cause = self.collect(unit, at);
         if self.counting {
@@ -147,17 +150,17 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         cause
     }
 
-    /// Takes the oldest sample.
+    /// Removes the oldest sample and returns it; `None` if there is no sample.
     pub fn pop(&mut self) -> Option<Sample<U::Event, U::Mode>> {
         self.samples.pop_front()
     }
 
-    /// Returns the number of samples that [`pop`](Self::pop) can take.
+    /// Returns the number of samples that [`pop`](Self::pop) can still return.
     pub fn waiting(&self) -> usize {
         self.samples.len()
     }
 
-    /// Returns a report on each event, as of the last interrupt, rotation or stop. Reports come in the order of turns, counter 0 first.
+    /// Returns a report on each event, as of the last interrupt, rotation or stop. Reports are in the order of turns, counter 0 first.
     pub fn events(&self) -> impl Iterator<Item = EventReport<U::Event>> {
         self.turns.iter().flatten().flatten().map(|slot| slot.report(self.enabled))
     }
@@ -167,7 +170,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         self.interrupts
     }
 
-    /// Returns the number of spurious interrupts: no counter had overflowed, and no timer asked for the interrupt.
+    /// Returns the number of spurious interrupts, which neither a counter nor a timer requested.
     pub const fn spurious(&self) -> u64 {
         self.spurious
     }
@@ -186,7 +189,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Program { events, modes: self.modes, interrupts: events.counters() }
     }
 
-    /// Loads the counters, so that the events of this turn continue where their last turn ended.
+    /// Loads the counters for this turn's events. Each event continues where its last turn ended.
     fn load(&mut self, unit: &mut U) {
         slots(&mut self.turns, self.current).for_each(|slot| slot.load(unit));
     }

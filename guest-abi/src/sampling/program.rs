@@ -60,10 +60,10 @@ impl<E: UnitEvent> Assignment<E> {
 /// The events to count, the modes in which they count, and the counters that interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Program<E, M: UnitMode> {
-    /// The event of each counter.
+    /// The event of each counter, if it has one.
     pub events: Assignment<E>,
     /// The modes in which both counters count.
     pub modes: ModeSet<M>,
-    /// The counters that ask for the interrupt when they overflow.
+    /// The counters that interrupt when they overflow.
     pub interrupts: CounterSet,
 }

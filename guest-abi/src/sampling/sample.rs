@@ -8,7 +8,7 @@ use crate::strand::StrandId;
 pub struct Interrupted<M> {
     /// The address of the next instruction of the interrupted code.
     pub address: u64,
-    /// The strand (or other processor) that took the interrupt.
+    /// The strand (or other processor) that was interrupted.
     pub strand: StrandId,
     /// The time, in ticks of a clock that never goes back.
     pub time: u64,
@@ -16,15 +16,15 @@ pub struct Interrupted<M> {
     pub mode: M,
 }
 
-/// An overflow of a counter that takes samples.
+/// A sample: the overflow of a counter whose event is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<E, M> {
     /// The place and time of the interrupt.
     pub at: Interrupted<M>,
     /// The event whose counter overflowed.
     pub event: E,
-    /// The number of events since the previous sample. The periods of all samples of an event, lost samples included, add up to the
-    /// event's count at the last overflow.
+    /// The number of events since the previous sample. The periods of an event's samples, lost ones
+    /// included, add up to its count at the last overflow.
     pub period: u64,
 }
 
@@ -33,7 +33,7 @@ pub struct Sample<E, M> {
 pub struct Cause {
     /// The counters that had overflowed. The profiler has handled them.
     pub counters: CounterSet,
-    /// `true` if a timer that shares the interrupt requests it. The caller has to handle the timer.
+    /// `true` if a timer that shares the interrupt requests it. The caller handles the timer.
     pub timer: bool,
 }
 

@@ -12,7 +12,7 @@ use crate::guest::StrandCount;
 pub struct EventReport<E> {
     /// The counted event.
     pub event: E,
-    /// The counter of the event.
+    /// The counter that the profiler has assigned to the event.
     pub counter: Counter,
     /// The estimated count for the whole time; `None` if the event was never counted.
     pub estimate: Option<Estimate>,
@@ -20,7 +20,8 @@ pub struct EventReport<E> {
     pub samples: u64,
     /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// The number of periods that ended before the interrupt of an earlier period. The sample of the earlier period stands for them too.
+    /// The number of periods that ended before the interrupt of an earlier period. They have no
+    /// sample of their own: the earlier period's sample includes their events.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,
@@ -42,13 +43,13 @@ pub(super) struct Slot<E> {
     pacer: Option<Pacer>,
 }
 
-/// What an interrupt means for one counter.
+/// What an interrupt found at one counter.
 pub(super) enum Overflow {
-    /// No overflow: it is not due yet.
+    /// The counter has not overflowed yet.
     NotDue,
-    /// An overflow of an event without samples.
+    /// The counter of an event without samples overflowed.
     Counted,
-    /// An overflow with a sample that stands for this number of events.
+    /// The counter overflowed, and its sample represents this number of events.
     Sampled(u64),
 }
 
@@ -124,8 +125,8 @@ impl<E: Copy> Slot<E> {
         Overflow::Sampled(finished + missed * u64::from(next.events()))
     }
 
-    /// Sets the next overflow to one period after this overflow was due. If that is past, uses the smallest number of whole periods
-    /// that is not past. Returns the number of past periods.
+    /// Makes the next overflow due one period after this one was due, which was `past` events ago. If the counter has passed that
+    /// point too, skips whole periods. Returns the number of skipped periods.
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;

@@ -1,4 +1,4 @@
-//! The counters of the strand that executes the code, as a [`CounterUnit`].
+//! The calling strand's own counters, as a [`CounterUnit`].
 
 use super::program::Program;
 use super::sparc::SparcMode;
@@ -9,7 +9,7 @@ use crate::guest::{Hypercall, PerfCounters, StrandCounters};
 use crate::layout::{SparcPcr, SparcSelect};
 use crate::status::HvError;
 
-/// %pcr and %pic of the strand that executes the code. Writes are direct, except that the service changes HT.
+/// %pcr and %pic of the strand that executes the code. Only writes that change HT need the service.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnCounters<S, H> {
     counters: S,
@@ -17,7 +17,8 @@ pub struct OwnCounters<S, H> {
 }
 
 impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
-    /// Returns the counters as a unit. Its methods have to run on the strand of the counters. Hyperprivileged events need a service.
+    /// Returns the counters as a unit. Call its methods only on the strand of the counters. Only
+    /// hyperprivileged events need `service`.
     pub const fn new(counters: S, service: Option<PerfCounters<H>>) -> Self {
         Self { counters, service }
     }
@@ -37,7 +38,7 @@ impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
 impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     type Event = SparcSelect;
     type Mode = SparcMode;
-    /// The status with which the service refuses HT in register 0: ENOACCESS without the right to HT at this moment.
+    /// The status with which the service refuses HT in register 0: ENOACCESS while the guest has no right to HT.
     type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = 0;

@@ -2,8 +2,8 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-/// A limit on the rate of a counter's interrupts. The counter's period doubles while the counter exceeds the limit. A doubling is
-/// undone at a quarter of the limit or less. Each sample has the number of events that it stands for, so samples are comparable.
+/// A limit on the rate of a counter's interrupts. The counter's period doubles while the counter exceeds the limit. At a quarter of
+/// the limit or less, one doubling is undone. Each sample states its number of events, so samples are comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
     /// The maximum number of interrupts in a window.
@@ -12,7 +12,6 @@ pub struct Throttle {
     pub ticks: NonZeroU64,
 }
 
-/// The throttling of one counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Throttled {
     window_start: u64,
@@ -28,7 +27,7 @@ impl Throttled {
         self.doublings
     }
 
-    /// Counts an interrupt at the time `now`. Returns `true` if the interrupt exceeds the limit, so that the period doubles.
+    /// Counts an interrupt at the time `now`. Returns `true` if it exceeds the limit and doubles the period.
     pub(super) fn interrupt(&mut self, bound: &Throttle, now: u64) -> bool {
         if now.saturating_sub(self.window_start) >= bound.ticks.get() {
             if self.in_window <= bound.interrupts.get() / 4 {

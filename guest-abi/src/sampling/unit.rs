@@ -7,12 +7,12 @@ use super::period::Period;
 use super::program::{Program, UnitEvent};
 use crate::counter::{Counter, CounterSet};
 
-/// Two counters of 32 bits that share an overflow interrupt.
+/// Two 32-bit counters that share an overflow interrupt.
 ///
 /// A counter overflows when it reaches [`OVERFLOWS_AT`](Self::OVERFLOWS_AT). It continues to count, so its value later shows the
 /// number of events since the overflow. The counter wraps from 2^32 - 1 to 0.
 ///
-/// The interrupt is level-triggered: it is pending while [`overflowed`](Self::overflowed) returns a counter.
+/// The interrupt is level-triggered: it is pending while [`overflowed`](Self::overflowed) returns at least one counter.
 pub trait CounterUnit {
     /// The events that the counters can count.
     type Event: UnitEvent;
@@ -29,35 +29,36 @@ pub trait CounterUnit {
     /// The value of a counter that has just overflowed: 0 if a wrap is the overflow, 2^31 if an overflow sets the highest bit.
     const OVERFLOWS_AT: u32;
 
-    /// The maximum number of events by which the interrupt may come before the overflow. After an early interrupt, the handler has
-    /// to write the counter; otherwise the interrupt comes again at the overflow.
+    /// The maximum number of events by which the interrupt may be early. After an early interrupt,
+    /// the handler has to write the counter; otherwise the overflow interrupts again.
     const EARLY: u32;
 
-    /// Returns every event that has a name.
+    /// Returns every event with a name.
     fn events() -> impl Iterator<Item = Self::Event>;
 
-    /// Starts to count as the program says. Does not change the values of the counters, or overflows that are not acknowledged.
-    /// Fails if the unit may not count in one of the modes; the unit is then stopped.
+    /// Starts to count as the program says. Changes neither the counters' values nor unacknowledged
+    /// overflows. If the unit may not count in one of the modes, stops the unit and fails.
     fn start(&mut self, program: &Program<Self::Event, Self::Mode>) -> Result<(), Self::Refusal>;
 
     /// Stops counting until the next [`start`](Self::start). The interrupt of a counter that has overflowed stays pending.
     fn stop(&mut self);
 
-    /// Returns the value of a counter.
+    /// Returns the present value of a counter, running or stopped.
     fn read(&self, counter: Counter) -> u32;
 
     /// Writes a counter of a stopped unit. (If both counters are in one register, a write while they count could lose an event of
     /// the other counter.)
     fn write(&mut self, counter: Counter, value: u32);
 
-    /// Returns the counters whose interrupt is pending: the counter has overflowed, is not acknowledged, and is programmed to interrupt.
+    /// Returns the counters whose interrupt is pending. Such a counter has overflowed, is not
+    /// acknowledged, and is programmed to interrupt.
     fn overflowed(&self) -> CounterSet;
 
-    /// Acknowledges the overflows of these counters, which interrupt again only at their next overflow. Changes no value, except
-    /// for the highest bit if an overflow sets it. Loses no overflow of the other counter, even one that comes at this moment.
+    /// Acknowledges the overflows of these counters. Each interrupts again only at its next overflow. Changes no value, except
+    /// for the highest bit if an overflow sets it. Loses no overflow of the other counter, even one that happens at this moment.
     fn acknowledge(&mut self, counters: CounterSet);
 
-    /// Returns `true` if the interrupt is pending for a timer that shares it.
+    /// Returns `true` if a timer that shares the interrupt requests it.
     fn timer_pending(&self) -> bool {
         false
     }
@@ -67,8 +68,8 @@ pub trait CounterUnit {
         self.write(counter, Self::OVERFLOWS_AT.wrapping_sub(period.events()));
     }
 
-    /// Returns the number of events since the overflow of a counter; negative before the overflow. The number is right within 2^31
-    /// events on either side.
+    /// Returns the number of events since the overflow of a counter; negative before the overflow.
+    /// The number is right if the overflow is fewer than 2^31 events away.
     fn past_overflow(&self, counter: Counter) -> i32 {
         self.read(counter).wrapping_sub(Self::OVERFLOWS_AT) as i32
     }

@@ -79,7 +79,7 @@ fn ids_are_checked_in_all_64_bits() {
     assert_eq!(beyond.map(PerfReg::new), [None; 6]);
 }
 
-/// Compares the writable bits of each register with sections 2.1 to 2.6.
+/// Compares the writable bits of each register with FWARC/2007/529, sections 2.1 to 2.6.
 #[test]
 fn masks() {
     for register in PerfReg::all() {

@@ -1,4 +1,4 @@
-//! Every status has the number that the contract gives it.
+//! Every status has the number that the contract assigns to it.
 
 use guest_abi::HvError;
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ proptest! {
         keeps_its_number(status);
     }
 
-    /// A number has no name if its upper half is not 0, even if its lower half is a status.
+    /// A 64-bit number has no name if its upper half is not 0, even if its lower half is a status.
     #[test]
     fn high_bits(low in 0u64..24, high in 1u64..1 << 32) {
         keeps_its_number(high << 32 | low);

@@ -1,4 +1,4 @@
-//! Negotiation of a version, and the counters that the negotiated version gives.
+//! Negotiation of a version, and the counters that the version has.
 
 use guest_abi::guest::NegotiateError;
 use guest_abi::{HvError, PerfCounters, Version};

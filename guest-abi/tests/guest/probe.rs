@@ -67,8 +67,8 @@ fn only_two_statuses_mean_absent() {
     }
 }
 
-/// While hub 1 is out of service, only its registers answer ENOACCESS. When hub 1 returns, its PMUs
-/// become usable.
+/// While hub 1 is out of service, only its registers return ENOACCESS. When hub 1 is back in
+/// service, its PMUs become usable.
 #[test]
 fn enoaccess_is_for_one_register() {
     let of_hub_1 = |pcr: u64| (36..54).contains(&pcr);

@@ -1,4 +1,4 @@
-//! A hypervisor that expects a list of calls and has a result for each call.
+//! A fake hypervisor that expects a list of calls, and returns the listed result of each call.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ impl Script {
         Self(RefCell::new(steps.into_iter().collect()))
     }
 
-    /// Returns counters that have negotiated version 1.1. Their next calls must be these steps.
+    /// Returns counters that have negotiated version 1.1. The calls that they make must be `steps`.
     pub(crate) fn counters(steps: impl IntoIterator<Item = Step>) -> PerfCounters<Self> {
         let script = Self::new([granted(1, 1, 1)].into_iter().chain(steps));
         PerfCounters::negotiate(script, Version::V1_1).unwrap()
@@ -61,27 +61,27 @@ pub(crate) fn not_granted(major: u64, minor: u64, status: u64) -> Step {
     core([0x205, major, minor, 0, 0, 0], answer(status, JUNK))
 }
 
-/// Expects a get of this register, and returns `value`.
+/// Expects a `get` of this register, and returns `value`.
 pub(crate) fn get(register: u64, value: u64) -> Step {
     (Trap::Fast, [register, 0, 0, 0, 0, 0x106], answer(0, value))
 }
 
-/// Expects a get of this register, and refuses it with `status`.
+/// Expects a `get` of this register, and refuses it with `status`.
 pub(crate) fn get_fails(register: u64, status: u64) -> Step {
     (Trap::Fast, [register, 0, 0, 0, 0, 0x106], answer(status, JUNK))
 }
 
-/// Expects a get of each of these registers, and returns the values.
+/// Expects a `get` of each of these registers, and returns the values.
 pub(crate) fn gets(values: &[(u64, u64)]) -> Vec<Step> {
     values.iter().map(|(register, value)| get(*register, *value)).collect()
 }
 
-/// Expects a set of this register to `value`.
+/// Expects a `set` of this register to `value`.
 pub(crate) fn set(register: u64, value: u64) -> Step {
     set_fails(register, value, 0)
 }
 
-/// Expects a set of this register, and refuses it with `status`.
+/// Expects a `set` of this register, and refuses it with `status`.
 pub(crate) fn set_fails(register: u64, value: u64, status: u64) -> Step {
     (Trap::Fast, [register, value, 0, 0, 0, 0x107], answer(status, JUNK))
 }

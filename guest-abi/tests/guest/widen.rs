@@ -1,4 +1,4 @@
-//! Counts of 64 bits from hardware counters of 31 and 32 bits.
+//! 64-bit counts from hardware counters of 31 and 32 bits.
 
 use guest_abi::guest::{DramCount, HubCount, Rate, StrandCount, TooLate, Widened};
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn bits_beyond_the_counter_are_ignored() {
     check(&mut count, &[(0xaaaa_aaaa_0000_0006, 1)]);
 }
 
-/// Bit 31 is the flag of a DRAM counter. The counter shows a wrap, or the flag alone shows it, or neither does.
+/// Bit 31 is the flag of a DRAM counter. A wrap shows in the counter, in the flag alone, or in neither.
 #[test]
 fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(100u32);
@@ -51,7 +51,7 @@ fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     assert_eq!(count.update(130u32), 30);
     // There was no wrap, however much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
-    // These are 2^31 + 20 events. With 2^32 - 130 events the counter would have wrapped twice.
+    // The counter has counted 2^31 + 20 more events. After 2^32 - 130 events it would have wrapped twice.
     assert_eq!(count.update(0x8000_0096u32), 0x8000_0032);
     assert_eq!(count.right_up_to(), 0xffff_ff7d);
     // The flag was already set, so it shows no new wrap.
@@ -138,7 +138,8 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
 }
 
-/// Reads a counter of `WIDTH` bits after each number of events in `more`. Uses the upper `WIDTH` bits of each number.
+/// Lets a counter of `WIDTH` bits count each number of events in `more`, and reads it each time.
+/// Uses only the upper `WIDTH` bits of each number.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;

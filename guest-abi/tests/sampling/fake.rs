@@ -1,4 +1,4 @@
-//! A unit on which a test makes events, on one counter at a time.
+//! A fake unit. A test says how many events a counter counts.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -57,7 +57,7 @@ pub(crate) type Wrapping = Fake<0>;
 pub(crate) type Topmost = Fake<0x8000_0000>;
 
 impl<const AT: u32> Fake<AT> {
-    /// Counts this number of events, if the unit is started. Returns `true` if the counter overflows.
+    /// Adds `events` to the counter, if the unit is started. Returns `true` if the counter overflows.
     pub(crate) fn count(&mut self, counter: Counter, events: u32) -> bool {
         if self.program.is_none() {
             return false;
@@ -75,7 +75,7 @@ impl<const AT: u32> Fake<AT> {
         self.asking = self.asking | counter.into();
     }
 
-    /// Takes the writes since the last call. The values are relative to the overflow.
+    /// Empties the log of writes and returns it. The values are relative to the overflow.
     pub(crate) fn take_writes(&mut self) -> Vec<(Counter, i32)> {
         let past = |(counter, value): (Counter, u32)| (counter, value.wrapping_sub(AT) as i32);
         self.written.drain(..).map(past).collect()
@@ -130,7 +130,7 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
     }
 }
 
-/// Returns an interrupt at this time. The address of the interrupt is the time too.
+/// Returns an interrupt at `time`. Its address is equal to its time.
 pub(crate) fn at(time: u64) -> Interrupted<Mode> {
     Interrupted {
         address: time.wrapping_add(0x1_0000),
@@ -167,7 +167,7 @@ pub(crate) fn started<const AT: u32, const TURNS: usize>(
     (profiler, unit)
 }
 
-/// Takes the samples, and returns their periods.
+/// Removes the samples, and returns their periods.
 pub(crate) fn periods<const AT: u32, const TURNS: usize>(
     profiler: &mut Profiler<Fake<AT>, TURNS, 1000>,
 ) -> Vec<u64> {

@@ -44,7 +44,7 @@ fn a_sample_says_where_when_and_what() {
     assert_eq!(unit.asking, CounterSet::NONE);
 }
 
-/// Interrupts come 0, 7, 3 and 99 events late. Each makes the next period shorter by this number.
+/// Interrupts come 0, 7, 3 and 99 events late. A late interrupt makes the next period shorter by the same number of events.
 fn overshoot<const AT: u32>() {
     let (mut profiler, mut unit) = started::<AT, 1>(&[every(3, 100)]);
     profiler.start(&mut unit, 0).unwrap();
@@ -63,7 +63,7 @@ fn the_overshoot_carries_over() {
     overshoot::<0x8000_0000>();
 }
 
-/// Interrupts come 16, 1 and 5 events early. Each makes the next period longer by this number.
+/// Interrupts come 16, 1 and 5 events early. An early interrupt makes the next period longer by the same number of events.
 #[test]
 fn an_early_interrupt_carries_over() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);

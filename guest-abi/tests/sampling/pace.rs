@@ -1,4 +1,4 @@
-//! Periods that are random, periods that follow a clock, and periods that are too short.
+//! Random periods, periods that follow a clock, and periods that are too short.
 
 use std::num::{NonZeroU32, NonZeroU64};
 

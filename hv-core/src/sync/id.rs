@@ -12,7 +12,7 @@ pub trait Id: Copy {
     #[allow(missing_docs)]
     fn index(self) -> usize;
 
-    /// Returns the identifier with this number; `None` if there is none.
+    /// Returns the identifier with this number; `None` if no identifier has it.
     fn from_index(index: usize) -> Option<Self>;
 }
 
@@ -33,7 +33,7 @@ macro_rules! ids {
 
 ids!(StrandId GuestId);
 
-/// Holds a [`StrandId`], a [`GuestId`] or nothing. Accesses are sequentially consistent unless they say otherwise.
+/// Holds a [`StrandId`], a [`GuestId`] or nothing. Accesses are sequentially consistent unless their documentation says otherwise.
 #[derive(Debug)]
 pub struct AtomicId<T>(AtomicU32, PhantomData<T>);
 
@@ -55,7 +55,7 @@ impl<T: Id> AtomicId<T> {
         Self(AtomicU32::new(number(id)), PhantomData)
     }
 
-    /// Holds none: for statics.
+    /// Returns an atomic that holds nothing, for statics.
     #[cfg(not(any(loom, shuttle, test, feature = "steps")))]
     pub const fn none() -> Self {
         Self(AtomicU32::new(0), PhantomData)

@@ -1,7 +1,7 @@
 //! The atomics that the hypervisor's crates use, and tools built from them.
 //!
 //! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. The constructors of loom's atomics are not
-//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. So does data that no model covers.
+//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. Data that no model covers does too.
 
 mod id;
 mod owned_lock;
@@ -29,7 +29,7 @@ pub use hint::spin_loop;
 #[cfg(any(test, feature = "steps"))]
 pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 
-/// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], free on SPARC V9.
+/// The ordering of a load that decides whether the strand accesses a device: [`Ordering::Acquire`], or `Relaxed` on SPARC V9.
 ///
 /// Every UltraSPARC T2 has total store order: no access of a strand overtakes an earlier load of the strand. The compiler cannot
 /// move the access to the device before the load, because the access is volatile and depends on the loaded value. With `Acquire`,
@@ -37,12 +37,13 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of an exchange of one word and the strand's next load of another word, which decide whether the strand accesses a
-/// device: [`Ordering::SeqCst`], free on SPARC V9 as in [`BEFORE_DEVICE`]. Call [`exchanged`] between the exchange and the load.
+/// The ordering of an exchange of one word and of the strand's next load, which reads another word.
+/// Together they decide whether the strand accesses a device. It is [`Ordering::SeqCst`], or
+/// `Relaxed` on SPARC V9: see [`BEFORE_DEVICE`]. Call [`exchanged`] in between.
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Keeps a strand's exchange of a word before its later load of another word. Both use the ordering [`EXCHANGE_AND_LOOK`]. Takes no
+/// Keeps a strand's exchange of a word before its later load of another word. Both use the ordering [`EXCHANGE_AND_LOOK`]. Needs no
 /// instruction: either the ordering suffices, or the processor keeps the order, and this function stops the compiler from changing
 /// it. Loom treats sequentially consistent accesses as acquire and release, and therefore needs a fence.
 #[inline(always)]

@@ -5,7 +5,7 @@
 //! - Loom orders the stores of two strands to a word only if one strand has seen the other's store. So strands use exchanges on
 //!   words that several strands change.
 //!
-//! - The environment variable `PREEMPTIONS` replaces the stated bounds. 255 is no limit for strands with fewer steps. (Without a
+//! - The environment variable `PREEMPTIONS` replaces the stated bounds. 255 means no limit if strands have fewer steps. (Without a
 //!   bound, loom tries fewer orders than with a large bound, because it compares only the last accesses to a word.)
 
 extern crate std;
@@ -35,7 +35,7 @@ pub fn explore(preemptions: usize, least: u64, model: impl Fn() + Send + Sync + 
     let test = std::thread::current();
     let name = test.name().unwrap_or_default();
     let said = std::format!("{name}: {orders} orders, at most {preemptions} preemptions\n");
-    // Unlike `println!`, this prints also when the test passes. If the write fails, nothing is lost.
+    // Unlike `println!`, this prints even when the test passes. If the write fails, nothing is lost.
     let _ = std::io::stdout().write_all(said.as_bytes());
     assert!(orders >= least, "{orders} orders");
 }

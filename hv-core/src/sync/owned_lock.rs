@@ -7,10 +7,11 @@ use static_assertions::assert_impl_all;
 
 use super::{AtomicId, Ordering, spin_loop};
 
-/// A lock that a strand owns. A strand waits for it a limited number of tries.
+/// A lock that a strand owns. A strand that waits for it makes a limited number of tries.
 ///
-/// The owner frees the lock when it drops the guard. If the owner has died, another strand frees the lock with
-/// [`abandon`](Self::abandon). All that an owner has done happens before what the next owner does.
+/// The owner frees the lock when it drops the guard. If the owner has died, another strand frees
+/// the lock with [`abandon`](Self::abandon). Everything that an owner does happens before
+/// everything that the next owner does.
 #[derive(Debug, Default)]
 pub struct OwnedLock {
     owner: AtomicId<StrandId>,
@@ -26,7 +27,7 @@ pub struct OwnedGuard<'a> {
 }
 
 impl OwnedLock {
-    /// Returns a lock that nobody owns: for statics.
+    /// Returns a free lock, for statics.
     #[cfg(not(any(loom, shuttle, test, feature = "steps")))]
     #[must_use]
     pub const fn free() -> Self {
@@ -45,7 +46,7 @@ impl OwnedLock {
         None
     }
 
-    /// Returns the strand that owns the lock.
+    /// Returns the strand that owns the lock; `None` if the lock is free.
     pub fn owner(&self) -> Option<StrandId> {
         self.owner.load()
     }

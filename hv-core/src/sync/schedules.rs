@@ -25,16 +25,16 @@ use shuttle::{Config, MaxSteps, Runner};
 
 pub use shuttle::thread;
 
-/// The seed of both kinds of schedules.
+/// The seed of random schedules and PCT schedules.
 const SEED: u64 = 1;
 
-/// The number of changes of priorities in a PCT schedule, plus 1.
+/// The number of priority changes in a PCT schedule, plus 1.
 const DEPTH: usize = 5;
 
 /// A schedule with more steps than this fails, because some strand makes no progress.
 const STEPS: usize = 2_000_000;
 
-/// The size of the stack of a strand in bytes. A model builds the service on the stack.
+/// The size of a strand's stack in bytes. A model builds the service on the stack.
 const STACK: usize = 4 << 20;
 
 /// Runs a model in `schedules` random schedules and in as many PCT schedules, and prints both numbers. If the model panics, prints
@@ -51,7 +51,7 @@ pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'stati
     let schedules = times * schedules;
     let random = run(RandomScheduler::new_from_seed(SEED, schedules), model.clone());
     let pct = run(PctScheduler::new_from_seed(SEED, DEPTH, schedules), model);
-    // Unlike `println!`, this prints also when the test passes. If the write fails, nothing is lost.
+    // Unlike `println!`, this prints even when the test passes. If the write fails, nothing is lost.
     let said = format!("{name}: {random} random schedules, {pct} of PCT\n");
     let _ = std::io::stdout().write_all(said.as_bytes());
 }

@@ -33,7 +33,7 @@ pub enum Followed {
 /// A time of day that follows a reference, and never goes back.
 ///
 /// The time of day is the time of a clock, such as a [`StrandClock`](super::StrandClock), plus a correction. The clock itself does
-/// not change. The reference may be coarse and late, so that a reading gives only bounds of the true time of day. Inside the bounds
+/// not change. The reference may be coarse and late, so a reading states only bounds of the true time of day. Inside the bounds
 /// nothing is corrected; outside, the time of day is corrected to the nearer bound. So the noise of the reference has no effect.
 ///
 /// One value serves all strands. Protect it with a lock.
@@ -58,7 +58,7 @@ pub enum Followed {
 pub struct TimeOfDay {
     /// The time on the clock at the last reading.
     clock: u64,
-    /// The time of day at the last reading, after a jump.
+    /// The time of day at the last reading, after the jump if the reading caused one.
     day: u64,
     /// The correction since the last reading.
     followed: Followed,

@@ -11,12 +11,12 @@ pub struct Limits {
     pub tolerance: u32,
     /// The longest time, in nanoseconds, between the two reads of the reference in a conclusive check.
     pub bracket: u64,
-    /// The number of attempts of a check to stay within `bracket`. 0 stands for 1.
+    /// The maximum number of attempts to stay within `bracket` in one check; 0 means 1.
     pub tries: u32,
 }
 
 impl Default for Limits {
-    /// Returns 500 parts per million (crystals are within 100), 50 us and 3 attempts.
+    /// Returns 500 parts per million (crystals are accurate to 100), 50 us and 3 attempts.
     fn default() -> Self {
         Self { tolerance: 500, bracket: 50_000, tries: 3 }
     }
@@ -67,13 +67,13 @@ pub enum Skipped {
 /// The result of a check. Sources are indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// This was the first check of these sources. The next check compares with it.
+    /// This was the first check of the present sources. The next check compares with it.
     Begun,
     /// The chosen source agrees with the reference.
     Agrees,
     /// The check was inconclusive. The next check compares with the last conclusive check.
     Skipped(Skipped),
-    /// There is no other source.
+    /// There is no other source to compare with.
     NoReference,
     /// The reference, `source`, was bad. The watchdog has retired it.
     #[allow(missing_docs)]

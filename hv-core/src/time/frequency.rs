@@ -25,12 +25,12 @@ pub struct Frequency {
 }
 
 impl Frequency {
-    /// Returns the middle between the bounds, in millihertz.
+    /// Returns the midpoint of the bounds, in millihertz.
     pub const fn millihertz(self) -> u64 {
         self.least.midpoint(self.most)
     }
 
-    /// Returns the largest distance of the true frequency from [`millihertz`](Self::millihertz), in millihertz.
+    /// Returns the maximum error of [`millihertz`](Self::millihertz), in millihertz.
     pub const fn uncertainty(self) -> u64 {
         self.most.saturating_sub(self.millihertz())
     }
@@ -49,7 +49,7 @@ impl fmt::Display for Frequency {
 /// covers the last one to two [`WINDOW`](Self::WINDOW)s, so that it follows changes of the frequency.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyMeter {
-    /// The steps of the clock and of the reference.
+    /// The smallest advances of the clock and of the reference, in ticks of each.
     steps: [u64; 2],
     reference_hz: u64,
     readings: Option<Readings>,
@@ -64,10 +64,10 @@ struct Readings {
 }
 
 impl FrequencyMeter {
-    /// The shortest time, in seconds, that a result covers once the readings span it.
+    /// The least time that a result covers, in seconds, once the readings span that time.
     pub const WINDOW: u64 = 60;
 
-    /// Returns a meter of `clock` that compares it with `reference`.
+    /// Returns a meter that measures the frequency of `clock` by `reference`.
     pub const fn new(clock: &Description, reference: &Description) -> Self {
         Self { steps: [clock.step, reference.step], reference_hz: reference.hz, readings: None }
     }

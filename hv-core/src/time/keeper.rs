@@ -10,7 +10,8 @@ use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
 use super::source::{Candidate, Tracked};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The error if no source, or no other source, is usable, or if another strand is changing the source.
+/// The error if there is no usable source, or none besides the present one, or if another strand is
+/// changing the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoUsableClock;
 
@@ -39,7 +40,7 @@ pub struct Timekeeper<S, const N: usize> {
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
-/// A source, with its count and the time when the epoch began.
+/// An epoch: its source, and the source's count and the time at the start of the epoch.
 #[derive(Debug)]
 struct Epoch {
     source: AtomicU32,

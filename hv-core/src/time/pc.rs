@@ -15,7 +15,7 @@ pub const PIT_HZ: u64 = 1_193_182;
 /// The rate of the power management timer (ACPI), in Hz.
 pub const PMT_HZ: u64 = 3_579_545;
 
-/// The rate of the oscillator of the real-time clock, in Hz.
+/// The rate of the real-time clock's oscillator, in Hz.
 pub const RTC_HZ: u64 = 32_768;
 
 const BITS_24: Width = Width::new(24).unwrap();

@@ -211,7 +211,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .widened(first.saturating_add(second))
     }
 
-    /// Returns the duration of a sample: the longer duration of reference and chosen source, because either may be bad.
+    /// Returns the longer of the durations that the reference and the chosen source measured for a sample. Either source may be
+    /// bad.
     fn length(&self, sample: &Sample) -> u64 {
         let [before, .., end] = sample.reference;
         let [first, last] = sample.chosen;

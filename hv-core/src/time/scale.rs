@@ -38,7 +38,7 @@ impl Scale {
         None
     }
 
-    /// Converts a number of ticks to nanoseconds.
+    /// Converts a number of ticks to nanoseconds, 2^64 - 1 at most.
     #[inline]
     pub const fn nanoseconds(self, ticks: u64) -> u64 {
         let nanoseconds = (ticks as u128 * self.multiplier as u128) >> self.shift;

@@ -18,7 +18,7 @@ pub struct Candidate<S> {
 }
 
 impl<S> Candidate<S> {
-    /// Returns a candidate with the default setting.
+    /// Returns a candidate with the operator's default setting: the source is used if it is safe.
     pub const fn new(source: S) -> Self {
         Self { source: Some(source), operator: Operator::Default }
     }

@@ -10,10 +10,10 @@ use super::sample::{Observer, Problem, Roles, Sample};
 
 /// Compares the chosen source of a [`Timekeeper`] regularly with another source, the reference.
 ///
-/// Each check reads the chosen source between two reads of the reference. From two checks follow the least and the greatest time
-/// that has passed between the checks according to the reference. The time according to the chosen source must lie between them, up
-/// to a tolerance. If the two reads of the reference are too far apart, the check is inconclusive. Two more reads, with nothing in
-/// between, then show whether the reference itself is slow to read.
+/// Each check reads the chosen source between two reads of the reference. Two checks bound the time that has passed between them,
+/// according to the reference. The time that the chosen source measured must be within these bounds, up to a tolerance. If the two
+/// reads of the reference are too far apart, the check is inconclusive. Two more reads, with nothing in between, then show whether
+/// the reference itself is slow to read.
 ///
 /// If the two sources differ, a third source, the tiebreaker, decides which of them is bad. If there is no tiebreaker, or it cannot
 /// decide, the chosen source counts as bad as soon as the reference is known to advance.
@@ -40,8 +40,8 @@ impl Watchdog {
         Self { limits, last: None, stalled: None, meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured by the reference since both are in use, but over at most two minutes;
-    /// `None` before the second check of these sources.
+    /// Returns the frequency of the chosen source, measured by the reference since both came into
+    /// use, but over at most two minutes. Returns `None` before the second check of these sources.
     pub fn frequency(&self) -> Option<Measured> {
         let Roles { chosen, reference, .. } = self.last?.roles;
         Some(Measured { source: chosen, reference, frequency: self.meter?.frequency()? })

@@ -12,7 +12,7 @@ use crate::sync::plain::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Wrap {
     width: Width,
-    /// A count that is at most a quarter of a wrap old. Writes of it are so rare that all caches can hold it.
+    /// A count that is at most a quarter of a wrap old. It is written so rarely that all caches can hold it.
     last: AtomicU64,
 }
 

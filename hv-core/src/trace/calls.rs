@@ -6,14 +6,14 @@ crate::events! {
     /// The events of `hv-core`, numbered 1 to 7. An event that describes a call has the time at which the call ended.
     #[non_exhaustive]
     pub enum HypervisorEvent {
-        /// A guest negotiated a version of a group or gave the group up: a call of `api_set_version`.
+        /// A guest negotiated a version of a group, or released the group, with `api_set_version`.
         1 SetVersion "set_version" {
             status: u16 = STATUSES,
             guest: u8 = Number,
             strand: u8 = Number,
             duration: u32 = Number,
             group: u64 = Hex,
-            /// The requested major number; 0 gives the group up.
+            /// The requested major number; 0 releases the group.
             major: u64 = Number,
             /// The requested minor number.
             minor: u64 = Number,

@@ -33,16 +33,16 @@ const fn first_bit(value: u128) -> u32 {
 }
 
 impl Conditions {
-    /// Returns the number of lowest bits of the clock that can be omitted, because the times of any two events of a strand differ
-    /// in the other bits: `first_bit(probe in ticks) - 1`.
+    /// Returns the number of low bits of the clock that can be omitted: `first_bit(probe in ticks) - 1`. The times of any two
+    /// events of a strand differ in the other bits.
     pub const fn lowest_cut(&self) -> u32 {
         let probe = self.hz as u128 * self.probe_ns as u128 / 1_000_000_000;
         first_bit(probe).saturating_sub(1)
     }
 
-    /// Returns how many of the highest of 32 bits of the clock a reader can supply: `32 - first_bit(2 * (longest off + timer
-    /// interval) in ticks)`. The reader can supply them because the timer interrupt records a heartbeat within each wrap of the
-    /// other bits. Returns 0 if the clock needs all 32 bits or more, or if there is no timer.
+    /// Returns the number of high bits of a 32-bit clock that headers can omit: `32 - first_bit(2 * (longest off + timer interval)
+    /// in ticks)`. A reader can supply these bits because the timer interrupt records a heartbeat within each wrap of the other
+    /// bits. Returns 0 if the clock needs all 32 bits or more, or if there is no timer.
     pub const fn highest_cut(&self) -> u32 {
         match self.latency() {
             Some(latency) => 32u32.saturating_sub(first_bit(2 * latency)),

@@ -13,12 +13,12 @@ pub trait TraceEvent {
     /// The fields of the payload, packed from the lowest bits of the first word on. A field of 64 bits takes two words, upper half
     /// first. No other field may cross the end of a word.
     const FIELDS: &'static [Field];
-    /// The number of 32-bit words of the payload.
+    /// The size of the payload in 32-bit words.
     const WORDS: usize;
     /// An array of [`WORDS`](Self::WORDS) words.
     type Payload: AsRef<[u32]>;
 
-    /// Packs the fields.
+    /// Packs the fields into words.
     fn payload(&self) -> Self::Payload;
 }
 
@@ -40,7 +40,7 @@ pub enum Shown {
     Number,
     /// A hexadecimal number.
     Hex,
-    /// The name that this list gives the number, or the number if it has no name.
+    /// The number's name in this list; the number itself if the list has no name for it.
     Names(&'static [(u64, &'static str)]),
 }
 
@@ -70,12 +70,12 @@ pub struct Class {
 }
 
 impl Class {
-    /// Returns the description of the kind `E`.
+    /// Returns the description of event kind `E`.
     pub const fn for_event<E: TraceEvent>() -> Self {
         Self { id: E::ID, name: E::NAME, fields: E::FIELDS }
     }
 
-    /// Returns the number of 32-bit words of the payload.
+    /// Returns the size of the payload in 32-bit words.
     pub const fn words(&self) -> usize {
         bits(self.fields) as usize / 32
     }
@@ -90,7 +90,7 @@ const fn bits(fields: &[Field]) -> u32 {
     bits
 }
 
-/// Returns `true` if the fields fill whole words, and no field but one of 64 bits crosses the end of a word.
+/// Returns `true` if the fields fill whole words, and only fields of 64 bits cross the end of a word.
 #[doc(hidden)]
 pub const fn fits(fields: &[Field]) -> bool {
     let (mut bit, mut index) = (0, 0);
@@ -208,10 +208,10 @@ macro_rules! events {
         }
 
         impl $All {
-            /// The descriptions of all kinds.
+            /// The descriptions of all kinds of events.
             pub const CLASSES: &'static [$crate::trace::Class] = &[$($crate::trace::Class::for_event::<$Name>()),*];
 
-            /// Returns the number of 32-bit words of the payload of a kind; `None` if this enum does not have the kind.
+            /// Returns the payload size of a kind of event, in 32-bit words; `None` if this enum does not have the kind.
             pub fn words(id: u16) -> Option<usize> {
                 Self::CLASSES.iter().find(|class| class.id == id).map(|class| class.words())
             }

@@ -10,7 +10,7 @@ use bitfield_struct::bitfield;
 
 use crate::sync::plain::{AtomicU32, Ordering};
 
-/// The time in a header, in units.
+/// The time in a header, in units of `1 << DROPPED` ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
     /// The lower bits of the time.
@@ -28,7 +28,7 @@ pub struct Header {
     pub words: usize,
     /// The length of the payload in words; `None` if the header does not hold it.
     pub payload: Option<usize>,
-    /// The time.
+    /// The time: all its bits, or only the lower ones.
     pub stamp: Stamp,
 }
 
@@ -44,11 +44,11 @@ pub trait Layout {
     const DROPPED: u32 = 0;
     /// The number of bits that distinguish a short header from a full header.
     const TYPE_BITS: u32 = 1;
-    /// The number of bits of the kind's number in a short header: at most 15.
+    /// The number of bits for the kind's number in a short header: at most 15.
     const ID_BITS: u32 = 15;
-    /// The number of bits of the payload's size in a short header.
+    /// The number of bits for the payload's size in a short header.
     const SIZE_BITS: u32 = 16;
-    /// The number of bits of the clock in a short header.
+    /// The number of clock bits in a short header.
     const CLOCK_BITS: u32;
     /// Kinds with this number or a higher number always need a full header.
     const SHORT_IDS: u16 = 1 << Self::ID_BITS;
@@ -59,7 +59,7 @@ pub trait Layout {
     /// Each event begins at a multiple of this number of words.
     const ALIGNMENT: usize = 1;
 
-    /// The longest time since the base, in units, that a short header can express.
+    /// The longest time since the base that a short header can express, in units of `1 << DROPPED` ticks.
     const REACH: u64 = u64::MAX >> (64 - Self::CLOCK_BITS);
 
     /// Writes a short header of [`SHORT_WORDS`](Self::SHORT_WORDS) words, for a payload of `payload` words.
@@ -70,7 +70,7 @@ pub trait Layout {
         store_large(into, id, payload, units);
     }
 
-    /// Decodes the header at the beginning of `words`. Returns `None` if there is no event here, and none after it.
+    /// Decodes the header at the beginning of `words`. Returns `None` if no more events follow.
     fn read(words: &[u32]) -> Option<Header>;
 }
 
@@ -96,7 +96,7 @@ pub(super) const fn join(upper: u32, lower: u32) -> u64 {
     (upper as u64) << 32 | lower as u64
 }
 
-/// The first word of a large header.
+/// The first word of a header that holds the size of the payload.
 #[bitfield(u32)]
 struct Large {
     /// The size of the payload in bytes.
@@ -106,7 +106,7 @@ struct Large {
     short: bool,
 }
 
-/// Returns the first word of a large header for a payload of `payload` words.
+/// Returns the first word of a header that holds the size of the payload, which is `payload` words.
 const fn large(short: bool, id: u16, payload: usize) -> u32 {
     let first = Large::new().with_short(short).with_id(id & 0x7fff);
     first.with_size((payload * 4) as u16).into_bits()
@@ -121,7 +121,7 @@ impl Large {
     }
 }
 
-/// Returns a word with the number of a kind above the bits of the clock.
+/// Returns a word with the number of an event's kind above the bits of the clock.
 #[inline(always)]
 fn short<L: Layout>(id: u16, units: u64) -> u32 {
     u32::from(id) << L::CLOCK_BITS | (units & L::REACH) as u32
@@ -195,7 +195,7 @@ impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED
 #[derive(Clone, Copy, Debug)]
 pub enum Clock27 {}
 
-/// The value of the 5 bits in a full header.
+/// In a full header, the 5 bits of the kind's number have this value.
 const EXTENDED: u32 = 31;
 
 impl Layout for Clock27 {
@@ -229,8 +229,8 @@ impl Layout for Clock27 {
     }
 }
 
-/// The short header has two words: a type bit, 15 bits of the kind's number and 16 bits of the payload's size; then 32 bits of the
-/// clock. The full header is that of [`Clock64`].
+/// The short header has two words. The first holds a type bit, 15 bits of the kind's number and 16 bits of the payload's size; the
+/// second holds 32 bits of the clock. The full header is that of [`Clock64`].
 #[derive(Clone, Copy, Debug)]
 pub enum Clock32 {}
 
@@ -257,7 +257,7 @@ impl Layout for Clock32 {
 #[derive(Clone, Copy, Debug)]
 pub enum Whole<const ALIGNMENT: usize> {}
 
-/// A header of three words: a type bit (0), 15 bits of the kind's number and 16 bits of the payload's size; then the clock.
+/// Three words: the first holds a type bit (0), 15 bits of the kind's number and 16 of the payload's size; the others hold the clock.
 pub type Clock64 = Whole<1>;
 
 /// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. The header has four words, because a free

@@ -8,7 +8,7 @@ const NONE: u64 = 0;
 /// The data with which a packet begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
-    /// The base of the first event, in units.
+    /// The base of the first event, in units of `1 << DROPPED` ticks.
     pub(super) base: u64,
     /// The number of events offered to the ring before the packet, whether recorded or discarded.
     pub(super) first: u64,
@@ -67,11 +67,11 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For the writer: begins a packet here. Readers of the overwritten packet find that the number has changed.
+    /// For the writer: begins a packet in this memory. Readers of the overwritten packet find that the number has changed.
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
-        // Relaxed: these stores come after the fence. A reader that loads one of their values also finds that the number has changed.
+        // Relaxed: these stores come after the fence. A reader that loads a stored value also finds that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.number.store(number, Ordering::Release);
     }
 
-    /// For the writer.
+    /// For the writer: returns the present fill.
     #[inline(always)]
     pub(super) fn fill(&self) -> Fill {
         // Relaxed, as in `offered` and `discarded_before`: no other strand writes these words.
@@ -120,8 +120,8 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For a reader: copies the written words after the first `from`. Returns `None` if the packet with this number is not here, or
-    /// if it was overwritten during the copy; the contents of `copy` are then invalid.
+    /// For a reader: copies the written words after the first `from`. Returns `None` if the packet with this number is not stored
+    /// here, or if it was overwritten during the copy; the contents of `copy` are then invalid.
     pub(super) fn read(
         &self,
         number: u64,

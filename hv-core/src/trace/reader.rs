@@ -8,21 +8,21 @@ use super::ring::Ring;
 /// The maximum number of packets that one call reads, if the writer overtakes the reader repeatedly.
 const TRIES: usize = 16;
 
-/// An event in a ring.
+/// An event, as a [`Reader`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingEvent<'a> {
     /// The time in ticks, rounded down to a multiple of `1 << DROPPED` of the [`Layout`].
     pub time: u64,
     /// The number of the kind of event.
     pub id: u16,
-    /// The words of the payload.
+    /// The 32-bit words of the payload, still packed.
     pub payload: &'a [u32],
 }
 
 /// The result of [`Reader::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
-    /// An event.
+    /// The next event in the ring.
     Event(RingEvent<'a>),
     /// The number of lost events, at least 1: they were discarded, or overwritten before the reader reached them.
     Lost(u64),
@@ -39,7 +39,7 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     copied: usize,
     /// The number of words of the copy that are decoded.
     at: usize,
-    /// The last full time, in units.
+    /// The last full time, in units of `1 << DROPPED` ticks.
     base: u64,
     /// The number of events that the reader has returned or counted as lost.
     passed: u64,
@@ -49,7 +49,6 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     discarded: u64,
 }
 
-/// The result of [`Reader::look`].
 enum Look {
     /// There are more words. `first` events were offered to the ring before this packet.
     More { first: u64 },
@@ -125,7 +124,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns the time of an event in units: the first time from the base on that ends in the lower bits of the header.
+    /// Returns an event's time in units of `1 << DROPPED` ticks: from the base on, the first time with the header's lower bits.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {

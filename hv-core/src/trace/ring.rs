@@ -1,4 +1,4 @@
-//! The ring of a strand.
+//! The ring to which a strand writes its events.
 
 use core::marker::PhantomData;
 
@@ -30,11 +30,10 @@ pub enum Mode {
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     // The first field, so that the address of a packet is found without an addition.
     packets: [Packet<WORDS>; PACKETS],
-    /// The number of the packet that the writer fills. 0 at first: it stands for an empty packet without room.
+    /// The number of the packet that the writer fills. 0 before the first event, when no packet has begun.
     number: AtomicU64,
-    /// The last time, in units, that a short header can express with the present base.
+    /// The latest time that a short header can express with the present base, in units of `1 << DROPPED` ticks.
     reach: AtomicU64,
-    /// The number of discarded events.
     discarded: AtomicU64,
     /// The number of the first packet that no reader has finished.
     unread: AtomicU64,
@@ -43,7 +42,7 @@ pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
 }
 
 impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
-    /// Returns an empty ring.
+    /// Returns an empty ring. `mode` says what happens to events when the ring is full.
     pub const fn new(mode: Mode) -> Self {
         const { assert!(PACKETS >= 2 && PACKETS.is_power_of_two()) };
         Self {
@@ -124,7 +123,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
     }
 
     /// The slow path of [`record`](Self::record). It takes the event instead of the payload, so that the fast path need not store
-    /// the payload in memory. It makes no further call, because each call takes a register window.
+    /// the payload in memory. All functions that it calls are inlined, because each real call needs a register window.
     #[cold]
     #[inline(never)]
     fn record_slow<E: TraceEvent>(&self, units: u64, event: E) {
@@ -179,7 +178,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         packet
     }
 
-    /// Makes a full time the base of the following events.
+    /// Makes `units` the base of the following events: a full time, in units of `1 << DROPPED` ticks.
     fn set_base(&self, units: u64) {
         let reach = units.saturating_add(L::REACH);
         // Relaxed: no other strand uses this value.

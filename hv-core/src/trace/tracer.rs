@@ -13,12 +13,12 @@ pub fn duration(started: u64, ended: u64) -> u32 {
     u32::try_from(ended.wrapping_sub(started)).unwrap_or(u32::MAX)
 }
 
-/// Records events while it is on. In all functions, `strand` is the strand that executes the function.
+/// Records events while tracing is on. In all functions, `strand` is the strand that executes the function.
 pub trait Trace {
     /// `false` if the tracer is never on.
     const RECORDS: bool = true;
 
-    /// The events of a strand; `()` for a tracer without [`ring`](Self::ring)s.
+    /// The ring that holds a strand's events; `()` for a tracer without [`ring`](Self::ring)s.
     type Ring;
 
     /// Returns `true` if tracing is on.
@@ -36,7 +36,7 @@ pub trait Trace {
     fn time(&self, strand: StrandId) -> Option<u64>;
 
     /// Makes a call. Returns the time in ticks before the call, the result, and the time after the call, for an event. If tracing
-    /// is switched during the call, this implementation returns the same time twice.
+    /// is switched on or off during the call, this implementation returns the same time twice.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
         let started = self.time(strand);
@@ -48,15 +48,15 @@ pub trait Trace {
     /// Records an event at a time that [`time`](Self::time) returned on this strand.
     fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E);
 
-    /// Returns the ring of a strand. The ring never changes. This implementation returns `None`.
+    /// Returns the ring of a strand, which is always the same one. This implementation returns `None`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn ring(&self, strand: StrandId) -> Option<&Self::Ring> {
         None
     }
 
-    /// [Records](Self::record) an event in the strand's [`ring`](Self::ring) if this takes few instructions. Returns `false` if it
-    /// did not. This implementation always returns `false`.
+    /// [Records](Self::record) an event in the strand's [`ring`](Self::ring) if few instructions suffice. Returns `false` if it
+    /// has not recorded the event. This implementation always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn try_record<E: TraceEvent>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
@@ -158,7 +158,7 @@ impl<C: Clock> Clocks for PerStrand<'_, C> {
     }
 }
 
-/// Records the events of each strand in its ring, with the times of its clock.
+/// Records each strand's events in the strand's ring, with times from the strand's clock.
 #[derive(Debug)]
 pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
     on: AtomicBool,
@@ -177,7 +177,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
 
     /// Switches tracing on or off. A call in progress may still follow the old setting.
     ///
-    /// If a service has to be told of the switch, its documentation says so.
+    /// Some services must be notified of the switch: their documentation says so.
     pub fn set_on(&self, on: bool) {
         self.on.store(on, Ordering::SeqCst);
     }
@@ -187,7 +187,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
         self.rings.get(strand.index())
     }
 
-    /// Returns the number of events on strands without a ring.
+    /// Returns the number of events that were lost because their strand has no ring.
     pub fn missed(&self) -> u64 {
         // Relaxed: the count publishes no other memory.
         self.missed.load(Ordering::Relaxed)
@@ -216,7 +216,7 @@ impl<C: Clocks, L: Layout, const PACKETS: usize, const WORDS: usize> Trace
 
     #[inline(always)]
     fn time(&self, strand: StrandId) -> Option<u64> {
-        // Relaxed: if tracing is switched during a call, the call may be recorded or not.
+        // Relaxed: if tracing is switched on or off during a call, the call may be recorded or not.
         if self.on.load(Ordering::Relaxed) { Some(self.clocks.ticks(strand)) } else { None }
     }
 

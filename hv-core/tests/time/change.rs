@@ -146,7 +146,7 @@ proptest! {
                 20 => counter.set_drift((value % 1_800_000_000) as i64 - 900_000_000),
                 21 => counter.dead.set(value % 2 == 1),
                 22 => counter.apart.set([0, 21, 42].map(|by| value.rotate_left(by) as i64 >> bits)),
-                // NPT and other bits that are not part of the count.
+                // These bits are NPT and the other bits above the count.
                 _ => counter.beyond.set(value),
             }
         }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
 
-/// A moment of the year 2010, in nanoseconds since 1970.
+/// A moment in the year 2010, in nanoseconds since 1970.
 const EPOCH: u64 = 1_290_000_000 * SECOND;
 
 /// Returns an exact reading of a reference. The reading takes no time.
@@ -45,7 +45,7 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     check_times(&mut day, &times.map(|(seconds, shown)| (100 + seconds * SECOND, shown)));
     let right = exactly(100 + 9 * SECOND, EPOCH + 8_999_000_000);
     assert_eq!(day.follow(right), Followed::Agrees);
-    // A difference of this size is the largest that is corrected gradually.
+    // A difference of 128 ms is the largest that is corrected gradually.
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
     let (late, early) = (exactly(0, EPOCH + 128_000_000), exactly(0, EPOCH - 128_000_000));
     assert_eq!(day.follow(late), Followed::Faster(128_000_000));
@@ -101,14 +101,14 @@ fn a_stale_or_impossible_reading_is_ignored() {
     assert_eq!(day.follow(impossible), Followed::Ignored);
     assert_eq!(day.at(2 * SECOND), EPOCH + SECOND);
     assert_eq!(day.at(0), EPOCH + SECOND, "on a strand whose clock is behind");
-    // The largest times of 64 bits.
+    // The largest 64-bit times cause no overflow.
     assert_eq!(day.follow(exactly(u64::MAX, u64::MAX)), Followed::Agrees);
     assert_eq!(day.at(u64::MAX), u64::MAX);
 }
 
 /// The system time of the document is updated every 10 ms, "every 57th or so update comes later, every 32nd comes
 /// earlier". A thread that wakes up "up to 5 ms late" reads it. The clock is 80 parts per million fast. The time of day
-/// stays within the accuracy of this reference and never goes back. The clock itself is not disciplined.
+/// stays within the accuracy of this reference and never goes back. The clock itself is not corrected.
 #[test]
 fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let run = |follows: bool| {

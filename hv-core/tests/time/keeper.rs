@@ -1,4 +1,4 @@
-//! The choice of a source, and the time that the source gives.
+//! The choice of a source, and the time from it.
 
 use guest_abi::clock::{Clock, Scope};
 use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Verdict};
@@ -117,7 +117,7 @@ proptest! {
             if u128::from(world.now()) > end {
                 break;
             }
-            // NPT and other bits that are not part of the count.
+            // These bits are NPT and the other bits above the count.
             counter.beyond.set(beyond);
             let time = clock.ticks();
             // There is one partial tick at the beginning and one now.

@@ -11,7 +11,7 @@ use crate::world::{Counter, MILLISECOND, SECOND, World, strand};
 
 const GHZ: u64 = 1_000_000_000;
 
-/// A PC on which a thread reads the clocks every second.
+/// Returns a PC on which a thread reads the clocks every second.
 fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
     Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
 }
@@ -22,8 +22,8 @@ const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
     [None, Some(1_193_182), Some(3_579_545), Some(14_318_180), Some(GHZ)];
 
 /// Returns the results of `choose_impl` of windows_high_resolution_timer.txt: `T` is the cycle counter, `Q` the performance
-/// counter, `G` the tick counter. The expected results come from the document's own code, compiled and executed. Columns go by
-/// performance counter, and within each by the operator's setting for it: default, disable, force.
+/// counter, `G` the tick counter. The expected results come from the document's own code, compiled and executed. Each
+/// performance counter has three columns, for the operator's settings default, disable and force.
 fn outcomes(has_tsc: bool, environment: &Environment, tsc_setting: Operator) -> &'static str {
     let Environment { strands: cpus, rate_changes: speed_step, cpu_hz, .. } = *environment;
     match (has_tsc && cpu_hz > 0, cpus, speed_step, tsc_setting) {
@@ -138,7 +138,7 @@ fn the_sources_of_a_pc() {
     assert!(ranking.into_iter().eq(names.into_iter().zip([300, 200, 50, 25, 10])));
 }
 
-/// A tick counter and a real-time clock of 1 Hz to 32,768 Hz give the time like any other source.
+/// A tick counter and a real-time clock of 1 Hz to 32,768 Hz work as sources like any other.
 #[test]
 fn slow_sources_keep_the_time() {
     let tick_counters = [1, 10, 15].map(pc::tick_counter);

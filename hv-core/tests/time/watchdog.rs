@@ -22,7 +22,7 @@ pub(crate) struct Watched<const N: usize> {
 }
 
 impl<const N: usize> Watched<N> {
-    /// Returns a timekeeper before its first check. `change` has modified the counters.
+    /// Returns a timekeeper before its first check, after `change` has modified its counters.
     pub(crate) fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
         let world: &World = Box::leak(Box::default());
         let counters: &[_; N] = Box::leak(Box::new(std::array::from_fn(|number| {
@@ -45,7 +45,7 @@ impl<const N: usize> Watched<N> {
         watched
     }
 
-    /// Checks the timekeeper on the strand of this number.
+    /// Checks the timekeeper on the strand with this number.
     pub(crate) fn check(&self, on: usize) -> Finding {
         self.watchdog.borrow_mut().check(&self.keeper, strand(on))
     }
@@ -149,7 +149,7 @@ fn a_reference_that_is_slow_to_read_condemns_no_source() {
     watched.counters[1].cost.set(500);
     // The watchdog compares with the last conclusive check.
     assert_eq!(watched.check(0), Finding::Agrees);
-    // If a fault happens in this time, the watchdog finds it later.
+    // A fault that happens while checks are inconclusive is found by the next conclusive check.
     watched.counters[1].cost.set(MILLISECOND);
     watched.counters[0].jump(100_000_000);
     assert_eq!(watched.check(0), skipped(Skipped::SlowReference));

@@ -49,7 +49,7 @@ fn npt_is_not_part_of_a_count() {
     let wrap = Wrap::new(Width::TICK, 1 << 63 | 5);
     assert_eq!(wrap.extend(6), 6);
     assert_eq!(wrap.extend(1 << 63 | 7), 7);
-    // The 63 bits wrap.
+    // Here the count of 63 bits wraps to 0.
     let wrap = Wrap::new(Width::TICK, (1 << 63) - 1);
     assert_eq!(wrap.extend(1 << 63), 1 << 63);
 }

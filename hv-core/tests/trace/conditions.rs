@@ -39,11 +39,11 @@ fn lowest_bits_by_the_duration_of_a_probe() {
 #[test]
 fn highest_bits_by_the_longest_time_without_interrupts() {
     for (hz, timer_hz, longest_off_ns, expected) in [
-        // The sum is 120,000,000 cycles, a number of 27 bits.
+        // The longest time without interrupts plus the timer interval is 120,000,000 cycles, a number of 27 bits.
         (4_000_000_000, 100, 20_000_000, 4),
-        // The sum is 34,961,379 cycles, a number of 26 bits.
+        // The longest time without interrupts plus the timer interval is 34,961,379 cycles, a number of 26 bits.
         (1_165_379_275, 100, 20_000_000, 5),
-        // The sum is 2^20 cycles (21 bits), or one cycle less (20 bits).
+        // The longest time without interrupts is 0, and the timer interval is 2^20 cycles (21 bits), or one cycle less (20 bits).
         (1 << 30, 1 << 10, 0, 10),
         ((1 << 30) - (1 << 10), 1 << 10, 0, 11),
         // The timer interval is 10 ms at 1 GHz and at 1 kHz, or 1 ms at 1 GHz.
@@ -52,7 +52,7 @@ fn highest_bits_by_the_longest_time_without_interrupts() {
         (1_000_000_000, 1000, 0, 11),
         // The timer is faster than the clock, so the interval counts as one cycle.
         (100, 1000, 0, 30),
-        // 2^31 cycles are too many for 32 bits. 2^30 cycles need all 32 bits.
+        // Twice 2^31 cycles is a number of 33 bits, and twice 2^30 cycles is a number of 32 bits, so no bit can be omitted.
         (1 << 31, 1, 0, 0),
         (1 << 30, 1, 0, 0),
         ((1 << 30) - 1, 1, 0, 1),

@@ -73,7 +73,7 @@ fn one_word_with_a_type_bit() {
 /// Lines 121 to 131 say "remove 9 LSB"; "9LSB + 4MSB = 13 bits total. 12 bits for event IDs : 4096 events."
 #[test]
 fn clock19() {
-    // The header is the type bit 1, the number 0xabc, and the lower 19 bits of the time in units.
+    // The header is the type bit 1, the number 0xabc, and the lower 19 bits of the time in units of 512 ticks.
     let shorts = [
         (0xabc, 0x7_ffff, &[0xd5e7_ffff][..], Low(0x7_ffff)),
         (0xabc, 0xfff8_0001, &[0xd5e0_0001], Low(1)),

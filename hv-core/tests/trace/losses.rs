@@ -1,4 +1,4 @@
-//! When a ring is full, tests check which events remain and how many are lost.
+//! Which events remain in a full ring, and how many are lost.
 
 use std::any::type_name;
 use std::ops::Range;
@@ -12,13 +12,13 @@ fn small(number: u32) -> Got {
     Got::Event(number.into(), TestEvent::Small(Small { number }))
 }
 
-/// Returns a loss of `lost` events, followed by the events with these numbers.
+/// Returns a loss of `lost` events, followed by the events whose numbers are in `numbers`.
 fn lost_before(lost: u64, numbers: Range<u32>) -> Vec<Got> {
     let events = numbers.map(small);
     [Got::Lost(lost)].into_iter().chain(events).collect()
 }
 
-/// Returns the events with these numbers, followed by a loss of `lost` events.
+/// Returns the events whose numbers are in `numbers`, followed by a loss of `lost` events.
 fn lost_behind(numbers: Range<u32>, lost: u64) -> Vec<Got> {
     numbers.map(small).chain([Got::Lost(lost)]).collect()
 }

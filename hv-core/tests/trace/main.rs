@@ -26,7 +26,7 @@ mod times;
 use hv_core::trace::{Layout, Next, Reader, Ring, events};
 
 events! {
-    /// The events of these tests.
+    /// Events with payloads of zero, one and three words.
     pub enum TestEvent {
         /// An event without a payload.
         8 Empty "empty" {}

@@ -42,7 +42,7 @@ fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
 /// the type bit. Kinds with small numbers get the short header, and all other kinds the full header.
 #[test]
 fn kinds_with_small_numbers_have_short_headers() {
-    /// Returns the number of words of an event that is not the first event of its packet.
+    /// Returns the size in words of an event that is not the first event of its packet.
     fn room<L: Layout, E: TraceEvent + Copy>(event: E) -> usize {
         const WORDS: usize = 128;
         let ring = Ring::<L, 2, WORDS>::new(Mode::Discard);
@@ -56,7 +56,7 @@ fn kinds_with_small_numbers_have_short_headers() {
         // There are two packets. The second packet begins with a full header too.
         (2 * WORDS - L::FULL_WORDS) / (events - 1)
     }
-    /// Returns the numbers of words of an event of kind 9 and an event of kind 31, each with one word of payload.
+    /// Returns the sizes in words of an event of kind 9 and an event of kind 31, each with one payload word.
     fn rooms<L: Layout>() -> (usize, usize) {
         let number = 1;
         (room::<L, _>(Small { number }), room::<L, _>(Rare { number }))
@@ -72,7 +72,7 @@ fn kinds_with_small_numbers_have_short_headers() {
 
 #[test]
 fn exact_wraps() {
-    // The bits around which a layout's clock wraps: 19 + 9, 27 and 32 bits, in ticks.
+    // The clocks of the layouts wrap after 2^27, 2^28 (19 + 9 bits) and 2^32 ticks.
     for bits in [9, 19, 27, 28, 32, 33, 63] {
         let wrap = 1u64 << bits;
         let near = [wrap - 512, wrap - 1, wrap, wrap + 1, wrap + 512];

@@ -15,7 +15,7 @@ use spin::Mutex;
 
 use super::{Handler, HypervisorOf, Layout};
 
-/// The hardware below the hypervisor, and hypercalls beside its own.
+/// The hardware below the hypervisor, and the hypercalls that the image adds.
 pub trait Board: Sized + 'static {
     /// The bus, the registers of a strand, and a tracer if the image has one.
     type Environment: Environment<Trace: Copy> + 'static;
@@ -58,7 +58,7 @@ pub trait Board: Sized + 'static {
 pub struct Place<B: Board> {
     pub(super) layout: Mutex<Option<Layout>>,
     pub(super) hypervisor: Mutex<Option<HypervisorOf<B>>>,
-    /// Set before strand 0 starts the other strands, which read it.
+    /// Strand 0 sets the pointer before it starts the other strands, which read it.
     ready: AtomicPtr<HypervisorOf<B>>,
     pub(super) handlers: [Mutex<Option<Handler<B>>>; StrandId::COUNT],
 }

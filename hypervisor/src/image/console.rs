@@ -1,7 +1,7 @@
 //! The consoles: a 16550 for each guest.
 //!
-//! On the console of a machine without a description a guest's DLE is doubled, so that the guest cannot write the message by which
-//! the hypervisor says that it has ended: see [`escape`](platform::memory_map::escape).
+//! A machine without a description has one console. On this console, the hypervisor doubles each DLE that the guest sends, so that
+//! the guest cannot fake the message that reports its end: see [`escape`](platform::memory_map::escape).
 
 use core::fmt::{self, Write};
 
@@ -16,7 +16,7 @@ const LINE_STATUS: u64 = 5;
 const RECEIVED: u8 = 1;
 const READY: u8 = 0x20;
 
-/// How often the hypervisor asks the device whether it accepts a byte.
+/// The number of times that the hypervisor asks the UART whether it accepts a byte.
 const TRIES: usize = 100_000;
 
 /// A UART, by its address.
@@ -34,7 +34,8 @@ impl Console {
     }
 
     fn status(self) -> u8 {
-        // SAFETY: the line status register of a UART: a read of it changes nothing that the hypervisor needs.
+        // SAFETY: this is a UART's line status register. A read changes nothing that the hypervisor
+        // needs.
         unsafe { ((self.0 + LINE_STATUS) as *const u8).read_volatile() }
     }
 
@@ -48,13 +49,14 @@ impl Console {
         Ok(())
     }
 
-    /// Takes a byte that has been received; `None` if there is none.
+    /// Returns the next received byte; `None` if there is none.
     pub(super) fn get(self) -> Option<u8> {
-        // SAFETY: a read of the data register of a UART only takes a byte.
+        // SAFETY: a read of the data register of a UART only removes a byte.
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
-    /// Reports to the program that runs the machine how the only guest, or the hypervisor itself, has ended.
+    /// Reports the end of the only guest, or of the hypervisor, to the program that runs the
+    /// machine.
     pub(super) fn end(mut self, code: u64) {
         // If the console does not work, there is no other place to report to.
         let _ = writeln!(self, "{}{}{code}", char::from(DLE), char::from(END));

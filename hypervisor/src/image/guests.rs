@@ -1,10 +1,11 @@
-//! The guests, and what the services need of the image for them.
+//! The guests: which of them run, end or restart, and what the image does for them.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 
 use crate::services::{ConsoleInput, Image, Memory, Platform};
 use guest_abi::{HvError, Registers, StrandId};
+use hv_core::sync::OwnedLock;
 use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Reply};
 use platform::TickRegisters;
 use platform::memory_map::escape::DLE;
@@ -15,7 +16,7 @@ use super::board::Board;
 use super::console::Console;
 use super::layout::{GuestLayout, Layout};
 
-/// The numbers of interrupts between strands.
+/// The numbers of the interrupts that strands send to each other.
 pub(super) const CROSS_CALL: u8 = 1;
 pub(super) const OPERATOR: u8 = mailbox::VECTOR;
 const STATE: u8 = 3;
@@ -26,12 +27,15 @@ const RESTARTS: u8 = 2;
 
 struct Life {
     runs: AtomicBool,
-    /// What the guest does when all its strands have left it; 0 if it is not to end.
+    /// What the guest does when all its strands have left it; 0 while it is not ending.
     then: AtomicU8,
+    /// Held by the strand that completes the guest's end.
+    settling: OwnedLock,
 }
 
-static LIVES: [Life; GuestId::COUNT] =
-    [const { Life { runs: AtomicBool::new(false), then: AtomicU8::new(0) } }; GuestId::COUNT];
+static LIVES: [Life; GuestId::COUNT] = [const {
+    Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::free() }
+}; GuestId::COUNT];
 
 /// For each strand: whether its guest has called mach_exit there, and with which code.
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
@@ -55,9 +59,9 @@ impl<B> Copy for Guests<B> {}
 /// What a guest does when all its strands have left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// It stays ended. `last` is true if no other guest runs.
+    /// The guest does not start again. `last` is `true` if no other guest runs.
     Ends { last: bool },
-    /// It begins again at its entry.
+    /// The guest begins again at its entry.
     Restarts,
 }
 
@@ -82,32 +86,48 @@ impl<B> Guests<B> {
         then.compare_exchange(0, ENDS, SeqCst, SeqCst).is_ok()
     }
 
-    /// Returns whether a guest runs and is not ending.
+    /// Returns `true` if the guest runs and is not ending.
     pub(super) fn goes_on(&self, guest: GuestId) -> bool {
-        let Life { runs, then } = &LIVES[guest.index()];
+        let Life { runs, then, .. } = &LIVES[guest.index()];
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
-    /// Marks a guest as ending to restart, also if it is ending or has ended. Returns `false` if its strands are leaving it already.
+    /// Makes the guest restart when its strands have left it, even if it is ending or has ended.
+    /// Returns `false` if its strands are already leaving.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Returns what a guest does now that all its strands have left it. Only the first caller gets the answer; the others get `None`.
-    pub(super) fn left(&self, guest: GuestId) -> Option<Then> {
+    /// Calls a function with what a guest does now that all its strands have left it. If another strand is calling such a function,
+    /// leaves the call to that strand. Returns `false` if nothing is left to do.
+    pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
-        match life.then.swap(0, SeqCst) {
+        let Some(_settling) = life.settling.lock(on, 1) else {
+            return false;
+        };
+        // A strand that asks for something and then finds the lock taken is seen by the owner's next exchange.
+        let what = match life.then.swap(0, SeqCst) {
             ENDS => {
                 life.runs.store(false, SeqCst);
                 let last = !LIVES.iter().any(|life| life.runs.load(SeqCst));
-                Some(Then::Ends { last })
+                Then::Ends { last }
             }
-            RESTARTS => Some(Then::Restarts),
-            _ => None,
+            RESTARTS => Then::Restarts,
+            _ => return false,
+        };
+        then(what);
+        true
+    }
+
+    /// Lets other strands complete the ends of guests that a strand, which has failed, was completing.
+    pub(super) fn abandon(&self, strand: StrandId) {
+        for life in &LIVES {
+            life.settling.abandon(strand);
         }
     }
 
-    /// Takes the code that the guest has passed to mach_exit on a strand; `None` if there is none.
+    /// Removes and returns the code that the guest passed to mach_exit on a strand, if there is
+    /// one.
     pub(super) fn exit(&self, strand: StrandId) -> Option<u64> {
         let (exited, code) = &EXITS[strand.index()];
         exited.swap(false, SeqCst).then(|| code.load(SeqCst))

@@ -41,7 +41,7 @@ type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
 /// The hypervisor on a board.
 pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
 
-/// A strand of a guest.
+/// Handles the traps of one strand of a guest.
 pub struct Handler<B: Board> {
     strand: Strand<'static, Services<B>, Guests<B>, Trace<B>>,
     hypervisor: &'static HypervisorOf<B>,
@@ -69,7 +69,7 @@ impl<B: Board> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Before the strand looks what it is to do: who tells it anything later interrupts it, and it does not halt.
+            // Takes interrupts first: a later command interrupts the strand too, so that it does not halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -186,8 +186,8 @@ impl<B: Board> Handler<B> {
         &self.hypervisor.services().0
     }
 
-    /// The hypervisor has failed on this strand: its guest ends, and what the strand held is free, as after a death. If it fails again
-    /// meanwhile, the strand leaves service.
+    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as after a death. If the
+    /// hypervisor fails again meanwhile, the strand leaves service.
     fn failed(&self, reason: Reason, trap: Option<&FatalTrap>, address: Option<u64>) {
         let Caller { strand, .. } = self.strand.caller();
         let guests = self.hypervisor.embedder();
@@ -211,7 +211,7 @@ impl<B: Board> Handler<B> {
         failing.store(false, SeqCst);
     }
 
-    /// The guest has ended on this strand.
+    /// Ends the guest after mach_exit or a fatal trap, or if the hypervisor failed on this strand.
     fn guest_ended(&self, state: u64, code: u64) {
         let Caller { guest, strand } = self.strand.caller();
         let guests = self.hypervisor.embedder();
@@ -226,20 +226,22 @@ impl<B: Board> Handler<B> {
     }
 }
 
-/// Whether each strand handles a failure of the hypervisor.
+/// `true` while the strand handles a failure of the hypervisor.
 static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
 
-/// Frees what a strand held on which the hypervisor has failed.
+/// Frees what `strand` held when the hypervisor failed on it.
 fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, ..) = hypervisor.services();
     counters.strand_died(strand, strand);
     counters.cross_called(strand);
     mailbox::abandon(strand);
-    // The strand may have taken the interrupt of a step that is not done.
+    hypervisor.embedder().abandon(strand);
+    // The strand may not have completed the operator's step, so send the interrupt again.
     interrupt::send(strand, OPERATOR);
 }
 
-/// The hypervisor has failed on a strand without a guest, which leaves service, or has not started.
+/// Handles a failure of the hypervisor on a strand without a guest, which then leaves service. If
+/// the hypervisor has not started, switches the machine off.
 fn without_handler<B: Board>(end: End) -> ! {
     let (reason, trap) = match end {
         End::Trap(trap) => (Reason::Trap, Some(trap)),
@@ -258,7 +260,7 @@ fn without_handler<B: Board>(end: End) -> ! {
     park()
 }
 
-/// Executes nothing any more.
+/// Halts the strand for ever.
 fn park() -> ! {
     loop {
         interrupt::halt();
@@ -311,7 +313,8 @@ pub fn assemble<B: Board>(
     Ok(Hypervisor::with_trace(services, guests, trace))
 }
 
-/// Interrupts a strand, which then applies the operator's changes to its own registers. A [`Board`] gives this to its registers.
+/// Interrupts a strand, which then applies the operator's changes to its own registers. A [`Board`]
+/// passes this function to `StrandRegs::new`.
 pub fn cross_call(strand: StrandId) {
     interrupt::send(strand, CROSS_CALL);
 }
@@ -336,7 +339,7 @@ fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) -> bool 
     core.cpus().state(strand) == CpuState::Error
 }
 
-/// Handles the interrupts that have come to this strand from other strands and from the operator.
+/// Handles the interrupts from other strands and from the operator.
 fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
     while let Some(number) = interrupt::take() {
@@ -372,26 +375,23 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     }
 }
 
-/// Completes the end of a guest once all its strands have left it: resets its services, and starts it again if a restart is asked
-/// for and one of its strands has not died. The memory stays as it is; the program that loads the guest has the copy.
+/// Completes the end of a guest once all its strands have left it: resets its services. Then starts the guest again if a restart
+/// is requested and one of its strands is alive. Its memory stays unchanged: only the program that loads the guest has a copy.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
-    if !core.is_stopped(guest) {
-        return;
-    }
-    let Some(then) = guests.left(guest) else {
-        return;
+    let complete = |then| {
+        hypervisor.reset_guest(guest, on);
+        match then {
+            Then::Restarts => match begin(hypervisor, guest) {
+                Some(first) => guests.notify(first),
+                None => mailbox::tell(guest, state::FAILED, 0),
+            },
+            Then::Ends { last: true } => mailbox::power_off(),
+            Then::Ends { last: false } => {}
+        }
     };
-    hypervisor.reset_guest(guest, on);
-    match then {
-        Then::Restarts => match begin(hypervisor, guest) {
-            Some(first) => guests.notify(first),
-            None => mailbox::tell(guest, state::FAILED, 0),
-        },
-        Then::Ends { last: true } => mailbox::power_off(),
-        Then::Ends { last: false } => {}
-    }
+    while core.is_stopped(guest) && guests.left(guest, on, complete) {}
 }
 
 /// Writes why the hypervisor itself has failed, and switches the machine off with a [code](escape).

@@ -1,7 +1,7 @@
-//! The machine, its guests and their memory: read from the machine description, or one guest if there is none.
+//! The machine, its guests and their memory, from the machine description. Without a description there is one guest.
 //!
-//! Beside what [`perfctr_service::description`] reads, a `guest` has the properties of [`platform::memory_map::property`]. The addresses
-//! of a guest's strands are translated to its memory only.
+//! Besides what [`perfctr_service::description`] reads, a `guest` has the properties of [`platform::memory_map::property`]. The
+//! addresses of a guest's strands are translated to its memory only.
 
 use core::fmt;
 use core::slice;
@@ -19,9 +19,9 @@ use platform::sparc64::Partition;
 /// A guest: its configuration and its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestLayout {
-    /// The strands and rights.
+    /// The strands and rights of the guest.
     pub config: GuestConfig,
-    /// The memory, with the number 0: see [`Layout::partition`].
+    /// The memory of the guest, with the number 0: see [`Layout::partition`].
     pub memory: Partition,
     /// The real address at which the first strand begins.
     pub entry: u64,
@@ -30,15 +30,15 @@ pub struct GuestLayout {
 /// A machine and its guests.
 #[derive(Debug)]
 pub struct Layout {
-    /// The machine.
+    /// The family of the machine, and its nodes and memory channels.
     pub machine: Machine,
-    /// The guests, by number.
+    /// The guests, indexed by number.
     pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
-    /// Whether there is a description.
+    /// `true` if the machine has a description.
     pub described: bool,
     /// The frequency of %stick in Hz.
     pub frequency: u64,
-    /// Seconds from 1970 to when the machine was switched on.
+    /// When the machine was switched on, in seconds since 1970.
     pub time: u64,
 }
 
@@ -78,20 +78,20 @@ impl Layout {
         Some(layout)
     }
 
-    /// Returns the guest with a number.
+    /// Returns the guest with this number; `None` if the layout has no such guest.
     pub fn guest(&self, guest: GuestId) -> Option<&GuestLayout> {
         self.guests.get(guest.index())
     }
 
-    /// Returns the guest to which a strand belongs.
+    /// Returns the guest to which a strand belongs; `None` if no guest has the strand.
     pub fn guest_of(&self, strand: StrandId) -> Option<(GuestId, &GuestLayout)> {
         let mut guests = self.guests.iter().enumerate();
         let (number, guest) = guests.find(|(_, guest)| guest.config.strands.has(strand))?;
         Some((GuestId::new(number)?, guest))
     }
 
-    /// Returns the memory of a guest, with the number that distinguishes its translations in the TLBs of a core. This is the number of
-    /// the guest, or with more than eight guests, the number on the core of the guest's first strand there.
+    /// Returns the memory of a guest, with the number that distinguishes its translations in the TLBs of a core. With at most eight
+    /// guests, this is the number of the guest. Otherwise it is the number, within the core, of the guest's first strand on the core.
     pub fn partition(&self, guest: &GuestLayout, number: GuestId, strand: StrandId) -> Partition {
         let core = strand.index() & !7;
         let mut strands = guest.config.strands.iter();

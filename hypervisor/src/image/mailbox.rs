@@ -34,7 +34,7 @@ pub(super) fn tell(guest: GuestId, state: u64, code: u64) {
     }
 }
 
-/// Asks for the machine to be switched off.
+/// Requests that the machine be switched off.
 pub(super) fn power_off() {
     set(POWER, 1);
 }

@@ -1,4 +1,4 @@
-//! What the hypervisor tells the operator of failures: see [`platform::memory_map::mailbox::record`].
+//! Reports the hypervisor's failures to the operator: see [`platform::memory_map::mailbox::record`].
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -14,7 +14,7 @@ use platform::sparc64::FatalTrap;
 use super::layout::Layout;
 use super::mailbox::set;
 
-/// A failure, for the operator.
+/// A failure to report to the operator.
 pub(super) struct Record<'a> {
     pub(super) reason: Reason,
     pub(super) unit: Option<Unit>,
@@ -55,7 +55,7 @@ impl Record<'_> {
     }
 }
 
-/// What the counters' service reaches, and a record for each unit that it takes out of service.
+/// The counter service's environment, which also records each unit that the service takes out of service.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,

@@ -20,9 +20,9 @@ use guest_abi::kernel::{
 pub const STOP_TRIES: usize = 100_000;
 /// The maximum number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;
-/// The numbers of the interrupt queues, from the CPU mondo queue to the queue of nonresumable errors.
+/// The numbers of the interrupt queues, from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-/// The sizes in bytes of an instruction and of a real trap table. Their alignments are the same.
+/// The sizes in bytes of an instruction and a trap table, which are also their alignments.
 const INSTRUCTION: u64 = 4;
 const TRAP_TABLE: u64 = 256;
 
@@ -41,13 +41,13 @@ impl<I: Image> CoreGroup<I> {
         Self { image, cpus: Cpus::default(), ended: array::from_fn(|_| AtomicU32::new(0)) }
     }
 
-    /// The virtual CPUs of all guests.
+    /// Returns the virtual CPUs of all guests.
     pub const fn cpus(&self) -> &Cpus {
         &self.cpus
     }
 
-    /// Ends a guest. Its strands do not start any more. Each strand that executes the guest is told to leave it, except `on`, which has
-    /// left it already. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
+    /// Ends a guest. Its strands do not start any more. Each strand that executes the guest receives the command to leave it; only
+    /// `on` has left it already. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
     pub fn end(&self, guest: GuestId, on: StrandId) {
         self.ended_word(guest).store(1, Ordering::SeqCst);
         for strand in self.strands(guest) {
@@ -59,7 +59,7 @@ impl<I: Image> CoreGroup<I> {
         }
     }
 
-    /// Returns `true` if a guest has ended.
+    /// Returns `true` if a guest has ended and has not been reset since.
     pub fn has_ended(&self, guest: GuestId) -> bool {
         self.ended_word(guest).load(Ordering::SeqCst) != 0
     }
@@ -173,7 +173,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Done)
     }
 
-    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too: the two could wait for ever.
+    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too: the strands could deadlock.
     fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;
@@ -204,7 +204,8 @@ impl<I: Image> CoreGroup<I> {
         Err(HvError::WouldBlock)
     }
 
-    /// Copies the machine description to `real`. Checks the size first: a guest that asks for it passes no valid address.
+    /// Copies the machine description to `real`. Checks the size first: a guest that requests only
+    /// the size passes no valid address.
     fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
         let image = &self.image;
         let cpus = self.strands(caller.guest).count() as u64;

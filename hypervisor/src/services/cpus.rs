@@ -90,7 +90,8 @@ impl Cpus {
         self.start_unless(strand, start, || false)
     }
 
-    /// As [`start`](Self::start). But if `ended` returns `true` once the strand is reserved, the strand stays stopped: EWOULDBLOCK.
+    /// Like [`start`](Self::start), but if `ended` returns `true` once the strand is reserved, the strand stays stopped, and the
+    /// status is EWOULDBLOCK.
     #[inline(always)]
     pub(crate) fn start_unless(
         &self,
@@ -118,7 +119,8 @@ impl Cpus {
         }
     }
 
-    /// Takes the command of an interrupted strand; `None` if there is no command. Call it on that strand, outside of the guest's calls.
+    /// Removes and returns the command of an interrupted strand; `None` if there is no command.
+    /// Call it on that strand, outside of the guest's calls.
     pub fn take(&self, strand: StrandId) -> Option<StrandCommand> {
         let cpu = self.cpu(strand);
         if self.exchange(strand, STOPPING, STOPPED) {

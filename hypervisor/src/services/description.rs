@@ -18,7 +18,7 @@ use super::image::Memory;
 pub struct Platform {
     /// The name of the platform, such as `SUNW,T5440`.
     pub name: &'static str,
-    /// The name to show to people, such as `SPARC Enterprise T5440`.
+    /// The name for display, such as `SPARC Enterprise T5440`.
     pub banner: &'static str,
     /// The frequency of %stick in Hz.
     pub stick_frequency: u64,
@@ -62,7 +62,7 @@ names! {
     MaxGl = "maxgl",
 }
 
-/// The offset of each name in the block of names, and the size of the block, which is a multiple of 16.
+/// The offset of each name in the name block, and the size of the block, which is a multiple of 16.
 const OFFSETS: ([u16; NAMES.len()], usize) = {
     let mut offsets = [0; NAMES.len()];
     let mut end = 0;
@@ -75,7 +75,6 @@ const OFFSETS: ([u16; NAMES.len()], usize) = {
     (offsets, end.next_multiple_of(16))
 };
 
-/// The words of the block of names.
 const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
     let mut words = [0; OFFSETS.1 / 8];
     let mut name = 0;
@@ -102,7 +101,7 @@ const MBLOCK: u64 = MEMORY + 4;
 const CPUS: u64 = MBLOCK + 5;
 /// The number of elements of the node `cpus`, without the arcs to the CPUs.
 const LIST: u64 = 3;
-/// The number of elements of the node of one CPU.
+/// The number of elements of a CPU's node.
 const CPU: u64 = 10;
 /// The number of words of the header.
 const HEADER: u64 = 2;

@@ -1,4 +1,5 @@
-//! Group diagnosis. In Sun's hypervisor, guests with a special right find physical addresses and execute hyperprivileged code with it.
+//! Group diagnosis. In Sun's hypervisor, a guest with a special right uses the group to find
+//! physical addresses and to execute hyperprivileged code.
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{Caller, GuestId, Negotiated, Reply, Service};

@@ -8,9 +8,9 @@ use super::Platform;
 /// What a guest receives from its console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleInput {
-    /// A byte.
+    /// A byte of input.
     Byte(u8),
-    /// A break.
+    /// The break condition of a serial line.
     Break,
     /// The other end of the console has hung up.
     HangUp,
@@ -62,16 +62,17 @@ pub trait Image: Embedder {
     /// Writes a 64-bit word. The address is as for [`load`](Self::load).
     fn store(&self, guest: GuestId, real: u64, value: u64);
 
-    /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take). The interrupted strand sees earlier stores of this strand.
+    /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take) and sees all earlier stores of the caller.
     fn notify(&self, strand: StrandId);
 
     /// Waits until an interrupt is pending for the caller. May return earlier.
     fn suspend(&self, caller: Caller);
 
-    /// Records that the guest has ended with this code. The caller's strand leaves the guest next. The other strands are already told to.
+    /// Records that the guest has ended with this code. The caller's strand leaves the guest next.
+    /// The other strands already have the command to leave it.
     fn exited(&self, caller: Caller, code: u64);
 
-    /// Takes one item of input from the guest's console; `None` if there is no input.
+    /// Removes and returns one item of input from the guest's console; `None` if there is no input.
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
 
     /// Returns the seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no clock for this, and with

@@ -10,7 +10,7 @@ use super::group::{Group, GroupContext};
 use super::image::Image;
 use guest_abi::kernel::{SOFT_STATE_GET, SOFT_STATE_GROUP, SOFT_STATE_SET};
 
-/// The size of a text with its NUL. The alignment of a text is the same.
+/// The size in bytes of a state description with its NUL, and its alignment.
 const TEXT: u64 = 32;
 const WORDS: usize = TEXT as usize / 8;
 
@@ -22,11 +22,11 @@ const TRANSITION: u32 = 2;
 pub struct SoftState {
     /// `true` if the guest operates normally; `false` if it is in a transition.
     pub normal: bool,
-    /// A text of up to 31 bytes, padded with NULs.
+    /// The description of the state: a string of up to 31 bytes, padded with NULs.
     pub text: [u8; TEXT as usize],
 }
 
-/// The stored state of a guest. A guest starts in a transition, without a text (*assumed*).
+/// The stored state of a guest. A guest starts in a transition, without a description (*assumed*).
 #[derive(Debug)]
 struct Kept {
     state: AtomicU32,
@@ -41,7 +41,7 @@ pub struct SoftStateGroup<I> {
 }
 
 impl<I> SoftStateGroup<I> {
-    /// Returns the group. Every guest is in a transition and has no text.
+    /// Returns the service. At first, every guest is in a transition and has no description of its state.
     pub fn new(image: I) -> Self {
         Self {
             image,
@@ -110,7 +110,7 @@ impl<I: Image> SoftStateGroup<I> {
         };
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
-        // A mask of the bytes of the last word that belong to the text; 0 after the NUL.
+        // A mask of the bytes of the last loaded word that belong to the string; 0 once the NUL is found.
         let mut kept = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
             let loaded = self.image.load(guest, at);
@@ -141,7 +141,7 @@ impl<I: Image> SoftStateGroup<I> {
     }
 }
 
-/// Returns a mask of the bytes of a word before its first NUL.
+/// Returns a mask that covers the bytes of a word before its first NUL.
 fn before_nul(word: u64) -> u64 {
     let bytes = word.to_be_bytes();
     let length = bytes.iter().take_while(|byte| **byte != 0).count();

@@ -25,7 +25,7 @@ fn groups_are_negotiated_before_they_are_served() {
     assert_eq!(fake.0.exited.get(), None);
     // The groups of the other guest are still negotiated.
     assert_eq!(fake.call(9, 0x16, [0; 5])[..2], [0, 0]);
-    // Sun's hypervisor has these functions in CORE. This hypervisor does not.
+    // Sun's hypervisor has the following functions in CORE. This hypervisor does not.
     assert_eq!(fake.negotiate(0, 1, [1, 0]), [0, 0]);
     for function in [2, 5, 0x13, 0x15, 0x18, 0x19, 0x20, 0x42, 0x51, 0x62, 1 << 32 | 0x16] {
         assert_eq!(fake.ask(function, [0; 3]), (7, None), "{function:#x}");
@@ -78,7 +78,7 @@ fn consoles() {
     let sent = [ConsoleOutput::Byte(0x41), ConsoleOutput::Byte(0xff), ConsoleOutput::Break];
     assert_eq!(fake.0.output.take(), sent);
 
-    // The text "hello, world" is at an address that is not aligned.
+    // The string "hello, world" is at an address that is not aligned.
     fake.0.memory[0].borrow_mut()[..2]
         .copy_from_slice(&[0xffff_ff68_656c_6c6f, 0x2c20_776f_726c_64ff]);
     assert_eq!(fake.ask(0x63, [BASE + 3, 12, 0]), (0, None));
@@ -119,7 +119,7 @@ fn soft_states() {
     // The soft state of a new guest is "transition".
     assert_eq!(fake.ask(0x71, [BASE + 32, 9, 0]), (0, Some(2)));
     assert_eq!(fake.0.memory[0].borrow()[4..9], [0, 0, 0, 0, u64::MAX]);
-    // The text "booting" and its NUL. The hypervisor does not store the bytes after the NUL.
+    // The string "booting" and its NUL. The hypervisor does not store the bytes after the NUL.
     fake.0.memory[0].borrow_mut()[..5].copy_from_slice(&[0x626f_6f74_696e_6700, 1, 2, 3, 4]);
     for (status, [state, real]) in [
         (6, [0, BASE]),
@@ -130,7 +130,7 @@ fn soft_states() {
         (2, [1, BASE - 32]),
         (2, [1, BASE + SIZE]),
         (2, [1, 0]),
-        // The text has no NUL.
+        // The string has no NUL.
         (6, [1, BASE + 64]),
         (0, [1, BASE]),
     ] {
@@ -144,7 +144,7 @@ fn soft_states() {
     for (status, real) in [(8, BASE + 8), (2, BASE - 32), (2, BASE + SIZE), (2, 0)] {
         assert_eq!(fake.ask(0x71, [real, 9, 0]), (status, None), "{real:#x}");
     }
-    // The text has 31 bytes and a NUL.
+    // The string has 31 bytes and a NUL.
     fake.0.memory[0].borrow_mut()[..4].copy_from_slice(
         &[[0x4141_4141_4141_4141; 3].as_slice(), &[0x4141_4141_4141_4100]].concat(),
     );

@@ -37,7 +37,7 @@ pub enum GuestProblem<'a> {
     SecondGlobal(usize),
     /// No right has this name.
     UnknownWord(&'a str),
-    /// The word appears twice.
+    /// The property `perf-counters` has this word twice.
     WordTwice(&'a str),
     /// `strand` and `htstrand` exclude each other.
     StrandAndHtStrand,

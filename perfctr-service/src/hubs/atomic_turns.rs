@@ -1,7 +1,8 @@
 //! [`Turns`] in words that several strands change at the same time.
 //!
-//! **A decision** ([`decide`](AtomicTurns::decide)) is a step that only one strand makes at a time. While the hub is free, this is the
-//! owner of the gate's lock; while it is taken, the strand that holds it. A decision sets a bit in [`AtomicTurns::turn`] until it ends.
+//! **A decision** ([`decide`](AtomicTurns::decide)) is a step that only one strand makes at a time. While the hub is free, only the owner
+//! of the gate's lock decides. While the hub is taken, only the strand that holds it decides. A decision sets a bit in
+//! [`AtomicTurns::turn`] until it ends.
 //!
 //! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step that any strand makes without the lock when it asks for a free hub in another
 //! strand's turn. It changes only the strand's bit, and the count of refusals in [`AtomicTurns::turn`] unless a decision has begun.
@@ -19,7 +20,7 @@ use crate::rights::policy::StrandSet;
 pub(super) struct AtomicTurns {
     /// [`Turns::remembered`]. Every strand may change its own bit.
     remembered: [AtomicU64; Node::ALL.len()],
-    /// A [`Turn`].
+    /// A [`Turn`], as one word.
     turn: AtomicU64,
     /// [`Turns::last`]. Only decisions change this number.
     last: AtomicU32,
@@ -78,8 +79,8 @@ impl AtomicTurns {
         self.change(StrandSet::EMPTY, added.remembered);
     }
 
-    /// Makes the step [`HubEvent::AsksFree`] if it only refuses the strand in another strand's turn, and then returns `true`. Otherwise
-    /// changes nothing but the strand's bit: a decision that ends the turn meanwhile finds the strand remembered.
+    /// Makes the step [`HubEvent::AsksFree`] if it refuses the strand in another strand's turn, and returns `true`. Otherwise changes
+    /// only the strand's bit, and returns `false`: a decision that ends the turn meanwhile finds the strand remembered.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));

@@ -1,4 +1,4 @@
-//! The gate of a hub. It lets one access through at a time, and gives every strand that asks a turn.
+//! The gate of a hub. It lets one access through at a time, and every strand that asks gets a turn.
 //!
 //! The hypervisor never waits for a hub. If a call cannot have the hub at once, it is refused with EWOULDBLOCK. The pure function of
 //! [`Turns`](super::turns::Turns) decides which strand is served next, so that every guest that keeps asking makes progress.
@@ -142,7 +142,8 @@ impl Gate {
         let Token(taken) = strand.into();
         let (Ok(state) | Err(state)) =
             self.state.compare_exchange(0, taken, EXCHANGE_AND_LOOK, Ordering::Relaxed);
-        // Relaxed on failure: the device is not accessed then. Compares the state, because LLVM makes more code of a success flag on SPARC.
+        // Relaxed on failure: the device is not accessed then. Compares the state, because LLVM
+        // makes a success flag costly on SPARC.
         if state != 0 {
             return false;
         }
@@ -221,7 +222,8 @@ impl Gate {
         self.give_up(reserved(strand));
     }
 
-    /// Stores the state of a free hub. For loom an exchange: loom does not order a store after the holder's earlier exchange.
+    /// Stores the state of a free hub. Under loom this is an exchange, because loom does not order
+    /// a store after the holder's earlier exchange.
     #[inline(always)]
     fn give_up(&self, state: u32) {
         if cfg!(loom) {
@@ -248,13 +250,14 @@ impl Gate {
         self.entered.load(Ordering::SeqCst)
     }
 
-    /// Releases all that a dead strand held, and forgets the strand.
+    /// Releases everything that a dead strand held, and forgets the strand.
     ///
     /// The fast path may stay closed although no strand is remembered. The next strand that asks opens it.
     pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
-        // Exchanged, because another strand may report the same death at the same time. First tried without the bit `CLOSED`: a strand may
-        // set the bit in between, but none clears it. Relaxed on failure: the dead strand held nothing, or another strand has released it.
+        // An exchange, because another strand may report the same death at the same time. The first
+        // try is without the bit `CLOSED`: a strand may set the bit in between, but none clears it.
+        // Relaxed on failure: the dead strand held nothing, or another strand has released it.
         for (held, left) in [(dead, 0), (dead | CLOSED, 0), (reserved(strand), RESERVED)] {
             let _ = (self.state).compare_exchange(held, left, Ordering::SeqCst, Ordering::Relaxed);
         }

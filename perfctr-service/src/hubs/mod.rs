@@ -26,7 +26,8 @@ pub(crate) struct HubArbiter {
 
 assert_impl_all!(HubArbiter: Send, Sync);
 
-/// The right of a strand to the only access in flight at a hub. A drop of the guard releases the hub, after a failed access.
+/// The right of a strand to the only access in flight at a hub. Dropping the guard releases the
+/// hub, even after a failed access.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct HubGuard<'a> {

@@ -1,4 +1,5 @@
-//! The turns at a hub. A function returns the next state and an answer for a state and an event. The gate makes these steps with atomics.
+//! The turns at a hub. One function takes a state and an event, and returns the next state and an answer. The gate makes these steps with
+//! atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
 //! - When the hub is free, the *turn* goes to the next remembered strand, in cyclic order of strand numbers, after the last strand that had
@@ -36,7 +37,7 @@ pub struct Turns {
     pub last: u32,
 }
 
-/// An event at a hub.
+/// What happens at a hub: the input of [`Turns::step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubEvent {
     /// A strand asks while an access is in flight.
@@ -45,7 +46,7 @@ pub enum HubEvent {
     AsksFree(StrandId),
     /// The strand that was served has found the chip busy with an earlier access.
     ChipBusy(StrandId),
-    /// A strand has died.
+    /// The death of this strand is reported.
     Died(StrandId),
     /// The hub is scrubbed for another guest. No strand can ask during the scrub.
     Renewed,

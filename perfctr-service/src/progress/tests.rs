@@ -1,4 +1,4 @@
-//! The judgement of units, in written cases and at random.
+//! Tests of the judgement of units, with written and random cases.
 
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -13,7 +13,7 @@ use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 /// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the last look.
 type Look = (Found, [u32; 3], u64);
 
-/// Plays looks from a time on. Returns the verdict after each look.
+/// Plays looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {
@@ -57,7 +57,7 @@ fn cases() {
         // An access has ended since the last look.
         (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
         (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
-        // In another strand's turn, either the chip was busy for some strand, or no strand has learnt anything.
+        // It is another strand's turn. The look counts if the chip was busy since the last look.
         (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
         (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
         (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
@@ -106,16 +106,16 @@ proptest! {
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// At least once in 32 looks, the strand pauses or its clock steps back.
+    /// At least once in 32 looks, the strand pauses or its clock steps back. Then no unit is stuck.
     #[test]
     fn a_strand_that_makes_pauses_finds_nothing_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
         looks.iter_mut().step_by(every).for_each(|look| look.2 = pause);
-        // A look that finds the unit free does not end the pause.
+        // All looks find the unit busy, because two pauses in a row can wrap to a short time.
         looks.iter_mut().for_each(|look| look.0 = Found::Busy);
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// A strand asks without a pause for a unit that never works again. The unit is stuck exactly when the limit is over.
+    /// A strand asks without a pause for a dead unit. The unit is stuck exactly when the limit has passed.
     #[test]
     fn a_unit_that_is_dead_is_stuck(from: u64, gaps in prop::collection::vec(1..=PAUSE, 200..400)) {
         let looks = gaps.iter().map(|ticks| (Found::Busy, [0; 3], *ticks));

@@ -1,4 +1,4 @@
-//! The word that holds what a guest may do now, and the version that it has negotiated.
+//! The word that holds the rights of a guest and the version that it has negotiated.
 
 use guest_abi::{Hub, Kind, McuRole, PerfReg};
 use hv_core::NegotiatedVersion;
@@ -6,9 +6,9 @@ use hv_core::NegotiatedVersion;
 use crate::rights::versions::VERSIONS;
 use crate::{Grant, Unit};
 
-/// The word that the fast path of a call tests. Places 0 and 2-17 allow the registers with these numbers (register 1 has no fast path).
-/// Places 18-21 allow the hubs, and place 22 allows HT in register 0. The other bits hold the rights, the negotiated version and a count of
-/// changes:
+/// The word that the fast path of a call tests. It has a bit for each *place*. Places 0 and 2-17 allow the registers with these numbers
+/// (register 1 has no fast path). Places 18-21 allow the hubs, and place 22 allows HT in register 0. The other bits hold the rights, the
+/// negotiated version and a count of changes:
 ///
 /// | | places | rights | version | changes | carry of the changes |
 /// |---|---|---|---|---|---|
@@ -62,7 +62,7 @@ impl AccessWord {
     pub(crate) const VERSION: Self = Self(VERSION);
     /// Counts one change when it is added to a word. The count can overflow into [`CARRY`](Self::CARRY), but into no other bit.
     pub(crate) const CHANGE: Self = Self(1 << CHANGE_SHIFT);
-    /// The bit into which the count overflows. Each strand that counts a change clears it, so that it never overflows.
+    /// The bit that catches an overflow of the count. Each strand that counts a change clears it.
     pub(crate) const CARRY: Self = Self(if BY_SIGN { 1 << 32 } else { 0 });
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
@@ -101,6 +101,21 @@ impl AccessWord {
     pub(crate) const fn with_version(self, version: NegotiatedVersion) -> Self {
         let number = version.number() as u64 & VERSION >> VERSION_SHIFT;
         (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
+    }
+
+    /// Returns the rights as [`Grant::bits`].
+    #[inline(always)]
+    pub(crate) const fn rights(self) -> usize {
+        (self.0 >> GRANT_SHIFT & 7) as usize
+    }
+
+    /// Returns a word with the same rights, `opened` and one change more.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn reopened(self, opened: Self) -> Self {
+        let changes = ((self.0 >> CHANGE_SHIFT) as u32).wrapping_add(1);
+        let rights = (self.0 >> GRANT_SHIFT & 7) << GRANT_SHIFT;
+        Self((changes as u64) << CHANGE_SHIFT | rights | opened.0)
     }
 
     pub(crate) const fn grant(self) -> Grant {

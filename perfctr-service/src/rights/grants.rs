@@ -6,14 +6,14 @@ use hv_core::GuestId;
 
 use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 
-/// The reason why an edit of a configuration fails. Guests have the numbers that the configuration gives them.
+/// The reason why an edit of a configuration fails. Guests are numbered as in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RightError {
     /// The configuration does not have this guest.
     NoSuchGuest(GuestId),
     /// The guest does not have the right.
     NotHeld(GuestId, Right),
-    /// The guest has this right already, or has the one of `strand` and `htstrand` that excludes it.
+    /// The guest already has this right, or the other one of `strand` and `htstrand`.
     Excluded(GuestId, Right),
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for RightError {
 
 impl core::error::Error for RightError {}
 
-/// The grants of all guests. [`reconfigure`](crate::PerfCounterService::reconfigure) checks them as a whole and puts them in force.
+/// The grants of all guests. [`reconfigure`](crate::PerfCounterService::reconfigure) checks them as a whole and applies them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grants {
     grants: [Grant; GuestId::COUNT],
@@ -48,7 +48,7 @@ impl Grants {
         self.guests
     }
 
-    /// Returns the grant of a guest; nothing if there is no such guest.
+    /// Returns the grant of a guest; [`Grant::NONE`] if there is no such guest.
     pub fn get(&self, guest: GuestId) -> Grant {
         let grant = self.grants.get(guest.index());
         grant.copied().unwrap_or(Grant::NONE)

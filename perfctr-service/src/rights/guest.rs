@@ -1,20 +1,24 @@
 //! The rights of one guest, and its fast path.
 
-use guest_abi::{Kind, PerfReg};
-use hv_core::sync::{AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, Ordering};
+use guest_abi::{Kind, Mcu, Node, PerfReg};
+use hv_core::sync::{
+    AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, exchanged,
+};
 use hv_core::{Negotiated, NegotiatedVersion};
 use platform::Machine;
 
 use crate::rights::access::AccessWord;
 use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
 use crate::rights::protocol::Holding;
-use crate::rights::versions::has_hubs;
+use crate::rights::refusals::RefusalWord;
+use crate::rights::versions::{VERSIONS, has_hubs};
+use crate::statistics::Refusal;
 use crate::units::{Unit, UnitSet};
 
-/// The number of tries of a step that another change of the guest's word can disturb: a step of the operator, or a fault of a unit.
+/// How often a strand tries to change a guest's word while other strands change it too.
 const TRIES: usize = 64;
 
-/// The number of tries of a strand to open the fast path after a negotiation. In models it is 1, so that they include the failure.
+/// How often a strand tries to open the fast path after a negotiation. In models it is 1, so that they include the failure.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// The rights that one guest is granted and holds.
@@ -23,12 +27,18 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// A call reads one word. The word is derived from other state: which units are out of service, and whether calls are recorded. A strand
 /// that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. A strand that
 /// adds bits first loads the word, and then that state. It exchanges the word only if no revocation has counted a change since the load.
-/// revocation has counted a change in between.
+///
+/// # Why no call is refused what another strand adds
+/// The [refusals](RefusalWord) are derived in the same way, from the first word and from the units that are out of service. A strand that
+/// adds a right, or returns a unit, first [holds](Self::hold) them: it closes them, and no strand opens them until it has added the right.
+/// A refusal is for the version that is stored beside it, and only valid while the guest has negotiated this version.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct GuestRights {
-    /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
-    access: AtomicU64,
-    /// The fast path while calls are recorded. `access` has none then, so that an unrecorded call needs no test for it.
+    // The first field, so that the address of the words needs no addition.
+    words: FastWords,
+    /// The fast path while calls are recorded. `access` then has no fast path, so that unrecorded calls need no test
+    /// for the tracer.
     recorded: AtomicU64,
     /// `true` while calls are recorded.
     traced: AtomicBool,
@@ -39,8 +49,57 @@ pub(crate) struct GuestRights {
     strands: StrandSet,
     nodes: NodeSet,
     compatible: bool,
-    /// The fast path that `global` opens on this machine in the highest version.
-    global: AccessWord,
+    /// The fast path of each version, without register 0, while all units are in service: without `global` and with it.
+    opened: [AccessWord; 2 * KNOWN_VERSIONS],
+    /// In the same order, what is refused.
+    refused: [RefusalWord; 2 * KNOWN_VERSIONS],
+}
+
+/// The versions that have a place in tables, with the value for "not negotiated". A power of two, so that an index needs no check.
+const KNOWN_VERSIONS: usize = 4;
+const _: () = assert!(VERSIONS.len() < KNOWN_VERSIONS);
+
+/// The version and the fast path of register 0, at 8 times the number of the version plus [`AccessWord::rights`].
+static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
+    let mut all = [AccessWord::NOTHING; 8 * KNOWN_VERSIONS];
+    let mut index = 8;
+    while index < all.len() {
+        let word = match Grant::from_bits((index % 8) as u8).strand {
+            StrandRight::HtStrand => AccessWord::PCR.or(AccessWord::HT),
+            StrandRight::Strand => AccessWord::PCR,
+            StrandRight::None => AccessWord::NOTHING,
+        };
+        all[index] = word.with_version(NegotiatedVersion::new((index / 8) as u8));
+        index += 1;
+    }
+    all
+};
+
+/// The version and what is refused of register 0, in the same order.
+static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
+    let mut all = [RefusalWord::CLOSED; 8 * KNOWN_VERSIONS];
+    let mut index = 0;
+    while index < all.len() {
+        let word = match Grant::from_bits((index % 8) as u8).strand {
+            StrandRight::HtStrand => RefusalWord::CLOSED,
+            StrandRight::Strand => RefusalWord::HT,
+            StrandRight::None => RefusalWord::PCR.or(RefusalWord::HT),
+        };
+        let version = NegotiatedVersion::new((index / 8) as u8);
+        all[index] = RefusalWord::of_version(version).or(word);
+        index += 1;
+    }
+    all
+};
+
+/// The two words from which the fast path decides.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct FastWords {
+    /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
+    access: AtomicU64,
+    /// The calls that are refused at once. Closed while calls are recorded.
+    pub(crate) refusals: AtomicU64,
 }
 
 impl GuestRights {
@@ -48,7 +107,10 @@ impl GuestRights {
         let GuestConfig { strands, grant, compatible } = config;
         let nodes = strands.nodes();
         Self {
-            access: AtomicU64::new(AccessWord::from_grant(grant).bits()),
+            words: FastWords {
+                access: AtomicU64::new(AccessWord::from_grant(grant).bits()),
+                refusals: AtomicU64::new(RefusalWord::CLOSED.bits()),
+            },
             recorded: AtomicU64::new(AccessWord::NOTHING.bits()),
             traced: AtomicBool::new(false),
             starting: AtomicBool::new(false),
@@ -56,25 +118,27 @@ impl GuestRights {
             strands,
             nodes,
             compatible,
-            global: AccessWord::from_units(Unit::under_global(machine, nodes)),
+            opened: core::array::from_fn(|index| opened(config, machine, index)),
+            refused: core::array::from_fn(|index| refused(config, machine, index)),
         }
     }
 
-    /// Returns what the guest may do now; no fast path if it has not negotiated. Before a right is added to this word, the accesses of the
-    /// right's last holder and the scrub have happened. So they happen before the access of a caller that finds the right here.
+    /// Returns what the guest may do now; no fast path if it has not negotiated. A right is added to this word only after its last
+    /// holder's accesses and after the scrub. So both happen before the access of a caller that finds the right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
-        AccessWord::from_bits(self.access.load(BEFORE_DEVICE))
+        AccessWord::from_bits(self.words.access.load(BEFORE_DEVICE))
+    }
+
+    /// Returns the calls that are refused at once. The caller loads the negotiated version before.
+    #[inline(always)]
+    pub(crate) fn refusals(&self) -> RefusalWord {
+        RefusalWord::from_bits(self.words.refusals.load(Ordering::Acquire))
     }
 
     #[cfg(target_arch = "sparc64")]
-    pub(crate) fn access_word(&self) -> &AtomicU64 {
-        &self.access
-    }
-
-    #[cfg(target_arch = "sparc64")]
-    pub(crate) fn traced(&self) -> &AtomicBool {
-        &self.traced
+    pub(crate) fn words(&self) -> &FastWords {
+        &self.words
     }
 
     #[inline(always)]
@@ -108,8 +172,8 @@ impl GuestRights {
     /// Opens the fast path for what the guest may do in the version that it has negotiated.
     ///
     /// Several strands can execute this at once. Each strand stores its version before it loads the word, and reads the version after the
-    /// load. So the last exchange has the version that was stored last: a strand with an older version loaded the word before that
-    /// exchange, and its own exchange fails.
+    /// load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before that
+    /// exchange, so its own exchange fails.
     pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
@@ -118,12 +182,46 @@ impl GuestRights {
         }
     }
 
+    /// As [`version_changed`](Self::version_changed), in few instructions and without a stack. If another change disturbs it, or while calls
+    /// are recorded or units are out of service, closes the fast path.
+    #[inline(always)]
+    pub(crate) fn change_version(&self, version: &Negotiated, out: &UnitSet) {
+        let order = EXCHANGE_AND_LOOK;
+        exchanged();
+        // The refusals come from the word that is exchanged here, so they are loaded before it.
+        let refusals = RefusalWord::from_bits(self.words.refusals.load(order));
+        exchanged();
+        let old = AccessWord::from_bits(self.words.access.load(order));
+        exchanged();
+        let is_simple = out.is_empty(order) && !self.traced.load(order);
+        if !(is_simple && self.open(version, old, refusals)) {
+            self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
+        }
+    }
+
+    /// Exchanges both words, which were these, for those of the negotiated version. Returns `false` if the first one has changed.
+    #[inline(always)]
+    fn open(&self, version: &Negotiated, old: AccessWord, refusals: RefusalWord) -> bool {
+        let order = EXCHANGE_AND_LOOK;
+        let new = old.reopened(self.opened(version.get(), old.rights()));
+        let access = &self.words.access;
+        if access.compare_exchange(old.bits(), new.bits(), order, order).is_err() {
+            return false;
+        }
+        exchanged();
+        // From the new word, because there are no registers to keep it.
+        let refused = self.refused(new.version(), new.rights());
+        let _ = self.exchange_refusals(refusals, refused, order);
+        true
+    }
+
     /// Opens the fast path for all that the guest may do. If this fails, calls take the slow path.
     pub(super) fn refresh(&self, out: &UnitSet) {
         self.derive(TRIES, out, |word| word);
     }
 
-    /// Changes the word, and derives the fast path from it. If other changes disturb all tries, changes nothing and returns `false`.
+    /// Changes the word, and derives the fast path from it. If other strands change the word during every try, changes nothing and
+    /// returns `false`.
     fn derive(
         &self,
         tries: usize,
@@ -133,8 +231,9 @@ impl GuestRights {
         let changed = (0..tries).any(|_| {
             let old = self.load();
             let new = change(old);
-            exchange(&self.access, old, self.with_fast(new, new, false, out))
+            exchange(&self.words.access, old, self.with_fast(new, new, false, out))
         });
+        self.renew_refusals(tries, out);
         changed
             && (!self.traced.load(Ordering::SeqCst)
                 || (0..tries).any(|_| {
@@ -144,19 +243,94 @@ impl GuestRights {
                 }))
     }
 
+    /// Derives the refusals, unless they are held. If other changes disturb all tries, changes nothing: what the others have derived, or
+    /// closed, is right.
+    pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
+        let refusals = &self.words.refusals;
+        let _ = (0..tries).any(|_| {
+            let old = RefusalWord::from_bits(refusals.load(Ordering::SeqCst));
+            let allowed = self.load();
+            let new = self.refused(allowed.version(), allowed.rights());
+            let new = match (self.traced.load(Ordering::SeqCst), out.bits()) {
+                (true, _) => RefusalWord::CLOSED,
+                (false, 0) => new,
+                (false, bits) => self.without_units(new, bits),
+            };
+            self.exchange_refusals(old, new, Ordering::SeqCst)
+        });
+    }
+
+    /// Exchanges the refusals if they are still `old`. Returns `true` if it did, or if they are held.
+    #[inline(always)]
+    fn exchange_refusals(&self, old: RefusalWord, new: RefusalWord, order: Ordering) -> bool {
+        let (old, held, new) = (old.bits(), old.is_held(), old.renewed(new).bits());
+        held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
+    }
+
+    /// Returns the version, and the fast path that these rights open in it if all units are in service.
+    #[inline(always)]
+    fn opened(&self, version: NegotiatedVersion, rights: usize) -> AccessWord {
+        let version = usize::from(version.number()) % KNOWN_VERSIONS;
+        let of_strand = OPENED_OF_STRAND[8 * version + rights % 8];
+        self.opened[2 * version + rights % 2].or(of_strand)
+    }
+
+    /// Returns what is refused to these rights in a version if all units are in service.
+    #[inline(always)]
+    fn refused(&self, version: NegotiatedVersion, rights: usize) -> RefusalWord {
+        let version = usize::from(version.number()) % KNOWN_VERSIONS;
+        let of_strand = REFUSED_OF_STRAND[8 * version + rights % 8];
+        self.refused[2 * version + rights % 2].or(of_strand)
+    }
+
+    /// Not inlined, because `bits` is mostly 0.
+    #[cold]
+    #[inline(never)]
+    fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
+        let word = UnitSet::units(bits).fold(word, RefusalWord::without_unit);
+        let mut nodes = Node::ALL.iter().filter(|node| self.nodes.has(**node));
+        match nodes.all(|node| bits >> Unit::L2(*node).number() & 1 != 0) {
+            true => word.or(RefusalWord::L2),
+            false => word,
+        }
+    }
+
+    /// Refuses nothing at once until [`release`](Self::release). Only the owner of the lock of changes holds. If it dies, calls take the
+    /// slow path until the next change.
+    pub(super) fn hold(&self) {
+        self.words.refusals.fetch_or(RefusalWord::HELD.bits(), Ordering::SeqCst);
+        self.close_refusals();
+    }
+
+    /// Ends [`hold`](Self::hold). The caller calls [`refresh`](Self::refresh) next.
+    pub(super) fn release(&self) {
+        self.words.refusals.fetch_and(!RefusalWord::HELD.bits(), Ordering::SeqCst);
+    }
+
+    fn close_refusals(&self) {
+        self.words.refusals.fetch_add(RefusalWord::CHANGE.bits(), Ordering::SeqCst);
+        self.words.refusals.fetch_and(RefusalWord::KEPT.bits(), Ordering::SeqCst);
+    }
+
     /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
-        let closed = if traced { &self.access } else { &self.recorded };
-        // Cleared before and after the store: a guest may give its version up, and strands may have loaded the old setting.
-        clear(closed, AccessWord::FAST);
+        let closed = if traced { &self.words.access } else { &self.recorded };
+        // Cleared before the store, because a guest may give its version up; cleared after it, because a strand may have
+        // loaded the old setting.
+        let clear = || {
+            clear(closed, AccessWord::FAST);
+            self.close_refusals();
+        };
+        clear();
         self.traced.store(traced, Ordering::SeqCst);
-        clear(closed, AccessWord::FAST);
+        clear();
     }
 
     /// Clears `bits`. The caller has already changed the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
-        clear(&self.access, bits);
-        // Also while calls are not recorded: a strand that turns the tracer off stores this setting before it clears this word.
+        clear(&self.words.access, bits);
+        // Cleared even if calls are not recorded: the strand that turns the tracer off stores this setting before it clears
+        // this word.
         clear(&self.recorded, bits);
     }
 
@@ -166,22 +340,27 @@ impl GuestRights {
         self.withdraw(lost.or(AccessWord::FAST));
     }
 
-    /// Adds the rights of `grant` while `may` returns `true`. Returns `true` if it has added them. A strand that revokes rights first
-    /// changes the state that `may` tests.
+    /// Adds the rights of `grant` if `may` returns `true`. Returns `true` if the rights are added. A strand that revokes rights must
+    /// first change the state that `may` tests.
     pub(super) fn raise(&self, grant: Grant, may: impl Fn() -> bool) -> bool {
+        self.hold();
+        let mut added = false;
         for _ in 0..TRIES {
             let old = self.load();
             if !may() {
-                return false;
+                break;
             }
-            if exchange(&self.access, old, old.or(AccessWord::from_grant(grant))) {
-                return true;
+            let new = old.or(AccessWord::from_grant(grant));
+            added = exchange(&self.words.access, old, new);
+            if added {
+                break;
             }
         }
-        false
+        self.release();
+        added
     }
 
-    /// Marks the guest as reset, and revokes its rights. It gets them back after the scrub of all that it could program.
+    /// Marks the guest as reset, and revokes its rights until all that it could program is scrubbed.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
@@ -201,11 +380,11 @@ impl GuestRights {
     }
 
     fn load(&self) -> AccessWord {
-        AccessWord::from_bits(self.access.load(Ordering::SeqCst))
+        AccessWord::from_bits(self.words.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now. There is none if `recorded` differs from the present setting.
-    /// Inlined on SPARC V9, so that a negotiation nests in few register windows. Not inlined elsewhere, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. There is no fast path if `recorded` differs from the present setting.
+    /// Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(
@@ -216,29 +395,50 @@ impl GuestRights {
         out: &UnitSet,
     ) -> AccessWord {
         let closed = word.without(AccessWord::FAST);
-        let (version, grant) = (allowed.version(), allowed.grant());
-        if version == NegotiatedVersion::NONE || self.traced.load(Ordering::SeqCst) != recorded {
+        if self.traced.load(Ordering::SeqCst) != recorded {
             return closed;
         }
-        let global = match (grant.global, has_hubs(version, self.compatible)) {
-            (true, true) => self.global,
-            (true, false) => self.global.without(AccessWord::HUBS),
-            (false, _) => AccessWord::NOTHING,
-        };
-        let strand = match grant.strand {
-            StrandRight::HtStrand => AccessWord::PCR.or(AccessWord::HT),
-            StrandRight::Strand => AccessWord::PCR,
-            StrandRight::None => AccessWord::NOTHING,
-        };
+        let opened = self.opened(allowed.version(), allowed.rights());
         let out = match out.bits() {
             0 => AccessWord::NOTHING,
             bits => of_units(bits),
         };
-        closed.or(strand).or(global.without(out))
+        closed.or(opened.without(AccessWord::VERSION.or(out)))
     }
 }
 
-/// Exchanges a word if it is still `old`, and counts the change. Returns `true` if it did.
+/// Returns the fast path of the version and right to `global` that have this place in [`GuestRights::opened`].
+fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
+    let version = NegotiatedVersion::new((index / 2) as u8);
+    let hubs = has_hubs(version, config.compatible);
+    let without_hubs = if hubs { AccessWord::NOTHING } else { AccessWord::HUBS };
+    match (version, index % 2) {
+        (NegotiatedVersion::NONE, _) | (_, 0) => AccessWord::NOTHING,
+        _ => AccessWord::from_units(Unit::under_global(machine, config.strands.nodes()))
+            .without(without_hubs),
+    }
+}
+
+/// Returns what is refused in the version and with the right to `global` that have this place in [`GuestRights::refused`].
+fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
+    let (version, global) = (NegotiatedVersion::new((index / 2) as u8), index % 2 != 0);
+    let nodes = config.strands.nodes();
+    let hubs = has_hubs(version, config.compatible) && machine.model().has_hubs();
+    let word = match (hubs, global) {
+        (false, _) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NotSupported),
+        (true, true) => RefusalWord::CLOSED.with_hubs(RefusalWord::CLOSED, Refusal::NoAccess),
+        (true, false) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NoAccess),
+    };
+    let l2 = if global { RefusalWord::CLOSED } else { RefusalWord::L2 };
+    let channels = Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)));
+    channels.fold(word.or(l2), |word, (node, mcu)| match machine.has_channel(node, mcu) {
+        false => word.without_channel(node, mcu),
+        true if global && nodes.has(node) => word,
+        true => word.without_unit(Unit::Mcu(node, mcu)),
+    })
+}
+
+/// Exchanges a word if it is still `old`, and counts the change. Returns `true` on success.
 fn exchange(word: &AtomicU64, old: AccessWord, new: AccessWord) -> bool {
     let counted = AccessWord::from_bits(new.bits().wrapping_add(AccessWord::CHANGE.bits()));
     let counted = counted.without(AccessWord::CARRY).bits();
@@ -260,10 +460,12 @@ fn of_units(bits: u32) -> AccessWord {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::thread;
 
     use guest_abi::{Mcu, Node, StrandId};
+    use hv_core::sync::steps;
     use platform::Model;
 
     use super::*;
@@ -287,7 +489,7 @@ mod tests {
         guest
     }
 
-    /// Returns the guest's fast path in a negotiated version (0 for none), while the unit `out` is out of service.
+    /// Returns the guest's fast path in `version` (0 for none) while `out` is out of service.
     fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
         let units = Units::default();
         out.map(|unit| units.take_out(unit));
@@ -347,7 +549,7 @@ mod tests {
         }
     }
 
-    /// Rights are removed from both words, whether or not the tracer is known to be off.
+    /// A revocation clears the rights in both words, whatever the guest's tracer setting is.
     #[test]
     fn what_is_withdrawn_is_gone_from_recorded_calls() {
         let machine = Machine::new(Model::Batoka, 4).unwrap();
@@ -382,7 +584,117 @@ mod tests {
         }
     }
 
-    /// If a strand has loaded the word before a withdrawal, the count makes its exchange fail.
+    /// Returns `true` if one of these calls is refused at once: register 0 and a set of HT, L2 control, a channel, a hub.
+    fn refuses(guest: &GuestRights) -> bool {
+        let calls = [(0, false), (0, true), (1, false), (2, false), (18, false)];
+        let refusal = |(id, ht)| guest.refusals().refusal(V1_1, id, ht);
+        calls.into_iter().any(|call| refusal(call).is_some())
+    }
+
+    /// Another strand derives the refusals at each step of a strand that adds rights, and the other way round. Afterwards nothing is refused
+    /// that the guest has.
+    #[test]
+    fn no_refusal_outlives_the_lack_of_a_right() {
+        let machine = Machine::new(Model::Batoka, 1).unwrap();
+        let raise = |guest: &GuestRights| assert!(guest.raise(Grant::ALL, || true));
+        let derive = |guest: &GuestRights| guest.refresh(&UnitSet::default());
+        let mut steps = 0;
+        for raise_first in [false, true] {
+            for step in 0.. {
+                let guest = Arc::new(guest(Grant::NONE, false, machine));
+                guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+                assert!(refuses(&guest));
+                let crossing = Arc::clone(&guest);
+                let crossed = match raise_first {
+                    true => steps::before(step, move || derive(&crossing), || raise(&guest)).1,
+                    false => steps::before(step, move || raise(&crossing), || derive(&guest)).1,
+                };
+                if !crossed {
+                    break;
+                }
+                assert!(!refuses(&guest), "{raise_first} {step}");
+                steps += 1;
+            }
+        }
+        assert!(steps > 10);
+    }
+
+    /// As above, for a unit that returns to service, and for calls that are to be recorded. A strand may find the refusals closed.
+    #[test]
+    fn no_refusal_outlives_a_setting() {
+        for step in 0.. {
+            let units = Arc::new(Units::default());
+            units.take_out(UNIT);
+            let guest = Arc::new(open_guest());
+            guest.refresh(units.out());
+            assert_eq!(guest.refusals().refusal(V1_1, 2, false), Some(Refusal::NoAccess));
+            let (crossing, returned) = (Arc::clone(&guest), Arc::clone(&units));
+            let put_back = move || {
+                crossing.hold();
+                returned.put_back(UNIT);
+                crossing.release();
+            };
+            if !steps::before(step, put_back, || guest.refresh(units.out())).1 {
+                break;
+            }
+            assert_eq!(guest.refusals().refusal(V1_1, 2, false), None, "{step}");
+        }
+        for step in 0.. {
+            let guest =
+                Arc::new(guest(Grant::NONE, false, Machine::new(Model::Batoka, 1).unwrap()));
+            guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+            let crossing = Arc::clone(&guest);
+            let record = move || crossing.set_traced(true);
+            let derive = || guest.refresh(&UnitSet::default());
+            if steps::before(step, record, derive).1 {
+                assert!(!refuses(&guest), "{step} {closed}");
+            }
+        }
+    }
+
+    /// A negotiation that needs no stack opens and refuses the same as any other. If another strand disturbs it at any step, what it leaves
+    /// is right in the last version, or closed.
+    #[test]
+    fn a_short_negotiation_opens_the_same() {
+        let machine = Machine::new(Model::Batoka, 2).unwrap();
+        for grant in ["none", "strand", "htstrand", "global", "global+htstrand"] {
+            for number in [0, 1, 2, 1, 2, 0] {
+                let version = Negotiated::new(NegotiatedVersion::new(number));
+                let [long, short] = [(); 2].map(|()| guest(grant.parse().unwrap(), false, machine));
+                long.version_changed(&version, &UnitSet::default());
+                short.change_version(&version, &UnitSet::default());
+                let bits = |guest: &GuestRights| (places(guest.access()), guest.access().version());
+                assert_eq!(bits(&short), bits(&long), "{grant} {number}");
+                assert_eq!(short.refusals(), long.refusals(), "{grant} {number}");
+            }
+        }
+        type Event = fn(&GuestRights, &Units);
+        let revoke: Event = |guest, _| guest.keep(Grant::NONE);
+        let record: Event = |guest, _| guest.set_traced(true);
+        let fault: Event = |guest, units| {
+            units.take_out(UNIT);
+            guest.withdraw(AccessWord::from_unit(UNIT));
+        };
+        let channel = AccessWord::from_unit(UNIT);
+        for (event, closed) in
+            [(revoke, AccessWord::FAST), (record, AccessWord::FAST), (fault, channel)]
+        {
+            for step in 0.. {
+                let guest = Arc::new(guest(Grant::ALL, false, machine));
+                let (version, units) = (Negotiated::new(V1_1), Arc::new(Units::default()));
+                let (crossing, hit) = (Arc::clone(&guest), Arc::clone(&units));
+                let change = || guest.change_version(&version, units.out());
+                let crossed = steps::before(step, move || event(&crossing, &hit), change).1;
+                if !crossed {
+                    break;
+                }
+                let word = guest.access();
+                assert_eq!(word.without(closed), word, "{step}");
+            }
+        }
+    }
+
+    /// A withdrawal counts a change. So an exchange fails if its strand loaded the word before.
     #[test]
     fn what_is_withdrawn_is_counted() {
         let guest = open_guest();
@@ -407,7 +719,7 @@ mod tests {
         let withdraw = || guest.withdraw(AccessWord::NOTHING);
         let refresh = || guest.refresh(&UnitSet::default());
         for change in [&withdraw as &dyn Fn(), &refresh] {
-            guest.access.store(others | all, Ordering::SeqCst);
+            guest.words.access.store(others | all, Ordering::SeqCst);
             change();
             assert_eq!(guest.access().bits(), others);
         }

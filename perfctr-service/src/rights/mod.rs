@@ -6,6 +6,7 @@ pub(crate) mod guest;
 pub mod policy;
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod protocol;
+pub(crate) mod refusals;
 pub(crate) mod request;
 mod state;
 pub(crate) mod steps;
@@ -30,7 +31,8 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
     StrandId::COUNT
 };
 
-/// The rights of all guests of a machine. Except `marked`, `resets` and `begin_recorded`, the fields after `lock` belong to its owner.
+/// The rights of all guests of a machine. Except `marked`, `resets` and `begin_recorded`, the fields after `lock` belong to the lock's
+/// owner.
 #[derive(Debug)]
 pub(crate) struct Rights {
     machine: Machine,
@@ -41,7 +43,8 @@ pub(crate) struct Rights {
     lock: OwnedLock,
     /// The number of times that a strand has taken the lock.
     taken: AtomicU32,
-    /// There is work that the owner of the lock may not have seen. Only exchanged, because loom does not order a store and a load.
+    /// `true` if there is work that the owner of the lock may not have seen. Accessed by exchanges only, because loom does not
+    /// order a store and a load.
     marked: AtomicBool,
     /// The guests that were reset, and whose rights no strand has revoked yet.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
@@ -49,7 +52,7 @@ pub(crate) struct Rights {
     resetting: AtomicId<GuestId>,
     /// The bits of a [`Global`].
     global: AtomicU32,
-    /// The trace has the beginning of a change, but not its end.
+    /// `true` if the trace has the beginning of a change, but not its end.
     begin_recorded: AtomicBool,
 }
 

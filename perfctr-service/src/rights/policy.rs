@@ -1,4 +1,4 @@
-//! Grants, which work as LDoms' `perf-counters` property. By default everything is denied.
+//! Grants, which work like LDoms' `perf-counters` property. By default everything is denied.
 //!
 //! # What guests learn of each other
 //! Calls tell a guest nothing about another guest. No status and no value depends on what another guest has called or written, even when a
@@ -9,8 +9,9 @@
 //! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor in the channel's memory;
 //! - a hub counts the coherence traffic between all nodes, packet by packet.
 //!
-//! So the holder sees how much memory and how many remote lines the other guests use, and when. It sees no address and no content. It sees
-//! which guest it was only if one other guest is at work. A guest that has to hide this cannot share a machine with a holder of `global`.
+//! So the holder sees how much memory and how many remote lines the other guests use, and when. It sees no address and no content. It can
+//! tell which guest this was only if no third guest executes. A guest that must hide this cannot share a machine with a holder of
+//! `global`.
 //!
 //! Conversely, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
@@ -42,12 +43,12 @@ pub enum Right {
     Strand,
     /// Register 0 with HT. Excludes `strand`.
     HtStrand,
-    /// Registers from 1 on.
+    /// Register 1, the DRAM registers and the hubs.
     Global,
 }
 
 impl Right {
-    /// All rights.
+    /// All rights, in the order of this enum.
     pub const ALL: &'static [Self] = &[Self::Strand, Self::HtStrand, Self::Global];
 
     /// Returns the word of LDoms' `perf-counters` property.
@@ -74,14 +75,14 @@ impl fmt::Display for Right {
 /// The rights of a guest. By default a guest has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Grant {
-    /// Register 0.
+    /// The right to register 0.
     pub strand: StrandRight,
     /// Register 1, the DRAM registers of the nodes on which the guest has strands, and the hubs. At most one guest of a machine has it.
     pub global: bool,
 }
 
 impl Grant {
-    /// Nothing.
+    /// No right.
     pub const NONE: Self = Self::new(StrandRight::None, false);
     /// Register 0 without HT.
     pub const STRAND: Self = Self::new(StrandRight::Strand, false);
@@ -98,7 +99,8 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right. The error is the right that excludes it: itself, or the other of `strand` and `htstrand`.
+    /// Returns the grant with one more right. The error is the right that excludes it: the same right, or the other one of `strand` and
+    /// `htstrand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),
@@ -130,7 +132,8 @@ impl Grant {
         }
     }
 
-    /// Returns the grant as bits. Bit 0: `global`. Bit 1: register 0. Bit 2: HT in register 0. A grant of more rights has more bits.
+    /// Returns the grant as bits. Bit 0: `global`. Bit 1: register 0. Bit 2: HT in register 0. If a grant includes another, its bits
+    /// include the other grant's bits.
     pub(crate) const fn bits(self) -> u8 {
         let strand = match self.strand {
             StrandRight::None => 0,
@@ -167,7 +170,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The error if a text does not name a grant.
+/// The error of a text that does not name a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 
@@ -211,7 +214,7 @@ impl StrandSet {
     /// The set without strands.
     pub const EMPTY: Self = Self([0; Node::ALL.len()]);
 
-    /// Adds a strand.
+    /// Adds a strand. Does nothing if the set has the strand already.
     pub fn insert(&mut self, strand: StrandId) {
         let (word, bit) = Self::place(strand);
         self.0[word] |= bit;
@@ -241,7 +244,7 @@ impl StrandSet {
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
         let first = number + 1;
-        // The first word comes again at the end, for its lower bits.
+        // The search ends in the first word again, for its lower bits.
         (0..=WORDS).find_map(|step| {
             let index = (first / 64 + step) % WORDS;
             let window = match step {
@@ -304,7 +307,7 @@ impl FromIterator<StrandId> for StrandSet {
 pub struct GuestConfig {
     /// The strands that execute the guest.
     pub strands: StrandSet,
-    /// What the guest may use.
+    /// The guest's rights.
     pub grant: Grant,
     /// If `true`, version 1.0 also gives the guest the registers of version 1.1. Solaris and illumos negotiate 1.0 and expect this.
     pub compatible: bool,

@@ -1,7 +1,8 @@
-//! The protocol with which rights pass from guest to guest. Functions return the next state for a state and an event, without atomics.
+//! The protocol with which rights pass from guest to guest. Its functions compute the next state from a state and an event, without
+//! atomics.
 //!
 //! The state consists of what each strand is [asked](Asked) for, which guest has [`global`](Global), and what each guest [holds](Holding).
-//! `Rights` holds each of them in an atomic word. An event changes one word. "Locked": only the lock's owner may cause it.
+//! `Rights` holds each of these in an atomic word, and an event changes one word.
 
 mod ledger;
 #[cfg(test)]
@@ -25,7 +26,7 @@ pub enum Scrub {
     Pcr,
 }
 
-/// What a cross-call asks a strand for, as long as the strand has not acknowledged. At first it is nothing.
+/// What a cross-call asks of a strand, until the strand acknowledges it. Initially nothing.
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Asked {
@@ -50,14 +51,15 @@ pub enum StrandEvent {
     Dies,
     /// The strand takes its cross-call, between two calls. So the strand is alive.
     Takes,
-    /// The strand has done all that it found when it took the cross-call.
+    /// The strand has done all that it was asked to do when it took the cross-call.
     Acknowledges(Asked),
 }
 
 impl Asked {
     /// Returns the next state. An acknowledgement counts only if nothing was added after the strand took the cross-call.
     ///
-    /// A dead strand stays asked. If it comes back, it takes its cross-call before anything else, and changes wait for it again.
+    /// The request to a dead strand remains. If the strand comes back, it takes its cross-call first, and changes wait for the
+    /// strand again.
     pub fn step(self, event: StrandEvent) -> Self {
         match event {
             StrandEvent::Asks(Scrub::Nothing) => self.with_asked(true),
@@ -95,7 +97,8 @@ impl Asked {
     }
 }
 
-/// Returns `true` if a pending change waits only for [awaited](Asked::is_awaited) strands. `reset` is a guest with rights to revoke.
+/// Returns `true` if a pending change waits only for [awaited](Asked::is_awaited) strands. `reset` is a guest that was reset and
+/// whose rights are not all revoked.
 pub fn is_settled(
     global: Global,
     reset: Option<GuestId>,
@@ -106,14 +109,15 @@ pub fn is_settled(
         && guests.all(|guest| guest.held == guest.granted)
 }
 
-/// The guest that has `global`. Locked.
+/// The guest that has `global`. Only the owner of the lock changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Global {
     /// No guest has `global`, and no unit waits to be scrubbed.
     Free,
     /// This guest has `global`.
     Held(GuestId),
-    /// This guest is losing `global`, and its units are being listed for scrubbing. If the strand at work dies, another one restarts.
+    /// This guest is losing `global`, and its units are being listed for scrubbing. If the strand that lists them dies, another
+    /// strand lists them again.
     Listed(GuestId),
     /// This guest has lost `global`, and its units are not all scrubbed yet.
     Revoked(GuestId),
@@ -156,7 +160,7 @@ impl Global {
         matches!(self, Self::Free) || self == Self::Held(guest)
     }
 
-    /// Returns the state as a word: the kind in bits 1:0, and the number of the guest in the bits above.
+    /// Returns the state as a word: bits 1:0 are the variant, the bits above the guest's number.
     pub const fn bits(self) -> u32 {
         let (kind, user) = match self {
             Self::Free => return 0,
@@ -192,13 +196,13 @@ pub struct Holding {
 /// An event that changes [`Holding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestEvent {
-    /// The operator revokes all rights outside of this grant. Locked.
+    /// The operator revokes all rights outside of this grant. Needs the lock.
     Revoke(Grant),
-    /// The operator grants this, after all revocations of the same configuration. Locked.
+    /// The operator grants this, after all revocations of the same configuration. Needs the lock.
     Grant(Grant),
-    /// The guest is reset.
+    /// The guest is reset, and all its rights are revoked.
     Reset,
-    /// A strand completes the grant as far as the circumstances allow. Locked.
+    /// A strand completes the grant as far as the circumstances allow. Needs the lock.
     Complete(Circumstances),
 }
 

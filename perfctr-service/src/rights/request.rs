@@ -4,11 +4,11 @@ use hv_core::sync::{AtomicU32, Ordering};
 
 use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 
-/// What a strand is asked for and has not acknowledged: an [`Asked`] that several strands change at the same time.
+/// What a strand is asked to do and has not acknowledged: an [`Asked`] that several strands change at the same time.
 ///
-/// A strand acknowledges with an exchange. The exchange fails if the word has changed since the strand took it: a request for more, or a
-/// report of the strand's death. The strand may acknowledge a newer request for the same scrub: in between it is in no call and no guest
-/// code.
+/// A strand acknowledges with an exchange. The exchange fails if another strand has asked for more or reported this strand's death since
+/// this strand took the word. An acknowledgement may also cover a newer request for the same scrub, because in between the strand is in
+/// no call and no guest code.
 #[derive(Debug, Default)]
 pub(crate) struct Request(AtomicU32);
 
@@ -23,7 +23,7 @@ impl Request {
         self.add(StrandEvent::Dies);
     }
 
-    /// Makes the step of an event that only sets bits.
+    /// Applies an event that only sets bits.
     fn add(&self, event: StrandEvent) {
         let added = Asked::default().step(event);
         self.0.fetch_or(added.into_bits(), Ordering::SeqCst);
@@ -33,7 +33,7 @@ impl Request {
         Asked::from_bits(self.0.load(Ordering::SeqCst))
     }
 
-    /// Begins a cross-call. Returns what the strand is asked for.
+    /// Begins a cross-call. Returns what the strand is asked to do.
     pub(crate) fn take(&self) -> Asked {
         let taken = |asked: Asked| asked.step(StrandEvent::Takes);
         // The bits that this event never clears.
@@ -42,7 +42,7 @@ impl Request {
         taken(Asked::from_bits(old))
     }
 
-    /// Acknowledges what the strand took. Returns `false` if another strand has added something meanwhile.
+    /// Acknowledges what the strand took. Returns `false` if a request has been added meanwhile.
     pub(crate) fn acknowledge(&self, taken: Asked) -> bool {
         let done = taken.step(StrandEvent::Acknowledges(taken));
         let (taken, done) = (taken.into_bits(), done.into_bits());

@@ -1,4 +1,4 @@
-//! The progress of grants, revocations and resets, and the lock for the strands that make their steps.
+//! The progress of grants, revocations and resets, and the lock for their steps.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -7,7 +7,7 @@ use hv_core::sync::{Ordering, OwnedGuard};
 use crate::rights::Rights;
 use crate::rights::protocol::Global;
 
-/// The number of rounds after which a strand leaves the work to other strands, if they leave marks all the time.
+/// The maximum number of rounds of a strand. Other strands that still leave marks do the rest.
 const ROUNDS: usize = 8;
 
 impl Rights {
@@ -22,7 +22,8 @@ impl Rights {
         Some(guard)
     }
 
-    /// Returns how often the lock has been taken; `None` while it has an owner. Until it changes, no step except a reset begins.
+    /// Returns how often the lock has been taken; `None` while the lock has an owner. While this number is the same, no step
+    /// except a reset begins.
     pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)
@@ -56,7 +57,7 @@ impl Rights {
 
     pub(super) fn begin_reset(&self, guest: GuestId) {
         self.resetting.store(Some(guest));
-        // Set before the work, so that a reset that comes during the work is worked on again.
+        // The bit is cleared before the work, so that a reset during the work sets it again.
         if let Some(word) = self.resets.get(guest.index() / 64) {
             word.fetch_and(!(1 << (guest.index() % 64)), Ordering::SeqCst);
         }
@@ -66,8 +67,8 @@ impl Rights {
         self.resetting.store(None);
     }
 
-    /// Calls `step` under the lock until no mark is left. Leaves a mark if another strand owns the lock. Returns `false` if marks keep
-    /// coming.
+    /// Calls `step` under the lock until no mark is left. Leaves a mark if another strand owns the lock. Returns `false` if other
+    /// strands keep leaving marks.
     #[inline(always)]
     pub(crate) fn until_unmarked(&self, on: StrandId, mut step: impl FnMut()) -> bool {
         self.mark();

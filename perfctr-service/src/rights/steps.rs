@@ -1,23 +1,24 @@
-//! The steps of grants, revocations and resets, on the atomic words of [`Rights`]. A step that asks a strand for something adds it to the
-//! set `asked`. The service sends these strands cross-calls after it has released the lock.
+//! The steps of grants, revocations and resets, on the atomic words of [`Rights`]. A step that asks a strand to scrub or to acknowledge
+//! adds the strand to the set `asked`. The service sends these strands cross-calls after it has released the lock.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
 
 use crate::rights::access::AccessWord;
+use crate::rights::guest::GuestRights;
 use crate::rights::protocol::{Asked, Global, Holding, Ledger, Scrub, is_settled};
 use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 use crate::{Grant, Grants, StrandSet};
 
-/// The number of tries of a step that another strand can disturb: an acknowledgement, a look at the tracer, or a look at a change.
+/// How often a strand tries a step that other strands disturb, such as an acknowledgement.
 pub(crate) const TRIES: usize = 4;
 
-/// The rights, with the steps of the owner of the lock.
+/// The [`Ledger`] of the strand that owns the lock.
 pub(crate) struct Locked<'a> {
     rights: &'a Rights,
     units: &'a Units,
-    /// The strands that the owner has asked for something.
+    /// The strands that the owner has asked to scrub or to acknowledge. They need a cross-call.
     pub(crate) asked: &'a mut StrandSet,
 }
 
@@ -157,23 +158,31 @@ impl Rights {
         }
     }
 
-    pub(crate) fn withdraw(&self, unit: Unit) {
+    /// Closes the fast paths to a unit that has gone out of service.
+    pub(crate) fn withdraw(&self, unit: Unit, out: &UnitSet) {
         let access = AccessWord::from_unit(unit);
         for guest in self.guests.iter().take(self.guest_count) {
             guest.withdraw(access);
+            guest.renew_refusals(TRIES, out);
         }
     }
 
-    /// Opens the fast paths of all guests again, after a unit has returned to service.
-    pub(crate) fn refresh(&self, out: &UnitSet) {
-        for guest in self.guests.iter().take(self.guest_count) {
-            guest.refresh(out);
+    /// Returns a unit to service, and opens the fast paths of all guests again. The caller owns the lock.
+    pub(crate) fn put_back(&self, units: &Units, unit: Unit, noted: impl FnOnce()) {
+        let guests = || self.guests.iter().take(self.guest_count);
+        guests().for_each(GuestRights::hold);
+        units.put_back(unit);
+        noted();
+        for guest in guests() {
+            guest.release();
+            guest.refresh(units.out());
         }
     }
 
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
-        // Set before the revocation, so that no right is given back. Set again after it: a strand may have worked on the reset.
+        // Set before the revocation, so that no right is given back. Set again after it, because a strand may already have
+        // worked on the reset.
         self.set_reset(guest);
         self.guest(guest).start();
         revoked();
@@ -197,7 +206,7 @@ impl Rights {
         strands.find(|strand| is_there(*strand) && !self.request(*strand).read().is_excused())
     }
 
-    /// Serves a cross-call: calls `scrub` and acknowledges. Does both again if the strand was asked for more meanwhile.
+    /// Serves a cross-call: calls `scrub` and acknowledges. Repeats both if there is a newer request.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, strand: StrandId, scrub: impl Fn(Scrub)) {
         let request = self.request(strand);
@@ -268,7 +277,7 @@ mod tests {
         Rights::new(Machine::new(Model::Batoka, 1).unwrap(), &[config]).unwrap()
     }
 
-    /// Completes the grant of the guest. Returns `true` if the guest has got all rights.
+    /// Completes the grant of the guest. Returns `true` if the guest has all rights.
     fn is_given(rights: &Rights) -> bool {
         let (units, mut asked, mut given) = (Units::default(), StrandSet::EMPTY, false);
         let mut locked = rights.locked(&units, &mut asked);
@@ -301,7 +310,7 @@ mod tests {
         assert!(!is_given(&rights), "it has everything");
     }
 
-    /// A reset comes at each step of the completion of a grant. Either the guest gets its rights, or a mark is left.
+    /// A reset arrives at each step of a grant's completion. The guest gets its rights, or a mark is left.
     #[test]
     fn a_strand_that_cannot_complete_a_grant_leaves_a_mark() {
         let mut marks = 0;

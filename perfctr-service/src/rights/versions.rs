@@ -1,4 +1,4 @@
-//! The versions of group 0x205.
+//! The versions of group 0x205, and which of them include the hubs.
 
 use guest_abi::Version;
 use hv_core::NegotiatedVersion;

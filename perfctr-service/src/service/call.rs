@@ -1,16 +1,18 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. It serves the whole
-//! call or changes nothing. It needs no stack unless the device fails. Every other call takes the [slow path](PerfCounterContext::slow),
-//! which makes the checks in the order of the contract and so finds the reason of a refusal.
+//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. If the word does
+//! not allow the access, another word of the guest may say why. The fast path serves or refuses the whole call, or changes nothing.
+//! It needs no stack unless the device fails. Every other call takes the [slow path](PerfCounterContext::slow), which checks in the
+//! order of the contract.
 //!
-//! The shape of the fast path keeps the number of its instructions small. [`serve`](PerfCounterContext::serve) gets the test as a closure,
-//! because it makes the same test on the word for unrecorded calls and on the word for recorded calls. It gets the work twice: as a closure
-//! that is inlined where its operands are in registers, and as a function for the outlined code that records calls.
+//! The fast path is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
+//! makes the same test on the word for unrecorded calls and on the word for recorded calls. It takes the work twice: as a closure that is
+//! inlined where its operands are in registers, and as a function for the outlined code that records calls.
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Kind, PerfReg, Registers};
+use hv_core::sync::{Ordering, fence};
 use hv_core::trace::{Trace, duration};
 use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
@@ -35,14 +37,14 @@ const _: () = assert!(
         && HUB_REGISTERS == 18
 );
 
-/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits in an x86-64 instruction.
+/// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits into the immediate
+/// operand of an x86-64 instruction.
 const SHORT: u64 = i32::MAX as u64;
 
 #[cold]
 #[inline(always)]
 const fn cold() {}
 
-/// The access that a call makes to a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// A read: `VFALLS_GET_PERFREG`.
@@ -52,7 +54,7 @@ pub(super) enum Access {
 }
 
 impl Access {
-    /// Returns the access that a call asks for; `None` if the function does not belong to this service.
+    /// Returns the access that a call requests; `None` if the service does not have the function.
     fn from_call(function: u64, registers: &Registers) -> Option<Self> {
         match function {
             VFALLS_GET_PERFREG => Some(Self::Get),
@@ -115,8 +117,16 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: NegotiatedVersion) -> bool {
-        // A word without a version does not decide: a call may be opening the fast path for a version that another strand gives up.
+        // Without a version in the word the answer is `false`: a call may be opening the fast path for a version that another
+        // strand gives up.
         version != NegotiatedVersion::NONE && self.guest.access().version() == version
+    }
+
+    #[inline(always)]
+    fn change_version(&self, _: NegotiatedVersion, store: impl FnOnce()) -> bool {
+        store();
+        self.guest.change_version(self.version, self.service.units.out());
+        true
     }
 
     fn not_negotiated(&self, function: u64, registers: &Registers) {
@@ -127,9 +137,30 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
+    /// Serves and answers a call for an allowed register whose hub is free, or refuses it. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
+        self.served::<SET>(frame) || self.refused::<SET>(frame.reborrow())
+    }
+
+    /// Refuses and answers a call for something that the guest cannot have. Otherwise changes nothing and returns `false`.
+    #[inline(never)]
+    fn refused<const SET: bool>(&self, mut frame: Frame<'_>) -> bool {
+        let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
+        let version = self.version.get();
+        // The refusals are loaded after the version, as on the slow path.
+        fence(Ordering::Acquire);
+        let Some(refusal) = self.guest.refusals().refusal(version, id, access.sets_ht()) else {
+            return false;
+        };
+        self.counts.add(access.operation(), Class::from_id(id), Outcome::Refused(refusal));
+        frame.answer(Err(refusal.error()));
+        true
+    }
+
+    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
+    #[inline(always)]
+    fn served<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
             let inlined = || access.answer(self.pcr_fast(id, access));
@@ -210,7 +241,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a served call, in any number of instructions. The end is `started` plus `ticks`: it needs no register.
+    /// Records a served call, even if this takes many instructions. The end of the call is `started` plus `ticks`, so
+    /// it needs no register.
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {
@@ -281,15 +313,15 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     }
 
     /// Releases the hub of register `id` if the strand holds it, after an access of a fast path in assembly has faulted. The fault may have
-    /// come before the strand took the hub, or after it released the hub. The call is served next as if it had not been tried.
+    /// come before the strand took the hub, or after it released the hub. Then the call takes the slow path as if it had just trapped.
     pub fn undo_fast_path(&self, id: u64) {
         if let Some((_, arbiter)) = self.hub(id) {
             drop(arbiter.held(self.strand));
         }
     }
 
-    /// Returns the status of a call that a fast path in assembly has answered with EOK if its unit is the one at this address, to which
-    /// a store has failed. The call counts as refused, then.
+    /// A store to `address` has failed after a fast path in assembly has answered its call with EOK. If the register `id` of the call
+    /// belongs to the unit at `address`, counts the call as refused and returns its new status.
     pub fn refused_late(
         &self,
         address: PhysicalAddress,
@@ -389,8 +421,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Ends a call whose device access failed. `guard` holds the register's hub, if the register has one. Inlined, because calls on SPARC
-    /// nest in few register windows.
+    /// Ends a call whose device access failed. `guard` holds the register's hub, if the register has one. Inlined, because SPARC has few
+    /// register windows for nested calls.
     #[inline(always)]
     fn failed(
         &self,
@@ -421,7 +453,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         Refusal::NoAccess
     }
 
-    /// Ends a call that did not get the hub or found the chip busy. Returns the reason of the refusal.
+    /// Ends a call that did not get the hub or found the chip busy. Returns the reason for the
+    /// refusal.
     #[inline(always)]
     fn blocked(&self, hub: Hub, blocked: Blocked, why: Conflict) -> Refusal {
         self.note_conflict(hub, why);

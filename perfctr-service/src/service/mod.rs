@@ -1,4 +1,5 @@
-//! The service. It combines parts that decide about their own state. It makes accesses and cross-calls, and writes the log and events.
+//! The service. Each of its parts guards its own state. The service itself makes accesses and cross-calls, and writes the log and
+//! events.
 
 mod call;
 pub(crate) mod operator;
@@ -76,12 +77,12 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
 
-    /// The machine of the service.
+    /// Returns the machine of the service.
     pub fn machine(&self) -> Machine {
         self.rights.machine()
     }
 
-    /// The bus of the service.
+    /// Returns the bus on which the service accesses devices.
     #[inline(always)]
     pub fn bus(&self) -> &E::Bus {
         self.environment.bus()
@@ -159,7 +160,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
     }
 }
 
-/// All that the calls of one strand need. It is looked up once per strand.
+/// All that the calls of one strand need, looked up once per strand.
 pub struct PerfCounterContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,

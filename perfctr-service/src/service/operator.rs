@@ -23,7 +23,7 @@ pub enum ChangeError {
         /// The number of guests of the service.
         there_are: usize,
     },
-    /// Another strand is at work on a change.
+    /// Another strand is making a change.
     Busy,
     /// The machine does not have the unit.
     NoSuchUnit(Unit),
@@ -106,7 +106,7 @@ impl<E: Environment> PerfCounterService<E> {
             match asked {
                 Scrub::Nothing => {}
                 Scrub::Ht => {
-                    // With HOLDOV, so that a counter that overflows meanwhile keeps its OV bit.
+                    // HOLDOV is set, so that a counter that overflows meanwhile keeps its OV bit.
                     let pcr = SparcPcr::from(self.registers().pcr(strand))
                         .acknowledging(CounterSet::NONE)
                         .with_hypervisor(false);
@@ -187,9 +187,7 @@ impl<E: Environment> PerfCounterService<E> {
                 (None, Unit::Hub(hub)) => self.hub(hub).access_ended(),
                 (None, _) => {}
             }
-            self.units.put_back(unit);
-            self.note_returned(on, unit);
-            self.rights.refresh(self.units.out());
+            self.rights.put_back(&self.units, unit, || self.note_returned(on, unit));
             Ok(())
         });
         self.note_progress(on);

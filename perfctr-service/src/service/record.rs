@@ -1,4 +1,5 @@
-//! Records the events of calls and of the operator's steps. Functions for calls are inlined, because calls nest in few register windows.
+//! Records the events of calls and of the operator's steps. Functions for calls are inlined, because there are few register windows for
+//! nested calls.
 
 use guest_abi::{Hub, StrandId};
 use hv_core::GuestId;

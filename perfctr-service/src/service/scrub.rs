@@ -82,7 +82,7 @@ impl<E: Environment> PerfCounterService<E> {
         stuck
     }
 
-    /// Takes a unit that has been busy for too long out of service. Returns the reason for which a call to the unit is refused.
+    /// Takes a unit that has been busy for too long out of service. Returns the reason for the refusal of a call to the unit.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         if self.take_out_of_service(strand, unit, Why::Stuck) {
             self.units.count_stuck(unit);
@@ -101,7 +101,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// Takes the unit at `address` out of service, because a write of this strand has faulted after the end of its call. Returns the unit;
     /// `None` if the strand has no performance register at this address.
     ///
-    /// The image's trap handler calls this on the strand that made the write. The handler runs between two calls of the strand, on the fast
+    /// The image's trap handler calls this on the strand that made the write. This happens between two calls of the strand, on the fast
     /// path, or while the bus waits for an access of the strand (see [`Bus::complete_writes`]). With the traps of `platform::sparc64`,
     /// `TrapHandler::faulted_late` calls this.
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
@@ -116,7 +116,7 @@ impl<E: Environment> PerfCounterService<E> {
     #[inline(always)]
     pub(super) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
         let was_in_service = self.units.take_out(unit);
-        self.rights.withdraw(unit);
+        self.rights.withdraw(unit, self.units.out());
         if was_in_service {
             self.note_out(on, unit, why);
             self.environment.out_of_service(on, unit, why);

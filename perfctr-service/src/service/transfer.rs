@@ -21,7 +21,7 @@
 //! Pure functions in `rights/protocol.rs` decide what each event causes, and `rights/protocol/ledger.rs` decides the order of the steps.
 //!
 //! A call reads one word of its guest, and then makes its access. Nothing records that a call is between the two. But a strand takes no
-//! interrupt during a call. So a right passes in these steps:
+//! interrupt during a call. So a right passes from guest to guest in these steps:
 //!
 //! 1. The right is removed from the loser's word. Calls that begin later do not have it.
 //! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is not in a call that has read the old word. If
@@ -51,11 +51,13 @@ use crate::rights::protocol::{Ledger, Scrub};
 use crate::trace::Why;
 use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
 
-/// The number of tries to get the lock. Then a step of the operator fails with [`ChangeError::Busy`].
+/// After this number of tries to get the lock, a step of the operator fails with
+/// [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Takes a step of the operator under the lock, and then [works](Self::work). The step adds the strands that it asks to the set.
+    /// Takes a step of the operator under the lock, and then [works](Self::work). The step adds to its set each strand that needs a
+    /// cross-call.
     #[inline(always)]
     pub(super) fn locked(
         &self,
@@ -72,7 +74,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Makes rounds until no work is left, or leaves the work to the owner of the lock. Then sends cross-calls to the strands in `asked`,
-    /// and to the strands that the rounds have asked for something.
+    /// and to the strands that the rounds have added.
     #[inline(always)]
     pub(super) fn work(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.rights.until_unmarked(on, || {
@@ -89,7 +91,7 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Scrubs those listed units of the loser of `global` that this strand can scrub. Returns `true` if all are scrubbed or out of service.
+    /// Scrubs the listed units of the loser of `global`, as far as this strand can. Returns `true` if all are scrubbed or out of service.
     #[inline(always)]
     fn scrub_revoked(&self, on: StrandId, guest: GuestId, asked: &mut StrandSet) -> bool {
         let mut done = true;
@@ -121,7 +123,7 @@ impl<E: Environment> PerfCounterService<E> {
         done
     }
 
-    /// Scrubs a unit, or takes it out of service. If the unit is busy, asks for a cross-call and returns `false`.
+    /// Scrubs a unit, or takes it out of service. If the unit is busy, requests a cross-call and returns `false`.
     #[inline(always)]
     fn scrub_or_give_up(&self, on: StrandId, unit: Unit, asked: &mut StrandSet) -> bool {
         match self.scrub(on, unit) {

@@ -6,24 +6,21 @@ use guest_abi::{Hub, HvError, Registers};
 use platform::sparc64::{FAST_WORDS, FastPath};
 use platform::{Bus, PhysicalAddress};
 
-use crate::rights::access::AccessWord;
-use crate::sparc64::layout::{WATCH_SHIFT, word};
+use crate::sparc64::layout::{SETS, WATCH_SHIFT, word};
 use crate::{Environment, PerfCounterContext};
 
-/// The words for a strand without a fast path: no rights, and calls are recorded.
-static NO_ACCESS: u64 = AccessWord::NOTHING.bits();
-static TRACED: bool = true;
+/// The words for a strand without a fast path: nothing is served, and nothing is refused.
+static NOTHING: [u64; 2] = [0; 2];
 
 impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
     /// If the bus is not direct, devices and strand registers may be models. Then the fast path serves no call.
     fn words(&self) -> [u64; FAST_WORDS] {
-        let (access, traced) = match E::Bus::is_direct() {
-            true => (address(self.guest.access_word()), address(self.guest.traced())),
-            false => (address(&NO_ACCESS), address(&TRACED)),
-        };
         let mut words = [0; FAST_WORDS];
-        words[word::ACCESS] = access;
-        words[word::TRACED] = traced;
+        words[word::ACCESS] = match E::Bus::is_direct() {
+            true => address(self.guest.words()),
+            false => address(&NOTHING),
+        };
+        words[word::COUNTS_OF_GETS] = address(self.counts).wrapping_sub(SETS as u64);
         words[word::VERSION] = address(self.version);
         words[word::ROWS] = address(self.rows);
         words[word::PCR_MASK] = self.rows[0].mask;

@@ -1,9 +1,13 @@
-//! The fast path in assembly: calls that succeed, and calls that are refused because of their number or the version alone.
+//! The fast path in assembly: calls that succeed, and calls for something that the guest cannot have.
 //!
-//! It executes at the highest GL, in %g1 to %g5, and changes no register of the guest but %o0 and, in a get that succeeds, %o1.
-//! %g6 is the strand's block, which starts with `FastPath::words`; %g2 is 0 in a get and 1 in a set. A call for a taken hub is refused
-//! again, too (`HubArbiter::ask`). All
-//! other calls go to the slow path: sets of HT, the first refusals at a hub, recorded calls, and refusals because of rights or units.
+//! It executes at the highest GL and uses %g1 to %g5. It changes no register of the guest except %o0 and, in a get that succeeds,
+//! %o1. %g6 is the strand's block, which starts with `FastPath::words`. All other calls go to the slow path: sets of HT that are
+//! allowed, the first refusal at a hub, recorded calls, and calls while the guest's rights change.
+//!
+//! # Refusals
+//! A call that the guest's first word does not allow is refused if the second word says so (`RefusalWord`) and is for the negotiated
+//! version. The version is loaded before that word, as on the slow path. While calls are recorded, the second word refuses none.
+//! A repeated call for a taken hub is refused, too (`HubArbiter::ask`).
 //!
 //! # Order
 //! The strand has total store order, by its `platform::sparc64::PSTATE`. Then no access overtakes an earlier load or
@@ -75,7 +79,7 @@ macro_rules! perfctr_fast_path {
             bgeu,pn %xcc, perfctr_get_hub       ! kind
              sllx %o0, {ROW_SHIFT}, %g3         ! address
             sllx %g4, %o0, %g4                  ! rights
-            brgez,pn %g4, perfctr_missed        ! rights
+            brgez,pn %g4, perfctr_get_missed    ! rights
              ldx [%g6 + {ROWS}], %g1            ! address
             ldx [%g1 + %g3], %g1                ! address
             .globl perfctr_load_dram
@@ -90,7 +94,7 @@ macro_rules! perfctr_fast_path {
             done                                ! return
 
     perfctr_get_pcr:
-            brgez,pn %g4, perfctr_missed        ! rights
+            brgez,pn %g4, perfctr_get_pcr_missed ! rights
              ldx [%g6 + {COUNTS}], %g1          ! count
             ldx [%g1 + {GET_STRAND}], %g4       ! count
             ",
@@ -103,14 +107,14 @@ macro_rules! perfctr_fast_path {
     perfctr_get_hub:
     21:
             cmp %o0, {REGISTERS}                ! kind
-            bgeu,pn %xcc, perfctr_missed        ! kind
+            bgeu,pn %xcc, perfctr_get_unknown   ! kind
              ldx [%g6 + {ROWS}], %g1            ! address
             add %g1, %g3, %g1                   ! address
             ldx [%g1 + {PLACE}], %g3            ! rights
             sllx %g4, %g3, %g4                  ! rights
-            brgez,pn %g4, perfctr_missed        ! rights
-             sllx %g3, {PLACE_SHIFT}, %g3       ! hub
-            ldx [%g6 + %g3], %g3                ! hub
+            brgez,pn %g4, perfctr_get_hub_missed ! rights
+             sllx %g3, {PLACE_SHIFT}, %g4       ! hub
+            ldx [%g6 + %g4], %g3                ! hub
             ldx [%g6 + {TOKEN}], %g4            ! hub
             casx [%g3], %g0, %g4                ! hub
             brnz,pn %g4, perfctr_blocked        ! hub
@@ -129,8 +133,12 @@ macro_rules! perfctr_fast_path {
     perfctr_not_get:
     23:
             xor %g2, {GET_TO_SET}, %g3          ! function
-            brnz,pn %g3, sun4v_fast             ! function
+            brz,a,pt %g3, perfctr_set           ! function
              ldx [%g5], %g4                     ! rights
+    27:
+            ", $crate::sparc64::platform::sun4v_unclaimed!(), "
+
+    perfctr_set:
             brz,pn %o0, perfctr_set_pcr         ! kind
              ldx [%g6 + {COUNTS}], %g1          ! count
             cmp %o0, {FIRST_OF_HUB}             ! kind
@@ -138,10 +146,10 @@ macro_rules! perfctr_fast_path {
              sllx %o0, {ROW_SHIFT}, %g3         ! address
             sllx %g4, %o0, %g4                  ! rights
             brgez,pn %g4, perfctr_missed        ! rights
-             ldx [%g6 + {ROWS}], %g5            ! address
-            add %g5, %g3, %g5                   ! address
-            ldx [%g5], %g3                      ! address
-            ldx [%g5 + {MASK}], %g4             ! mask
+             ldx [%g6 + {ROWS}], %g2            ! address
+            add %g2, %g3, %g2                   ! address
+            ldx [%g2], %g3                      ! address
+            ldx [%g2 + {MASK}], %g4             ! mask
             and %g4, %o1, %g4                   ! mask
     perfctr_store_dram:
             stx %g4, [%g3]                      ! access
@@ -155,7 +163,7 @@ macro_rules! perfctr_fast_path {
     perfctr_set_pcr:                            ! sets of HT take the slow path
             sllx %o1, {HT_TO_SIGN}, %g3         ! rights
             andn %g4, %g3, %g3                  ! rights
-            brgez,pn %g3, perfctr_missed        ! rights
+            brgez,pn %g3, perfctr_set_pcr_missed ! rights
              ldx [%g6 + {PCR_MASK}], %g3        ! mask
             and %g3, %o1, %g3                   ! mask
             ",
@@ -169,20 +177,20 @@ macro_rules! perfctr_fast_path {
     perfctr_set_hub:
     25:
             cmp %o0, {REGISTERS}                ! kind
-            bgeu,pn %xcc, perfctr_missed        ! kind
-             ldx [%g6 + {ROWS}], %g5            ! address
-            add %g5, %g3, %g5                   ! address
-            ldx [%g5 + {PLACE}], %g3            ! rights
+            bgeu,pn %xcc, perfctr_unknown       ! kind
+             ldx [%g6 + {ROWS}], %g2            ! address
+            add %g2, %g3, %g2                   ! address
+            ldx [%g2 + {PLACE}], %g3            ! rights
             sllx %g4, %g3, %g4                  ! rights
-            brgez,pn %g4, perfctr_missed        ! rights
-             sllx %g3, {PLACE_SHIFT}, %g3       ! hub
-            ldx [%g6 + %g3], %g3                ! hub
+            brgez,pn %g4, perfctr_hub_missed    ! rights
+             sllx %g3, {PLACE_SHIFT}, %g4       ! hub
+            ldx [%g6 + %g4], %g3                ! hub
             ldx [%g6 + {TOKEN}], %g4            ! hub
             casx [%g3], %g0, %g4                ! hub
             brnz,pn %g4, perfctr_blocked        ! hub
-             ldx [%g5], %g2                     ! address
-            ldx [%g5 + {MASK}], %g4             ! mask
-            and %g4, %o1, %g4                   ! mask
+             ldx [%g2 + {MASK}], %g5            ! mask
+            ldx [%g2], %g2                      ! address
+            and %g5, %o1, %g4                   ! mask
             .globl perfctr_store_hub, perfctr_wait_hub
     perfctr_store_hub:
             stx %g4, [%g2]                      ! access
@@ -218,33 +226,108 @@ macro_rules! perfctr_fast_path {
             mov {EWOULDBLOCK}, %o0
             done
 
-    perfctr_missed:                             ! EBADTRAP and EINVAL, which version and number decide
-            ldx [%g6 + {TRACED}], %g3
-            ldub [%g3], %g3
-            brnz,pn %g3, perfctr_slow           ! the slow path records the call
-             ldx [%g6 + {VERSION}], %g4         ! the guest's word lags behind it while the guest negotiates
-            lduw [%g4], %g4
-            brz,pn %g4, 1f
-             cmp %o0, {REGISTERS}
-            blu,pn %xcc, perfctr_slow
-             mov {OF_INVALID} + {INVALID}, %g3
-            ba,pt %xcc, 2f
-             mov {EINVAL}, %o0
-    1:      mov {OF_INVALID} + {BAD_TRAP}, %g3
-            movlu %xcc, {OF_HUB} + {BAD_TRAP}, %g3
-            cmp %o0, {FIRST_OF_HUB}
-            movlu %xcc, {OF_DRAM} + {BAD_TRAP}, %g3
-            cmp %o0, {FIRST_OF_DRAM}
-            movlu %xcc, {OF_L2} + {BAD_TRAP}, %g3
-            movrz %o0, {BAD_TRAP}, %g3
-            mov {EBADTRAP}, %o0
-    2:      movrnz %g2, {SETS}, %g2
-            add %g3, %g2, %g3
-            ldx [%g6 + {COUNTS}], %g1
-            ldx [%g1 + %g3], %g4
-            inc %g4
-            stx %g4, [%g1 + %g3]
+            ! Refusals. %g1 + SET_DRAM is the first count of the operation's calls for channels, and so on; %g5 is the address of the
+            ! guest's words. A refusal ends with this, whose first instruction is in the delay slot of a branch.
+            .macro perfctr_refuse count, status
+            ldx [%g1 + \\count], %g3
+            inc %g3
+            stx %g3, [%g1 + \\count]
+            mov \\status, %o0
             done
+            .endm
+
+    perfctr_get_missed:                         ! register 1, or one of a channel
+            ldx [%g6 + {COUNTS_OF_GETS}], %g1
+    perfctr_missed:
+            srlx %o0, 1, %g2                    ! the number of the channel, counted from 1
+            brz,pn %g2, perfctr_l2_missed
+             ldx [%g6 + {VERSION}], %g3
+            lduw [%g3], %g3
+            brz,pn %g3, 1f
+             ldx [%g5 + {REFUSALS}], %g4
+            xor %g4, %g3, %g3
+            andcc %g3, {VERSION_BITS}, %g0
+            bne,pn %xcc, perfctr_slow
+             sllx %g4, %g2, %g4
+            brgez,pn %g4, perfctr_slow
+             srlx %g4, {CHANNEL_TO_COUNT}, %g4
+            and %g4, {ONE_COUNT}, %g4           ! not 0: ENOACCESS, which is counted behind ENOTSUPPORTED
+            add %g1, %g4, %g1
+            mov {ENOTSUPPORTED}, %o0
+            movrnz %g4, {ENOACCESS}, %o0
+            ldx [%g1 + {SET_DRAM} + {NOT_SUPPORTED}], %g3
+            inc %g3
+            stx %g3, [%g1 + {SET_DRAM} + {NOT_SUPPORTED}]
+            done
+    1:      brgez,pn %g4, perfctr_slow
+            perfctr_refuse {SET_DRAM}+{BAD_TRAP}, {EBADTRAP}
+
+    perfctr_l2_missed:
+            lduw [%g3], %g3
+            brz,pn %g3, 1f
+             ldx [%g5 + {REFUSALS}], %g4
+            xor %g4, %g3, %g3
+            andcc %g3, {VERSION_BITS}, %g0
+            bne,pn %xcc, perfctr_slow
+             sllx %g4, {L2_TO_SIGN}, %g4
+            brgez,pn %g4, perfctr_slow
+            perfctr_refuse {SET_L2}+{NO_ACCESS}, {ENOACCESS}
+    1:      brgez,pn %g4, perfctr_slow
+            perfctr_refuse {SET_L2}+{BAD_TRAP}, {EBADTRAP}
+
+    perfctr_set_pcr_missed:
+            sllx %o1, {HT_TO_SIGN}, %g2
+            ba,pt %xcc, 2f
+             srlx %g2, 63, %g2                  ! 1 if the call sets HT
+    perfctr_get_pcr_missed:
+            ldx [%g6 + {COUNTS_OF_GETS}], %g1
+    2:      ldx [%g6 + {VERSION}], %g3
+            lduw [%g3], %g3
+            brz,pn %g3, 1f
+             ldx [%g5 + {REFUSALS}], %g4
+            xor %g4, %g3, %g3
+            andcc %g3, {VERSION_BITS}, %g0
+            bne,pn %xcc, perfctr_slow
+             sllx %g4, %g2, %g4
+            sllx %g4, {STRAND_TO_SIGN}, %g4
+            brgez,pn %g4, perfctr_slow
+            perfctr_refuse {SET_STRAND}+{NO_ACCESS}, {ENOACCESS}
+    1:      brgez,pn %g4, perfctr_slow
+            perfctr_refuse {SET_STRAND}+{BAD_TRAP}, {EBADTRAP}
+
+    perfctr_get_hub_missed:
+            ldx [%g6 + {COUNTS_OF_GETS}], %g1
+    perfctr_hub_missed:                         ! %g3 is the place
+            ldx [%g6 + {VERSION}], %g2
+            lduw [%g2], %g2
+            brz,pn %g2, 1f
+             ldx [%g5 + {REFUSALS}], %g4
+            xor %g4, %g2, %g2
+            andcc %g2, {VERSION_BITS}, %g0
+            bne,pn %xcc, perfctr_slow
+             sllx %g4, %g3, %g2
+            brgez,pn %g2, perfctr_slow
+             srlx %g4, {HUB_STATUS_SHIFT}, %g2
+            and %g2, {HUB_STATUS_BITS}, %o0
+            and %g4, {HUB_COUNT}, %g4
+            ldx [%g1 + %g4], %g2
+            inc %g2
+            stx %g2, [%g1 + %g4]
+            done
+    1:      brgez,pn %g4, perfctr_slow
+            perfctr_refuse {SET_HUB}+{BAD_TRAP}, {EBADTRAP}
+
+    perfctr_get_unknown:                        ! no register has the number
+            ldx [%g6 + {COUNTS_OF_GETS}], %g1
+    perfctr_unknown:
+            ldx [%g6 + {VERSION}], %g3
+            lduw [%g3], %g3
+            brz,pn %g3, 1f
+             ldx [%g5 + {REFUSALS}], %g4
+            brgez,pn %g4, perfctr_slow
+            perfctr_refuse {SET_INVALID}+{INVALID}, {EINVAL}
+    1:      brgez,pn %g4, perfctr_slow
+            perfctr_refuse {SET_INVALID}+{BAD_TRAP}, {EBADTRAP}
 
     perfctr_slow:
             ba,pt %xcc, sun4v_general
@@ -263,13 +346,16 @@ macro_rules! perfctr_fast_path {
             .pushsection .sun4v.unanswered, \"a\"
             .xword perfctr_get, 20b
             .xword 21b, 22b
-            .xword 23b, 24b
+            .xword 23b, 27b
+            .xword perfctr_set, 24b
             .xword 25b, 26b
             .popsection
             "],
-            [GET GET_TO_SET FIRST_OF_DRAM FIRST_OF_HUB REGISTERS HT_TO_SIGN ROW_SHIFT MASK PLACE PLACE_SHIFT COUNTS ROWS PCR_MASK
-             TRACED VERSION TOKEN GET_STRAND SET_STRAND GET_DRAM SET_DRAM GET_HUB SET_HUB SETS BAD_TRAP INVALID OF_L2 OF_DRAM
-             OF_HUB OF_INVALID EBADTRAP EINVAL FAST FAULTED PCR RESERVED WATCHES WATCH_SHIFT REPEAT_SHIFT BLOCKED EWOULDBLOCK]
+            [GET GET_TO_SET FIRST_OF_HUB REGISTERS HT_TO_SIGN ROW_SHIFT MASK PLACE PLACE_SHIFT COUNTS COUNTS_OF_GETS ROWS PCR_MASK
+             VERSION TOKEN GET_STRAND SET_STRAND SET_L2 GET_DRAM SET_DRAM GET_HUB SET_HUB SET_INVALID BAD_TRAP INVALID NOT_SUPPORTED
+             NO_ACCESS REFUSALS VERSION_BITS CHANNEL_TO_COUNT ONE_COUNT L2_TO_SIGN STRAND_TO_SIGN HUB_STATUS_SHIFT HUB_STATUS_BITS
+             HUB_COUNT EBADTRAP EINVAL ENOTSUPPORTED ENOACCESS LIMIT SERVED_FAST TRACED FAST FAULTED PCR
+             RESERVED WATCHES WATCH_SHIFT REPEAT_SHIFT SETS BLOCKED EWOULDBLOCK]
         );
     };
 }

@@ -1,27 +1,28 @@
-//! Offsets in the strand's block and in the types of the service, and numbers, for the assembly.
+//! Numbers for the assembly, such as offsets in the strand's block and in the types of the service.
 #![doc(hidden)]
 
 use core::mem::offset_of;
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{HvError, Mcu, McuRole, Node, PerfReg};
+use guest_abi::{HvError, PerfReg};
 use hv_core::Negotiated;
-use hv_core::sync::AtomicBool;
 use platform::sparc64::FAST_WORDS;
 use platform::sparc64::layout::FAST_PATH;
-pub use platform::sparc64::layout::{FAST, FAULTED, PCR};
+pub use platform::sparc64::layout::{FAST, FAULTED, LIMIT, PCR, SERVED_FAST, TRACED};
 
 use crate::hubs::HubArbiter;
 use crate::progress::Stopwatch;
 use crate::rights::access::SINGLE_REGISTERS;
+use crate::rights::guest::FastWords;
+use crate::rights::refusals::{self, RefusalWord, TO_NO_ACCESS};
 use crate::statistics::Operation::{self, Get, Set};
 use crate::statistics::{Class, Counts, Outcome, Refusal};
 use crate::table::Row;
 
-/// The numbers of the words of the strand's block.
+/// The index of each word in the strand's block.
 pub mod word {
-    /// The address of the guest's [`AccessWord`](crate::rights::access::AccessWord).
+    /// The address of the guest's [`FastWords`](crate::rights::guest::FastWords).
     pub const ACCESS: usize = 0;
     /// The address of the strand's counts.
     pub const COUNTS: usize = 1;
@@ -29,11 +30,11 @@ pub mod word {
     pub const ROWS: usize = 2;
     /// The bits of register 0 that a guest can write.
     pub const PCR_MASK: usize = 3;
-    /// The address of the flag that says whether the guest's calls are recorded.
-    pub const TRACED: usize = 4;
+    /// The address of the strand's counts less [`SETS`](super::SETS), so that the offset of a count of sets leads to that of gets.
+    pub const COUNTS_OF_GETS: usize = 4;
     /// The address of the negotiated version.
     pub const VERSION: usize = 5;
-    /// The number that the strand exchanges for 0 when it takes a hub.
+    /// The number that replaces 0 in a gate when the strand takes the hub.
     pub const TOKEN: usize = 6;
     /// Both words of the gate of a hub that is reserved for the strand.
     pub const RESERVED: usize = 7;
@@ -52,7 +53,7 @@ pub const ACCESS: usize = word(word::ACCESS);
 pub const COUNTS: usize = word(word::COUNTS);
 pub const ROWS: usize = word(word::ROWS);
 pub const PCR_MASK: usize = word(word::PCR_MASK);
-pub const TRACED: usize = word(word::TRACED);
+pub const COUNTS_OF_GETS: usize = word(word::COUNTS_OF_GETS);
 pub const VERSION: usize = word(word::VERSION);
 pub const TOKEN: usize = word(word::TOKEN);
 pub const RESERVED: usize = word(word::RESERVED);
@@ -65,7 +66,7 @@ const _: () = assert!(size_of::<Stopwatch>() << WATCH_SHIFT == size_of::<HubArbi
 const _: () = assert!(Stopwatch::COUNTED == 0);
 pub const REPEAT_SHIFT: u32 = crate::progress::REPEAT_SHIFT;
 
-/// Shifts the place of a hub to the offset of the word with its gate. This takes a block that starts with the words.
+/// Shifts the place of a hub to the offset of its gate's word. The block must start with the words.
 pub const PLACE_SHIFT: u32 = 3;
 const _: () = assert!(word(word::GATES) == (word::GATES) << PLACE_SHIFT);
 
@@ -74,7 +75,6 @@ pub const SET: u64 = VFALLS_SET_PERFREG;
 /// The bit in which %o5 of a get and %o5 of a set differ.
 pub const GET_TO_SET: u64 = GET ^ SET;
 
-pub const FIRST_OF_DRAM: u64 = PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pcr).id();
 pub const FIRST_OF_HUB: u64 = SINGLE_REGISTERS;
 pub const REGISTERS: u64 = PerfReg::COUNT as u64;
 
@@ -82,10 +82,10 @@ pub const GATE_STATE: usize = HubArbiter::STATE;
 // `casx` has no offset.
 const _: () = assert!(GATE_STATE == 0);
 
-/// The shift that makes HT the sign of a value.
+/// The left shift that moves HT to the sign bit.
 pub const HT_TO_SIGN: u32 = SparcPcr::HT.leading_zeros();
 
-/// The size of a row is two to this power.
+/// A row has a size of 2 to the power of this number, in bytes.
 pub const ROW_SHIFT: u32 = size_of::<Row>().trailing_zeros();
 pub const MASK: usize = offset_of!(Row, mask);
 pub const PLACE: usize = offset_of!(Row, place);
@@ -94,6 +94,23 @@ const _: () = assert!(offset_of!(Row, address) == 0 && size_of::<Row>() == 1 << 
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
 pub const EINVAL: u64 = HvError::Invalid.number();
 pub const EWOULDBLOCK: u64 = HvError::WouldBlock.number();
+pub const ENOTSUPPORTED: u64 = HvError::NotSupported.number();
+pub const ENOACCESS: u64 = HvError::NoAccess.number();
+
+pub const VERSION_BITS: u64 = refusals::VERSION_BITS;
+pub const HUB_COUNT: u64 = refusals::HUB_COUNT;
+pub const HUB_STATUS_SHIFT: u32 = refusals::HUB_STATUS_SHIFT;
+pub const HUB_STATUS_BITS: u64 = refusals::HUB_STATUS_BITS;
+pub const REFUSALS: usize = offset_of!(FastWords, refusals);
+/// The shifts that make a refusal the sign of the word. HT's is one more than that of the strand's.
+pub const L2_TO_SIGN: u32 = RefusalWord::L2.bits().leading_zeros();
+pub const STRAND_TO_SIGN: u32 = RefusalWord::PCR.bits().leading_zeros();
+const _: () = assert!(RefusalWord::HT.bits().leading_zeros() == STRAND_TO_SIGN + 1);
+/// The size of a count.
+pub const ONE_COUNT: usize = size_of::<u64>();
+/// The shift that makes the bit for ENOACCESS of a channel whose refusal is the sign the [size of a count](ONE_COUNT).
+pub const CHANNEL_TO_COUNT: u32 = 63 - TO_NO_ACCESS - ONE_COUNT.trailing_zeros();
+const _: () = assert!(NO_ACCESS == NOT_SUPPORTED + ONE_COUNT);
 
 const fn ok(operation: Operation, class: Class) -> usize {
     Counts::offset(operation, class, Outcome::Ok)
@@ -105,21 +122,23 @@ pub const GET_DRAM: usize = ok(Get, Class::Dram);
 pub const SET_DRAM: usize = ok(Set, Class::Dram);
 pub const GET_HUB: usize = ok(Get, Class::Hub);
 pub const SET_HUB: usize = ok(Set, Class::Hub);
+pub const SET_L2: usize = ok(Set, Class::L2);
+pub const SET_INVALID: usize = ok(Set, Class::Invalid);
 /// The distance from the counts of gets to the counts of sets.
 pub const SETS: usize = ok(Set, Class::Strand) - ok(Get, Class::Strand);
 pub const BLOCKED: usize = Counts::offset(Get, Class::Hub, Outcome::Refused(Refusal::WouldBlock));
 /// The distances from the counts of a class to its counts of refusals.
-pub const BAD_TRAP: usize = Counts::offset(Get, Class::Strand, Outcome::Refused(Refusal::BadTrap));
-pub const INVALID: usize = Counts::offset(Get, Class::Strand, Outcome::Refused(Refusal::Invalid));
-/// The distances from the counts of register 0 to the counts of a class.
-pub const OF_L2: usize = ok(Get, Class::L2);
-pub const OF_DRAM: usize = ok(Get, Class::Dram);
-pub const OF_HUB: usize = ok(Get, Class::Hub);
-pub const OF_INVALID: usize = ok(Get, Class::Invalid);
+pub const BAD_TRAP: usize = refused(Refusal::BadTrap);
+pub const INVALID: usize = refused(Refusal::Invalid);
+pub const NOT_SUPPORTED: usize = refused(Refusal::NotSupported);
+pub const NO_ACCESS: usize = refused(Refusal::NoAccess);
 
-// The numbers fit in their fields: 13 bits with a sign for offsets, 11 for `movcc`, 10 for `movr`; 32 for the version, 8 for a flag.
+const fn refused(refusal: Refusal) -> usize {
+    Counts::offset(Get, Class::Strand, Outcome::Refused(refusal))
+}
+
+// The numbers fit in their fields: 13 bits with a sign for offsets; 32 for the version.
 const _: () = {
-    assert!(word(FAST_WORDS) < 1 << 12 && PCR < 1 << 12 && SET_HUB < 1 << 12);
-    assert!(OF_INVALID + INVALID < 1 << 10 && BAD_TRAP < 1 << 9 && SETS < 1 << 9);
-    assert!(size_of::<Negotiated>() == 4 && size_of::<AtomicBool>() == 1);
+    assert!(word(FAST_WORDS) < 1 << 12 && PCR < 1 << 12 && SET_INVALID + NO_ACCESS < 1 << 12);
+    assert!(size_of::<Negotiated>() == 4);
 };

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::MachineError;
 
-/// Defines an enum whose variants have messages.
+/// Defines an enum whose variants each have a message.
 macro_rules! messages {
     (
         $(#[$about:meta])*

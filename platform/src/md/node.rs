@@ -154,7 +154,8 @@ impl<'a> Node<'a> {
         self.picked(name, string, Problem::NotAString)
     }
 
-    /// Returns the number with this name. As [`number`](Self::number), but also fails if there is no such property.
+    /// Returns the number with this name. Like [`number`](Self::number), but also fails if there is no such
+    /// property.
     pub fn needed_number(self, name: &'static str) -> Result<u64, NodeError<'a>> {
         self.number(name)?.ok_or(self.error(Problem::Missing(name)))
     }

@@ -57,7 +57,7 @@ impl Devices {
         }
     }
 
-    /// The machine of the devices.
+    /// Returns the machine that has these devices.
     pub fn machine(&self) -> Machine {
         self.machine
     }

@@ -16,7 +16,8 @@ pub struct L2 {
 const RESET: L2Control = L2Control::new().with_disabled(true);
 
 impl L2 {
-    /// Returns a cache after reset: DIS is set in every register, and all other bits are 0. Guests find what the hypervisor writes.
+    /// Returns a cache after reset: DIS is set in every register, and all other bits are 0. A hypervisor writes the registers
+    /// before guests read them.
     pub const fn new() -> Self {
         Self { control: [RESET.into_bits(); L2_BANKS], faulty_from: L2_BANKS }
     }

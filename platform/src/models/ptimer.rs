@@ -54,7 +54,7 @@ impl PtimerEngine {
         }
     }
 
-    /// Reads a register.
+    /// Reads a register as it is at the time `now`, in nanoseconds.
     pub fn read(&mut self, register: Register, now: u64) -> Result<u32, AccessError> {
         self.check_fault(register)?;
         self.pass(now);
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn the_next_match_is_rounded_up() {
-        // Three counts take 20 ns, so count n comes at 20 * n / 3.
+        // Three counts take 20 ns, so count n happens at 20 * n / 3.
         let core_hz = 300_000_000;
         let mut engine = PtimerEngine::new(Input::Nv04 { core_hz });
         set(&mut engine, &[(Numerator, 2), (Denominator, 1)], 0);

@@ -44,7 +44,7 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         }
     }
 
-    /// The model of the counters.
+    /// Returns the model of the counters.
     pub fn strand(&self) -> &StrandUnit {
         &self.strand
     }

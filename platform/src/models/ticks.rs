@@ -77,7 +77,7 @@ impl TickCounter {
     }
 }
 
-/// %tick and %stick of all strands, and the time from which they count.
+/// %tick and %stick of all strands, and the current time.
 #[derive(Debug)]
 pub struct TickCounters {
     now: AtomicU64,

@@ -1,6 +1,6 @@
 //! 64-bit deadlines on a comparator of 27 bits. The comparator matches when its 27 bits equal the low 27 bits of the counter. The
-//! match is a wrap too late if the deadline passes while the driver sets the comparator. It is too early if the deadline is more
-//! than a wrap away. So the driver compares times of 64 bits, and reads the time again after it has set the comparator.
+//! match is one wrap too late if the deadline passes while the driver sets the comparator. It is too early if the deadline is
+//! more than a wrap away. So the driver compares 64-bit times, and reads the time again after it has set the comparator.
 
 use guest_abi::guest::Widened;
 use heapless::Vec;
@@ -74,7 +74,8 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         Ok(self.now()?.wrapping_mul(STEP))
     }
 
-    /// Sets the time as [`Ptimer::set_time`] does, to at most 61 bits. All deadlines stay; those up to the new time have passed.
+    /// Sets the time as [`Ptimer::set_time`] does, to at most 61 bits. All deadlines stay on the list. The deadlines up to the
+    /// new time have passed.
     pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
         self.timer.set_time(time)?;
         self.counts = Widened::new(0_u64);
@@ -119,7 +120,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
         }
         let low = deadline.wrapping_mul(STEP) as u32;
         self.write(Register::Alarm0, low)?;
-        // If the deadline passed before the comparator was set, no interrupt comes.
+        // If the deadline passed before the comparator was set, there is no interrupt.
         Ok(if self.now()? >= deadline { When::Now } else { When::Later })
     }
 

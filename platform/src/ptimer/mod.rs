@@ -70,7 +70,7 @@ pub enum Register {
 }
 
 impl Register {
-    /// All registers.
+    /// All registers, lowest offset first.
     pub const ALL: [Self; 8] = [
         Self::Intr,
         Self::IntrEn,
@@ -116,7 +116,7 @@ pub enum Input {
     Nv41 {
         /// The rate of the crystal in Hz.
         crystal_hz: u32,
-        /// The maximum rate of the multiplied crystal: the rate of the external clock in Hz; 0 if it is unknown.
+        /// The rate of the external clock in Hz, the limit of the multiplied crystal; 0 if it is unknown.
         external_hz: u32,
     },
 }
@@ -134,10 +134,10 @@ impl Input {
 
 /// Access to the registers of a device.
 pub trait PtimerRegisters {
-    /// Reads a register.
+    /// Reads the 32 bits of a register.
     fn read(&self, register: Register) -> Result<u32, AccessError>;
 
-    /// Writes a register.
+    /// Writes the 32 bits of a register.
     fn write(&self, register: Register, value: u32) -> Result<(), AccessError>;
 }
 

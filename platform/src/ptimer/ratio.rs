@@ -47,9 +47,9 @@ impl core::error::Error for RatioError {}
 impl Setting {
     /// Returns the setting for a counter rate in Hz. If 16-bit numbers cannot reach it, returns the setting for the nearest possible rate.
     ///
-    /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, but not faster than
-    /// the external clock. The counts then come at more even intervals. If no multiple reaches the wanted rate, the setting selects
-    /// the external clock. The setting divides the crystal only for rates that the ratio alone cannot reach.
+    /// From NV41 on, the setting multiplies the crystal until it is at least twice as fast as the wanted rate, but not faster than the
+    /// external clock. The intervals between counts are then more even. If no multiple reaches the wanted rate, the setting selects the
+    /// external clock. The setting divides the crystal only for rates that the ratio alone cannot reach.
     pub fn for_rate(input: Input, hz: u32) -> Result<Self, RatioError> {
         // The rate of the input is `input_hz / divider`.
         let (input_hz, divider, source) = match input {
@@ -128,7 +128,8 @@ impl Source {
 #[derive(Clone, Copy)]
 struct Convergent(u64, u64);
 
-/// Returns the fraction nearest to `a / b`, with a numerator below 2^16. `a / b` is at least 1. Returns `None` from 2^16 on.
+/// Returns the fraction nearest to `a / b`, with a numerator below 2^16. `a / b` is at least 1. Returns `None` if `a / b` is
+/// 2^16 or more.
 ///
 /// The result is the last convergent that fits, or the semiconvergent after it with the largest numerator.
 fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {

@@ -12,7 +12,7 @@ use crate::AccessError;
 const READS: u32 = 8;
 /// The number of equal reads that show that the counter stands still.
 const STALLED: u32 = 16;
-/// The rating of this device as a [`ClockSource`]: below a register of the processor, which is faster to read.
+/// The rating of this device as a [`ClockSource`]: below a processor's register, which is faster.
 const RATING: u16 = 200;
 
 const COUNTER: Width = match Width::new(COUNTER_BITS as u8) {

@@ -13,7 +13,7 @@ use super::{FatalTrap, WINDOWS};
 /// The number of words at the beginning of the strand's block that belong to a fast path.
 pub const FAST_WORDS: usize = 22;
 
-/// The registers at a trap that is no hypercall. The strand goes on with these values.
+/// The registers at a trap that is not a hypercall. The strand continues with these values.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Kept {
@@ -30,13 +30,13 @@ pub struct Kept {
 pub(super) struct Bounds {
     pub(super) real: u64,
     pub(super) bytes: u64,
-    /// The bits of an address within a page of the TLB.
+    /// The mask of the address bits within a page of the TLB.
     pub(super) page: u64,
     /// The TLB's entry of the first page. The entry of each later page differs only in the physical address.
     pub(super) entry: u64,
 }
 
-/// A strand's part of the hypervisor. The strand's scratchpad holds its address.
+/// The hypervisor's data for one strand. The strand's scratchpad holds the address of its block.
 ///
 /// `H` is the [`TrapHandler`](super::TrapHandler) of the image, on which the layout does not depend.
 #[doc(hidden)]

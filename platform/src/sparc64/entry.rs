@@ -15,17 +15,18 @@ pub trait TrapHandler: Sized + 'static {
     /// The fast path of the image: `()` in an image without one.
     type Context: FastPath;
 
-    /// Prepares a strand after reset. Returns the handler of its traps, or never if no guest is for this strand. The function has
-    /// the strand's whole stack and all register windows.
+    /// Prepares a strand after reset. Returns the handler of the strand's traps. Does not return if no guest has this strand. The
+    /// function has the strand's whole stack and all register windows.
     ///
     /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
     fn start(strand: StrandId) -> &'static Self;
 
-    /// Waits until the strand is to enter its guest, and returns where. Called once, after [`start`](Self::start), with the strand's
-    /// whole stack and all register windows.
+    /// Waits until the strand can enter its guest, and returns the entry point. Called once, after [`start`](Self::start), with the
+    /// strand's whole stack and all register windows.
     fn enter(&'static self) -> Entry;
 
-    /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates no real address outside of it.
+    /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates no real address outside this
+    /// memory.
     fn partition(&self) -> Partition {
         Partition::NONE
     }
@@ -33,8 +34,8 @@ pub trait TrapHandler: Sized + 'static {
     /// Returns the fast path. Called after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
 
-    /// Returns the functions that [`trap`](Self::trap) serves. All others answer EBADTRAP without a call of Rust. Called
-    /// once, after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
+    /// Returns the functions that [`trap`](Self::trap) serves. All other functions return EBADTRAP without a call of
+    /// Rust. Called once, after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
     fn served(&self) -> Served<'static> {
         Served::ALL
     }
@@ -62,7 +63,7 @@ pub trait TrapHandler: Sized + 'static {
     }
 
     /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor
-    /// does not report it: then nobody is to blame.
+    /// does not report it. Then no device can be blamed.
     ///
     /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
     /// of its hypercalls, or before one on the slow path. The function must not trap.
@@ -71,14 +72,14 @@ pub trait TrapHandler: Sized + 'static {
     }
 
     /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when an interrupt
-    /// comes to its guest; no interrupt comes to the hypervisor. The function has the strand's whole stack and all register windows.
-    /// `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
+    /// arrives while it executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's whole stack
+    /// and all register windows. `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
     fn interrupted(&self) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
 
     /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function
-    /// has the strand's whole stack and all register windows, after any code that the strand executed. If the strand has not
+    /// has the strand's whole stack and all register windows, whatever the strand executed before. If the strand has not
     /// [started](Self::start), the handler is `None`, and the function must not return.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry;
 }
@@ -88,13 +89,13 @@ pub trait FastPath {
     /// Returns the words that the veneers find at the beginning of the strand's block. Called once, after [`TrapHandler::start`].
     fn words(&self) -> [u64; FAST_WORDS];
 
-    /// Undoes everything that the fast path did before its device access faulted. [`TrapHandler::trap`] then serves the call, whose
-    /// registers these are, as if it had just trapped.
+    /// Undoes everything that the fast path did before its device access faulted. `registers` belong to the call, which
+    /// [`TrapHandler::trap`] then serves as if it had just trapped.
     fn faulted(&self, registers: &Registers);
 
-    /// The store at this address has failed, and its report came while the fast path served this call, which has then answered EOK.
-    /// `id` is %o0 of the call. If the call is for the device at the address, counts it as refused, and returns its status. Called
-    /// behind [`TrapHandler::faulted_late`].
+    /// A store to `address` has failed. Its report arrived while the fast path served this call, which has then answered EOK. `id`
+    /// is %o0 of the call. If the call is for the device at `address`, counts the call as refused, and returns its new status.
+    /// Called after [`TrapHandler::faulted_late`].
     fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError>;
 }
 
@@ -116,7 +117,7 @@ impl FastPath for () {
 pub enum End {
     /// [`TrapHandler::trap`] returned `Break` with this code.
     Exit(u64),
-    /// A trap that is no hypercall. In the hypervisor it is a defect; in the guest, a trap that privileged code cannot take.
+    /// A trap that is not a hypercall. In the hypervisor the trap is a defect. In the guest, privileged code cannot take it.
     Trap(&'static FatalTrap),
     /// [`TrapHandler::interrupted`] returned `Break`.
     Interrupted,
@@ -150,7 +151,8 @@ pub unsafe extern "C" fn start_entry<H: TrapHandler>(
 #[repr(C)]
 pub struct Outs([u64; 3]);
 
-/// Serves a call of trap 0xff without a stack, from the guest's %o0 to %o2 and %o5. [`layout::CORE`] in %o0 means: take the slow path.
+/// Serves a call of trap 0xff without a stack, from the guest's %o0 to %o2 and %o5. If %o0 of the result is [`layout::CORE`], the call
+/// takes the slow path.
 ///
 /// # Safety
 /// Called by the veneers of an image, after [`start_entry`] has returned, with the handler that it has stored.
@@ -202,7 +204,8 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
 /// Called by the trap handlers of an image, with the block of the strand that trapped, which holds the trap.
 #[doc(hidden)]
 pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock<H>) -> Entry {
-    // SAFETY: the trap handler has written the trap, and writes another only if this function traps, which then does not go on.
+    // SAFETY: the trap handler has written the trap. It writes another only if this function traps, and then this function
+    // never continues.
     ended::<H>(End::Trap(unsafe { &*block.trapped.fatal.get() }))
 }
 
@@ -231,17 +234,17 @@ extern "C" fn panic_entry<H: TrapHandler>(line: u64) -> Entry {
     ended::<H>(End::Panic(line as u32))
 }
 
-/// Ends the guest on this strand, which an interrupt has interrupted.
+/// Ends the guest on this strand because of an interrupt.
 pub(super) fn interrupted<H: TrapHandler>() -> ! {
-    // SAFETY: the interrupt came to the guest, of which nothing is resumed.
+    // SAFETY: the interrupt arrived in the guest, and nothing that it interrupted is resumed.
     unsafe { start_over(interrupted_entry::<H>, 0) }
 }
 
 /// Ends the strand after a panic. An image calls this in its `#[panic_handler]`.
 pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
     let line = info.location().map_or(0, |location| location.line());
-    // SAFETY: the panic is the proof that the code below on the stack is never resumed: the target aborts on a panic. The boot
-    // code has given the strand its block before any Rust code runs.
+    // SAFETY: the target aborts on a panic, so the code below on the stack is never resumed. The boot code has given the
+    // strand its block before any Rust code runs.
     unsafe { start_over(panic_entry::<H>, line.into()) }
 }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use super::{MAXGL, NWINDOWS};
 
 /// A trap that nothing serves. Its `Display` has several lines: the trap and its address, then the registers of the program that
-/// trapped, with the windows of its callers as far as they are in registers.
+/// trapped. The windows of its callers follow as far as they are in registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FatalTrap {
@@ -17,7 +17,7 @@ pub struct FatalTrap {
     pub tnpc: u64,
     /// The state of the program that trapped (%tstate): GL in bits 42:40, the window in bits 4:0.
     pub tstate: u64,
-    /// HTSTATE: bit 2 says whether the program was the hypervisor.
+    /// HTSTATE: bit 2 is set if the program was the hypervisor.
     pub htstate: u64,
     /// The trap level after the trap (%tl).
     pub tl: u64,
@@ -30,15 +30,15 @@ pub struct FatalTrap {
 }
 
 impl FatalTrap {
-    /// Returns whether the hypervisor trapped, and not its guest, by HTSTATE. The address does not tell, because a guest may jump
-    /// anywhere; nor does the level of globals alone, which a handler of the hypervisor sets in its second instruction. QEMU does not
-    /// have HTSTATE: there the level of globals decides.
+    /// Returns `true` if the hypervisor trapped, and not its guest. HTSTATE shows this. The address of the instruction does not,
+    /// because a guest may jump anywhere. The level of globals does not, because a handler of the hypervisor sets it only in its
+    /// second instruction. QEMU has no HTSTATE, so there the level of globals decides.
     #[must_use]
     pub const fn is_in_hypervisor(&self) -> bool {
         self.htstate & HPRIV != 0 || self.tstate >> GL_SHIFT & 7 == MAXGL as u64
     }
 
-    /// Returns whether the hypervisor has trapped in a spill of "other" windows: its
+    /// Returns `true` if the hypervisor has trapped in a spill of "other" windows, because its
     /// [`TrapHandler::trap`](super::TrapHandler::trap) needs more than [`WINDOWS`](super::WINDOWS) register windows.
     #[must_use]
     pub const fn is_out_of_windows(&self) -> bool {
@@ -70,7 +70,7 @@ impl FatalTrap {
         outs
     }
 
-    /// Makes the program that trapped go on at this address.
+    /// Makes the program that trapped continue at this address.
     pub(super) const fn go_on_at(&mut self, address: u64) {
         self.tpc = address;
         self.tnpc = address.wrapping_add(4);
@@ -80,7 +80,7 @@ impl FatalTrap {
 /// HTSTATE.HPRIV.
 pub(super) const HPRIV: u64 = 1 << 2;
 
-/// The distance of GL from bit 0 of %tstate.
+/// The lowest bit of GL in %tstate.
 pub(super) const GL_SHIFT: usize = 40;
 
 impl fmt::Display for FatalTrap {

@@ -1,4 +1,4 @@
-//! Traps that are no hypercalls: the strand recovers from some, and the others end it.
+//! Traps that are not hypercalls. The strand recovers from some of them. The others end it.
 #![allow(unsafe_code)]
 
 use core::ops::ControlFlow;
@@ -10,15 +10,16 @@ use super::{StrandBlock, TrapHandler, entry, guest, late};
 /// hstick_match, which [`late`] makes pending.
 const HSTICK_MATCH: u64 = 0x5e;
 
-/// Returns whether a trap of this type means that the interrupted instruction is a failed device access, or waits for one:
-/// data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), which QEMU sends where no device
-/// is. Also illegal_instruction (0x10), because QEMU's processor does not have the instruction of `sun4v_halt`.
+/// Returns `true` if a trap of this type shows that the interrupted instruction is a failed device access, or waits for one. The
+/// types are data_access_exception (0x30) to mem_address_not_aligned (0x34), and unsupported_page_size (0x3f), which QEMU raises
+/// where no device is. illegal_instruction (0x10) is added because QEMU's processor does not have the instruction of `sun4v_halt`.
 const fn is_failed_access(trap_type: u64) -> bool {
     matches!(trap_type, 0x10 | 0x30..=0x34 | 0x3f)
 }
 
-/// Handles a trap that is no hypercall, with all registers in the block. Returns the registers with which the strand goes on; `None` if
-/// it does not. `goes_on` is the address at which the hypervisor goes on if the instruction that trapped may fault, else 0.
+/// Handles a trap that is not a hypercall, with all registers in the block. Returns the registers with which the strand continues;
+/// `None` if it cannot continue. If the instruction that trapped may fault, the hypervisor continues at the address `goes_on`;
+/// otherwise `goes_on` is 0.
 ///
 /// # Safety
 /// Called by the trap handler of an image, with the block of the strand that trapped. The handler in the block is null before
@@ -38,7 +39,7 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
         };
     }
     if block.recovering.replace(true) {
-        // The trap interrupted this function.
+        // This function itself has trapped.
         return None;
     }
     let recovered = recover(block, handler, goes_on);
@@ -47,7 +48,8 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
 }
 
 fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on: u64) -> bool {
-    // SAFETY: the trap handler has written the trap, and writes another only if the strand traps below, and then does not go on.
+    // SAFETY: the trap handler has written the trap. It writes another only if the strand traps below, and then this function
+    // never continues.
     let trap = unsafe { &mut *block.trapped.fatal.get() };
     if trap.is_in_hypervisor() {
         let goes_on = (goes_on != 0 && is_failed_access(trap.tt)).then_some(goes_on);

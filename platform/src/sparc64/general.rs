@@ -1,5 +1,29 @@
-//! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. The comment behind each instruction of a
-//! usual call names its purpose, by which the instructions of a call are counted.
+//! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. The comment of each instruction of a
+//! usual call names its purpose. The instructions of a call are counted by purpose.
+
+/// Trap 0x80, for functions without a fast path: EBADTRAP if the image serves no such function, else the slow path.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! sun4v_unclaimed {
+    () => {
+        "
+            cmp %o5, {LIMIT}                    ! function
+            bgeu,pn %xcc, 2f                    ! function
+             ldx [%g6 + {SERVED_FAST}], %g1     ! function
+            ldub [%g1 + %o5], %g1               ! function
+    1:
+            ldx [%g6 + {TRACED}], %g2           ! traced
+            ldub [%g2], %g2                     ! traced
+            or %g1, %g2, %g1                    ! traced
+            brnz,a,pn %g1, sun4v_general        ! function
+             mov {FAST}, %g5                    ! function
+            mov {EBADTRAP}, %o0                 ! return
+            done                                ! return
+    2:      ba,pt %xcc, 1b
+             ldub [%g1 + {LIMIT}], %g1
+        "
+    };
+}
 
 #[doc(hidden)]
 #[macro_export]
@@ -9,21 +33,8 @@ macro_rules! sun4v_general {
             ["
             .section .text.traps.general, \"ax\"
             .globl sun4v_fast, sun4v_general
-    sun4v_fast:                                 ! trap 0x80, for functions without a fast path
-            cmp %o5, {LIMIT}                    ! function
-            bgeu,pn %xcc, 2f                    ! function
-             ldx [%g6 + {SERVED_FAST}], %g1     ! function
-            ldub [%g1 + %o5], %g1               ! function
-    1:
-            ldx [%g6 + {TRACED}], %g2           ! traced
-            ldub [%g2], %g2                     ! traced
-            or %g1, %g2, %g1                    ! traced
-            brnz,pn %g1, sun4v_general          ! function
-             mov {FAST}, %g5                    ! function
-            mov {EBADTRAP}, %o0                 ! return
-            done                                ! return
-    2:      ba,pt %xcc, 1b
-             ldub [%g1 + {LIMIT}], %g1
+    sun4v_fast:                                 ! trap 0x80, in an image without a fast path
+            ", $crate::sun4v_unclaimed!(), "
 
     sun4v_core:                                 ! trap 0xff; %o5 is compared, and %g1 is the set of functions
             bgeu,pn %xcc, 2f                    ! function

@@ -6,7 +6,7 @@ use core::arch::asm;
 use super::block::Bounds;
 use super::{FatalTrap, StrandBlock, layout};
 
-/// How a strand begins in its guest.
+/// Where and how a strand enters its guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Entry {
@@ -26,7 +26,8 @@ impl Entry {
     }
 }
 
-/// The memory of a guest: a range of real addresses, and the physical addresses behind them. All three numbers are multiples of 8 KiB.
+/// The memory of a guest: a range of real addresses, and the physical addresses that they stand for. All three numbers are multiples
+/// of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
     /// The first real address.
@@ -40,10 +41,10 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// No memory: an access without a translation ends the strand, and so does every trap of the guest that comes to the hypervisor.
+    /// No memory: an access without a translation ends the strand, and so does every trap of the guest that enters the hypervisor.
     pub const NONE: Self = Self { real: 0, physical: 0, bytes: 0, id: 0 };
 
-    /// Returns the physical address of `bytes` bytes at a real address; `None` if any of them is outside of the guest's memory.
+    /// Returns the physical address of `bytes` bytes at a real address; `None` outside the memory.
     #[must_use]
     pub const fn physical(&self, real: u64, bytes: u64) -> Option<u64> {
         let offset = real.wrapping_sub(self.real);
@@ -53,7 +54,7 @@ impl Partition {
         }
     }
 
-    /// Returns the bounds of the memory, with pages as large as its addresses and size allow.
+    /// Returns the bounds of the memory, with the largest pages that its addresses and size allow.
     fn bounds(self) -> Bounds {
         let zeros = (self.real | self.physical | self.bytes).trailing_zeros();
         let Some((shift, size)) = PAGES.into_iter().find(|(shift, _)| *shift <= zeros) else {
@@ -78,7 +79,7 @@ const WRITABLE: u64 = 1 << 6;
 /// The page sizes of an UltraSPARC T2, as powers of two, and their codes in a TLB's entry.
 const PAGES: [(u32, u64); 4] = [(28, 5), (22, 3), (16, 1), (13, 0)];
 
-/// Gives a strand the memory of its guest.
+/// Sets the bounds of the guest's memory for a strand, and the id of the guest in its TLB entries.
 pub(super) fn bound<H>(block: &StrandBlock<H>, partition: Partition) {
     block.bounds.set(partition.bounds());
     // SAFETY: the register selects the TLB entries for this strand's guest. Hyperprivileged addresses are not translated.
@@ -93,7 +94,8 @@ const MAX_PTL: u64 = 2;
 /// The highest level of globals of a guest.
 const MAX_PGL: u64 = 2;
 
-/// Returns the type of the trap that a guest [takes](super#traps-of-the-guest) in place of one that comes to the hypervisor.
+/// Returns the type of the trap that a guest [takes](super#traps-of-the-guest) instead of a trap that has entered the
+/// hypervisor.
 const fn reflected(trap_type: u64) -> Option<u64> {
     match trap_type {
         0x3e => Some(0x08),
@@ -103,10 +105,10 @@ const fn reflected(trap_type: u64) -> Option<u64> {
     }
 }
 
-/// Lets the guest take a trap of its own that has come to the hypervisor. Returns `false`, and does nothing, if a guest does not take
-/// traps of this type, if its trap level would be too high, or if its trap table is not in its memory.
+/// Lets the guest take a trap of its own that has entered the hypervisor. Returns `false` and does nothing in three cases: guests do
+/// not take traps of this type, the guest's trap level would be too high, or its trap table is not in its memory.
 ///
-/// The strand returns from the trap by `retry`, from one trap level higher, to the guest's trap table, at the level of the trap.
+/// The strand then executes `retry` one trap level higher. It continues in the guest's trap table, at the level of the trap.
 pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
     const TLE: u64 = 1 << 8;
     const CLE: u64 = 1 << 9;
@@ -128,10 +130,10 @@ pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
     let pstate = super::PSTATE as u64 | before & MODEL | order;
     let globals = (trap.tstate >> layout::GL_SHIFT & 7) + 1;
     let globals = if globals < MAX_PGL { globals } else { MAX_PGL };
-    // %ccr, %asi and the window stay.
+    // %ccr, %asi and the window do not change.
     let kept = trap.tstate & (0xffff << 24 | 0x1f);
     let tstate = globals << layout::GL_SHIFT | kept | pstate << 8;
-    // SAFETY: only the trap that the guest takes changes. The level above belongs to no trap, and keeps only values of the guest.
+    // SAFETY: only the trap that the guest takes changes. No trap uses the level above, which keeps only values of the guest.
     unsafe {
         asm!(
             "wrpr {trap_type}, 0, %tt",

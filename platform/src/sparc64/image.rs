@@ -3,9 +3,9 @@
 /// Puts the trap table, the veneers and the entry from reset into an image. The type is the image's
 /// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this once.
 ///
-/// Each hypercall takes the slow path. Software traps 0x81 to 0xfe that the image claims come to
-/// [`software_trap`](crate::sparc64::TrapHandler::software_trap); the others answer EBADTRAP. An image with the performance counter
-/// service calls `perfctr_service::sun4v_image!` instead, which adds the fast path of that service.
+/// Each hypercall takes the slow path. [`software_trap`](crate::sparc64::TrapHandler::software_trap) serves the software traps 0x81 to 0xfe
+/// that the image claims. The others return EBADTRAP. An image with the performance counter service calls `perfctr_service::sun4v_image!`
+/// instead, which adds the fast path of that service.
 ///
 /// ```ignore
 /// platform::sun4v_image!(Handler);
@@ -40,24 +40,23 @@
 /// Every register is zero except %o0, %o1 and %tba: see [`Entry`](crate::sparc64::Entry). Its timers are off, and %softint is 0.
 ///
 /// # A service's fast path
-/// The forms with `entry` are for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for
-/// trap 0x80: at most four instructions, with a jump to a veneer of the service. `operands` are those of `global_asm!` for
-/// `entry`.
+/// The forms with `entry` are for the macro of a service that has a fast path. `entry` is the rest of the trap table's entry for trap 0x80:
+/// at most four instructions, with a jump to a veneer of the service. `operands` are the operands of `global_asm!` that `entry` needs.
 ///
-/// A veneer is assembly in a section whose name begins with `.text.traps.`. It begins at the highest GL, with the address of the strand's block in %g6, and
-/// with all %o registers as the guest passed them. The block begins with [`FastPath::words`](crate::sparc64::FastPath::words). The
-/// veneer has neither stack nor register window, because both are the guest's. It ends in one of three ways: by `done`, with all
-/// registers except the results as they were; or, with the guest's %o registers as they were, by a jump to `sun4v_general` with the
-/// number of the trap in %g5, or by a jump to `sun4v_fast` if the service does not have the function.
+/// A veneer is assembly in a section whose name begins with `.text.traps.`. It begins at the highest GL, with the address of the strand's
+/// block in %g6, and with all %o registers as the guest passed them. The block begins with
+/// [`FastPath::words`](crate::sparc64::FastPath::words). The veneer has neither stack nor register window, because both are the guest's. If
+/// it serves the call, it ends by `done`, with all registers except the results as they were. Otherwise it keeps the guest's %o registers,
+/// and jumps to `sun4v_general` with the number of the trap in %g5, or to `sun4v_fast` if the service does not have the function.
 ///
-/// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the
-/// instruction, and the address at which the strand goes on, with all registers except %g7 as they were. There may be a jump to
-/// `sun4v_general` with `layout::FAULTED` in %g5: then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before
-/// the call is served.
+/// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the instruction, and
+/// the address at which the strand continues. All registers except %g7 are then as they were. The code at that address may jump to
+/// `sun4v_general` with `layout::FAULTED` in %g5. Then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before the call
+/// is served.
 ///
 /// A veneer does not use %g7 of its level of globals, which belongs to the handler of store_error. For each sequence of instructions in
-/// which %o0 and %o1 are still the guest's, it adds its first address and the address behind it to the section `.sun4v.unanswered`: if a
-/// report comes there, [`FastPath::refused_late`](crate::sparc64::FastPath::refused_late) is called.
+/// which %o0 and %o1 are still the guest's, it adds two addresses to the section `.sun4v.unanswered`: the first of the sequence, and the
+/// first after it. If a report arrives in the sequence, [`FastPath::refused_late`](crate::sparc64::FastPath::refused_late) is called.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {

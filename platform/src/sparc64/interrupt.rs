@@ -1,5 +1,5 @@
-//! Other strands: how they start, and interrupts between them, as on the UltraSPARC T2. For more than one node no public document
-//! exists, so what follows is *assumed* there. All functions are for hyperprivileged code.
+//! Other strands: how they start, and interrupts between them, as on the UltraSPARC T2. No public document covers machines with
+//! more than one node, so for them all of this is *assumed*. All functions are for hyperprivileged code.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -8,22 +8,24 @@ use guest_abi::StrandId;
 
 use super::layout;
 
-/// The ASI of the registers of a chip's strands (CMP), with one bit per strand. Node n has them n * [`NODE`] higher (*assumed*).
+/// The ASI of the registers of a chip's strands (CMP), with one bit per strand. Node n has these registers n * [`NODE`] higher
+/// (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
-/// The strands that exist.
+/// The address of the register that shows which strands exist.
 const AVAILABLE: u64 = 0x00;
-/// A write starts the strands whose bits are 1.
+/// The address of the register that starts the strands whose bits are written as 1.
 const RUNNING_SET: u64 = 0x60;
 
-/// Sends an interrupt: its number is in bits 5:0, and the strand in bits from 8 on (INTR_W; with more than 64 strands, *assumed*).
+/// The ASI whose write sends an interrupt. The number is in bits 5:0, and the strand in bits from 8 on (INTR_W; with more than 64
+/// strands, *assumed*).
 const SEND: usize = 0x73;
-/// The interrupts that have been received and not taken, one bit for each number (INTR_RECEIVE).
+/// The ASI of the interrupts received but not taken, one bit for each number (INTR_RECEIVE).
 const RECEIVED: usize = 0x72;
-/// A read takes the interrupt with the highest number, and returns that number (INTR_R).
+/// The ASI whose read takes the interrupt with the highest number and returns the number (INTR_R).
 const TAKE: usize = 0x74;
 
-/// Returns whether the machine has a strand.
+/// Returns `true` if the machine has the strand.
 #[must_use]
 pub fn exists(strand: StrandId) -> bool {
     let value: u64;
@@ -35,7 +37,7 @@ pub fn exists(strand: StrandId) -> bool {
     value >> (strand.index() % 64) & 1 != 0
 }
 
-/// Returns the strand that executes this; `None` if its number is none of a strand.
+/// Returns the strand that executes this; `None` if the number that it reads belongs to no strand.
 #[must_use]
 pub fn own_strand() -> Option<StrandId> {
     let number: usize;
@@ -60,7 +62,8 @@ fn address(strand: StrandId, register: u64) -> u64 {
     strand.node().index() as u64 * NODE + register
 }
 
-/// Sends a strand, which may be this one, an interrupt from 0 to 63. The strand that takes it sees all earlier writes of this strand.
+/// Sends interrupt `number`, 0 to 63, to a strand, which may be this one. The strand that takes it sees all earlier writes of this
+/// strand.
 pub fn send(strand: StrandId, number: u8) {
     let value = (strand.index() as u64) << 8 | u64::from(number & 63);
     // SAFETY: the other strand takes the interrupt in its guest, or where it waits.
@@ -86,14 +89,14 @@ pub fn take() -> Option<u8> {
     Some(number as u8 & 63)
 }
 
-/// Halts this strand until an interrupt is pending for it: one of another strand, one of the guest's in %softint, or a match of a
-/// timer. Returns at once on a processor without the instruction.
+/// Halts this strand until an interrupt is pending for it: from another strand, from the guest's %softint, or from a timer.
+/// Returns at once on a processor without the instruction.
 ///
-/// Zero in the strand status register halts the strand, as on the UltraSPARC T1; *assumed* for the UltraSPARC T2 Plus.
+/// A 0 in the strand status register halts the strand, as on the UltraSPARC T1; *assumed* for the UltraSPARC T2 Plus.
 pub fn halt() {
     unsafe extern "C" {
         fn sun4v_halt();
     }
-    // SAFETY: the strand goes on behind the instruction, also if the processor does not have it.
+    // SAFETY: the strand continues after the instruction, even if the processor does not have it.
     unsafe { sun4v_halt() };
 }

@@ -1,19 +1,19 @@
-//! Stores to devices that fail after the strand has gone on: *late faults*.
+//! *Late faults*: stores to devices that fail after the strand has continued.
 //!
-//! The trap store_error may come at any instruction. Its handler is assembly that only notes the report in the strand's block, makes
-//! hstick_match pending, and goes on at the interrupted instruction with every register as it was. hstick_match does not come to the
-//! hypervisor, which has PSTATE.IE = 0, but before the next instruction of the guest, at whatever trap level. Then, or when the strand
-//! enters Rust before that, the image learns of the report by [`TrapHandler::faulted_late`].
+//! The trap store_error may arrive at any instruction. Its handler, in assembly, only writes the report to the strand's block, makes
+//! hstick_match pending, and continues at the interrupted instruction with every register as it was. The hypervisor has PSTATE.IE = 0,
+//! so hstick_match waits until the next instruction of the guest, at whatever trap level. At that trap, or when the strand enters Rust
+//! earlier, [`TrapHandler::faulted_late`] reports the fault to the image.
 //!
-//! The handler owns %g7 of GL = MAXGL, so that it needs no free register of what it interrupts. Code that needs this register, too,
-//! stands in the section `.sun4v.restarts`: three words for each sequence of instructions, its first address, the address behind it, and
-//! where it begins again if it is interrupted. The handler's own first and last instructions are such sequences, because a report may
-//! come while another is handled. Each such handler has a frame of its own.
+//! The handler owns %g7 of GL = MAXGL, so that it needs no free register of what it interrupts. Other code that needs this register has
+//! three words in the section `.sun4v.restarts` for each sequence of instructions: its first address, the address after it, and the
+//! address at which it begins again if it is interrupted. The handler's own first and last instructions are such sequences, because a
+//! report may arrive while another is handled. Each of these nested handlers has its own frame.
 //!
 //! # What is assumed of the processor
 //! Sun's hypervisor and OpenSPARC T2 name DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.
-//! *Assumed*: a report that has not been read is lost if another store fails, and brings no second trap; a type other than SBDIOU is
-//! one without an address.
+//! *Assumed*: if another store fails before a report is read, this report is lost, and there is no second trap. Reports of other types
+//! than SBDIOU have no address.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -23,13 +23,13 @@ use core::slice;
 use super::{FastPath, StrandBlock, TrapHandler, layout};
 use crate::PhysicalAddress;
 
-/// The reports that a strand notes before it tells the image: the store buffer has eight entries.
+/// The maximum number of reports kept for the image. The store buffer has eight entries.
 pub const REPORTS: usize = 8;
 
-/// The handlers of store_error that may interrupt each other: the processor has six trap levels.
+/// The maximum number of nested handlers of store_error. The processor has six trap levels.
 pub(super) const FRAMES: usize = 6;
 
-/// The address of a report without one.
+/// Stands for the address of a store whose address is unknown.
 const UNKNOWN: u64 = u64::MAX;
 
 /// A report of a store that has failed.
@@ -38,28 +38,28 @@ const UNKNOWN: u64 = u64::MAX;
 pub(super) struct Report {
     /// The physical address of the store, or [`UNKNOWN`].
     pub(super) address: Cell<u64>,
-    /// The interrupted instruction; 0 if it is the guest's.
+    /// The address of the interrupted instruction; 0 if the guest was interrupted.
     pub(super) tpc: Cell<u64>,
-    /// %o0 and %o1 there.
+    /// %o0 and %o1 at the interrupted instruction.
     pub(super) o0: Cell<u64>,
     pub(super) o1: Cell<u64>,
 }
 
-/// The reports that the image does not know yet.
+/// The reports that the image has not received.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Reports {
     pub(super) number: Cell<u64>,
     pub(super) noted: [Report; REPORTS],
-    /// %g1 to %g4 of what each handler interrupts.
+    /// %g1 to %g4 of the code that each handler interrupts.
     pub(super) frames: Cell<[[u64; 4]; FRAMES]>,
 }
 
-/// %o0 and %o1 that a call on the fast path answers because its unit has failed.
+/// %o0 and %o1 that a call on the fast path returns because its unit has failed.
 pub(super) type Answer = [u64; 2];
 
-/// Tells the image of all reports. `function` is %o5. Returns the answer of a call that the fast path was serving when the report
-/// of its unit came.
+/// Passes all reports to the image. `function` is %o5. If the fast path was serving a call when a report of the call's unit
+/// arrived, returns the new answer of the call.
 #[cold]
 #[inline(never)]
 pub(super) fn tell<H: TrapHandler>(
@@ -83,7 +83,7 @@ pub(super) fn tell<H: TrapHandler>(
     answer
 }
 
-/// Returns whether an instruction is one of those at which %o0 and %o1 of a call on the fast path are still the guest's.
+/// Returns `true` if a call on the fast path still has the guest's %o0 and %o1 at this address.
 fn is_before_answer(tpc: u64) -> bool {
     unsafe extern "C" {
         static __sun4v_unanswered: [u64; 2];
@@ -91,12 +91,12 @@ fn is_before_answer(tpc: u64) -> bool {
     }
     let (first, end) = (&raw const __sun4v_unanswered, &raw const __sun4v_unanswered_end);
     let number = (end.addr() - first.addr()) / size_of::<[u64; 2]>();
-    // SAFETY: the linker script puts the first symbol before the pairs of addresses, and the second behind them.
+    // SAFETY: the linker script puts one symbol before the pairs of addresses, and one after them.
     let mut pairs = unsafe { slice::from_raw_parts(first, number) }.iter();
     pairs.any(|[first, end]| (*first..*end).contains(&tpc))
 }
 
-/// Makes hstick_match no longer pending.
+/// Clears the pending hstick_match.
 pub(super) fn clear_match() {
     // SAFETY: the image takes hstick_match for reports only.
     unsafe { asm!(".word {CLEAR}", CLEAR = const layout::CLEAR_HINTP, options(nostack)) };

@@ -1,4 +1,4 @@
-//! Offsets in a strand's block, and numbers, for the assembly.
+//! Numbers for the assembly, such as offsets in a strand's block.
 #![doc(hidden)]
 
 use core::mem::offset_of;
@@ -11,7 +11,7 @@ use super::late::{Report, Reports};
 
 type StrandBlock = super::StrandBlock<()>;
 
-// A veneer leaves in %g5 how a call comes to the slow path: the number of its trap, or FAULTED.
+// A veneer leaves in %g5 why a call takes the slow path: the number of its trap, or FAULTED.
 
 /// Trap 0xff.
 pub const CORE: u64 = Trap::Core.number() as u64;
@@ -19,11 +19,12 @@ pub const CORE: u64 = Trap::Core.number() as u64;
 pub const FAST: u64 = Trap::Fast.number() as u64;
 /// Trap 0x80, for which the fast path made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
-/// The number of the [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each other one takes a trap.
+/// The number of the [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each further window costs a
+/// trap.
 pub const FIRST_WINDOWS: usize = 2;
-/// The lowest number of the functions that are served all or none.
+/// The lowest of the large function numbers, which an image serves all or none.
 pub const LIMIT: u64 = FunctionSet::LIMIT;
-/// The answer of `sun4v_load` and `sun4v_store` if the access fails.
+/// The value that `sun4v_load` and `sun4v_store` return if the access fails.
 pub const ACCESS_FAULTED: u64 = 1;
 /// The status of a software trap that the image does not claim.
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
@@ -41,9 +42,9 @@ offsets!(0, StrandBlock: HANDLER = handler, WINDOWS = windows);
 offsets!(offset_of!(StrandBlock, served), Served<'static>: SERVED_FAST = fast, SERVED_CORE = core, TRACED = traced);
 offsets!(offset_of!(StrandBlock, bounds), Bounds: REAL = real, BYTES = bytes, PAGE = page, ENTRY = entry);
 
-/// The registers at a trap that is no hypercall.
+/// The registers at a trap that is not a hypercall.
 pub const KEPT: usize = offset_of!(StrandBlock, trapped);
-/// The distance from the registers at an interrupt up to [`KEPT`].
+/// The distance from the registers at an interrupt to [`KEPT`].
 pub const INTERRUPTED: usize = KEPT - offset_of!(StrandBlock, interrupted);
 offsets!(KEPT, Kept: TRAP_CANSAVE = cansave, TRAP_OTHERWIN = otherwin, TRAP_CLEANWIN = cleanwin, TRAP_Y = y);
 const FATAL: usize = KEPT + offset_of!(Kept, fatal);
@@ -51,7 +52,6 @@ offsets!(FATAL, FatalTrap: FATAL_TT = tt, FATAL_TPC = tpc, FATAL_TNPC = tnpc, FA
 offsets!(FATAL, FatalTrap: FATAL_HTSTATE = htstate);
 offsets!(FATAL, FatalTrap: FATAL_CANRESTORE = canrestore, FATAL_GLOBALS = globals, FATAL_WINDOWS = windows);
 
-// Reports of stores that have failed.
 offsets!(offset_of!(StrandBlock, reports), Reports: REPORTS_NUMBER = number, FRAMES = frames);
 offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, noted), Report: REPORT_ADDRESS = address, REPORT_TPC = tpc);
 offsets!(offset_of!(StrandBlock, reports) + offset_of!(Reports, noted), Report: REPORT_O0 = o0, REPORT_O1 = o1);
@@ -67,7 +67,7 @@ const _: () = assert!(BLOCK < 1 << 12);
 /// The size in bytes of the stack of each strand except the first, which prepares everything on the stack of the linker script.
 pub const OTHER_STACK: usize = 0x8000;
 
-/// The address of the hypervisor's scratchpad with the frame of the next handler of store_error.
+/// The address of the hypervisor's scratchpad that points to the frame of the next store_error.
 pub const FRAME: usize = 0x28;
 
 /// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the store's
@@ -86,7 +86,7 @@ pub const ASI_STORE_BUFFER: usize = 0x4a;
 pub const STORE_BUFFER: usize = 0xc0;
 pub const ADDRESS_BITS: usize = 40;
 
-/// ASI_SCRATCHPAD, the guest's own.
+/// ASI_SCRATCHPAD, which holds the guest's own scratchpad.
 pub const ASI_GUEST: usize = 0x20;
 /// The register with the strand's own number (ASI_CMP_CORE_ID): its ASI, its address, and the mask of the number.
 pub const ASI_OWN_NUMBER: usize = 0x63;
@@ -110,7 +110,7 @@ pub use super::{MAXGL, NWINDOWS, PSTATE, STACK_BIAS as BIAS};
 pub const ASI: usize = super::SCRATCHPAD.0;
 pub const SCRATCHPAD: usize = super::SCRATCHPAD.1;
 
-/// The distance of GL from bit 0 of %tstate.
+/// The lowest bit of GL in %tstate.
 pub const GL_SHIFT: usize = super::fatal::GL_SHIFT;
 /// `wrhpr %g1, %htba`
 pub const SET_HTBA: u32 = super::wrhpr(1, 0, 5);
@@ -120,7 +120,7 @@ pub const CLEAR_HTSTATE: u32 = super::wrhpr(0, 0, 1);
 pub const READ_HTSTATE_G3: u32 = 2 << 30 | 3 << 25 | 0x29 << 19 | 1 << 14;
 /// HTSTATE.HPRIV: the interrupted code is the hypervisor's.
 pub const HPRIV: usize = super::fatal::HPRIV as usize;
-/// `wrhpr 1, %hintp` makes hstick_match pending; `wrhpr 0, %hintp` ends that.
+/// `wrhpr 1, %hintp` makes hstick_match pending; `wrhpr 0, %hintp` makes it not pending.
 pub const SET_HINTP: u32 = super::wrhpr(0, 1, 3);
 pub const CLEAR_HINTP: u32 = super::wrhpr(0, 0, 3);
 /// `wrhpr 4, %hpstate`: hyperprivileged, RED off.

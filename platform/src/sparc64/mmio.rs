@@ -9,8 +9,8 @@ use crate::{AccessError, Bus, PhysicalAddress};
 
 /// The bus of the machine itself, with physical addresses, because hyperprivileged code runs with the MMU off (bit 39: not cached).
 ///
-/// `read` and `write` return when the access is complete, with [`AccessError::Fault`] if it trapped. A fast path in assembly does
-/// not use them, and may go on before its store is complete: see [late faults](super#late-faults).
+/// `read` and `write` return when the access is complete, with [`AccessError::Fault`] if it trapped. A fast path in assembly uses
+/// neither, and may end before its store is complete: see [late faults](super#late-faults).
 ///
 /// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete
 /// when it returns. The strand does not wait for a store: `write` and `complete_writes` contain the `membar #Sync` that does.
@@ -41,7 +41,7 @@ impl Mmio {
     /// Returns the bus.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode with the MMU off. It asks for addresses of device registers only.
+    /// The code runs in hyperprivileged mode with the MMU off. It accesses device registers only.
     pub const unsafe fn new() -> Self {
         Self(())
     }

@@ -9,53 +9,54 @@
 //! 5. Link with the linker script that this crate ships: see [`sun4v_image!`](crate::sun4v_image).
 //!
 //! # From trap to Rust and back
-//! A hypercall takes one of two paths. On both, %o1 to %o5, %o7, %y and the window registers come back as they were, except results.
+//! A hypercall takes one of two paths. Both preserve %o1 to %o5, %o7, %y and the window registers, except results.
 //!
-//! *Fast path*: for calls of a service that has one. Its veneer is assembly without stack and register window. It serves the call and
-//! ends with `done`; or it does nothing, and the call takes the slow path as if it had just trapped. Calls of trap 0xff first come to
-//! [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves the calls which change nothing.
+//! *Fast path*: for calls of a service that has one. Its veneer is assembly without stack and register window. It serves the call and ends
+//! with `done`; or it does nothing, and the call takes the slow path as if it had just trapped. Calls of trap 0xff first enter
+//! [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves the calls that change nothing.
 //!
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
-//! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows, and gets more, up to [`WINDOWS`], by a trap for
-//! each: a spill of an "other" window (trap types 0xa0 to 0xbf), because an ordinary spill would write where the guest's stack pointer
-//! says. A `save` beyond [`WINDOWS`] is fatal. The guest's windows come back as they were, but the first two may be zero if they were free.
+//! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap
+//! that spills an "other" window (trap types 0xa0 to 0xbf). An ordinary spill would write to the address in the guest's stack pointer. A
+//! `save` beyond [`WINDOWS`] is fatal. Afterwards the guest's windows are as they were, but the first two may be zero if they were free.
 //!
-//! The veneers answer EBADTRAP to functions that the image does not [serve](TrapHandler::served). To software traps 0x81 to 0xfe the trap
-//! table answers EBADTRAP, unless the image claims them: claimed traps take the slow path to [`TrapHandler::software_trap`].
+//! The veneers return EBADTRAP for functions that the image does not [serve](TrapHandler::served). The trap table returns EBADTRAP for
+//! software traps 0x81 to 0xfe that the image does not claim. Claimed traps take the slow path to [`TrapHandler::software_trap`].
 //!
 //! # Many strands
 //! An image for [many strands](crate::sun4v_image) has a block and a stack for each. Strand 0 begins at reset. It prepares everything,
 //! and then [starts](interrupt::start_strand) the others, which also begin at [`TrapHandler::start`].
 //!
-//! The hypervisor takes no interrupts: one that another strand [sends](interrupt::send) waits until the strand is in its guest, and then
-//! comes to [`TrapHandler::interrupted`]. A strand that waits in the hypervisor [halts](interrupt::halt) and [takes](interrupt::take) its
-//! interrupts. A strand whose guest has ended enters the guest again where [`TrapHandler::ended`] returns.
+//! The hypervisor takes no interrupts. An interrupt that another strand [sends](interrupt::send) waits until the strand is in its guest.
+//! Then the strand calls [`TrapHandler::interrupted`]. A strand that waits in the hypervisor [halts](interrupt::halt) and
+//! [takes](interrupt::take) its interrupts. A strand whose guest has ended enters the guest again where [`TrapHandler::ended`] returns.
 //!
 //! # Memory of the guest
-//! The guest's real addresses (its MMU is off, or it uses ASI_REAL) are those of its [`Partition`]. If the TLBs of the core have no
-//! entry for an address, the trap instruction_real_translation_miss (0x3e) or data_real_translation_miss (0x3f) loads one in assembly,
-//! from the bounds of the strand's guest alone. An address outside of the bounds is a trap of the guest. Hyperprivileged addresses are
-//! physical. QEMU translates nothing: there a guest reaches everything.
+//! The guest's real addresses (its MMU is off, or it uses ASI_REAL) are those of its [`Partition`]. If the TLBs of the core have no entry
+//! for an address, the trap instruction_real_translation_miss (0x3e) or data_real_translation_miss (0x3f) loads one in assembly, from the
+//! bounds of the strand's guest alone. An address outside the bounds is a trap of the guest. Hyperprivileged addresses are physical. QEMU
+//! translates nothing, so there a guest can access all memory.
 //!
 //! # Traps of the guest
-//! UltraSPARC Architecture 2007 sends some traps to the hypervisor that concern only the guest. If the image gives the guest memory that
-//! contains the guest's trap table (%tba), the guest takes such a trap there, at its next trap level, with TPC, TNPC and TSTATE of the
-//! program that trapped, as if the processor had sent it:
+//! UltraSPARC Architecture 2007 sends some traps to the hypervisor that concern only the guest. The guest takes such a trap in its own trap
+//! table (%tba) if the table is in the memory that the image gives it. It is then at its next trap level, with TPC, TNPC and TSTATE of the
+//! program that trapped, as if the processor had sent the trap:
 //!
 //! | to the hypervisor | to the guest |
 //! |---|---|
 //! | instruction_access_exception 0x08, data_access_exception 0x30 | the same |
 //! | illegal_instruction 0x10, unimplemented ones 0x12 and 0x13, invalid accesses 0x0b and 0x14 to 0x17 | the same |
-//! | mem_address_not_aligned 0x34 and those of other sizes 0x35, 0x36, 0x38, 0x39; privileged_action 0x37 | the same |
+//! | mem_address_not_aligned 0x34 and its variants for other sizes 0x35, 0x36, 0x38, 0x39; privileged_action 0x37 | the same |
 //! | instruction_real_translation_miss 0x3e outside of its memory | instruction_access_exception 0x08 |
 //! | data_real_translation_miss 0x3f outside of its memory | data_access_exception 0x30 |
 //!
-//! The last two rows are *assumed*; there is no fault status area. All other traps, and all traps at the guest's trap level 2, end it.
+//! The last two rows are *assumed*; there is no fault status area. All other traps, and all traps at the guest's trap level 2, end the
+//! guest.
 //!
-//! # The state behind a trap level
-//! On every level of privilege, `done` and `retry` set HPSTATE to HTSTATE of the trap level, and a guest can go to levels 1 and 2 by
-//! `wrpr %tl`. So HTSTATE of these two levels never keeps a value of the hypervisor: code that takes a trap within the hypervisor
-//! clears HTSTATE before the guest goes on.
+//! # HTSTATE of the guest's trap levels
+//! At every level of privilege, `done` and `retry` set HPSTATE to HTSTATE of the trap level. A guest can select the trap levels 1 and 2 by
+//! `wrpr %tl`. So HTSTATE of these two levels never keeps a value of the hypervisor: code that takes a trap within the hypervisor clears
+//! HTSTATE before the guest continues.
 //!
 //! # Leaf functions
 //! A leaf function uses neither stack nor register window, because both are the guest's. It calls nothing, has no inline assembly, no
@@ -63,28 +64,27 @@
 //! `call` between `__leaf_start` and `__leaf_end`.
 //!
 //! # Globals
-//! The veneers work at GL = [`MAXGL`], and leave their values in those globals: privileged code cannot select that level, because
+//! The veneers use the globals of GL = [`MAXGL`], and leave their values there. Privileged code cannot select that level, because
 //! `wrpr %gl` stops at 2 there. (QEMU lets a guest select it.)
 //!
 //! # Faults
-//! The section `.sun4v.faults` lists each instruction of the hypervisor that may fault, and the address where the strand then goes on.
-//! If a device access of the fast path faults, at once or while the veneer waits for the store, [`FastPath::faulted`] undoes what the
-//! veneer did, and the call takes the slow path. There, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of [`Mmio`] return
+//! The section `.sun4v.faults` lists each instruction of the hypervisor that may fault, and the address where the strand then continues. If
+//! a device access of the fast path faults, at once or while the veneer waits for the store, [`FastPath::faulted`] undoes what the veneer
+//! did, and the call takes the slow path. There, [`read`](crate::Bus::read) and [`write`](crate::Bus::write) of [`Mmio`] return
 //! [`AccessError::Fault`](crate::AccessError::Fault). Every other trap of the hypervisor ends the guest on the strand:
-//! [`TrapHandler::ended`] gets the trap with all registers, as a [`FatalTrap`].
+//! [`TrapHandler::ended`] receives the trap with all registers, as a [`FatalTrap`].
 //!
 //! # Late faults
-//! After a store of the fast path to a device other than a hub, the strand goes on at once. If such a store fails, the processor
-//! reports that at a later instruction, of the guest or of the hypervisor, by the trap store_error. Its handler notes the report, and
-//! the strand goes on at the interrupted instruction with all registers as they were. The strand calls
-//! [`TrapHandler::faulted_late`] for each report before it executes the guest's next instruction, or before it serves a call on the
-//! slow path.
+//! After a store of the fast path to a device other than a hub, the strand continues at once. If the store fails, the processor reports
+//! this at a later instruction, of the guest or of the hypervisor, by the trap store_error. Its handler keeps the report, and the strand
+//! continues at the interrupted instruction with all registers as they were. The strand calls [`TrapHandler::faulted_late`] for each report
+//! before it executes the guest's next instruction, or before it serves a call on the slow path.
 //!
-//! - If the report comes while the fast path serves a call for the device that has failed, the call answers what
-//!   [`FastPath::refused_late`] says.
+//! - If the report arrives while the fast path serves a call for the device that has failed, the call returns the status from
+//!   [`FastPath::refused_late`].
 //! - The slow path and the handlers of other traps wait for earlier stores before they call Rust. So only a store of
 //!   [`Mmio`] itself fails later. `write` then returns the fault, and `faulted_late` is not called.
-//! - A report may come while the handler of another one executes.
+//! - A report may arrive while the handler of another report executes.
 //!
 //! QEMU has no late faults: its stores fail at once or never.
 
@@ -138,7 +138,7 @@ pub const STACK_BIAS: usize = 2047;
 /// PSTATE of the hypervisor: PRIV and PEF, interrupts off, 64-bit addresses, big-endian.
 pub const PSTATE: usize = 0x14;
 /// ASI_HYP_SCRATCHPAD, and the address in it that holds the address of the strand's block for the veneers. On some machines guests
-/// reach all other addresses except 0x28 through their own scratchpad.
+/// can access all other addresses except 0x28 through their own scratchpad.
 pub const SCRATCHPAD: (usize, usize) = (0x4f, 0x20);
 
 /// The encoding of `wrhpr %gRS1, IMMEDIATE, REGISTER`, which assemblers do not know.

@@ -42,7 +42,8 @@ impl StrandRegs {
     /// Returns the registers. [`StrandRegisters::cross_call`] calls `cross_call`, because the board decides how strands interrupt others.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode, in an image of [`sun4v_image!`](crate::sun4v_image), each call on the strand that it is for.
+    /// The code runs in hyperprivileged mode, in an image of [`sun4v_image!`](crate::sun4v_image), and each call names the strand that
+    /// executes it.
     pub const unsafe fn new(cross_call: fn(StrandId)) -> Self {
         Self { cross_call }
     }

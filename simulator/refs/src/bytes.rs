@@ -34,7 +34,8 @@ pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     code
 }
 
-/// Returns the first literal and the bytes after it. Bits 1:0 of `code` give its length. `bytes` must hold at least 8 bytes.
+/// Returns the first literal and the bytes after it. Bits 1:0 of `code` are the code of its length. `bytes` must hold at
+/// least 8 bytes.
 #[inline(always)]
 pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
@@ -56,10 +57,10 @@ pub(crate) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// The bytes that have not been read.
+/// Reads numbers and texts from bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rest<'a>(
-    /// The bytes that remain.
+    /// The bytes that have not been read.
     pub &'a [u8],
 );
 

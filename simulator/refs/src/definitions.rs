@@ -19,14 +19,14 @@ pub const MOST_DEFINED: u64 = 1 << 25;
 pub struct BlockDefinition {
     /// The address of the first instruction.
     pub address: u64,
-    /// The sizes of the instructions in bytes, 1 to 255; at most [`MOST_INSTRUCTIONS`].
+    /// The size of each instruction in bytes, 1 to 255. There are at most [`MOST_INSTRUCTIONS`].
     pub sizes: Vec<u8>,
     /// How the block passes control on.
     pub exit: Exit,
 }
 
-/// How a block passes control on. `instruction` is the number of the instruction that does so. A SPARC branch is not the last
-/// instruction: its delay slot follows.
+/// How a block passes control on. `instruction` is the number of the instruction that passes it on. A SPARC branch is not the
+/// last instruction: its delay slot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
@@ -68,7 +68,7 @@ pub(crate) struct KnownBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedShape {
     pub(crate) number: u32,
-    /// The number of the first access's slot. The following slots belong to the further accesses.
+    /// The number of the first access's slot. The other accesses have the slots after it.
     pub(crate) slot: u32,
 }
 

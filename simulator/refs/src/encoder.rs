@@ -11,7 +11,7 @@ use super::predictor::Predictor;
 /// The maximum number of accesses of one execution of a block. Further accesses become an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
 
-/// The position of the run in the first byte of an event.
+/// The lowest bit of the run in the first byte of an event.
 pub const RUN_SHIFT: u32 = 5;
 /// The value that means a run of at least this length. A varint with the rest of the run follows.
 pub const LONG_RUN: u64 = 7;

@@ -6,7 +6,7 @@ pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x01\0\0\0\0\0\0\0";
 /// The length of a frame's header.
 pub const FRAME_HEADER: usize = 32;
 
-/// The kind of a frame.
+/// The part of a recording that a frame contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
@@ -38,13 +38,14 @@ pub enum Stored {
 /// the compressed content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The kind of the content.
+    /// The part of the recording in the content.
     pub kind: FrameKind,
-    /// The number of the thread, in frames of references.
+    /// The number of the thread in a frame of references; otherwise 0.
     pub thread: u32,
-    /// The number of references.
+    /// The number of references in the frame; in the frame that ends a file, of all frames.
     pub references: u64,
-    /// The uncompressed content.
+    /// The uncompressed content. The [documentation of the format](crate) describes it for each
+    /// kind.
     pub content: Vec<u8>,
 }
 
@@ -142,7 +143,7 @@ pub struct Mapping {
     pub end: u64,
     /// The position in the file of the mapping's first byte.
     pub offset: u64,
-    /// The path of the file.
+    /// The path of the file at the time of the recording.
     pub path: String,
     /// The build id of the file; empty if it has none.
     pub build_id: Vec<u8>,

@@ -25,8 +25,8 @@
 //! | 28-31 | the checksum of the data |
 //!
 //! A checksum is computed from words of 8 bytes. Zeros fill the last word. The sum begins with the number of bytes. For each word,
-//! the sum takes the word by exclusive or, is multiplied by `9e3779b97f4a7c15` (modulo 2<sup>64</sup>), and is rotated left by 29.
-//! The checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
+//! the sum is combined with the word by exclusive or, multiplied by `9e3779b97f4a7c15` (modulo 2<sup>64</sup>), and rotated left by
+//! 29. The checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
 //!
 //! A frame of definitions precedes every frame of references that needs it. The frames of one thread are in the order of its program.
 //! Frames of different threads are in any order. Nothing follows the end. A file without an end is cut off or still grows: it is read
@@ -45,16 +45,16 @@
 //!
 //! - A block has a signed varint with its address minus the end of the previously defined block (0 for the first block); a varint
 //!   with the number of its instructions, 1 to 1024; the size of each instruction, a byte that is not 0; and a byte with the exit.
-//!   The exit is 0 to the next instruction, 1 by a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits but 0 are
-//!   followed by a varint with the number of the instruction that passes control on. Exit 1 is also followed by a signed varint: the
-//!   address of the next instruction if the branch is not taken, minus the end of the block.
+//!   The exit is 0 to the next instruction, 1 by a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0
+//!   are followed by a varint with the number of the instruction that passes control on. Exit 1 is also followed by a signed varint:
+//!   the address of the next instruction if the branch is not taken, minus the end of the block.
 //! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at
 //!   most 2048), plus 1 if the block's branch is taken; and 2 bytes for each access. Bits 2:0 of an access are the binary logarithm
 //!   of the size, bit 3 marks a store, bits 13:4 are the number of the instruction, and bit 14 marks a load and store of one place.
 //!   Accesses are in the order of the instructions. All blocks together, and all shapes, have at most 2<sup>25</sup> references.
 //!
 //! **References** (4), of one thread: varints with the number of executions of blocks, the length of the events, and the length of
-//! the literals. Then follow the events, the literals, and the orders up to the end.
+//! the literals. The events, the literals, and the orders up to the end follow.
 //!
 //! - An execution is *expected* if its shape and all its addresses are the expected ones. An event describes an execution that is not
 //!   expected. Its first byte has three parts:
@@ -63,9 +63,8 @@
 //!   - Bit 4 marks an unexpected shape. A varint with the shape follows.
 //!   - Bits 1:0 and 3:2 are the codes of the first two accesses. A further byte follows for each four further accesses, with the
 //!     first code in the low bits.
-//! - A code gives the number of bytes in the literals: 0 none, 1 one, 2 three, 3 six. They are the low bytes of a signed number, the
-//!   address minus the expected address. Addresses of data are signed numbers of 48 bits. All executions after the last event are
-//!   expected.
+//! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. They are the low bytes of a signed number, the address minus
+//!   the expected address. Addresses of data are signed numbers of 48 bits. All executions after the last event are expected.
 //! - An order has a varint with the number of executions since the previous order (or the start of the frame), and a varint with
 //!   twice the order's number, plus 1 if it is a [wait](Order::Wait).
 //!
@@ -78,8 +77,8 @@
 //! The expectations of a thread begin with zeros, and continue from frame to frame.
 //!
 //! There are 2<sup>14</sup> contexts. The expected shape is the latest one in the same context. A word of 32 bits holds the history:
-//! after each shape, it is shifted left by 11, and takes the product of the shape and `85ebca6b` by exclusive or. The context is bits
-//! 31:18 of the product of the history and `9e3779b9`.
+//! after each shape, it is shifted left by 11, and combined with the product of the shape and `85ebca6b` by exclusive or. The context
+//! is bits 31:18 of the product of the history and `9e3779b9`.
 //!
 //! Each access has one of 2<sup>14</sup> slots. The first shape of a block gives the block as many slots as the shape has accesses,
 //! after the slots of earlier blocks. The accesses of all shapes of the block have these slots and the following ones. A slot has the

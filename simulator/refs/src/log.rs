@@ -95,8 +95,8 @@ impl Word {
     }
 }
 
-/// An access without its address. Bits 2:0 are the binary logarithm of the size, bit 3 marks a store, bits 13:4 are the number of the
-/// instruction in its block, and bit 14 marks a load and store of one place (never set in a log).
+/// An access without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a store. Bits 13:4 are the number of
+/// the instruction in its block. Bit 14 marks a load and store of one place (never set in a log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
     /// The bits, as they are stored.

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-/// The number of contexts, of slots and of regions that have entries of their own.
+/// The numbers of contexts, slots and regions that a predictor remembers.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
 const REGIONS: usize = 1 << 8;
@@ -60,7 +60,7 @@ impl From<PackedPredictor> for Predictor {
     }
 }
 
-/// Returns the entries that differ from the first state, with their numbers, in a list without room for more.
+/// Returns the entries that differ from the first state, with their numbers. The list has no spare capacity.
 fn used<T: Copy + Default + PartialEq>(entries: &[T]) -> Vec<(u16, T)> {
     let used = (0..).zip(entries).filter(|(_, one)| **one != T::default());
     let mut used: Vec<_> = used.map(|(at, one)| (at, *one)).collect();

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::calls::{TracedCall, TracedFunction};
 use super::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
+use crate::text;
 
 /// The process numbers of events without a guest, and of counters.
 const MACHINE: u64 = 1000;
@@ -46,7 +47,7 @@ impl<W: Write> Chrome<'_, W> {
         let comma = if self.first { "" } else { "," };
         self.first = false;
         writeln!(self.output, "{comma}")?;
-        Ok(serde_json::to_writer(&mut self.output, element)?)
+        write!(self.output, "{}", text::json(&element.to_string()))
     }
 
     /// Writes the names of all processes and threads that have events.
@@ -165,7 +166,7 @@ fn counts(register: PerfReg, value: u64) -> Option<Value> {
     }
 }
 
-/// Returns the process number of an event: that of its guest, or the machine's.
+/// Returns the process number of an event's guest; [`MACHINE`] if the event has no guest.
 fn process(event: &TracedEvent) -> u64 {
     fields(event).find(|(field, _)| field.name == "guest").map_or(MACHINE, |(_, guest)| guest + 1)
 }

@@ -48,7 +48,7 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// All variants.
+    /// All choices, in the order of this enum.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
     /// Returns the name on command lines.

@@ -1,4 +1,4 @@
-//! The layouts of event headers. For each layout: the resolution of times, and when they wrap.
+//! The layouts of event headers: how precise their times are, and when these wrap.
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
@@ -108,7 +108,7 @@ impl Bits {
     }
 }
 
-/// A layout, with the resolution and the wrap of times for a clock of a given rate.
+/// A layout at a given clock rate: how precise its times are, and when they wrap.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LayoutRow {
@@ -135,9 +135,9 @@ pub struct Layouts {
     pub timer_hz: u64,
     /// The longest time with interrupts off, in nanoseconds.
     pub longest_off_ns: u64,
-    /// How many of the lowest clock bits headers can omit.
+    /// The number of lowest clock bits that headers may omit.
     pub lowest_cut: u32,
-    /// How many of the highest bits of a 32-bit clock headers can omit.
+    /// The number of highest bits of a 32-bit clock that headers may omit.
     pub highest_cut: u32,
     pub layouts: Vec<LayoutRow>,
 }

@@ -28,13 +28,13 @@ impl DecodedEvent {
         HypervisorEvent::CLASSES.iter().chain(ServiceEvent::CLASSES)
     }
 
-    /// Returns the class of a kind.
+    /// Returns the class of the kind with this number; `None` if there is no such kind.
     #[must_use]
     pub fn class(id: u16) -> Option<&'static Class> {
         Self::classes().find(|class| class.id == id)
     }
 
-    /// Returns the number of words in the payload of a kind of event.
+    /// Returns the payload's length in 32-bit words; `None` if there is no such kind.
     #[must_use]
     pub fn words(id: u16) -> Option<usize> {
         Self::class(id).map(Class::words)
@@ -71,7 +71,7 @@ impl TracedEvent {
 /// An entry of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEntry {
-    /// An event.
+    /// A recorded event.
     Event(TracedEvent),
     /// A gap with this number of missing events.
     Lost(u64),

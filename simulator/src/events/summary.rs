@@ -1,4 +1,4 @@
-//! Sums of the calls, durations, conflicts and other events of a trace.
+//! Sums up a trace: its calls, their durations, conflicts at hubs, and other events.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::calls::TracedCall;
 use super::{DecodedEvent, Stream, Trace};
 use crate::nearest::status_name;
 
-/// The number of equal parts of the time for which conflicts at hubs are counted.
+/// The number of equal parts of a trace. Conflicts at hubs are counted in each part.
 const PARTS: u64 = 16;
 
 /// The summary of a trace.
@@ -59,7 +59,7 @@ pub struct Calls {
 pub struct Latency {
     /// `get`, `set`, `set_version` or `fast`.
     pub call: &'static str,
-    /// The class of the register of a get or set.
+    /// The class of the register that a `get` or `set` names; empty for other calls.
     pub class: &'static str,
     /// `EOK` or `refused`.
     pub ended: &'static str,
@@ -155,7 +155,7 @@ impl Summary {
     }
 }
 
-/// Returns the function, class of registers and outcome of a call. Calls with the same three values share a [`Latency`].
+/// Returns a call's function, class of registers and outcome, which identify a [`Latency`].
 fn kind(call: &TracedCall) -> (&'static str, &'static str, &'static str) {
     let class = (call.function.register()).map_or("", |id| Class::from_id(id).name());
     let ended = if call.status == guest_abi::status::EOK { "EOK" } else { "refused" };

@@ -1,4 +1,4 @@
-//! The hypercalls of guests as the machine sees them, from the trap to the return to the guest.
+//! Guests' hypercalls as the machine sees them, from the trap to the return to the guest.
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{StrandId, Trap};
@@ -28,23 +28,23 @@ pub struct Call {
     pub value: u64,
     /// When the guest trapped, in cycles since the machine started.
     pub began: u64,
-    /// When the guest went on, in cycles since the machine started.
+    /// When the guest continued, in cycles since the machine started.
     pub ended: u64,
 }
 
-/// A function that is called for each hypercall when it has returned.
+/// A function that is called whenever a hypercall has returned to its guest.
 pub type CallObserver = Box<dyn FnMut(&Call)>;
 
 /// A hypercall that has not returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calling {
     call: Call,
-    /// The address at which the guest will go on.
+    /// The address at which the guest continues.
     returns: u64,
 }
 
 impl Calling {
-    /// Returns the call that a strand makes with this trap; `None` if the trap is not a hypercall.
+    /// Returns the hypercall that a strand begins with this trap; `None` for any other trap.
     pub(super) fn new(
         id: StrandId,
         strand: &Strand,
@@ -60,7 +60,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns the completed call if the strand went on after it; `None` if the strand starts again elsewhere, as after mach_exit.
+    /// Returns the completed call; `None` if the strand starts elsewhere, as after mach_exit.
     pub(super) fn returned(self, strand: &Strand, now: u64) -> Option<Call> {
         (strand.pc == self.returns).then(|| Call {
             status: out_registers(strand)[0],
@@ -71,7 +71,6 @@ impl Calling {
     }
 }
 
-/// Returns %o0 to %o5.
 fn out_registers(strand: &Strand) -> [u64; 6] {
     let o0 = Register::O0.index() as u32;
     [0, 1, 2, 3, 4, 5].map(|number| strand.registers.get(Register::new(o0 + number)))
@@ -160,7 +159,7 @@ mod tests {
     #[test]
     fn calls_are_events() {
         let cases = [
-            // Gets of register 2 and of an unknown register; a set; a negotiation; a call that a kernel makes.
+            // `get` of register 2 and of an unknown one, `set`, a negotiation, another function.
             (call(Trap::Fast, 0x106, [2, 0, 0, 0, 0], 0, 77), TracedFunction::Get(2), Some(77)),
             (call(Trap::Fast, 0x106, [90, 5, 0, 0, 0], 6, 5), TracedFunction::Get(90), None),
             (call(Trap::Fast, 0x107, [3, 99, 0, 0, 0], 0, 99), TracedFunction::Set(3), Some(99)),

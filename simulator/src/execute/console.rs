@@ -8,7 +8,7 @@ pub(super) struct Console {
     received: VecDeque<u8>,
 }
 
-/// The register through which software sends and receives bytes.
+/// The data register. Software loads received bytes from it, and stores bytes to be sent.
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;
 

@@ -6,7 +6,7 @@ use platform::models::Devices;
 use crate::memory::{StrandEvents, Variant, Work};
 use crate::recording::Reference;
 
-/// A memory system, or the lack of one, that times instructions.
+/// Times and counts instructions, with a memory system or without one.
 pub(super) trait Cost {
     /// The minimum number of cycles in a strand's turn. With 0, the instructions of all strands execute in the order of their times.
     /// With more, a strand may be ahead of the others by this number of cycles.
@@ -43,7 +43,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may have a later time.
+        // Another strand may already have passed this time.
         let now = now.max(self.truth().cycles());
         Work::tell(self, strand, now);
     }
@@ -53,7 +53,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 }
 
-/// One cycle for each instruction, without a memory system: only instructions are counted.
+/// The cost without a memory system: one cycle for each instruction. Only instructions are counted.
 #[derive(Clone, Debug)]
 pub(super) struct Plain {
     events: Vec<StrandEvents>,
@@ -69,7 +69,7 @@ impl Plain {
     }
 }
 
-/// [`Plain`], with the devices that have the counters.
+/// [`Plain`] at work, with the devices whose counters it updates.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,
@@ -91,7 +91,7 @@ impl Cost for PlainWork<'_> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may have a later time.
+        // Another strand may already have passed this time.
         let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
         if passed > 0 && self.devices.machine().model().has_hubs() {

@@ -1,4 +1,4 @@
-//! A strand that executes an instruction, or takes a trap.
+//! A strand that executes instructions and takes traps.
 
 use guest_abi::StrandId;
 use guest_abi::sampling::SparcMode;
@@ -28,7 +28,7 @@ pub(super) struct Executing {
     pub(super) stopped: bool,
 }
 
-/// The cycles of a trap that is not a software trap. *Assumed*.
+/// The number of cycles that a trap takes, unless it is a software trap. *Assumed*.
 const TRAP: u64 = 1;
 
 impl Executing {
@@ -76,7 +76,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.strand.pc
     }
 
-    /// Returns whether the turn goes on: the strand is running, and has not acted on other strands.
+    /// Returns whether the turn goes on: the strand runs, and has sent no orders to other strands.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
@@ -199,7 +199,7 @@ impl<C: Cost> AtWork<'_, C> {
         local.renew_due();
     }
 
-    /// Updates what depends on control registers, after an instruction that may have changed them. It ends at the time `ends`.
+    /// Updates what depends on control registers. The instruction that changed them ends at `ends`.
     #[cold]
     fn settle(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;

@@ -2,13 +2,14 @@
 
 use guest_abi::StrandId;
 
-/// The number of cycles from the store to the interrupt dispatch register until the interrupt arrives, within a node. *Assumed*.
+/// The number of cycles between a store to the interrupt dispatch register and the arrival of the
+/// interrupt, within a node. *Assumed*.
 pub(super) const WITHIN: u64 = 40;
 
 /// The number of additional cycles if the target is on another node. *Assumed*.
 const BEYOND: u64 = 120;
 
-/// Returns the number of cycles from the sending of an interrupt to its arrival.
+/// Returns the number of cycles that an interrupt needs to arrive.
 pub(super) fn latency(from: StrandId, to: StrandId) -> u64 {
     match from.node() == to.node() {
         true => WITHIN,

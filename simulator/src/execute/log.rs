@@ -10,7 +10,7 @@ use guest_abi::StrandId;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Noted {
     pub strand: StrandId,
-    /// The address of the instruction, as the strand uses it.
+    /// The address of the instruction, before translation.
     pub pc: u64,
     pub what: What,
 }
@@ -21,9 +21,9 @@ pub struct Noted {
 pub enum What {
     Illegal(u32),
     FloatingPoint(u32),
-    /// A load from a register in an alternate space that has no effect here: the number of the space, and the address in it.
+    /// A load from a register without effect here: its alternate space, and its address there.
     Load(u8, u64),
-    /// A store to such a register, with the same numbers as [`Load`](Self::Load).
+    /// A store to a register without effect here: the same two numbers as for a load.
     Store(u8, u64),
     Nothing(u64),
 }

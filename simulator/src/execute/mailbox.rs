@@ -11,7 +11,7 @@ use super::physical::Physical;
 /// The address of the word with which the hypervisor switches the machine off.
 pub(super) const POWER: u64 = MAILBOX + 8 * POWER_WORD as u64;
 
-/// What the hypervisor reports of a guest.
+/// The state of a guest, as the hypervisor reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestState {

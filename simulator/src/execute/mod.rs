@@ -78,8 +78,8 @@ pub struct Setup {
     pub partition: u64,
     /// The number of consoles, at most 256.
     pub consoles: usize,
-    /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it: one strand, no devices and no
-    /// translation; %tick advances by 102.4 per instruction.
+    /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
+    /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
     pub niagara: bool,
 }
 
@@ -104,12 +104,12 @@ pub enum SetupError {
     Consoles(usize),
 }
 
-/// How far [`Execution::run`] goes.
+/// When [`Execution::run`] stops at the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The maximum number of instructions and traps of all strands together.
     pub instructions: u64,
-    /// The time in cycles since the machine started at which the execution stops: no instruction begins at this time or later.
+    /// The time limit in cycles since the machine started. No instruction begins then or later.
     pub cycles: u64,
 }
 
@@ -142,7 +142,7 @@ pub enum Stop {
     Watched(Observed),
 }
 
-/// A machine that executes. A method that takes a strand panics if the machine does not have it. A clone goes on without the observers.
+/// An executing machine. Methods panic if it lacks the strand. A clone has no observers.
 #[derive(Clone)]
 pub struct Execution {
     devices: Box<Devices>,
@@ -225,13 +225,24 @@ impl Execution {
         with_cost!(self, running, devices, cost => running.run(devices, cost, limits))
     }
 
+    /// Returns the pages of memory that have been used: the physical address and the bytes of each.
+    pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.running.shared.physical.pages()
+    }
+
+    /// Returns the physical address of the store that has failed last on a strand; `None` if the strand has read the report.
+    #[must_use]
+    pub fn failed_store(&self, strand: StrandId) -> Option<u64> {
+        self.running.strands[strand.index()].local.failed.map(|store| store.address)
+    }
+
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
     /// all orders of instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
         with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
     }
 
-    /// Changes how stores to devices go that are issued from now on.
+    /// Sets the conduct of stores to devices that are issued from now on.
     pub fn set_stores(&mut self, conduct: StoreConduct) {
         self.running.shared.stores = conduct;
     }
@@ -261,7 +272,7 @@ impl Execution {
         }
     }
 
-    /// Returns the failures that the hypervisor has told of, oldest first. It keeps the latest ones, and counts all: the second value.
+    /// Returns the hypervisor's latest records of failures, oldest first, and the number of all.
     pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
         records::failures(&mut self.running.shared.physical)
     }
@@ -283,13 +294,13 @@ impl Execution {
         self.running.strands[strand.index()].local.state
     }
 
-    /// Returns what a strand has executed.
+    /// Returns the numbers of instructions, cycles and traps of a strand.
     #[must_use]
     pub fn counts(&self, strand: StrandId) -> Counts {
         self.running.strands[strand.index()].local.counts
     }
 
-    /// Returns the physical address for an address that a strand uses now; `None` if it has no translation.
+    /// Translates an address as a strand would now; `None` if it has no translation.
     #[must_use]
     pub fn physical(&self, strand: StrandId, address: u64) -> Option<u64> {
         self.running.physical(strand, address)
@@ -305,7 +316,7 @@ impl Execution {
         Ok(())
     }
 
-    /// Returns the hypervisor's answer when the hypervisor has done the step; `None` before. Then the next step can be given.
+    /// Takes the hypervisor's answer to the step; `None` until the step is done.
     pub fn operated(&mut self) -> Option<Answer> {
         mailbox::take(&mut self.running.shared.physical)
     }
@@ -320,13 +331,13 @@ impl Execution {
         mailbox::guest(&mut self.running.shared.physical, guest)
     }
 
-    /// Returns what happened in the memory system; `None` if there is none.
+    /// Returns the record of all events in the memory system; `None` without a memory system.
     #[must_use]
     pub fn truth(&self) -> Option<&Truth> {
         self.memory.as_deref().map(AnyMemory::truth)
     }
 
-    /// Returns how channels, hubs and links were used; `None` if there is no memory system.
+    /// Returns the use of channels, hubs and links; `None` without a memory system.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.memory.as_deref().map(AnyMemory::usage)
@@ -357,7 +368,7 @@ impl Execution {
         shared.observer = observer;
     }
 
-    /// Stops at the accesses that this function chooses from now on, instead of the previous function.
+    /// Sets the function that chooses accesses to stop at, in place of the previous function.
     pub fn watch(&mut self, watch: Option<Watch>) {
         let shared = &mut self.running.shared;
         shared.observes = watch.is_some() || shared.observer.is_some();

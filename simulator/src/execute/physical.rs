@@ -8,7 +8,7 @@ use crate::interpreter::Instruction;
 pub(super) const PAGE_SHIFT: u32 = 13;
 pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 
-/// The physical address that has no memory.
+/// There is no memory at this physical address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no memory is at the physical address {0:#x}")]
 pub struct NoMemoryAt(pub u64);
@@ -54,6 +54,15 @@ impl Physical {
         ranges.any(|memory| memory.range.contains(&physical))
     }
 
+    /// Returns the pages that are allocated: the address and the bytes of each.
+    pub(super) fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.ranges.iter().flat_map(|memory| {
+            let addresses = memory.range.clone().step_by(PAGE);
+            let pages = addresses.zip(&memory.pages).filter(|(_, number)| **number != 0);
+            pages.map(|(address, number)| (address, &self.pages[*number as usize - 1].bytes[..]))
+        })
+    }
+
     /// Returns the page of an address; `None` if there is no memory.
     pub(super) fn page(&mut self, physical: u64) -> Option<PageNumber> {
         let mut ranges = self.ranges.iter_mut();
@@ -66,7 +75,8 @@ impl Physical {
         Some(PageNumber(*number - 1))
     }
 
-    /// Reads a value of `1 << shift` bytes. The address must be a multiple of this size; only its offset in the page is used.
+    /// Reads a value of `1 << shift` bytes at an address's offset in the page. The address must be
+    /// a multiple of the size.
     #[inline(always)]
     pub(super) fn read(&self, page: PageNumber, address: u64, shift: u8) -> u64 {
         self.pages[page.0 as usize].read(address as usize % PAGE, shift)

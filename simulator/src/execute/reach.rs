@@ -35,9 +35,9 @@ pub(super) struct Reach<'a, C> {
 pub(super) struct Done {
     /// The instruction and its physical address; `None` if the fetch failed.
     pub(super) fetched: Option<(Instruction, u64)>,
-    /// The access to memory, if any.
+    /// The access to memory; `None` if there is none. An atomic instruction has one.
     pub(super) data: Option<Reference>,
-    /// The number of cycles in addition to the time of the memory accesses.
+    /// The cycles that the instruction takes besides its memory accesses.
     pub(super) takes: u64,
     /// The time at which the instruction is tried again, if it has to wait. An instruction that waits has changed nothing.
     pub(super) waits: Option<u64>,
@@ -110,7 +110,7 @@ impl<C: Cost> Reach<'_, C> {
     #[inline(always)]
     fn note(&mut self, kind: Kind, level: Level, physical: u64, shift: u8, value: u64) {
         let size = 1 << shift;
-        // A second access is the store of an atomic instruction.
+        // A second access of an instruction is the store of an atomic instruction.
         let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
         self.done.data = Some(Reference::new(physical, size, whole));
         if self.shared.observes {
@@ -172,8 +172,10 @@ impl<C: Cost> Reach<'_, C> {
                     return Err(Trap::DATA_ACCESS_ERROR);
                 }
                 let after = stores.back().map_or(0, |store| store.completes);
+                let entry = self.local.entries.take(physical);
                 let conduct = &mut self.shared.stores;
-                let store = LateStore::new((physical, shift, value), conduct, self.now, after);
+                let access = (physical, shift, value);
+                let store = LateStore::new(access, entry, conduct, self.now, after);
                 stores.push_back(store);
                 self.local.due = self.local.due.min(store.completes);
             }

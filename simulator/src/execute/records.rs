@@ -1,4 +1,4 @@
-//! What the hypervisor has told the operator of failures: see [`platform::memory_map::mailbox::record`].
+//! The hypervisor's records of failures, see [`platform::memory_map::mailbox::record`].
 
 use std::fmt;
 
@@ -13,20 +13,21 @@ use serde::{Deserialize, Serialize};
 use super::mailbox::word;
 use super::physical::Physical;
 
-/// A failure that the hypervisor has told of.
+/// A failure that the hypervisor has recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What has failed, in words.
+    /// What the hypervisor found, such as `an access failed`.
     pub reason: String,
-    /// The unit that is out of service.
+    /// The unit that is out of service because of the failure, if there is one.
     pub unit: Option<String>,
     /// The strand that found the failure.
     pub strand: Option<u64>,
-    /// The guest of that strand.
+    /// The guest to which the strand belongs.
     pub guest: Option<u64>,
     /// The physical address of a store that failed, or the line of a panic.
     pub address: Option<u64>,
-    /// %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, %g1 to %g7 and %o0 to %o7 of an unexpected trap; else empty.
+    /// The registers of an unexpected trap: %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, %g1 to %g7 and
+    /// %o0 to %o7. Empty for other failures.
     pub registers: Vec<u64>,
 }
 
@@ -51,7 +52,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Returns the latest records, oldest first, and the number of all.
+/// Returns the records in the mailbox, oldest first, and the number of all records so far.
 pub(super) fn failures(memory: &mut Physical) -> (Vec<Failure>, u64) {
     let number = word(memory, RECORDS);
     let first = number.saturating_sub(SLOTS as u64);

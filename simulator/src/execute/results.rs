@@ -1,4 +1,4 @@
-//! The results of an execution.
+//! Collects what an execution did so far: the selected events, and the state of guests and strands.
 
 use std::collections::BTreeMap;
 
@@ -102,8 +102,8 @@ fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCo
     all
 }
 
-/// Returns the numbers of the selected events of one class. For an event, `count` returns its class, its name, whether it is counted
-/// by hub, and its number in each place.
+/// Returns the counts of the selected events of one class. `count` returns an event's class, its
+/// name, whether hubs count it, and its number in each place.
 fn event_counts<E: Copy>(
     choice: Option<Choice<E>>,
     count: impl Fn(E) -> (&'static str, &'static str, bool, Vec<u64>),

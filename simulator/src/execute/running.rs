@@ -1,4 +1,4 @@
-//! The turns of strands, and the effects of one strand's instruction on other strands.
+//! Lets strands execute in turns, and applies the effects of a strand's instructions on other strands.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ pub(super) struct Running {
     pub(super) shared: Shared,
     pub(super) breakpoints: BTreeSet<u64>,
     turns: Turns,
-    /// A turn that was interrupted, for example by a limit. It goes on first.
+    /// A turn that was interrupted, for example by a limit. The next run continues this turn first.
     begun: Option<Turn>,
     /// The time of the latest instruction.
     time: u64,
     off: bool,
-    /// The access of the last instruction, if it is watched.
+    /// The access of the last instruction, if the execution has to stop at this access.
     watched: Option<Observed>,
 }
 
@@ -52,7 +52,6 @@ impl Running {
         self.turns.first().map_or(self.time, |turn| turn.at)
     }
 
-    /// See [`super::Execution::run`].
     pub(super) fn run<C: Cost>(&mut self, devices: &Devices, cost: &mut C, limits: Limits) -> Stop {
         let stop = self.go(devices, cost, limits);
         let now = self.now().min(limits.cycles);
@@ -115,7 +114,7 @@ impl Running {
         }
     }
 
-    /// Returns the next turn: that of the earliest strand. It lasts at least `quantum` cycles.
+    /// Returns the turn of the earliest strand. The turn lasts at least `quantum` cycles.
     #[inline]
     fn turn(&self, quantum: u64) -> Option<Turn> {
         let turn = self.turns.first()?;
@@ -123,7 +122,6 @@ impl Running {
         Some(Turn { until, ..turn })
     }
 
-    /// See [`super::Execution::step`].
     pub(super) fn step<C: Cost>(
         &mut self,
         devices: &Devices,
@@ -202,7 +200,6 @@ impl Running {
         }
     }
 
-    /// Schedules a strand's next turn.
     fn schedule(&mut self, id: StrandId) {
         let Executing { local, ready, .. } = &self.strands[id.index()];
         let at = match local.state {
@@ -214,7 +211,6 @@ impl Running {
         self.begun = None;
     }
 
-    /// See [`super::Execution::park`].
     pub(super) fn park(&mut self, id: StrandId) {
         let node = id.node();
         let running = &mut self.shared.running[node.index()];
@@ -223,7 +219,7 @@ impl Running {
         self.set_running(node, running);
     }
 
-    /// Sends an interrupt that comes from no strand.
+    /// Sends a strand an interrupt that does not come from another strand, such as for a mailbox request.
     pub(super) fn interrupt(&mut self, to: StrandId, vector: u8) {
         let now = self.now();
         if let Some(executing) = self.strands.get_mut(to.index()) {
@@ -232,7 +228,6 @@ impl Running {
         }
     }
 
-    /// See [`super::Execution::physical`].
     pub(super) fn physical(&self, id: StrandId, address: u64) -> Option<u64> {
         let Executing { strand, local, .. } = &self.strands[id.index()];
         if strand.level() == Level::Hyperprivileged {

@@ -26,34 +26,32 @@ pub struct Observed {
     /// When the instruction began, in cycles from the start of the machine.
     pub time: u64,
     pub level: Level,
-    /// The physical address.
     pub physical: u64,
     /// The number of bytes.
     pub size: u16,
     /// [`Kind::FetchOther`] for every fetch. An atomic instruction is observed as a load and a store.
     pub kind: Kind,
-    /// The value of the bytes.
+    /// The accessed bytes as a big-endian number.
     pub value: u64,
 }
 
 /// A function that is called at every access.
 pub type Observer = Box<dyn FnMut(&Observed)>;
 
-/// Returns whether the execution stops after the instruction that makes an access.
+/// A function that returns `true` for accesses at which the execution stops.
 pub type Watch = Box<dyn Fn(&Observed) -> bool>;
 
-/// What an instruction of a strand does to other strands, after it has completed.
+/// An effect of a completed instruction on other strands or on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Stops the execution at an access that is watched.
+    /// Stops the execution at a watched access.
     Watched(Observed),
-    /// Sends a strand an interrupt: the time of its arrival, and its vector.
+    /// Sends a strand an interrupt. The numbers are the time of arrival and the vector.
     Interrupt(StrandId, u64, u8),
-    /// Lets only these strands of a node run, a bit each.
+    /// Sets which strands of a node run: a bit for each strand. The others are parked.
     Run(Node, u64),
-    /// Drops what the strands of a core remember of its TLBs.
+    /// Drops the translations that the strands of this core remember.
     Translation(usize),
-    /// Switches the machine off.
     Off,
 }
 
@@ -66,7 +64,7 @@ pub(super) struct Shared {
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
     pub(super) stores: StoreConduct,
-    /// The strands of each node that are not parked, a bit each.
+    /// For each node, one bit per strand: 1 if the strand is not parked.
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
     pub(super) observer: Option<Observer>,

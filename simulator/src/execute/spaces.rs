@@ -1,6 +1,6 @@
 //! Registers in alternate spaces (OpenSPARC T2 Programmer's Reference Manual, chapters 3, 9, 12 and 14).
 //!
-//! Registers that have no effect here read as written, and the first access to each is in the log.
+//! A register that has no effect here returns the value last written. The first access to the register is in the log.
 
 use guest_abi::{Node, StrandId};
 
@@ -9,7 +9,7 @@ use super::interrupts;
 use super::log::What;
 use super::reach::Reach;
 use super::shared::Order;
-use super::stores::{self, LateStore};
+use super::stores;
 use super::tlb::{CoreTlbs, DATA_FAULT, DATA_TAG, Entry, INSTRUCTION_TAG, Tlb};
 use crate::interpreter::{At, Level, Trap};
 
@@ -25,14 +25,14 @@ const HYP_SCRATCHPAD: u8 = 0x4f;
 /// node are 0x1000 higher (*assumed*).
 const CMP: u8 = 0x41;
 
-/// ASI_CMP_CORE has the strand's number as the target of interrupts. ASI_CMP_CORE_ID has the strand's number in bits 7:0, the
-/// greatest number in bits 23:16, and the number of a core's last strand in bits 34:32. The T2 has six bits for each number. That one
-/// range numbers the strands of all nodes is *assumed*.
+/// The space ASI_CMP_CORE. `INTR_ID` holds the strand's number as the target of interrupts. `CORE_ID` (ASI_CMP_CORE_ID) holds the
+/// strand's number in bits 7:0, the greatest number in bits 23:16, and the number of a core's last strand in bits 34:32. The T2 has
+/// six bits for each number. It is *assumed* that one range of numbers covers the strands of all nodes.
 const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);
 
-/// A bit for each vector: its interrupt has been received but not served.
+/// The space of the register that has a bit for each vector: 1 if the vector was received but not served.
 const INTR_RECEIVE: u8 = 0x72;
 /// A store to this space sends an interrupt.
 const INTR_W: u8 = 0x73;
@@ -42,7 +42,7 @@ const INTR_R: u8 = 0x74;
 /// The number of the partition whose real addresses the strand uses.
 const PARTITION: SpaceRegister = (0x58, 0x80);
 
-/// A store to these spaces loads an entry into a TLB, or demaps entries.
+/// Spaces of the TLBs' registers. A store to a data-in register loads an entry. A store to a demap register removes entries.
 const INSTRUCTION_IN: u8 = 0x54;
 const DATA_IN: u8 = 0x5c;
 const INSTRUCTION_DEMAP: u8 = 0x57;
@@ -79,10 +79,12 @@ impl<C: Cost> Reach<'_, C> {
                 highest.into()
             }
             stores::DFESR => {
-                self.local.reported = self.local.failed.take();
-                self.local.reported.map_or(0, |_| self.shared.stores.status())
+                let failed = self.local.failed.take();
+                failed.map_or(0, |store| self.shared.stores.status(&store))
             }
-            stores::STORE_BUFFER => self.local.reported.as_ref().map_or(0, LateStore::entry),
+            (space, at) if (space, at & !stores::SELECTS) == stores::STORE_BUFFER => {
+                self.local.entries.read(at)
+            }
             _ => self.unknown(register),
         })
     }
@@ -173,7 +175,7 @@ impl<C: Cost> Reach<'_, C> {
     }
 }
 
-/// Returns the register of an access. The two scratchpad spaces have the same registers.
+/// Returns the register that an access reaches. The two scratchpad spaces have the same registers.
 const fn place(at: At) -> SpaceRegister {
     match at.space {
         SCRATCHPAD => (HYP_SCRATCHPAD, at.address),
@@ -181,7 +183,7 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Fails if an access is not of a whole register, or if other software accesses the hypervisor's scratchpad.
+/// Fails for an access to a part of a register, and to a register that only the hypervisor may access.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

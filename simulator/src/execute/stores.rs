@@ -1,9 +1,9 @@
-//! Stores to devices, which complete after the strand has gone on.
+//! Stores to devices. The strand executes further instructions before a store completes.
 //!
-//! A strand's stores complete in their order, without any order against stores of other strands or accesses to memory. `membar #Sync`
+//! A strand's stores complete in order. They are not ordered with stores of other strands or with accesses to memory. `membar #Sync`
 //! waits for all of them, and a load waits for the stores to the same device. A store that fails traps with store_error when it
-//! completes. The processor reports it as the UltraSPARC T2 does: the deferred error status register (DFESR) names the entry of the
-//! store buffer, and a diagnostic read of the entry returns the address.
+//! completes. The processor reports the failed store as the UltraSPARC T2 does: the deferred error status register (DFESR) names
+//! the entry of the store buffer, and a diagnostic read of the entry returns the address.
 //!
 //! *Assumed*: if another store fails before DFESR is read, the register keeps only the later one, and there is no second trap. With
 //! the type SBAPP in DFESR the address is unknown.
@@ -20,41 +20,44 @@ pub(super) struct LateStore {
     pub(super) address: u64,
     pub(super) value: u64,
     shift: u8,
-    /// The time at which the store completes.
+    /// The entry of the store buffer that holds the store.
+    entry: u64,
+    /// The time at which the store completes, in cycles.
     pub(super) completes: u64,
 }
 
-/// The cycles from the issue of an access to its arrival at the device. *Assumed*.
+/// The number of cycles that an access needs to reach the device. *Assumed*.
 pub(super) const ON_ITS_WAY: u64 = 80;
 
-/// The entries of the store buffer of the UltraSPARC T2. A further store waits until one completes.
+/// The number of stores that the UltraSPARC T2's store buffer holds. If the buffer is full, the next store waits.
 pub(super) const MOST: usize = 8;
 
 /// The alternate space, and the address in it, of the deferred error status register.
 pub(super) const DFESR: (u8, u64) = (0x4c, 8);
 
-/// The space of diagnostic reads of the store buffer, and the address of entry 0.
+/// The space of diagnostic reads of the store buffer, the address of entry 0, and the bits of the address that select an entry.
 pub(super) const STORE_BUFFER: (u8, u64) = (0x4a, 0xc0);
+pub(super) const SELECTS: u64 = 0x38;
 
-/// The cycles from the issue of a store to its completion.
+/// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreLatency {
-    /// Those of the device.
+    /// The number of cycles that an access to the device takes.
     #[default]
     AsDevice,
-    /// This number for each store.
+    /// The same number of cycles for each store.
     Fixed(u64),
-    /// A number from 1 to `longest` for each store, which the state of a generator draws.
+    /// A random number of cycles from 1 to `longest` for each store.
     Drawn {
-        /// The state: any number.
+        /// The state of the random number generator. It may start with any number.
         state: u64,
-        /// The greatest number, at least 1.
+        /// The maximum number of cycles, at least 1.
         longest: u64,
     },
 }
 
 impl StoreLatency {
-    /// Returns the latency of the next store.
+    /// Returns the latency of the next store. `as_device` is the number of cycles that an access to the device takes.
     fn next(&mut self, as_device: u64) -> u64 {
         match self {
             Self::AsDevice => as_device,
@@ -70,32 +73,35 @@ impl StoreLatency {
     }
 }
 
-/// How stores to devices go, for tests of what happens when they fail.
+/// The behaviour of stores to devices. Tests change it to see what happens when stores fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreConduct {
-    /// The cycles from the issue of a store to its completion.
+    /// The number of cycles from a store's issue to its completion.
     pub latency: StoreLatency,
-    /// The report of a store that has failed has no address.
+    /// Whether the report of a failed store lacks the address.
     pub without_address: bool,
 }
 
 impl StoreConduct {
-    /// Returns what DFESR has of a store that has failed: the type in bits 61:60, SBDIOU or SBAPP, and entry 0 in bits 57:55.
-    pub(super) const fn status(self) -> u64 {
-        if self.without_address { 2 << 60 } else { 1 << 60 }
+    /// Returns DFESR for a failed store: in bits 61:60 SBDIOU or SBAPP, in bits 57:55 the entry of the store buffer.
+    pub(super) const fn status(self, store: &LateStore) -> u64 {
+        let error = if self.without_address { 2 } else { 1 };
+        error << 60 | store.entry << 55
     }
 }
 
 impl LateStore {
-    /// Returns a store that is issued now and takes a time, after another that completes at the time `after`.
+    /// Returns a store issued at the time `now` into an entry. The previous store completes at the time `after`.
     pub(super) fn new(
         (address, shift, value): (u64, u8, u64),
+        entry: u64,
         conduct: &mut StoreConduct,
         now: u64,
         after: u64,
     ) -> Self {
         let takes = conduct.latency.next(ON_ITS_WAY + access_cycles(PhysicalAddress(address)));
-        Self { address, value, shift, completes: (now + takes).max(after + 1) }
+        let completes = (now + takes).max(after + 1);
+        Self { address, value, shift, entry, completes }
     }
 
     /// Completes the store. It fails unless it has 64 bits, the size of every register of a device.
@@ -106,7 +112,7 @@ impl LateStore {
         }
     }
 
-    /// Returns whether an address belongs to the same device: to the same page of registers, or to the same hub.
+    /// Returns whether an address is in the same register page as the store's address, or in the same hub.
     pub(super) const fn is_same_device(&self, address: u64) -> bool {
         let shift = match address >> 32 {
             0xe1 | 0xe5 | 0xe9 | 0xed => 32,
@@ -114,9 +120,26 @@ impl LateStore {
         };
         self.address >> shift == address >> shift
     }
+}
 
-    /// Returns what the entry of the store buffer has: the address, and marks of eight bytes.
-    pub(super) const fn entry(&self) -> u64 {
-        self.address & ((1 << 40) - 1) | 0xff << 40
+/// The addresses of a strand's latest stores to devices, in the entries of the store buffer, which the stores take in turn.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entries {
+    addresses: [u64; MOST],
+    issued: u64,
+}
+
+impl Entries {
+    /// Returns the entry of a store that is issued now.
+    pub(super) const fn take(&mut self, address: u64) -> u64 {
+        let entry = self.issued % MOST as u64;
+        self.addresses[entry as usize] = address;
+        self.issued += 1;
+        entry
+    }
+
+    /// Returns what a diagnostic read returns: the address in the entry that bits 5:3 select, and marks of eight bytes.
+    pub(super) const fn read(&self, selects: u64) -> u64 {
+        self.addresses[(selects & SELECTS) as usize >> 3] & ((1 << 40) - 1) | 0xff << 40
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::physical::{PAGE_SHIFT, PageNumber};
-use super::stores::LateStore;
+use super::stores::{Entries, LateStore};
 use crate::interpreter::{Level, Timer};
 
 /// Whether a strand executes.
@@ -12,7 +12,7 @@ pub enum State {
     /// The strand waits until another strand starts it.
     #[default]
     Parked,
-    /// The strand executes.
+    /// The strand executes instructions.
     Running,
     /// The strand waits until an interrupt is pending for it.
     Halted,
@@ -23,9 +23,9 @@ pub enum State {
 /// The number of instructions, cycles and traps of a strand, by [`Level`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The number of instructions that completed, and of software traps.
+    /// The number of completed instructions. Instructions that take a software trap are included.
     pub instructions: [u64; 3],
-    /// The cycles of these instructions, and of all traps.
+    /// The number of cycles of the counted instructions and of all traps.
     pub cycles: [u64; 3],
     /// The number of traps, including interrupts.
     pub traps: u64,
@@ -39,13 +39,13 @@ impl Counts {
     }
 }
 
-/// A page that the strand has used. Its translation need not be looked up again.
+/// A page that the strand has used. The strand need not translate its addresses again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Twice the number of the page in the address space, plus 1 if addresses are physical.
     key: u64,
     page: PageNumber,
-    /// The difference between the physical address and the address, modulo 2^64.
+    /// The physical addresses in the page minus the strand's addresses, modulo 2^64.
     offset: u64,
     writable: bool,
 }
@@ -68,16 +68,15 @@ pub(super) struct Local {
     code: Option<Known>,
     /// The difference between %tick (or %stick) and the time.
     pub(super) tick_offset: u64,
-    /// A bit for each vector: its interrupt has been received but not served.
+    /// Interrupts that the strand has received but not served: a bit for each vector.
     pub(super) vectors: u64,
     /// Interrupts on their way, each with its time of arrival and its vector.
     inbox: Vec<(u64, u8)>,
     timers: [Armed; Timer::ALL.len()],
     pub(super) stores: VecDeque<LateStore>,
+    pub(super) entries: Entries,
     /// A store that failed. It stays here until DFESR is read.
     pub(super) failed: Option<LateStore>,
-    /// The failed store that was reported when DFESR was last read.
-    pub(super) reported: Option<LateStore>,
     /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
     /// The time at which the next interrupt arrives, timer matches or store completes.
@@ -86,15 +85,15 @@ pub(super) struct Local {
     pub(super) partition: u8,
     /// The values of registers in alternate spaces that have no effect.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// The level, and whether the strand takes overflow traps, when the counters were last told.
+    /// The level, and whether the strand took overflow traps, when the counters were last updated.
     pub(super) seen: (Level, bool),
-    /// The number of instructions during which no counter can overflow. The counters may lag by these instructions.
+    /// No counter can overflow in the next `quiet` instructions. The counters may lag by as many instructions.
     pub(super) quiet: u64,
     /// Whether a counter counts in at least one mode.
     pub(super) counting: bool,
 }
 
-/// A timer that is set: its compare register, the tick offset at that time, and the time at which it matches.
+/// A timer: its compare register and the tick offset at the time when the timer was set, and the time of its match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
@@ -117,8 +116,8 @@ impl Local {
             inbox: Vec::new(),
             timers: [Armed { compare: None, offset: 0, at: NEVER }; Timer::ALL.len()],
             stores: VecDeque::new(),
+            entries: Entries::default(),
             failed: None,
-            reported: None,
             failing: false,
             due: NEVER,
             partition: 0,
@@ -148,7 +147,6 @@ impl Local {
         (known.key == key(address, bypass) && (known.writable || !write)).then(|| known.at(address))
     }
 
-    /// Remembers the page of an instruction.
     pub(super) fn know_code(
         &mut self,
         address: u64,
@@ -160,7 +158,6 @@ impl Local {
         self.code = Some(Known { key, page, offset, writable: false });
     }
 
-    /// Remembers a page of data.
     pub(super) fn know_data(
         &mut self,
         address: u64,
@@ -183,7 +180,6 @@ impl Local {
         self.due = self.due.min(arrives);
     }
 
-    /// Receives the interrupts that have arrived.
     pub(super) fn receive(&mut self, now: u64) {
         let vectors = &mut self.vectors;
         self.inbox.retain(|(arrives, vector)| {

@@ -1,6 +1,6 @@
 //! Translation of real addresses by the entries that the hypervisor has loaded (OpenSPARC T2 Programmer's Reference Manual, chapter 12).
 //!
-//! Guests run with their own translation switched off, so their addresses are real. A store of an entry for virtual addresses has no
+//! Guests run with their own translation switched off, so their addresses are real. Storing an entry for virtual addresses has no
 //! effect.
 
 /// The tag access register of each TLB: the number of its alternate space, and its address there.
@@ -22,7 +22,7 @@ impl CoreTlbs {
     }
 }
 
-/// A translation of `mask` + 1 bytes of real addresses of one partition.
+/// A translation of a range of real addresses in one partition. The range has `mask` + 1 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     partition: u8,
@@ -35,7 +35,7 @@ pub(super) struct Entry {
 /// The bit in the address of a data-in or demap register that selects real addresses.
 const REAL: u64 = 1 << 9;
 
-/// The bits of a physical address.
+/// A mask of the 40 bits of a physical address.
 const PHYSICAL: u64 = (1 << 40) - 1;
 
 impl Entry {
@@ -107,9 +107,7 @@ impl Tlb {
     /// Removes the entries that a store to the demap register at `at` selects.
     pub(super) fn demap(&mut self, partition: u8, at: u64) {
         match (at >> 6 & 3, at & REAL != 0) {
-            // A page is demapped.
             (0, true) => self.remove(|entry| entry.matches(partition, at & !0x1fff)),
-            // All entries of the partition are demapped.
             (2, _) | (3, true) => self.remove(|entry| entry.partition == partition),
             // There are no entries for virtual addresses.
             _ => {}

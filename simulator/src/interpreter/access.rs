@@ -105,7 +105,7 @@ impl Strand {
         self.place(place, 3)
     }
 
-    /// Changes a value in memory in one step. Loads the old value.
+    /// Changes a value in memory atomically. Writes the old value to the register `rd`.
     pub(super) fn change(
         &mut self,
         rd: Register,
@@ -123,11 +123,11 @@ impl Strand {
     }
 }
 
-/// Returns the ordinary space with the same memory as a twin space; `None` if the access is not to a twin space.
+/// Returns the ordinary space with the same memory as a twin space; `None` for other spaces.
 fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     match (place.space, space) {
         (Space::Primary, _) => None,
-        // In this order: as-if-user primary and secondary, real, nucleus, primary and secondary.
+        // The space numbers are, in this order: as-if-user primary and secondary, real, nucleus, primary and secondary.
         (_, 0x22 | 0x23) => Some(space - 0x12),
         (_, 0x26) => Some(0x14),
         (_, 0x27) => Some(NUCLEUS),

@@ -12,8 +12,8 @@ use super::trap::Trap;
 const HVER: u64 = 0x003e << 48 | 0x0024 << 32 | 3 << 16 | 6 << 8 | 7;
 
 impl Strand {
-    /// Returns the value of a control register that hyperprivileged software reads. Returns `None` if the number has no readable
-    /// register, and for the trap registers at trap level 0.
+    /// Returns the value that hyperprivileged software reads from a control register. Returns
+    /// `None` if the number has no readable register, and for the trap registers at trap level 0.
     pub fn control_register(
         &mut self,
         control: ControlRegister,
@@ -179,7 +179,7 @@ impl Strand {
     }
 }
 
-/// The number of %gsr. An access traps, because %gsr belongs to the floating-point unit.
+/// The number of %gsr. It belongs to the floating-point unit, so an access traps.
 const GSR: u8 = 19;
 
 /// The bits of %softint: interrupt levels 1 to 15, and the matches of %tick_cmpr and %stick_cmpr.

@@ -3,7 +3,7 @@
 use super::instruction::{Operation, Shift};
 use super::trap::Trap;
 
-/// The condition codes N, Z, V and C. They are in bits 3:0 of %ccr for 32 bits, and in bits 7:4 for 64 bits.
+/// The condition codes. %ccr holds the 32-bit codes in bits 3:0 and the 64-bit codes in bits 7:4.
 pub(super) const CARRY: u8 = 1 << 0;
 const OVERFLOW: u8 = 1 << 1;
 const ZERO: u8 = 1 << 2;
@@ -11,7 +11,6 @@ const NEGATIVE: u8 = 1 << 3;
 /// The position of the 64-bit codes in %ccr.
 pub(super) const XCC: u32 = 4;
 
-/// The results of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Computed {
     pub value: u64,
@@ -19,8 +18,8 @@ pub(super) struct Computed {
     pub y: u32,
 }
 
-/// Computes an operation on the values `a` and `b`, %y, and the condition codes. Fails if it divides by zero, or if a tag overflow
-/// traps.
+/// Computes the result of an operation on `a`, `b`, %y and the condition codes. Fails for a
+/// division by zero, or a tag overflow that traps.
 #[inline(always)]
 pub(super) fn compute(
     operation: Operation,
@@ -96,7 +95,7 @@ pub(super) fn compute(
     }
 }
 
-/// Shifts a value. An extended shift uses the low six bits of `count`; another shift uses the low five.
+/// Shifts a value. An extended shift uses the low six bits of `count`, and any other shift the low five bits.
 #[inline(always)]
 pub(super) fn shift(shift: Shift, extended: bool, value: u64, count: u64) -> u64 {
     let count = count & if extended { 63 } else { 31 };
@@ -113,12 +112,12 @@ const fn computed(value: u64, codes: u8, y: u32) -> Computed {
     Computed { value, codes, y }
 }
 
-/// Returns the dividend of a 32-bit division. Its high word is %y, and its low word is that of `a`.
+/// Returns the dividend of a 32-bit division: %y is its high word, and `a` has its low word.
 fn dividend(y: u32, a: u64) -> u64 {
     (u64::from(y) << 32) | u64::from(a as u32)
 }
 
-/// Returns the low word as a signed number.
+/// Returns the low 32 bits as a signed number.
 const fn word(value: u64) -> i64 {
     (value as u32).cast_signed() as i64
 }
@@ -166,7 +165,7 @@ const fn divided(value: u64, overflows: bool) -> u8 {
     sign(value) | when(overflows, OVERFLOW)
 }
 
-/// Adds the tag overflow. The tag is the low two bits of a value, and any tag other than 0 overflows.
+/// Sets the code V if a tag is not 0. A value's tag is its low two bits. TADDccTV and TSUBccTV trap if V is set.
 fn tagged(operation: Operation, a: u64, b: u64, plain: Computed) -> Result<Computed, Trap> {
     let overflow = (a | b) & 3 != 0;
     let codes = plain.codes | when(overflow, OVERFLOW);

@@ -7,7 +7,7 @@ use super::trap::Trap;
 const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
-/// The highest level of globals: of hyperprivileged software (GL) and of privileged software (PGL).
+/// The highest levels of globals: MAX_GL for hyperprivileged software, MAX_PGL for privileged.
 const MAX_GL: usize = 3;
 const MAX_PGL: usize = 2;
 
@@ -56,18 +56,18 @@ pub(super) mod hpstate {
     pub(in super::super) const ALL: u16 = TLZ | HPRIV | RED | IBE;
 }
 
-/// The trap registers of one trap level. They hold the state that the trap interrupted.
+/// The trap registers of one trap level. They hold the state at the time of the trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrapFrame {
-    /// %tpc.
+    /// %tpc: the value of %pc before the trap.
     pub pc: u64,
-    /// %tnpc.
+    /// %tnpc: the value of %npc before the trap.
     pub npc: u64,
     /// %tstate: %gl in bits 41 to 40, %ccr in 39 to 32, %asi in 31 to 24, %pstate in 20 to 8, %cwp in 2 to 0.
     pub state: u64,
-    /// %tt.
+    /// %tt: the type of the trap.
     pub number: u16,
-    /// %htstate.
+    /// %htstate: the value of %hpstate before the trap.
     pub hpstate: u16,
 }
 
@@ -86,7 +86,7 @@ pub struct Control {
     pub(super) hintp: bool,
     /// Whether an interrupt has been received but not served.
     pub(super) vector: bool,
-    /// A compare register. Bit 63 disables it.
+    /// The compare registers. If bit 63 is set, the register is disabled.
     pub(super) tick_compare: u64,
     pub(super) stick_compare: u64,
     pub(super) hstick_compare: u64,
@@ -114,7 +114,7 @@ impl Control {
         }
     }
 
-    /// Clears what no guest at the current trap level relies on: the levels above it, and what is pending for the hypervisor.
+    /// Clears the trap registers of the levels above the current trap level, and the hypervisor's pending interrupts.
     pub(super) fn hide_from_guest(&mut self) {
         self.frames[usize::from(self.tl)..].fill(TrapFrame::default());
         (self.hintp, self.vector, self.hstick_compare) = (false, false, 0);
@@ -128,6 +128,12 @@ impl Control {
         reset.tl = MAX_TL;
         reset.frames[usize::from(MAX_TL) - 1].number = POWER_ON_RESET;
         reset
+    }
+
+    /// Returns the trap registers of trap levels 1 to the current one.
+    #[must_use]
+    pub fn frames(&self) -> &[TrapFrame] {
+        &self.frames[..usize::from(self.tl)]
     }
 
     #[inline(always)]
@@ -155,8 +161,8 @@ impl Control {
         }
     }
 
-    /// Enters a trap. Returns the address of the handler and the maximum value of %gl for the handler; `None` at the highest trap
-    /// level. `frame` lacks only %htstate.
+    /// Enters a trap. Returns the handler's address and its maximum value of %gl; `None` at the
+    /// highest trap level. `frame` lacks only %htstate.
     pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;
@@ -182,8 +188,9 @@ impl Control {
         Some((self.htba & !0x3fff | vector << 5, MAX_GL))
     }
 
-    /// Returns from a trap to the state in its trap registers. %hpstate is restored at every level. So if privileged software can
-    /// return from a trap level, the hypervisor must leave nothing in the level's %htstate.
+    /// Returns from a trap to the state in its trap registers. Every return restores %hpstate, even
+    /// a return by privileged software. So the hypervisor must clear %htstate of each trap level
+    /// from which privileged software can return.
     pub(super) fn leave(&mut self) -> Option<TrapFrame> {
         let frame = *self.frame()?;
         self.tl -= 1;
@@ -209,7 +216,7 @@ impl Control {
         if level == Level::Hyperprivileged || self.pstate & pstate::IE == 0 {
             return None;
         }
-        // Bits 15:1 are interrupt levels. The compare registers set bits 0 and 16, which are level 14.
+        // Bits 15:1 are interrupt levels. Bits 0 and 16 are matches of compare registers, and request level 14.
         let timers = if self.softint & (1 << 16 | 1) == 0 { 0 } else { 1 << 14 };
         let pending = self.softint & 0xfffe | timers;
         let highest = pending.checked_ilog2()?;

@@ -5,7 +5,7 @@ use super::instruction::{
     Register, RegisterCondition, Shift, Space, Windows,
 };
 
-/// Returns `many` bits of a word. `from` is the lowest of these bits.
+/// Returns `many` bits of a word, from bit `from` upward.
 const fn bits(word: u32, from: u32, many: u32) -> u32 {
     (word >> from) & ((1 << many) - 1)
 }
@@ -162,7 +162,7 @@ fn arithmetic(word: u32) -> Option<Instruction> {
             condition: Condition::new(bits(word, 25, 4)),
             codes: codes(bits(word, 11, 2))?,
             rs1,
-            // A trap number has eight bits.
+            // An immediate trap number has eight bits.
             operand: match bits(word, 13, 1) {
                 0 => second,
                 _ => Operand { register: Register::G0, immediate: bits(word, 0, 8) as i16 },

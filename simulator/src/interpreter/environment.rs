@@ -15,25 +15,25 @@ pub struct At {
     pub level: Level,
 }
 
-/// A register that belongs to a strand but is held by the environment.
+/// A register of a strand that the environment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
-    /// %pcr.
+    /// %pcr selects the events that the strand's two counters count.
     Pcr,
-    /// %pic.
+    /// %pic holds the strand's two counters of 32 bits.
     Pic,
-    /// %tick.
+    /// %tick counts the cycles of the strand.
     Tick,
-    /// %stick.
+    /// %stick counts the ticks of the machine's clock.
     Stick,
     /// The strand status register, %asr26 of the UltraSPARC T1. It is hyperprivileged. A write of 0 halts the strand. *Assumed* for
     /// the UltraSPARC T2 Plus.
     Status,
 }
 
-/// Memory and registers outside a strand. Values are in big-endian order. An access that fails returns the strand's trap.
+/// Memory and registers outside a strand. Values are big-endian. A failed access returns a trap.
 pub trait Environment {
-    /// Fetches the instruction at an address.
+    /// Fetches the instruction at an address, for software at this level.
     fn fetch(&mut self, address: u64, level: Level) -> Result<Instruction, Trap>;
 
     /// Loads a value of `1 << shift` bytes.
@@ -49,10 +49,10 @@ pub trait Environment {
         Ok(old)
     }
 
-    /// Reads a register.
+    /// Reads a register for software at this level.
     fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap>;
 
-    /// Writes a register.
+    /// Writes a register for software at this level.
     fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap>;
 
     /// Executes a `membar`. The mask has cmask in bits 6:4 and mmask in bits 3:0. Fails if an earlier store of the strand failed.

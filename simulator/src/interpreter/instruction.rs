@@ -35,7 +35,7 @@ impl Register {
     }
 }
 
-/// The second operand. Its value is the sum of a register and a number; one of them is always zero.
+/// The second operand: the sum of a register's value and a number. One of the two is always zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// The register; %g0 if the operand is a number.
@@ -200,7 +200,7 @@ pub enum Space {
 /// The memory operand of an instruction. The address is the sum of the register `rs1` and the second operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOperand {
-    /// The address space.
+    /// The address space that the instruction selects.
     pub space: Space,
     /// The first register of the address.
     pub rs1: Register,

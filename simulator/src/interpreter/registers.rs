@@ -22,13 +22,13 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Reads a register.
+    /// Returns a register's value in the current window and set of globals.
     #[inline(always)]
     pub const fn get(&self, register: Register) -> u64 {
         self.current[register.index()]
     }
 
-    /// Writes a register. A write to %g0 has no effect.
+    /// Writes a register of the current window and set of globals. A write to %g0 has no effect.
     #[inline(always)]
     pub const fn set(&mut self, register: Register, value: u64) {
         self.current[register.index()] = value;
@@ -72,7 +72,7 @@ impl Registers {
     /// Clears the last set of globals, which no guest can select.
     pub(super) fn hide_from_guest(&mut self) {
         let (window, global) = (self.window, self.global);
-        // What the current window and globals hide gets the current values.
+        // Selecting another window and set saves the current registers over their stale copies.
         self.set_window(window + 1);
         self.set_window(window);
         self.set_global(GLOBALS - 1);

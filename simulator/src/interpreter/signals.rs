@@ -16,7 +16,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// All compare registers.
+    /// The three compare registers of a strand.
     pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
 }
 
@@ -41,7 +41,7 @@ impl Strand {
         self.control.pstate & pstate::IE != 0 && self.control.pil < 15
     }
 
-    /// Returns `true` if an interrupt is pending. It may be masked.
+    /// Returns `true` if an interrupt is pending, even if it is masked.
     pub const fn is_woken(&self) -> bool {
         self.control.vector || self.control.hintp || self.control.softint != 0
     }
@@ -51,12 +51,12 @@ impl Strand {
         self.control.vector = pending;
     }
 
-    /// Returns bit 15 of %softint.
+    /// Returns whether bit 15 of %softint is set: a counter overflow is pending.
     pub const fn overflow(&self) -> bool {
         self.control.softint & OVERFLOW != 0
     }
 
-    /// Writes bit 15 of %softint.
+    /// Sets or clears bit 15 of %softint.
     pub const fn set_overflow(&mut self, set: bool) {
         self.control.softint = self.control.softint & !OVERFLOW | if set { OVERFLOW } else { 0 };
     }

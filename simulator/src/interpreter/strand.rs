@@ -20,7 +20,7 @@ pub struct ErrorState {
 /// The registers of a strand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strand {
-    /// The integer registers.
+    /// The integer registers of all windows, and all sets of globals.
     pub registers: Registers,
     /// The address of the next instruction.
     pub pc: u64,
@@ -28,17 +28,17 @@ pub struct Strand {
     pub npc: u64,
     /// %ccr. N, Z, V and C are in bits 7:4 for 64 bits, and in bits 3:0 for 32 bits.
     pub ccr: u8,
-    /// %y.
+    /// %y: the high word of a 64-bit product or dividend.
     pub y: u32,
-    /// %asi.
+    /// %asi: the address space of the instructions that use [`Space::Asi`](super::instruction::Space::Asi).
     pub asi: u8,
-    /// How many windows the strand may use without a trap.
+    /// %cansave, %canrestore, %otherwin, %cleanwin and %wstate.
     pub windows: WindowState,
     /// The privileged and hyperprivileged registers.
     pub control: Control,
 }
 
-/// Where execution goes on.
+/// Where the strand continues.
 enum Next {
     /// At the instruction after this one.
     After,
@@ -46,7 +46,7 @@ enum Next {
     Branch(u64),
     /// At this address without executing the delay slot; `None` for the instruction after the delay slot.
     Annulled(Option<u64>),
-    /// At the first address, then at the second address.
+    /// Executes the instruction at the first address, and continues at the second address.
     At(u64, u64),
 }
 
@@ -56,8 +56,8 @@ impl Strand {
         Self::new(pc, Control::user())
     }
 
-    /// Returns the registers as the guest on the strand sees them: what only the hypervisor sees is 0, and so are the trap levels
-    /// above the current one.
+    /// Returns the registers as the guest on the strand sees them. Registers that only the
+    /// hypervisor sees are 0, and so are the trap registers of higher trap levels.
     #[must_use]
     pub fn seen_by_guest(&self) -> Self {
         let mut seen = self.clone();
@@ -345,7 +345,7 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where a branch goes. With `annul`, the delay slot is skipped if the branch is not taken, or is always taken.
+    /// Returns where a branch leads. With `annul`, the delay slot is skipped if the branch is not taken, or is always taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {
@@ -357,7 +357,7 @@ impl Strand {
     }
 }
 
-/// Returns the address if it is a multiple of `1 << shift`, otherwise the trap.
+/// Returns the address if it is a multiple of `1 << shift`, otherwise mem_address_not_aligned.
 #[inline(always)]
 pub(super) const fn aligned(address: u64, shift: u8) -> Result<u64, Trap> {
     if address & ((1 << shift) - 1) == 0 { Ok(address) } else { Err(Trap::MEM_ADDRESS_NOT_ALIGNED) }

@@ -82,7 +82,7 @@ fn privileged(words: &[u32]) -> (Strand, Board) {
         (ControlRegister::Privileged(5), TBA),
         (ControlRegister::Privileged(7), 0),
         (ControlRegister::Privileged(16), 0),
-        // PRIV.
+        // PSTATE.PRIV is set.
         (ControlRegister::Privileged(6), 1 << 2),
         (ControlRegister::Hyperprivileged(0), 0),
     ] {
@@ -105,7 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// The address at which the operating system or the hypervisor handles a trap from trap level 0.
+/// Returns the address of the operating system's handler of a trap from trap level 0. The next function does so for the hypervisor.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }
@@ -140,9 +140,9 @@ fn traps_go_where_the_architecture_says() {
         // wrpr %g0, 0, %tick, and wr %g0, 0, %stick: illegal_instruction, because only the hypervisor sets clocks.
         (0x8990_2000, 0, hypervisors(0x10)),
         (0xb180_2000, 0, hypervisors(0x10)),
-        // ldxa [%o0] 0x4f, %o1: privileged_action, a space of the hypervisor.
+        // ldxa [%o0] 0x4f, %o1: privileged_action, because only the hypervisor may use this space.
         (0xd2da_09e0, 0, hypervisors(0x37)),
-        // ta 0x6d, and ta 0x80: software traps of the system, and of the hypervisor.
+        // ta 0x6d, and ta 0x80: a software trap to the guest, and one to the hypervisor.
         (0x91d0_206d, 0, guests(0x16d)),
         (0x91d0_2080, 0, hypervisors(0x180)),
         // restore, in the first window: fill_0_normal.
@@ -173,7 +173,7 @@ fn a_trap_comes_back() {
         assert_eq!(strand.registers.global(), 1);
         assert_eq!(strand.registers.get(Register::new(1)), 0);
         let read = |number| strand.read(ControlRegister::Privileged(number), &mut board);
-        // The frame has TPC, TNPC, and TSTATE with GL 0, CCR, ASI, PSTATE and CWP 0. Then come TT and TL.
+        // TSTATE has GL 0, CCR 0x99, ASI 0x82, PSTATE.PRIV and CWP 0. The test reads TPC, TNPC, TSTATE, TT and TL.
         let state = 0x99 << 32 | 0x82 << 24 | 1 << 2 << 8;
         let expected = [PROGRAM, PROGRAM + 4, state, 0x180, 1].map(Ok);
         assert_eq!([0, 1, 2, 3, 7].map(read), expected);
@@ -186,7 +186,7 @@ fn a_trap_comes_back() {
     }
 }
 
-/// Six windows are free. The seventh `save` traps. Its handler is in the window to be stored (section 5.6.7).
+/// Six windows are free. The seventh `save` traps, and its handler runs in the window to be stored (section 5.6.7).
 #[test]
 fn the_seventh_save_spills() {
     // save %sp, 0, %sp
@@ -195,7 +195,7 @@ fn the_seventh_save_spills() {
     assert_eq!(strand.registers.window(), 6);
     run(&mut strand, &mut board, 1);
     assert_eq!(strand.pc, guests(0x80));
-    // CWP + CANSAVE + 2 is the oldest window: the first one. One window before it stays free.
+    // CWP + CANSAVE + 2 is the oldest window, here window 0. The window before it stays free.
     assert_eq!(strand.registers.window(), 0);
 }
 
@@ -336,7 +336,7 @@ fn an_instruction_is_copied_in_one_step() {
     assert_eq!((size_of::<Instruction>(), align_of::<Instruction>()), (16, 16));
 }
 
-/// SIR 1 is executed at the privileged and at the hyperprivileged level.
+/// SIR 1 traps with illegal_instruction at the privileged and at the hyperprivileged level.
 #[test]
 fn a_software_reset_is_an_illegal_instruction() {
     let handler = hypervisors(Trap::ILLEGAL_INSTRUCTION.number().into());

@@ -4,7 +4,7 @@ use super::instruction::Windows;
 use super::registers::WINDOWS;
 use super::trap::Trap;
 
-/// How many register windows there are of each kind, modulo [`WINDOWS`].
+/// The number of register windows in each state, modulo [`WINDOWS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowState {
     /// %cansave: the number of windows that `save` may enter without a trap.
@@ -15,14 +15,14 @@ pub struct WindowState {
     pub other: u8,
     /// %cleanwin: the number of windows without values of other software.
     pub clean: u8,
-    /// %wstate. Bits 2:0 select the spill and fill traps of own windows, bits 5:3 those of windows of another address space.
+    /// %wstate selects spill and fill traps: bits 2:0 for this address space, bits 5:3 for others.
     pub state: u8,
 }
 
 /// The trap of an instruction or an interrupt, and the window of its handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// The trap to take.
+    /// The type of the trap.
     pub trap: Trap,
     /// The distance from the instruction's window to the handler's window, modulo [`WINDOWS`].
     pub distance: u8,
@@ -44,7 +44,7 @@ impl WindowState {
         Self { can_save: LAST - 1, can_restore: 0, other: 0, clean: LAST, state: 0 }
     }
 
-    /// Enters the next window for `save`.
+    /// Enters the next window for `save`. Traps if the window must first be stored or cleaned.
     pub(super) fn save(&mut self) -> Result<(), Exception> {
         if self.can_save == 0 {
             return Err(self.spill());
@@ -57,7 +57,7 @@ impl WindowState {
         Ok(())
     }
 
-    /// Returns to the previous window for `restore` or `return`.
+    /// Returns to the previous window for `restore` or `return`. Traps if the window must first be loaded.
     pub(super) fn restore(&mut self) -> Result<(), Exception> {
         if self.can_restore == 0 {
             return Err(Exception {
@@ -85,7 +85,7 @@ impl WindowState {
         }
     }
 
-    /// Returns the field of %wstate that selects the current spill or fill trap.
+    /// Returns the field of %wstate that selects the spill and fill traps now.
     const fn chosen(&self) -> u8 {
         let shift = if self.other == 0 { 0 } else { 3 };
         self.state >> shift & 7

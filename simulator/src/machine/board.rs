@@ -1,4 +1,4 @@
-//! The simulated machine and its hypervisor, for guests that are code of the simulator.
+//! The simulated machine and its hypervisor, for guests whose code is part of the simulator.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -41,8 +41,8 @@ pub(crate) struct Board<'a> {
 pub(crate) type Tally = BTreeMap<u64, u64>;
 
 impl<'a> Board<'a> {
-    /// Returns a board with `guests`. Its hypervisor records events in `events`. With [`Keep::All`], a strand's ring is read after
-    /// each of its calls.
+    /// Returns a board with `guests`. Its hypervisor records events in `events`. With
+    /// [`Keep::All`], the board empties a strand's ring after each of the strand's calls.
     pub(crate) fn new(
         devices: &'a Devices,
         clock: &'a MachineClock<'a>,
@@ -75,7 +75,7 @@ impl<'a> Board<'a> {
         SimulatedStrand { board: self, strand: self.hypervisor.strand(Caller { guest, strand }) }
     }
 
-    /// Executes `work` of the hypervisor on a strand. It takes as long as a hypercall.
+    /// Executes `work` in the hypervisor on a strand. This takes as long as a hypercall.
     pub(crate) fn work<R>(&self, strand: StrandId, work: impl FnOnce(&Service<'a>) -> R) -> R {
         self.call(strand, || work(self.service()))
     }
@@ -102,7 +102,7 @@ impl<'a> Board<'a> {
         waits
     }
 
-    /// Stops reading the rings. From now on they keep only the events that fit.
+    /// Stops reading the rings. From now on, a ring keeps only as many events as fit into it.
     pub(crate) fn keep_no_more(&self) {
         self.keep.set(Keep::First);
     }
@@ -113,7 +113,7 @@ impl<'a> Board<'a> {
     }
 }
 
-/// A simulated guest's access to hypercalls, and its strand's own counters.
+/// A strand of a simulated guest. It makes the guest's hypercalls and reads its own counters.
 pub(crate) struct SimulatedStrand<'a> {
     board: &'a Board<'a>,
     strand: Strand<'a, (Service<'a>,), NoConsole, &'a Collected<'a>>,

@@ -9,10 +9,10 @@ use platform::{AccessError, Bus, PhysicalAddress};
 /// The number of clock ticks in a second. A tick is a cycle.
 pub const HZ: u64 = 1_165_379_275;
 
-/// The number of cycles that a hypercall takes.
+/// The length of a hypercall in cycles.
 pub const HYPERCALL_CYCLES: u64 = 60;
 
-/// The number of cycles from the trap, or from the previous read, to a read of the clock.
+/// The number of cycles that a read of the clock takes.
 const READ: u64 = 10;
 
 /// Returns the number of cycles that an access takes. L2 control registers are the fastest, because a call accesses up to 24 of them.
@@ -33,7 +33,7 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
 /// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).
 pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// The time at which the current call ends; outside calls, the time at which the last call ended.
+    /// The time at which the current call ends, or at which the last call ended.
     call_ends: Cell<u64>,
 }
 

@@ -18,12 +18,12 @@ use crate::nearest::unknown;
 pub struct Configuration {
     /// The model, the nodes and the enabled DRAM channels.
     pub machine: Machine,
-    /// The machine's caches, and how long its actions take.
+    /// The machine's caches, and the times of its operations.
     pub memory: Config,
 }
 
 impl Configuration {
-    /// Returns the settings, in the form of a file, that differ from a T2 Plus with all memory channels enabled.
+    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`.
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -82,7 +82,7 @@ fn model(name: &str) -> Result<Model, String> {
     Model::from_name(name).ok_or_else(|| unknown("machine", name, names))
 }
 
-/// Disables the memory channel of this name.
+/// Disables the memory channel that has this name.
 fn without(machine: Machine, name: &str) -> Result<Machine, String> {
     let all: Vec<_> = channels(machine).map(|unit| (unit.to_string(), unit)).collect();
     match all.iter().find(|(other, _)| other == name) {
@@ -109,7 +109,7 @@ fn disabled(machine: Machine) -> impl Iterator<Item = Unit> {
 pub struct Configured {
     /// The machine, if the file names one.
     pub machine: Option<Machine>,
-    /// The caches and times: those of a T2 Plus, with the file's changes.
+    /// The caches and times of a T2 Plus, with the file's changes.
     pub memory: Config,
 }
 
@@ -192,7 +192,6 @@ pub fn read(path: &Path) -> Result<Configured, FileError> {
 
 const MACHINE: &str = "machine";
 
-/// The keys of a table.
 type Keys = BTreeMap<Spanned<String>, Spanned<Value>>;
 
 /// A problem: its position in the file, in bytes, and its message.
@@ -247,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a text. Error messages do not have a file name.
+    /// Reads a configuration from TOML. Removes the file name from error messages.
     fn from(text: &str) -> Result<Configured, String> {
         let mut file = NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();

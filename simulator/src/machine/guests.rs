@@ -1,4 +1,4 @@
-//! The guests of a machine, with their strands and rights. A file names them.
+//! The guests of a machine with their strands and rights, and the files that describe them.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::input::{self, InputError};
 use crate::machine::{description, strands};
 use crate::text::line;
 
-/// A guest that has a name.
+/// The name and the configuration of a guest.
 #[derive(Clone, Debug)]
 pub struct NamedGuest {
-    /// The name of the guest in reports.
+    /// The name that reports show.
     pub name: String,
-    /// The configuration of the guest for the service.
+    /// The guest's strands and rights.
     pub config: GuestConfig,
 }
 
@@ -83,7 +83,7 @@ pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
     Ok(file.guest.into_iter().map(NamedGuest::from).collect())
 }
 
-/// Why a file of guests, a file of steps or a machine description cannot be used.
+/// Why a file with guests, with steps or with a machine description cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError {
@@ -93,7 +93,7 @@ pub enum FileError {
     /// The content of the file is wrong.
     #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
     Wrong {
-        /// The name of the file.
+        /// The path, for messages.
         file: String,
         /// The number of the line, from 1; `None` if the file as a whole is wrong.
         line: Option<usize>,
@@ -143,7 +143,8 @@ impl From<GuestEntry> for NamedGuest {
     }
 }
 
-/// Returns the default guests. The first has all rights and all cores but the last; the second has the last core and no rights.
+/// Returns two default guests. The first has all rights and all cores but the last. The second has
+/// the last core and no rights.
 pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
     let guest = |name: &str, strands: std::ops::Range<usize>, grant| {

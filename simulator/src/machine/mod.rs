@@ -1,4 +1,4 @@
-//! The simulated machine: its configuration, its description, its guests, its hypervisor and its clock.
+//! The simulated machine: configuration, description, guests, hypervisor and clock.
 
 pub(crate) mod board;
 pub mod clock;

@@ -4,10 +4,10 @@ use std::ops::RangeInclusive;
 
 use guest_abi::StrandId;
 
-/// Why a text is not a list of strands.
+/// Why a string is not a list of strands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrandListError {
-    /// This part of the text is not a strand.
+    /// This part of the list is not a strand.
     #[error("found '{0}', expected strands 0 to 255, such as 0-127 or 0,8,64-71")]
     NoStrand(String),
     /// In this range, the last strand is less than the first.
@@ -21,7 +21,7 @@ pub enum StrandListError {
 /// Parses a list of strands. Returns them in the order of the list.
 ///
 /// # Errors
-/// The text is not a list of strands, a range runs backwards, or a strand occurs twice.
+/// The string is not a list of strands, a range runs backwards, or a strand occurs twice.
 pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     let mut strands = Vec::new();
     for part in text.split(',') {

@@ -11,7 +11,8 @@ use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 use super::truth::ServedBy;
 
 impl<V: Variant> Access<'_, V> {
-    /// Brings a missing line into the node's L2 cache, to write it if `state` is modified. Returns its slot and what served it.
+    /// Brings a missing line into the node's L2 cache. If `state` is modified, the node becomes the
+    /// line's only holder. Returns the line's slot and what served the request.
     #[cold]
     #[inline(never)]
     pub(super) fn miss(&mut self, line: L2Line, state: LineState) -> (L2Slot, ServedBy) {
@@ -77,7 +78,7 @@ impl<V: Variant> Access<'_, V> {
         Snoop { begins, met: begins > arrives, waited, answers }
     }
 
-    /// Ends a request to the other nodes. Records it at its hub and in the moved lines.
+    /// Ends a request to the other nodes. Records it at the hub, and counts the moves of the line.
     fn complete(&mut self, line: L2Line, snoop: &Snoop, request: NodeRequest) {
         if self.plan.machine.nodes() > 1 {
             let (ends, issued) = (self.now, self.issued);
@@ -158,8 +159,9 @@ impl<V: Variant> Access<'_, V> {
         controller.line_written(queued as u32);
     }
 
-    /// Records a request at the hub of its line. A machine without hubs counts no events. `met` says that the request waited for
-    /// another request for the same line. `waited` is the number of cycles that the request waited at the hub.
+    /// Records a request at the hub of its line. A machine without hubs counts no events. `met` is
+    /// `true` if another request for the line delayed this one. `waited` is its wait for that
+    /// request and for the hub, in cycles.
     fn tell_hub(&mut self, line: L2Line, request: NodeRequest, met: bool, waited: u64) {
         let transaction =
             Transaction { hub: line.hub(), requester: self.node, request, met, waited };
@@ -175,7 +177,6 @@ impl<V: Variant> Access<'_, V> {
         self.planes[line.hub().index()].send(from, to, now, timing)
     }
 
-    /// See [`Plane::serialize`].
     fn serialize(&mut self, line: L2Line, arrives: u64) -> (u64, u64) {
         let timing = &self.plan.variant.figures().timing;
         self.planes[line.hub().index()].serialize(line, arrives, timing)

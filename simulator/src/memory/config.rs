@@ -20,7 +20,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Returns the number of sets.
+    /// Returns the number of sets: the size of the cache divided by the size of a set.
     pub const fn sets(&self) -> u64 {
         self.bytes / (self.ways * self.line)
     }
@@ -35,7 +35,7 @@ pub struct Config {
     pub l1d: Cache,
     /// The L2 cache of a node: its eight banks together.
     pub l2: Cache,
-    /// How long all operations take.
+    /// The times of all operations.
     pub timing: Timing,
 }
 
@@ -100,7 +100,7 @@ const L2_WAYS: u64 = MOST_WAYS as u64;
 /// The maximum size of a core's cache, and of a node's cache. They bound the simulator's own memory.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// The minimum size of a way. A tag holds 31 bits of an address; the size of a way must cover the remaining bits.
+/// The minimum size of a way in bytes. A tag has at most 31 bits of an address. The way must be large enough for the other bits.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
 /// The maximum number of cycles for which a unit is busy with one request. The bound keeps counters of waiting cycles from wrapping
 /// twice between two reads.
@@ -143,7 +143,7 @@ impl Config {
         }
     };
 
-    /// Returns the value of a setting. It is not checked.
+    /// Returns the value of a setting, without a [check](Self::check).
     pub fn get(mut self, setting: &Setting) -> u64 {
         *(setting.field)(&mut self)
     }

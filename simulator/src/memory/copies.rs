@@ -1,7 +1,7 @@
 //! The directory of the L1 copies of an L2 line. It has one bit for each part of the line that an L1 cache may hold.
 //!
 //! A word has 4 bits for the data cache of each core, then 4 bits for the instruction cache of each core. A bit is set when the L1
-//! cache takes in the part. It stays set when the L1 cache replaces the part.
+//! cache fetches the part. It stays set when the L1 cache replaces the part.
 
 use super::figures::Figures;
 use super::geometry::{L2Line, MOST_PARTS};
@@ -63,7 +63,7 @@ impl Figures {
     pub(super) fn stale_after_store(&self, core: usize, line: u64) -> u64 {
         let part = self.data_part(line);
         let (data, instructions) = (self.l1d.line_shift, self.l1i.line_shift);
-        // A line of data is part of one line of instructions, or spans several of them.
+        // A data cache line is part of one instruction cache line, or spans several of them.
         let (first, several) = match data <= instructions {
             true => (part >> (instructions - data), 1),
             false => (part << (data - instructions), (1 << (1 << (data - instructions))) - 1),

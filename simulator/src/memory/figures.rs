@@ -1,5 +1,5 @@
-//! The figures of a [configuration](Config) that the memory system reads. The memory system is compiled twice: once for a T2 Plus,
-//! with constants as figures, and once for any configuration.
+//! The figures of a [configuration](Config) that the memory system reads. The memory system is
+//! compiled twice: for a T2 Plus, whose figures are constants, and for all other configurations.
 
 use std::fmt::Debug;
 
@@ -51,7 +51,7 @@ pub struct Figures {
     pub(super) timing: Timing,
 }
 
-// A step skips fetches within the same `1 << FETCH_SHIFT` bytes. These bytes must be in one line.
+// A shape has no step for a fetch from the `1 << FETCH_SHIFT` bytes that were fetched last. So these bytes must be in one line.
 const _: () = assert!(FETCH_SHIFT <= Figures::T2_PLUS.l1i.line_shift);
 
 impl Figures {
@@ -67,7 +67,7 @@ impl Figures {
     }
 }
 
-/// A source of figures. Figures are either constants or values.
+/// The source of the figures: compile-time constants for a T2 Plus, or values for any other configuration.
 pub trait Variant: Copy + Debug {
     /// The storage of an instruction cache.
     type Instructions: Sets;

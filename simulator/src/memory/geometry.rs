@@ -1,19 +1,20 @@
 //! Maps addresses to the units that serve them.
 //!
-//! With L2 lines of 64 bytes, the bits of the physical address in the table choose the unit. With other lengths, the unit is chosen
-//! by bits of the line's number: subtract 6 from the table's bits.
+//! With L2 lines of 64 bytes, these bits of the physical address choose the unit. With other lengths, bits of the line's number
+//! choose it: subtract 6 from the numbers in the table.
 //!
 //! | bits | choose |
 //! |---|---|
 //! | 8:6 | the L2 bank |
 //! | 8:7 | the hub that carries the line |
-//! | 8 | the MCU of the home node; the other one if it is disabled |
+//! | 8 | the MCU of the home node; if that MCU is disabled, the node's other MCU |
 //! | 38:9, modulo the nodes that have memory | the home node |
 
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
 
-/// The number of bits of a memory address. A physical address has 40 bits; bit 39 selects input and output.
+/// The size of a memory address in bits. A physical address has one bit more: bit 39 selects input
+/// and output.
 pub const ADDRESS_BITS: u32 = 39;
 
 /// The bits of a physical address that are an address in memory.
@@ -38,7 +39,7 @@ impl L2Line {
     }
 }
 
-/// The maximum number of L1 lines, of data or of instructions, in one L2 line.
+/// The maximum number of lines of one L1 cache in an L2 line.
 pub(super) const MOST_PARTS: u64 = 4;
 
 /// The machine has no enabled memory channel.

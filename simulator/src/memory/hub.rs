@@ -29,7 +29,7 @@ impl HubEvents {
         self.asu[AsuEvent::PacketsIn as usize] > 0
     }
 
-    /// Adds the events to the counters and clears them.
+    /// Moves the events to the counters of the hub.
     pub(super) fn tell(&mut self, hub: &mut HubChip) {
         for (port, counts) in Node::ALL.iter().zip(&self.lpu) {
             for (event, count) in LpuEvent::ALL.iter().zip(counts) {
@@ -42,7 +42,7 @@ impl HubEvents {
         *self = Self::new();
     }
 
-    /// Counts the events of a transaction.
+    /// Counts the events of a transaction that passes the hub.
     pub(super) fn passed(&mut self, transaction: &Transaction) {
         let port = transaction.requester;
         self.asu(AsuEvent::PacketsIn);
@@ -90,7 +90,7 @@ impl HubEvents {
         }
     }
 
-    /// Counts a request at the other nodes, and the answers of the nodes.
+    /// Counts a request to the other nodes, and their answers.
     fn snoop(&mut self, port: Node, answers: &Answers, egress: LpuEvent) {
         self.lpu(port, LpuEvent::ReadOrInvalidate);
         for (other, answer) in Node::ALL.iter().zip(answers) {
@@ -124,7 +124,7 @@ const CACHE_TO_CACHE: [E; 3] = [E::CacheToCacheX, E::CacheToCacheY, E::CacheToCa
 const MEMORY: [E; 3] = [E::MemoryX, E::MemoryY, E::MemoryZ];
 const WRITE_BACK: [E; 3] = [E::WriteBackX, E::WriteBackY, E::WriteBackZ];
 
-/// Returns the event for the port `other`. `events` are those of X, Y and Z, the other ports in ascending order.
+/// Returns the event for the port `other`. `events` has one event for each of the other ports, in ascending order.
 fn by_way_of(events: [LpuEvent; 3], port: Node, other: Node) -> LpuEvent {
     let (port, other) = (port.index(), other.index());
     events[if other < port { other } else { other - 1 }]

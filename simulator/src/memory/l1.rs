@@ -9,14 +9,14 @@ pub trait Sets: Clone + Debug {
     /// The tags of one set.
     type Set: AsMut<[u32]> + ?std::marker::Sized;
 
-    /// Returns sets without lines.
+    /// Returns the sets of an empty cache.
     fn new(shape: &CacheShape) -> Self;
 
     /// Returns the set that a line belongs to, and the line's tag in that set.
     fn set(&mut self, line: u64) -> (&mut Self::Set, u32);
 }
 
-/// Sets whose number and size are constants.
+/// Sets whose number and size are known when the simulator is compiled.
 #[derive(Clone, Debug)]
 pub struct Fixed<const SETS: usize, const WAYS: usize>([[u32; WAYS]; SETS]);
 
@@ -33,7 +33,7 @@ impl<const SETS: usize, const WAYS: usize> Sets for Fixed<SETS, WAYS> {
     }
 }
 
-/// Sets whose number and size are values.
+/// Sets whose number and size are known only at run time.
 #[derive(Clone, Debug)]
 pub struct Sized {
     shape: CacheShape,
@@ -55,8 +55,8 @@ impl Sets for Sized {
     }
 }
 
-/// A cache. The first way of a set is the most recently used; free ways are the last. So replacement is exact LRU, and most hits need
-/// one comparison.
+/// A cache. The first way of a set is the most recently used, and free ways are the last. So
+/// replacement is exact LRU, and most hits need one comparison.
 #[derive(Clone, Debug)]
 pub(super) struct L1<S>(S);
 

@@ -50,7 +50,7 @@ impl L2Slot {
 pub(super) struct Hit {
     pub(super) slot: L2Slot,
     pub(super) state: LineState,
-    /// The time at which the line arrives if it is the latest line of its set; otherwise 0.
+    /// The time at which the line arrives; 0 if another line of the set was filled later.
     pub(super) arrives: u64,
 }
 
@@ -129,8 +129,8 @@ impl<V: Variant> L2<V> {
         Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
     }
 
-    /// Returns when a line arrives, as [`hit`](Self::hit) does, if the line is the most recently used of its set, is modified and has
-    /// none of the `copies`.
+    /// Returns the time at which the line arrives, like [`hit`](Self::hit), if the line is
+    /// modified, has none of the `copies`, and is the most recently used line of its set.
     #[inline(always)]
     pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
         let (index, tag) = self.shape().place(line.0);
@@ -157,7 +157,7 @@ impl<V: Variant> L2<V> {
         &mut self.sets[slot.set()].copies[slot.way()]
     }
 
-    /// Adds a missing line in place of the least recently used line of its set. It arrives at the time `arrives`.
+    /// Adds a missing line in place of the least recently used line of its set. The new line arrives at the time `arrives`.
     pub(super) fn fill(
         &mut self,
         line: L2Line,
@@ -175,7 +175,7 @@ impl<V: Variant> L2<V> {
         (slot, victim)
     }
 
-    /// Drops the line in a slot; the slot is filled next. Returns `None` if the slot is free.
+    /// Drops the line in a slot. The slot is filled next. Returns `None` if the slot is free.
     pub(super) fn take(&mut self, slot: L2Slot) -> Option<Victim> {
         let shape = *self.shape();
         let set = &mut self.sets[slot.set()];

@@ -2,11 +2,11 @@
 //!
 //! # What is modelled
 //! A node has 8 cores of 8 strands. Each core has an instruction cache (16 KB, 8 ways, lines of 32 bytes) and a data cache (8 KB, 4
-//! ways, lines of 16 bytes, write-through, no allocation on a store). Each node has an inclusive L2 cache (4 MB, 16 ways, lines of 64
-//! bytes, 8 banks, write-back, allocation on a store) and two DRAM channels, each with a queue and a write-back buffer of 8 lines.
-//! Replacement is exact LRU everywhere. These are the figures of a T2 Plus; another [`Config`] may have others. [`geometry`] maps
-//! addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address is the low [39
-//! bits](geometry::ADDRESS_BITS) of the sum of the recorded address and an offset.
+//! ways, lines of 16 bytes, write-through, no allocation on a store). Each node has an inclusive L2 cache (4 MB, 16 ways, lines of
+//! 64 bytes, 8 banks, write-back, allocation on a store) and two DRAM channels, each with a queue and a write-back buffer of 8
+//! lines. Replacement is exact LRU everywhere. These are the figures of a T2 Plus. Another [`Config`] may have other figures.
+//! [`geometry`] maps addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address
+//! is the low [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and an offset.
 //!
 //! MOESI keeps the L2 caches of different nodes coherent. A request that misses asks all other nodes. A cache that has the line
 //! modified or owned serves the request. Otherwise the memory of the home node does, even if other caches have clean copies. A store
@@ -22,20 +22,20 @@
 //! atomic instruction waits for its store.
 //!
 //! # How instructions are counted
-//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`, other
-//! branches in `Br_completed`, and the rest in `Instr_other`. Instructions that load and store are in `Atomics` (on SPARC, only
-//! atomics do both). Jumps, calls and returns are branches; `Br_taken` counts the taken ones. (On other architectures, a branch that
-//! loads or stores is in both classes, and counts once in `Instr_cnt`.) A recording without flow does not tell branches from other
-//! instructions. To the memory system, an instruction that loads and stores one place is a load and then a store. A strand counts as
-//! in user mode. A fetch or datum that crosses a line touches two lines, and each can miss. `Idle_strands` counts the clocks in which
-//! no strand of the core issues an instruction, until the program ends.
+//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`,
+//! other branches in `Br_completed`, and the rest in `Instr_other`. Instructions that load and store are in `Atomics` (on SPARC,
+//! only atomics do both). Jumps, calls and returns are branches. `Br_taken` counts the taken ones. (On other architectures, a
+//! branch that loads or stores is in both classes, and counts once in `Instr_cnt`.) A recording without flow does not tell branches
+//! from other instructions. To the memory system, an instruction that loads and stores one place is a load and then a store. All
+//! events happen in user mode. A fetch or datum that crosses a line touches two lines, and each can miss. `Idle_strands` counts the
+//! clocks in which no strand of the core issues an instruction, until the program ends.
 //!
 //! # What is simplified
-//! - Many times are [assumed](timing). Besides its stores, a strand has one request under way, and executes nothing meanwhile. The
-//!   instruction after a load uses the loaded value. All other instructions take one cycle, including multiplications, divisions and
-//!   floating point. The two pipelines of a core do not share a load unit.
-//! - Caches change when an instruction is issued, not when its data arrive. So hits and misses are decided in the order of issue, one
-//!   instruction with all its data after the other. The queues see each request at its own time.
+//! - Many of the times are [assumed](timing). Besides its stores, a strand has one request under way, and executes nothing while it
+//!   waits. The instruction after a load uses the loaded value. All other instructions take one cycle, including multiplications,
+//!   divisions and floating point. The two pipelines of a core do not share a load unit.
+//! - Caches change when an instruction is issued, not when its data arrive. So the order of issue decides which references hit and
+//!   which miss. The queues see each request at its own time.
 //! - A recording holds what its threads did when they were recorded. Spinning, the order of lock holders and the division of work do
 //!   not change with the machine's time. A thread waits for another only where one starts, joins or wakes the other.
 //! - The hubs' cycle counters count the program's cycles but not those of hypercalls, although the machine's clock advances by both.
@@ -45,7 +45,7 @@
 //! - When the L2 cache drops a line, the L1 copies go too. A line that is written back is in memory at once. No strand waits for the
 //!   line, no matter how long the queue of its channel is.
 //! - There are no TLBs, no speculation, no prefetching, no devices, and no references of the hypervisor.
-//! - A read of a line in the write-back buffer is counted as held back. The line stays there until eight later lines have come.
+//! - A read of a line in the write-back buffer is counted as held back. The line stays there until eight later lines replace it.
 
 mod access;
 mod channel;

@@ -2,7 +2,7 @@
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 
-/// A counter's events, modelled or not.
+/// The events of a class of counters.
 pub trait Modelled: Copy {
     /// Returns why the memory system does not model this event; `None` if it does.
     fn absence(self) -> Option<&'static str> {

@@ -28,7 +28,7 @@ impl Moves {
 pub(super) struct MovedLines(pub(super) HashMap<u64, Moves>);
 
 impl MovedLines {
-    /// Adds the moves of a completed request.
+    /// Adds the transfers and invalidations of a completed request for the line.
     pub(super) fn note(&mut self, line: L2Line, request: &NodeRequest) {
         let lost = |answers: &[Option<SnoopAnswer>]| {
             let answers = answers.iter().flatten();

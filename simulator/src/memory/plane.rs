@@ -1,4 +1,4 @@
-//! Connects the nodes for the lines of one hub. Directly linked nodes have the same four connections.
+//! Connects the nodes for the lines of one hub. Nodes without hubs are linked directly, by four such connections.
 
 use guest_abi::Node;
 
@@ -6,7 +6,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way. If requests for one line wait for each other, one entry stands for all of them.
+/// A request under way. Requests for a line that wait for each other share one entry.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,
@@ -48,7 +48,7 @@ impl Plane {
         (begins, self.serializer.enter(begins, timing.serialize))
     }
 
-    /// Returns the time at which a line that leaves the node `from` at the time `now` has passed both links.
+    /// Sends a line from one node to another at the time `now`. Returns the time at which it has passed the links of both nodes.
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
         let sent = self.links[from.index()].out.enter(now, timing.link);
         self.links[to.index()].into.enter(sent, timing.link)

@@ -7,7 +7,7 @@ use crate::recording::{Reference, References};
 /// The references that a strand may execute before another strand's turn.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantum<'a> {
-    /// The strand that executes.
+    /// The strand that executes the references.
     pub strand: StrandId,
     /// The offset that is added to all addresses, a multiple of 64.
     pub offset: u64,
@@ -28,7 +28,7 @@ impl Quantum<'_> {
         self.data_alone || reference.kind.is_fetch()
     }
 
-    /// Returns the quantum up to the end of its first instruction, or of the rest of an instruction that began before the quantum.
+    /// Returns the quantum up to the end of its first instruction, even if that instruction began before the quantum.
     #[must_use]
     pub fn first_instruction(&self) -> Self {
         let later = self.references.iter().skip(1);
@@ -44,7 +44,7 @@ pub struct Executed {
     pub references: usize,
     /// The time at which the last instruction was issued; 0 if all references are data of an earlier instruction.
     pub issued: u64,
-    /// The time at which the strand can go on.
+    /// The time at which the strand can continue.
     pub ends: u64,
     /// The number of instructions that began.
     pub instructions: u64,

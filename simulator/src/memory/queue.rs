@@ -1,7 +1,7 @@
 //! A unit that serves one request at a time.
 
-/// The number of busy spans that a queue remembers. Few spans suffice: requests arrive almost in the order of time, and spans without
-/// a gap between them are merged.
+/// The number of busy spans that a queue remembers. A few suffice, because requests arrive almost
+/// in the order of time, and adjacent spans are merged.
 const SPANS: usize = 16;
 
 /// A span of time in cycles, `begins..ends`.
@@ -81,7 +81,8 @@ impl Queue {
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let spans = &mut self.before;
         let mut begins = now.max(self.forgotten);
-        // The number of spans after the request: first those that end later, then only those that leave room for the request.
+        // The number of spans after the request. A span that leaves no room moves the request
+        // behind it.
         let mut later = 0;
         while later < SPANS && spans.at(later).ends > begins {
             later += 1;
@@ -145,7 +146,7 @@ mod tests {
     }
 
     proptest! {
-        /// A queue works as a set of all busy cycles does, if the requests are so close that no span they need is forgotten.
+        /// A queue works like a set of all busy cycles, if it forgets no span that is needed.
         #[test]
         fn as_a_list_of_cycles(requests in prop::collection::vec((0..12_u64, 0..12_u64, 1..6_u64), 1..200)) {
             let mut queue = Queue::default();
@@ -161,7 +162,7 @@ mod tests {
             }
         }
 
-        /// A queue works as a list of the last 17 spans does, even if the requests are far apart.
+        /// A queue works like a list of the last 17 spans, even if the requests are far apart.
         #[test]
         fn as_a_list_of_spans(requests in prop::collection::vec((0..40_u64, 0..400_u64, 1..15_u64), 1..300)) {
             let mut queue = Queue::default();

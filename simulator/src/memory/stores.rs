@@ -13,13 +13,13 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Returns the time from which another store may begin.
+    /// Returns the time from which the strand has room for another store.
     pub(super) fn room(&self) -> u64 {
         self.done[self.oldest % MOST_STORES]
     }
 
-    /// Adds a store that the L2 cache completes at the time `done`. At most `most` stores may be under way. Returns the time at which
-    /// the store is done, never earlier than that of an earlier store.
+    /// Adds a store that the L2 cache completes at the time `done`. At most `most` stores may be
+    /// under way. Returns the time at which this store and all earlier ones are done.
     pub(super) fn enter(&mut self, done: u64, most: u64) -> u64 {
         self.latest = self.latest.max(done);
         self.done[self.oldest % MOST_STORES] = self.latest;

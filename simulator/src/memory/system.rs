@@ -42,7 +42,7 @@ pub(super) struct Plan<V> {
 
 /// The caches, memory channels and links of a machine, with the record of their events. All caches are empty at first.
 ///
-/// A node of a T2 Plus takes less than 1 MB. The same references in the same order have the same effects.
+/// A node of a T2 Plus takes less than 1 MB of the host's memory. The same references in the same order have the same effects.
 #[derive(Clone, Debug)]
 pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,
@@ -56,7 +56,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
-    /// The lines that move; `None` unless [`note_moves`](Self::note_moves) was called.
+    /// The record of the lines that move between nodes; `None` unless [`note_moves`](Self::note_moves) was called.
     pub(super) moves: Option<MovedLines>,
 }
 
@@ -136,9 +136,9 @@ impl<V: Variant> MemorySystem<V> {
 /// The memory system of a machine with any configuration. Callers match once, then run code that is compiled for the variant.
 #[derive(Clone, Debug)]
 pub enum AnyMemory {
-    /// The caches and times of a T2 Plus, as constants.
+    /// A memory system with the caches and times of a T2 Plus, which are compile-time constants.
     T2Plus(MemorySystem),
-    /// Other caches or times, as values.
+    /// A memory system with other caches or times, which are known only at run time.
     Other(MemorySystem<Figures>),
 }
 
@@ -154,7 +154,7 @@ pub enum MemoryError {
     Impossible(#[from] Impossible),
 }
 
-/// Evaluates an expression for the variant that is present.
+/// Evaluates an expression for either variant of the memory system.
 macro_rules! either {
     ($any:expr, $memory:ident => $does:expr) => {
         match $any {
@@ -177,17 +177,14 @@ impl AnyMemory {
         })
     }
 
-    /// See [`MemorySystem::note_moves`].
     pub(crate) fn note_moves(&mut self) {
         either!(self, memory => memory.note_moves());
     }
 
-    /// See [`MemorySystem::moves`].
     pub(crate) fn moves<M: FromIterator<(u64, Moves)>>(&self) -> M {
         either!(self, memory => memory.moves().collect())
     }
 
-    /// See [`MemorySystem::home`].
     pub(crate) fn home(&self, line: u64) -> Node {
         either!(self, memory => memory.home(line))
     }

@@ -22,19 +22,20 @@ use serde::{Deserialize, Serialize};
 /// Circuits 43(1), 2008.
 pub const ISSUE: u64 = 1;
 
-/// The times of a machine, in cycles. The text of each field states the value of a T2 Plus.
+/// The times of a machine, in cycles. The comment on each field states its value on a T2 Plus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// The further time of a load that hits the L1 cache: 2. The load-use latency is three cycles (Nawathe et al.), and the next
-    /// instruction is assumed to use the loaded value.
+    /// The extra time of a load that hits the L1 cache: 2. The load-use latency is three cycles
+    /// (Nawathe et al.), and the next instruction is assumed to use the loaded value.
     pub load: u64,
-    /// The further time of a taken branch, jump, call, return or trap: 4. For the T2, the compiler GCC schedules five cycles for each
-    /// (`gcc/config/sparc/niagara2.md`). Branches are predicted not taken, so branches not taken add nothing.
+    /// The extra time of a taken branch, jump, call, return or trap: 4. For the T2, the compiler
+    /// GCC schedules five cycles for each (`gcc/config/sparc/niagara2.md`). Branches are predicted
+    /// not taken, so branches not taken add nothing.
     pub taken: u64,
     /// The time of a request from a core through the crossbar to an L2 bank and back: 23. Assumed.
     pub l2: u64,
-    /// The time for which an L2 bank is busy with each 16 bytes of a request: 1. Eight banks that read 16 bytes a cycle make the 180
-    /// GB/s that Sun states for 1.4 GHz. A line of instructions has 32 bytes and takes twice as long.
+    /// The time for which an L2 bank is busy with each 16 bytes of a request: 1. Eight banks that each read 16 bytes a cycle reach
+    /// the 180 GB/s that Sun states for 1.4 GHz. A line of instructions has 32 bytes and takes twice as long.
     pub bank: u64,
     /// The number of stores of a strand that may be under way: 8. Assumed.
     pub stores: u64,
@@ -42,20 +43,20 @@ pub struct Timing {
     /// while another for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly
     /// linked nodes are assumed to do the same.
     pub serialize: u64,
-    /// The time in which the other nodes are asked for a line and answer: 60. Assumed.
+    /// The time that a request to the other nodes and their answers take: 60. Assumed.
     pub snoop: u64,
-    /// The further time of a line from another node's cache, besides the snoop and the links: 80. Assumed.
+    /// The extra time of a line from another node's cache, besides snoop and links: 80. Assumed.
     pub cache_to_cache: u64,
     /// The time of a line from memory, besides its time in the queue: 120. Assumed.
     pub memory: u64,
-    /// The further time of a line from another node's memory, besides the links: 60. Assumed.
+    /// The extra time of a line from another node's memory, besides the links: 60. Assumed.
     pub remote: u64,
     /// The time for which a link between a node and a hub, or between two nodes, is busy with a line in one direction: 9. Assumed,
     /// for 14 lanes of 4.8 Gb/s.
     pub link: u64,
-    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have more than 60 GB/s together. Two
-    /// thirds of it is for reads (Shah et al., "UltraSPARC T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes
-    /// take 6 ns.
+    /// The time for which a DRAM channel is busy with a read: 7. The four channels of a T2 have
+    /// more than 60 GB/s together. Two thirds of this rate is for reads (Shah et al., "UltraSPARC
+    /// T2: A Highly-Threaded, Power-Efficient, SPARC SOC", A-SSCC 2007): 64 bytes take 6 ns.
     pub channel_read: u64,
     /// The time for which a DRAM channel is busy with a write: 14, at half the speed of reads.
     pub channel_write: u64,

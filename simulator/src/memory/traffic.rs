@@ -2,14 +2,14 @@
 
 use guest_abi::{Hub, Node};
 
-/// What supplies a line: a cache or memory, and its node.
+/// The cache or memory that supplies a line, and its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Supplier {
     Memory(Node),
     Cache(Node),
 }
 
-/// The answer of a node. It is the state of the line in the node's L2 cache.
+/// The answer of a node: the state of the line in the node's L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SnoopAnswer {
     Modified,

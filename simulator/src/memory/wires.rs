@@ -68,7 +68,7 @@ impl StrandEvents {
         self.others[event as usize] += 1;
     }
 
-    /// Adds the events to the counters and clears them. `idle` is the number of all idle clocks of the core since the start.
+    /// Moves the events to the counters of the strand. `idle` is the number of all idle clocks of the core since the start.
     pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
         let mut tell = |select: SparcSelect, times: &mut u64| {
             while *times > 0 {

@@ -16,9 +16,9 @@ use crate::recording::Reference;
 /// The effect of one reference.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
-    /// The time at which the strand goes on.
+    /// The time at which the strand continues.
     pub now: u64,
-    /// The services and waits of the strand's requests.
+    /// The strand's requests and waits for this reference.
     pub waited: Waited,
     moved: Option<&'a MovedLines>,
 }
@@ -31,7 +31,7 @@ impl Watched<'_> {
     }
 }
 
-/// The memory system while it executes references and nobody reads the devices. Panics if the machine does not have the strand.
+/// The memory system while it executes references. Meanwhile nobody reads the devices. Methods panic if the machine lacks the strand.
 ///
 /// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start and
 /// when [settings change](Self::settings_changed).
@@ -67,16 +67,16 @@ impl<V: Variant> Work<'_, V> {
         Access::new(self.system, devices, perf_config, strand, offset, begins)
     }
 
-    /// Executes a quantum: its first instruction or the rest of one, and all instructions that begin before the quantum's end.
+    /// Executes a quantum. It begins with an instruction or the rest of one. Further instructions begin before the quantum's end.
     ///
-    /// Quanta come in the order of time. None begins before the last instruction of the previous quantum.
+    /// Callers pass quanta in the order of time. No quantum begins before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // In a shorter turn, it is not certain that a shape ends.
+            // In a shorter turn, a shape might not end.
             if quantum.until.saturating_sub(access.now) > longest && !quantum.data_alone {
                 access.shapes(&mut rest, quantum.until);
                 executed = quantum.references.len() - rest.len();
@@ -132,7 +132,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Instructions come in the order of time. None begins before the previous instruction.
+    /// Callers pass instructions in the order of time. No instruction begins before the previous instruction.
     #[inline(always)]
     pub fn instruction(
         &mut self,

@@ -1,4 +1,4 @@
-//! Reads and checks scenario files.
+//! Reads scenario files, and checks the scenarios.
 
 use std::path::Path;
 
@@ -60,7 +60,7 @@ pub struct Step {
 /// The checked steps of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// The name of the file.
+    /// The path of the file, for messages.
     pub name: String,
     /// The steps in the order of time.
     pub steps: Vec<Step>,
@@ -89,7 +89,7 @@ struct StepEntry {
     strand: Option<Spanned<u64>>,
 }
 
-/// The names of the actions. Each comes with the keys of a step that has this action.
+/// The names of the actions, each with the keys of its steps.
 const ACTIONS: [(&str, &[&str]); 7] = [
     ("grant", &["guest", "right"]),
     ("revoke", &["guest", "right"]),
@@ -103,7 +103,7 @@ const ACTIONS: [(&str, &[&str]); 7] = [
 /// A scenario that has not been checked against a machine and its guests.
 pub struct Unchecked {
     text: TomlText,
-    /// The guests that the scenario's file describes; empty if another file describes them.
+    /// The guests in the scenario's file; empty if another file describes the guests.
     pub guests: Vec<NamedGuest>,
     steps: Vec<Spanned<StepEntry>>,
 }
@@ -112,7 +112,7 @@ impl Scenario {
     /// Reads the scenario of a replay or of an execution from a file.
     ///
     /// ```toml
-    /// [[guest]]              # as in a file of guests; left out if the guests are described elsewhere
+    /// [[guest]]              # as in a file with guests; left out if the guests are described elsewhere
     /// name = "solaris"
     /// strands = "0-127"
     /// grant = "global"
@@ -174,7 +174,7 @@ impl Unchecked {
 
 /// Checks one step. An error has the position of the mistake in the file, in bytes.
 struct Checker<'a> {
-    /// The position at which the step's table begins.
+    /// The position in the file at which the step's table begins.
     table: usize,
     machine: Machine,
     guests: &'a [NamedGuest],

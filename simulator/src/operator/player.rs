@@ -14,7 +14,7 @@ use super::file::{Action, Scenario, Step};
 use crate::machine::guests::NamedGuest;
 use crate::run::{StepRun, UnitRun};
 
-/// The hypervisor's answer to a request. [`Seen`] is only in the answer to a look.
+/// The hypervisor's answer to a request. Only the answer to [`Request::Look`] has a [`Seen`].
 pub type Answer = Result<Option<Seen>, Refusal>;
 
 /// A machine that an operator can change.
@@ -22,10 +22,10 @@ pub trait Operated {
     #[allow(missing_docs, reason = "its name says it")]
     fn devices(&self) -> &Devices;
 
-    /// Gives a request to the hypervisor. The hypervisor serves the request on the strand `on`.
+    /// Gives a request to the hypervisor, which serves it on the strand `on`.
     ///
     /// # Errors
-    /// The hypervisor cannot take a request now. The text says why.
+    /// The hypervisor cannot take a request now. The message says why.
     fn ask(&mut self, on: StrandId, request: &Request) -> Result<(), String>;
 
     /// Takes the hypervisor's answer to the latest request; `None` if there is no answer yet.
@@ -59,9 +59,9 @@ struct Current {
 /// The result of a call of [`Operator::work`].
 #[derive(Debug)]
 pub enum Worked<'a> {
-    /// No step is due, or the hypervisor has not answered.
+    /// Nothing is left to do now: no step is due, or the hypervisor has not answered.
     Nothing,
-    /// The hypervisor has been given a request.
+    /// The operator has given a request to the hypervisor.
     Asked,
     /// A step has ended.
     Made(Action, &'a mut StepRun),
@@ -74,12 +74,12 @@ const SOON: u64 = 10_000;
 const RETRIES: usize = 10_000;
 
 impl Operator {
-    /// Returns an operator. The guests have the rights of their configuration.
+    /// Returns an operator that has played no step. The guests have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
         let mut grants = Grants::none(guests.len());
         for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
-            // An error can only mean that the guest does not exist.
+            // This fails only if the guest does not exist.
             let _ = grants.set(number, guest.config.grant);
         }
         Self {
@@ -111,7 +111,7 @@ impl Operator {
         current.chain(&self.steps)
     }
 
-    /// Returns the strands that the current step's change waits for; `None` if no change was pending at the last look.
+    /// Returns the strands that the current step's change waits for; `None` if the latest answer shows no pending change.
     #[must_use]
     pub fn pending(&self) -> Option<StrandSet> {
         self.current.as_ref()?.pending
@@ -127,8 +127,8 @@ impl Operator {
         }
     }
 
-    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions so
-    /// far. The caller repeats the call until it returns [`Worked::Nothing`].
+    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number
+    /// of references or instructions so far. The caller repeats this until nothing is left to do.
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {
@@ -234,7 +234,7 @@ impl Operator {
         ControlFlow::Continue(current)
     }
 
-    /// Returns the dead strands of all guests that lose a right or are reset.
+    /// Returns the dead strands of the guests that lose a right or are reset by this request.
     fn excused(&self, request: &Request) -> Vec<usize> {
         let loses = |id: GuestId| match request {
             Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),

@@ -75,7 +75,7 @@ fn a_busy_unit_is_asked_for_again_at_most_10_000_times() {
     assert_eq!(asked.len(), 10_002);
 }
 
-/// The operator's requests go to strand 0 until it dies. Requests for L2 control go to a strand of its node.
+/// The operator sends no request to a dead strand. It sends a request for the L2 control of a node to a strand of the node.
 #[test]
 fn a_strand_that_lives_serves_the_request() {
     let steps = "[[step]]\nat = 1\ndo = \"kill\"\nstrand = 0\n\

@@ -1,4 +1,4 @@
-//! Reads and decodes a recording ahead of its user, in a separate thread.
+//! Reads and decodes a recording in a separate thread, before the data are needed.
 //!
 //! The thread serves requests in order. It ends when the sender of requests is dropped. The number of requests under way bounds how
 //! far the thread reads ahead.
@@ -23,7 +23,7 @@ struct ChunkRequest {
     chunk: Chunk,
 }
 
-/// The answer to a request. `read` is the number of bytes that were read for the answer.
+/// The answer to a request: the next chunk. The thread read `read` bytes for it.
 struct Piece {
     thread: usize,
     chunk: Chunk,
@@ -45,13 +45,13 @@ struct Lane {
 pub(super) struct Ahead {
     requests: Sender<ChunkRequest>,
     pieces: Receiver<Piece>,
-    /// The reading thread. It ends after `requests` is dropped and its current read returns. Nobody joins it, because a read from a
-    /// pipe may never return.
+    /// The reading thread. It ends after `requests` is dropped and its current read returns. It is
+    /// never joined, because a read from a pipe may never return.
     thread: Option<JoinHandle<()>>,
     lanes: Vec<Lane>,
     /// The number of chunks to read ahead for each thread.
     depth: usize,
-    /// The number of chunks, of all threads, that have been requested but not used.
+    /// The number of requested chunks, of all threads, that have not been used.
     ahead: usize,
     progress: Progress,
 }
@@ -84,7 +84,7 @@ impl Ahead {
         })
     }
 
-    /// Returns the progress of the user. The reading thread may be ahead.
+    /// Returns how much of the recording has been used. The reading thread may have read more.
     pub(super) fn progress(&self) -> Progress {
         self.progress
     }
@@ -118,13 +118,13 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Returns the number of a thread's chunks that have been requested but not used.
+    /// Returns the number of requested chunks of a thread that have not been used.
     fn held(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()
     }
 
-    /// Returns the next answer for a thread. A request for the thread must be under way.
+    /// Waits for the next answer for a thread. A request for the thread must be under way.
     fn wait(&mut self, thread: usize) -> Piece {
         while let Ok(piece) = self.pieces.try_recv() {
             self.keep(piece);
@@ -153,7 +153,7 @@ impl Ahead {
     fn ask(&mut self, thread: usize, chunk: Chunk) {
         self.lanes[thread].asked += 1;
         self.ahead += 1;
-        // If sending fails, the reading thread has panicked. The missing answer will show this.
+        // If sending fails, the reading thread has panicked. The missing answer shows this later.
         let _ = self.requests.send(ChunkRequest { thread, chunk });
     }
 

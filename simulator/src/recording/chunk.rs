@@ -1,4 +1,4 @@
-//! Chunks. A chunk is a part of a thread of a recorded program.
+//! Chunks: parts of the threads of a recorded program.
 
 use refs::Order;
 use std::slice;
@@ -13,8 +13,8 @@ use super::runs;
 /// References are stored as executions of shapes. Each execution has the addresses of its data.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk {
-    /// Signals and waits in the order of the program. Each comes before the reference with its index. The number of references is the
-    /// index of the chunk's end.
+    /// Signals and waits in the order of the program, each with the index of the reference after
+    /// it. At the chunk's end, this index is the number of references.
     pub order: Vec<(usize, Order)>,
     code: Arc<Code>,
     executions: Executions,
@@ -29,7 +29,6 @@ pub(super) struct Executions {
     data: Vec<u64>,
     executed: usize,
     accessed: usize,
-    /// The number of references.
     pub(super) length: usize,
 }
 
@@ -38,7 +37,7 @@ impl Executions {
         (self.executed, self.accessed, self.length) = (0, 0, 0);
     }
 
-    /// Returns room for at least this total number of executions and data.
+    /// Returns storage for at least `executions` executions and `data` addresses, including those that are already stored.
     pub(super) fn room(&mut self, executions: usize, data: usize) -> Room<'_> {
         if self.shapes.len() < executions || self.data.len() < data {
             self.shapes.resize(executions, 0);
@@ -53,7 +52,7 @@ impl Executions {
         }
     }
 
-    /// Keeps no more room than the executions have, for a thread that may wait long.
+    /// Releases unused storage, because the thread may wait long.
     pub(super) fn shrink(&mut self) {
         self.shapes.truncate(self.executed);
         self.data.truncate(self.accessed);
@@ -61,13 +60,13 @@ impl Executions {
         self.data.shrink_to_fit();
     }
 
-    /// Accepts the executions that were written into the room.
+    /// Accepts the executions that were written into the storage.
     pub(super) fn take(&mut self, executed: usize, accessed: usize, length: usize) {
         (self.executed, self.accessed, self.length) = (executed, accessed, length);
     }
 }
 
-/// Storage for executions that are to be written.
+/// Storage into which executions are written.
 pub(super) struct Room<'a> {
     pub(super) shapes: &'a mut [u32],
     pub(super) data: &'a mut [u64],
@@ -101,7 +100,7 @@ impl Chunk {
         Self { order: Vec::new(), code: Arc::new(code), executions }
     }
 
-    /// Returns the chunk without steps. It is then replayed reference by reference.
+    /// Returns the chunk without steps, so that it is replayed reference by reference.
     #[cfg(test)]
     pub(crate) fn one_by_one(mut self) -> Self {
         Arc::make_mut(&mut self.code).forget_steps();
@@ -120,12 +119,12 @@ impl Chunk {
         self.executions.length
     }
 
-    /// Returns `true` if there is no reference and no order.
+    /// Returns `true` if there is no reference, signal or wait.
     pub fn is_empty(&self) -> bool {
         self.executions.length == 0 && self.order.is_empty()
     }
 
-    /// Removes all references and orders.
+    /// Removes all references, signals and waits.
     pub fn clear(&mut self) {
         self.set(&[]);
         self.order.clear();
@@ -138,7 +137,7 @@ impl Chunk {
         }
     }
 
-    /// Replaces the references, and keeps the orders.
+    /// Replaces the references, and keeps the signals and waits.
     pub(super) fn set(&mut self, references: &[Reference]) {
         let Executions { shapes, data, .. } = &mut self.executions;
         shapes.clear();
@@ -153,7 +152,7 @@ impl Chunk {
         self.executions.length = references.len();
     }
 
-    /// Clears the chunk. Returns its executions and orders, to be filled with executions of `code`.
+    /// Clears the chunk. Returns the storage for its executions, which must be executions of `code`, and for its signals and waits.
     pub(super) fn begin(
         &mut self,
         code: &Arc<Code>,
@@ -228,7 +227,7 @@ pub struct References<'a> {
     code: &'a Code,
     /// The numbers of the executed shapes.
     executions: &'a [u32],
-    /// The addresses of the data of all these executions.
+    /// The addresses of the data of all `executions`.
     data: &'a [u64],
     /// The index of the first reference in the first execution.
     first: usize,
@@ -297,7 +296,7 @@ impl<'a> References<'a> {
         self.skip((shape.count as usize - self.first).min(self.length));
     }
 
-    /// Returns the first executions that are here with all their references. Together they have at most [`MOST_WHOLE`] references.
+    /// Returns the first executions with all their references, at most [`MOST_WHOLE`] references.
     #[inline(always)]
     pub(crate) fn whole(&self) -> Whole<'a> {
         let most = if self.first == 0 { self.length } else { 0 };
@@ -319,8 +318,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that the caller took from [`whole`](Self::whole). Of the last one, only `references` references were
-    /// executed; the other references stay.
+    /// Removes the executions that the caller took from [`whole`](Self::whole). Of the last one,
+    /// only `references` references were executed. The others stay.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -345,15 +344,15 @@ impl<'a> References<'a> {
     }
 }
 
-/// Executions with all their references. They are taken one after the other.
+/// Executions with all their references. The user takes one after the other.
 pub(crate) struct Whole<'a> {
     code: &'a Code,
     executions: slice::Iter<'a, u32>,
-    /// The addresses of data that have not been taken.
+    /// The addresses of the data that the user has not taken.
     pub(crate) data: slice::Iter<'a, u64>,
-    /// The number of references at the beginning.
+    /// The number of references before the first execution was taken.
     most: usize,
-    /// The number of references that have not been taken.
+    /// The number of references that the user has not taken.
     left: usize,
 }
 

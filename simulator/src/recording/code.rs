@@ -1,4 +1,4 @@
-//! The code of a recorded program, as shapes of its blocks.
+//! The code of a recorded program: the shapes of its blocks.
 
 use std::array;
 
@@ -11,7 +11,7 @@ pub(crate) const FETCH_SHIFT: u32 = 5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// The references of all shapes. A datum has no address, but its index among the data of the shape.
+    /// The references of all shapes. A datum's address is its index among the shape's data.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
 }
@@ -76,7 +76,7 @@ impl ByKind {
 
 const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
 
-/// A part of an instruction that may access a cache: a fetch of bytes that were not fetched last, or an access to data.
+/// A step of a shape: a fetch from other bytes than the latest fetch, or an access to data. Either may access a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeStep {
     /// The work that the shape has done before this step.
@@ -90,7 +90,7 @@ pub(crate) struct ShapeStep {
     pub(crate) action: StepAction,
 }
 
-/// The work of a shape from its start to some point.
+/// The work of a shape from its start to one of its steps or to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// The number of instructions that have begun.
@@ -106,7 +106,7 @@ pub(crate) struct Done {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepAction {
-    /// Fetches aligned [bytes](FETCH_SHIFT) that are not those fetched last.
+    /// Fetches from other aligned [bytes](FETCH_SHIFT) than the latest fetch.
     Fetch,
     Load,
     Store,
@@ -172,7 +172,7 @@ impl Code {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)
     }
 
-    /// Returns `true` if references are an execution of a shape. Then it also appends the addresses of their data.
+    /// Returns `true` if the references are an execution of the shape. If so, appends the addresses of the execution's data.
     #[inline]
     pub(super) fn is_execution(
         &self,

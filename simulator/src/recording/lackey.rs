@@ -12,8 +12,8 @@ use super::source::{Progress, Source};
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// The maximum number of references that a block has beyond [`BLOCK`]. They keep an instruction and its data together. (No x86
-/// instruction has more data. The kind of the fetch would lack data in the next block.)
+/// The maximum number of references by which a block exceeds [`BLOCK`]. They are data of the block's last instruction: the kind of
+/// the instruction's fetch depends on all its data. No x86 instruction has more data.
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
@@ -81,7 +81,7 @@ impl LackeyReader {
         Err(RecordingError::in_file(&self.source.name, "no memory reference", expected))
     }
 
-    /// Fills the room with references. Returns their number.
+    /// Fills the room with references. Returns the number of references.
     fn fill(&mut self, mut room: Room<'_>) -> Result<usize, RecordingError> {
         loop {
             if !self.in_message {
@@ -188,7 +188,7 @@ fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>
     (room, text.len())
 }
 
-/// Storage for a block that is to be filled.
+/// Storage for the references of one block.
 struct Room<'r> {
     /// The free places of the block.
     block: IterMut<'r, Reference>,

@@ -81,8 +81,8 @@ fn hexadecimal<const N: usize>(text: &[u8; N]) -> u32 {
     value
 }
 
-/// The fast parser. It caches parsed beginnings: the first eight bytes of a line, which are the lead and five digits. Most lines
-/// begin like a recent line.
+/// The fast parser. It remembers the beginnings of lines: the lead and the first five digits,
+/// together eight bytes. Most lines begin like a recent line.
 pub(super) struct Fast {
     beginnings: [Beginning; 1 << Self::BITS],
 }
@@ -96,7 +96,7 @@ struct Beginning {
 }
 
 impl Beginning {
-    /// The number of the digits in the beginning of a line.
+    /// The number of digits in a beginning.
     const DIGITS: usize = 5;
 
     fn parse(text: u64) -> Option<Self> {
@@ -107,7 +107,7 @@ impl Beginning {
         (digits & WRONG == 0).then_some(Self { text, digits, kind })
     }
 
-    /// Returns the index in the table of a beginning with this text.
+    /// Returns the index of a beginning in the table.
     #[inline(always)]
     const fn place(text: u64) -> usize {
         (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize

@@ -6,7 +6,6 @@
 //! `vfalls record` writes [all threads](refs) and their order. A plain file is read in place. A compressed file or a stream is first
 //! decompressed to a temporary file without a name. Memory holds the program's code, one frame for each thread, and the chunks that
 //! are [read ahead](Recording::read_ahead).
-//! that are [read ahead](Recording::read_ahead).
 //!
 //! # Lackey
 //! `valgrind --tool=lackey --trace-mem=yes` writes one thread. It is read in constant memory.
@@ -34,7 +33,7 @@
 //! ```
 //!
 //! A comment begins with `#`. Addresses have 1 to 16 hexadecimal digits, with or without `0x`. Sizes are 1 to 4096 bytes. The default
-//! size is 8, or 4 for instructions. All references are kept in memory; there may be at most 16,777,216.
+//! size is 8, or 4 for instructions. All references are kept in memory. There may be at most 16,777,216 of them.
 
 mod ahead;
 mod bundled;

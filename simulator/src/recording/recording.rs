@@ -43,8 +43,8 @@ impl Recording {
     /// Opens a recording of any [format](super), plain or compressed; `-` is standard input.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. Or the recording is native or
-    /// handwritten, and is malformed or too large. Or there is no room to decompress it.
+    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. A native or handwritten
+    /// recording is malformed or too large. There is no room to decompress the recording.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Source::open(path.as_ref()).and_then(Self::new)
     }
@@ -84,7 +84,7 @@ impl Recording {
         Ok(Self { about: About { name, ..about }, reader })
     }
 
-    /// Returns a recording of these threads. Each thread is a list of chunks. The recording has flow, and errors call it `name`.
+    /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
         let about = About { threads: threads.len(), has_flow: true, ..About::default() };
         Self { about, reader: Reader::Memory(Threads::new(threads)) }.named(name)
@@ -111,7 +111,7 @@ impl Recording {
         Self { reader, ..self }
     }
 
-    /// Returns the name that errors use for the recording.
+    /// Returns the name of the recording in error messages.
     pub fn name(&self) -> &str {
         &self.about.name
     }
@@ -158,7 +158,7 @@ impl Recording {
         &self.about.notes
     }
 
-    /// Returns the number of bytes read so far.
+    /// Returns how far the recording has been read.
     pub fn progress(&self) -> Progress {
         self.reader.progress()
     }

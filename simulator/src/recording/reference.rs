@@ -5,7 +5,7 @@ pub struct Reference {
     pub address: u64,
     /// The number of bytes, 1 to 4096.
     pub size: u16,
-    /// The kind of fetch or access.
+    /// Whether the reference is a fetch, a load or a store. For a fetch, also what the instruction does.
     pub kind: Kind,
     /// How a fetched instruction passes control on; [`Flow::Next`] for data.
     pub flow: Flow,
@@ -25,15 +25,15 @@ pub enum Flow {
     /// To the next instruction in memory. All instructions of a recording [without flow](super::Recording::has_flow) have this value.
     #[default]
     Next = 0,
-    /// By a conditional branch that is not taken.
+    /// Past a conditional branch that is not taken.
     NotTaken = 1,
-    /// By a conditional branch that is taken.
+    /// To the target of a conditional branch.
     Taken = 2,
-    /// By an unconditional branch, or a jump to an address in a register.
+    /// To the target of an unconditional branch, or to an address in a register.
     Jump = 3,
-    /// By a call of a procedure.
+    /// To a procedure, by a call instruction.
     Call = 4,
-    /// By a return from a procedure.
+    /// To the caller of a procedure.
     Return = 5,
     /// Into the operating system.
     Trap = 6,
@@ -71,7 +71,7 @@ impl Branch {
 
 /// The kind of a reference.
 ///
-/// The kind of a fetch includes the accesses of the instruction. So readers need not look ahead.
+/// The kind of a fetch says whether the instruction loads or stores, so readers need not look ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {

@@ -3,10 +3,10 @@
 use super::code::Code;
 use super::reference::Reference;
 
-/// The maximum number of references of a run, without further data of its last instruction.
+/// The maximum number of references of a run, not counting further data of its last instruction.
 const MOST: usize = 64;
 
-/// The maximum number of references of a run, with all data of its last instruction.
+/// The maximum number of references of a run, counting all data of its last instruction.
 const MOST_WITH_DATA: usize = 4096;
 
 /// The number of places in each table of known runs.
@@ -20,7 +20,7 @@ pub(super) fn execute(
     shapes: &mut Vec<u32>,
     data: &mut Vec<u64>,
 ) {
-    // The latest run by its address, and known runs by their address and length.
+    // `latest` has the latest run at each address. `known` has runs by their address and length.
     let mut latest = [Run::default(); PLACES];
     let mut known = [Run::default(); PLACES];
     let mut rest = references;
@@ -81,7 +81,7 @@ fn length(references: &[Reference]) -> (usize, u64) {
     (references.len().min(MOST_WITH_DATA), next)
 }
 
-/// Returns `true` if a run of at least `length` references ends there. `next` is the address after the run's last instruction.
+/// Returns `true` if the first run ends after `length` references, before the address `next`.
 #[inline(always)]
 fn ends(references: &[Reference], length: usize, next: u64) -> bool {
     match references.get(length) {

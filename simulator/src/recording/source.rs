@@ -17,9 +17,9 @@ pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: Box<dyn Read + Send>,
     format: Format,
-    /// The first bytes of the decompressed content.
+    /// The first bytes of the decompressed content, which decide the format.
     head: Vec<u8>,
-    /// The file itself; `None` unless it is plain and seekable.
+    /// The file; `None` unless it is plain and seekable.
     file: Option<File>,
     /// The number of bytes read from the file or stream so far.
     read: Arc<AtomicU64>,
@@ -53,7 +53,7 @@ const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 const A_RECORDING: &str = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
                            text such as \"0 w 0x1000 8\", plain, gzip or zstd";
 
-/// The number of bytes that are searched for the first one that is not blank. This byte decides the format of a text.
+/// The number of bytes at the start of the content that decide its format. In text, the first non-blank byte decides.
 const HEAD: usize = 256;
 
 impl Source {
@@ -101,7 +101,7 @@ impl Source {
             Format::Zstd => Box::new(Frames::new(whole)),
             Format::Other(what) => return Err(RecordingError::in_file(&name, what, A_RECORDING)),
         };
-        // The error is dropped here: a reader of the text gets it again.
+        // The error is not lost: `Failed` returns it to the reader of the text.
         let mut head = Vec::new();
         let failed = text.by_ref().take(HEAD as u64).read_to_end(&mut head).err();
         let text = io::Cursor::new(head.clone()).chain(Failed(failed)).chain(text);
@@ -150,7 +150,7 @@ impl Source {
         Progress { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Returns a description of an error, to be used as the content found.
+    /// Describes an error as the content found, for a message.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),

@@ -28,7 +28,7 @@ const A_LINE: &str = "a line of at most 1024 bytes";
 const FEWER: &str = "at most 16777216 references";
 const SOME: &str = "at least one, such as \"0 w 0x1000 8\"";
 
-/// Reads a whole text.
+/// Reads a whole handwritten recording.
 pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     let mut text = ParsedText::default();
     let mut line = Vec::new();
@@ -114,7 +114,7 @@ struct ParsedText {
 struct TextThread {
     strand: usize,
     pieces: Vec<Piece>,
-    /// The index in the last piece of the latest fetch.
+    /// The index of the latest fetch in the last piece.
     fetch: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Compares what a guest measured with what happened.
+//! Compares the counts that a guest measured with the true counts.
 
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::PerfConfig;

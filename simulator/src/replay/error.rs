@@ -27,7 +27,7 @@ pub enum RunError {
     CountedAlone(Pmu),
     #[error("the program has no strand")]
     NoStrand,
-    /// A change of rights needs more cross-calls than even the slowest hubs can cause.
+    /// A change of rights is not complete after more cross-calls than the slowest hubs can cause.
     #[error("a change does not come to its end")]
     Endless,
     /// The observer stopped the replay.

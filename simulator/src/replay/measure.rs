@@ -35,7 +35,7 @@ impl Count {
     }
 }
 
-/// The place of a counter.
+/// The PMU or strand that has a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A PMU. The guest accesses its counters by hypercalls.
@@ -63,7 +63,7 @@ pub struct Pair {
     /// The counters that have an event, each with the name of its event.
     pub events: Vec<(Counter, &'static str)>,
     counts: [Count; 2],
-    /// The number of events since the start, for each counter.
+    /// The number of events since the start, by counter.
     pub totals: [u64; 2],
     shown: [u64; 2],
 }
@@ -81,7 +81,7 @@ impl Pair {
         self.totals[counter.index()] - self.shown[counter.index()]
     }
 
-    /// Ends a sample. [`latest`](Self::latest) counts from here on.
+    /// Ends a sample. From now on, [`latest`](Self::latest) counts the events of the next sample.
     pub(super) fn shown(&mut self) {
         self.shown = self.totals;
     }
@@ -98,8 +98,8 @@ pub(super) struct Measurement<'a> {
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates, and finds the PMUs of the machine. Sets PERF_CONFIG on each node on which the guest has strands. Programs all PMUs
-    /// that the guest may use, and starts the counters of `strands`.
+    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node on which the guest has strands. Programs
+    /// all PMUs that the guest may use, and starts the counters of `strands`.
     pub(super) fn start(
         board: &'a Board<'a>,
         guest: GuestId,
@@ -124,7 +124,7 @@ impl<'a> Measurement<'a> {
                 measurement.start_strand(board.strand(guest, *strand), choice)?;
             }
         }
-        // A call sets PERF_CONFIG of the caller's node, so a strand of each node has to make a call.
+        // A call sets PERF_CONFIG only on the caller's node, so a strand of each node makes a call.
         if perf_config != PerfConfig::All {
             for node in 0..board.devices().machine().nodes() {
                 let mut on_node = strands.iter().filter(|strand| strand.node().index() == node);
@@ -207,7 +207,7 @@ impl<'a> Measurement<'a> {
         self.pairs.push(Pair { place, events, counts, totals, shown });
     }
 
-    /// Reads all counters.
+    /// Reads all counters, and adds the new events to the totals.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
         let bounds = Bounds { attempts: TRIES, tries: TRIES };
         let mut strands = self.strands.iter();
@@ -244,7 +244,7 @@ impl<'a> Measurement<'a> {
     }
 }
 
-/// A guest that does not measure. It reads a register of each class and ignores the answers.
+/// A guest that does not measure. It only reads a register of each class and ignores the answers.
 pub(super) struct Bystander<'a> {
     service: PerfCounters<SimulatedStrand<'a>>,
 }

@@ -29,12 +29,12 @@ pub enum Placement {
     Recorded,
     /// Threads are on the strands of a list, in the order of the list.
     List(Vec<StrandId>),
-    /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a time. This workload is artificial:
-    /// the strands share data only because the references are dealt.
+    /// The references of one thread are dealt to the strands of a list, [`TURN`](Self::TURN) at a
+    /// time. This workload is artificial: only the dealing makes the strands share data.
     Deal(Vec<StrandId>),
 }
 
-/// Why a text is not a placement.
+/// Why a string is not a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ParsePlacementError {
@@ -65,7 +65,7 @@ const NAMED: [(&str, Placement); 3] = [
 ];
 
 impl Placement {
-    /// The number of references that a strand gets each time.
+    /// The number of references that [`Deal`](Self::Deal) gives a strand at a time.
     pub const TURN: usize = 1024;
 
     /// Returns for each thread of the programs the strand that the thread's recording names, if any.
@@ -141,7 +141,7 @@ const fn core_in_node(strand: StrandId) -> usize {
     strand.index() % StrandId::PER_NODE / StrandId::PER_CORE
 }
 
-/// The beginning of the text of a placement that makes an artificial workload.
+/// The beginning of a placement's description if the workload is artificial.
 const ARTIFICIAL: &str = "artificial, ";
 
 impl FromStr for Placement {
@@ -162,7 +162,7 @@ impl FromStr for Placement {
     }
 }
 
-/// Writes the placement for reports. They call dealt references artificial.
+/// Writes the placement for reports. Reports call dealt references artificial.
 impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

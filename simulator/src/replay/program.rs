@@ -21,7 +21,8 @@ const PAUSE: u64 = 1 << 14;
 /// The maximum number of references between two reads of the counters. It keeps counters of 31 bits from wrapping twice in between.
 const LONGEST_UNREAD: u64 = 1_000_000;
 
-/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads, for the same reason.
+/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of
+/// the counters. It also keeps counters of 31 bits from wrapping twice.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
 /// Events that a recording without flow does not have.
@@ -44,11 +45,11 @@ pub(super) struct Replay {
     details: Option<Box<Watcher>>,
     /// If branches are counted: a sentence for each program whose recording has no branches.
     notes: Vec<String>,
-    /// The number of references, and of cycles of lines in a queue, when the counters were last read.
+    /// The number of references, and the number of cycles that lines spent in a queue, when the counters were last read.
     read: (u64, u64),
 }
 
-/// Replays a quantum of a thread and collects details.
+/// Replays a quantum of a thread. Collects details about it.
 #[cold]
 #[inline(never)]
 fn watch<V: Variant>(
@@ -116,7 +117,7 @@ impl Replay {
         Ok(replayed > 0)
     }
 
-    /// Updates the counters.
+    /// Adds all events so far to the counters of the devices.
     pub(super) fn catch_up(&mut self, board: &Board<'_>) {
         let (now, devices) = (self.scheduler.now(), board.devices());
         match &mut self.memory {
@@ -125,7 +126,7 @@ impl Replay {
         }
     }
 
-    /// Returns `true` if the counters have to be read before the replay goes on. Otherwise a counter could wrap twice.
+    /// Returns `true` if the counters have to be read before the replay continues. Otherwise a counter could wrap twice.
     pub(super) fn is_long_unread(&self) -> bool {
         let (references, cycles) = self.read;
         self.references - references == LONGEST_UNREAD
@@ -136,12 +137,10 @@ impl Replay {
         self.read = (self.references, self.truth().most_queued());
     }
 
-    /// Returns the number of bytes of the recordings that have been read.
     pub(super) fn bytes_read(&self) -> u64 {
         self.scheduler.progress().read
     }
 
-    /// See [`Run::notes`](crate::run::Run::notes).
     pub(super) fn notes(&self) -> Vec<String> {
         [self.scheduler.notes(), self.notes.clone()].concat()
     }

@@ -14,10 +14,10 @@ use crate::machine::board::Board;
 use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
 
-/// The number of hypercalls after which details get only the events that the rings hold.
+/// Up to this number of hypercalls, details contain all events. Later, they contain only events that fit into the rings.
 const MOST_CALLS: u64 = 1 << 19;
 
-/// A stage of a replay.
+/// A point in a replay at which the observer is called.
 #[derive(Clone, Copy)]
 pub enum Progress<'a> {
     /// The guest has programmed all counters. It may not use the counters of these units.
@@ -29,7 +29,7 @@ pub enum Progress<'a> {
     Sample { references: u64, counters: &'a [Pair], now: Now<'a> },
 }
 
-/// A replay that waits while its observer looks. A result is computed only when the observer asks for it.
+/// A paused replay. A result is computed only when the observer requests it.
 #[derive(Clone, Copy)]
 pub struct Now<'a> {
     replay: &'a Replay,
@@ -68,7 +68,7 @@ pub(super) fn tell<P>(
 }
 
 impl Prepared {
-    /// Replays the programs to their end. Meanwhile, the guest that executes them samples its counters. Calls `observe` at each
+    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each
     /// stage, and stops if `observe` returns [`ControlFlow::Break`].
     pub fn run(
         mut self,

@@ -1,6 +1,6 @@
 //! Plays a scenario on a replay: the [operator](crate::operator)'s steps, and what guests measure between the steps.
 //!
-//! The time between two steps is a *phase*. In each phase, every guest programs the counters that it may use, and measures. At the
+//! The time between two steps is a *phase*. In each phase, every guest programs and reads the counters that it may use. At the
 //! end of the phase, the counts are compared with what happened in the phase. A step changes rights or hardware while the program
 //! stands still. While the change is pending, guests make calls and strands take their cross-calls.
 
@@ -28,10 +28,10 @@ use crate::operator::{
 };
 use crate::run::{Asked, Found, Hypercalls, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
 
-/// Far more cross-calls than a change takes, even with the slowest possible hubs.
+/// The maximum number of cross-calls for a change. Even the slowest hubs need far fewer.
 const MOST_CROSS_CALLS: u64 = 10_000_000;
 
-/// A stage of a scenario.
+/// A point in a scenario at which the observer is called.
 #[derive(Clone, Copy, Debug)]
 pub enum ScenarioStage<'a> {
     /// The number of bytes of the recordings that have been read.
@@ -148,7 +148,7 @@ impl Operated for Mailbox<'_> {
         mailbox::ask(&mut words, &request);
         let board = self.board;
         match request {
-            // A look at the hypervisor takes no time.
+            // Looking at the hypervisor takes no time.
             Request::Look(_) => mailbox::serve(&mut words, board.service(), on, drop),
             Request::Reset(guest) => mailbox::serve(&mut words, board.service(), on, |_| {
                 board.reset_guest(guest, on);
@@ -252,10 +252,10 @@ impl<'a> Stage<'a, '_> {
                             settled.found.push(self.look(guest, strand)?);
                         }
                     }
-                    // An excused strand also had a cross-call to take.
+                    // The strands that had a cross-call to take include the excused strands.
                     settled.awaited = settled.awaited.map(|number| number + step.excused.len());
                     step.settled = Some(std::mem::take(&mut settled));
-                    // On a replay, the phases and the end show the units.
+                    // A replay's report shows the units after each phase and at the end, but not after each step.
                     step.unit = None;
                     tell(observe, ScenarioStage::Step(step))?;
                     held = now;

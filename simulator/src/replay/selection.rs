@@ -1,4 +1,4 @@
-//! The events that the units of each kind count.
+//! The events that each kind of unit counts.
 
 use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
@@ -77,7 +77,7 @@ pub struct Listed {
 
 const CLASSES: [&str; 5] = ["dram", "lpu", "gpd", "asu", "pic"];
 
-/// Why a text is not a list of events.
+/// Why a string is not a list of events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {

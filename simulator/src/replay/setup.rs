@@ -1,4 +1,4 @@
-//! What a replay needs, and the check of it.
+//! The setup of a replay, and its check.
 
 use guest_abi::StrandId;
 use guest_abi::layout::PerfConfig;
@@ -26,7 +26,7 @@ use crate::replay::scheduler::MOST_PROGRAMS;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
     pub machine: Machine,
-    /// The machine's caches, and how long its actions take.
+    /// The machine's caches, and the times of its operations.
     pub memory: Config,
     pub guests: Vec<NamedGuest>,
     pub programs: Vec<Recording>,
@@ -71,7 +71,7 @@ pub enum SetupError {
     NoGuest,
     #[error("strand {0} belongs to no guest")]
     Nobodys(StrandId),
-    /// The named strands belong to two guests. Each text names a strand and its guest.
+    /// The named strands belong to two guests. Each string names a strand and its guest.
     #[error("the programs' strands belong to two guests: {0}, {1}; expected strands of one")]
     TwoGuests(String, String),
     #[error(transparent)]

@@ -42,7 +42,8 @@ impl Threads {
         }
     }
 
-    /// Records that a thread has executed from the time `begins`, and that it took `cycles` from when its strand was ready.
+    /// Records that a thread executed from `begins` on, and took `cycles` since its strand was
+    /// ready.
     #[inline]
     pub(super) fn executed(
         &mut self,

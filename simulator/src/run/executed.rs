@@ -31,11 +31,11 @@ pub struct Executed {
     pub noted: usize,
     /// The steps of the [operator](crate::operator::Operator); empty until the caller that plays the steps stores them here.
     pub steps: Vec<StepRun>,
-    /// The failures that the hypervisor has told of.
+    /// The failures that the hypervisor has recorded.
     pub failures: Vec<Failure>,
 }
 
-/// What a strand did.
+/// The instructions, cycles, traps and requests of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StrandRun {
@@ -70,7 +70,7 @@ impl ByWhom {
     }
 }
 
-/// The number of an event, by place.
+/// The count of an event at each place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct EventCounts {
@@ -79,7 +79,7 @@ pub struct EventCounts {
     pub event: Cow<'static, str>,
     /// Whether hubs count the event. If not, nodes count it.
     pub by_hub: bool,
-    /// The number of the event in each node or hub, indexed by its number.
+    /// The count in each node or hub, by its number.
     pub by_place: Vec<u64>,
 }
 
@@ -95,7 +95,7 @@ impl EventCounts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestRun {
-    /// The guest's number.
+    /// The number that the hypervisor gives the guest, from 0.
     pub guest: usize,
     pub name: String,
     pub strands: Vec<usize>,

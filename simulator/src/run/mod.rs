@@ -24,10 +24,10 @@ pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, Threa
 pub use totals::Total;
 pub(crate) use totals::class;
 
-/// The version of a [`Run`]'s JSON. It rises when a field is removed or changes its meaning.
+/// The version of a [`Run`]'s JSON. It increases when a field is removed or changes its meaning.
 pub const VERSION: u64 = 1;
 
-/// The longest file that is read as a run, in bytes. Parsed, it takes up to sixteen times as much.
+/// The maximum length of a run's file in bytes. In memory, the run takes up to sixteen times as much.
 pub const LONGEST: u64 = 64 << 20;
 
 /// The result of a replay or an execution.
@@ -60,7 +60,7 @@ pub enum ReadError {
     Parse { name: String, error: ParseError },
 }
 
-/// Why a text is not the JSON of a [`Run`].
+/// Why a string is not the JSON of a [`Run`].
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ParseError {
@@ -72,7 +72,7 @@ pub enum ParseError {
     Version { found: u64 },
     #[error("is no run: {0}")]
     Field(serde_json::Error),
-    /// Two fields contradict each other. The text names the fields.
+    /// Two fields contradict each other. The message names the fields.
     #[error("{0}")]
     Contradiction(String),
 }
@@ -184,7 +184,7 @@ impl Run {
     }
 }
 
-/// Makes each text a [line]. The console of a guest has several, which a page shows.
+/// Makes each string a single [line], except for the console of a guest, whose lines a page shows.
 fn escape(value: &mut Value) {
     match value {
         Value::String(text) => *text = line(text),

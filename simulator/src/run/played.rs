@@ -43,7 +43,7 @@ pub struct Played {
     pub trace: Option<Trace>,
 }
 
-/// A step of a scenario that has ended.
+/// A scenario's step that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepRun {
     /// When the step was due: the number of references replayed, or of instructions that all strands executed.
@@ -54,9 +54,9 @@ pub struct StepRun {
     pub action: String,
     /// Why the step was rejected and changed nothing; `None` if it was not rejected.
     pub rejected: Option<String>,
-    /// The dead strands of guests that lost a right or were reset. The change did not wait for these strands.
+    /// Dead strands of guests that lost a right or were reset. The change did not wait for them.
     pub excused: Vec<usize>,
-    /// On an execution, the unit before the step returned it to service.
+    /// On an execution, the state of the unit before the step returned it to service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitRun>,
     /// On a replay, how the step's change was completed.

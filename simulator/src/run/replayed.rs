@@ -16,7 +16,7 @@ use crate::machine::configuration::Configuration;
 use crate::memory::{Served, Usage};
 use crate::nearest::status_name;
 
-/// The result of a replay.
+/// The result of a replay without a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Replayed {
@@ -27,7 +27,7 @@ pub struct Replayed {
     pub references: u64,
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,
-    /// The same time in seconds, and the rate of the clock.
+    /// The time at which the last thread ended, in seconds, and the rate of the clock.
     pub time: Time,
     /// Which strand executed which thread.
     pub placement: String,
@@ -106,7 +106,7 @@ pub struct ThreadRun {
     pub cycles: u64,
     /// How many of the thread's requests were served by each unit.
     pub served: Served,
-    /// The causes of the cycles.
+    /// The thread's cycles, by cause.
     pub stack: Stack,
 }
 
@@ -179,7 +179,7 @@ pub struct GuestCalls {
     pub name: String,
     pub grant: String,
     pub hypercalls: Hypercalls,
-    /// The number of gets and sets by class of register, from the service's own statistics.
+    /// The number of `get` and `set` calls by class of register, as the service counts them.
     pub by_class: BTreeMap<Cow<'static, str>, Hypercalls>,
 }
 
@@ -198,19 +198,19 @@ pub struct CounterResult {
     pub event: Cow<'static, str>,
     /// The count that the guest measured.
     pub measured: u64,
-    /// The true count.
+    /// The number of events that really happened.
     pub truth: u64,
 }
 
 impl Hypercalls {
-    /// Returns the numbers of a tally, by the name of the status.
+    /// Returns the counts of a tally, by the names of the statuses.
     #[must_use]
     pub fn new(tally: &Tally) -> Self {
         let named = tally.iter().map(|(status, count)| (status_name(*status), *count));
         Self { total: tally.values().sum(), by_status: named.collect() }
     }
 
-    /// Returns the number of gets and sets of registers of one class.
+    /// Returns the number of `get` and `set` calls for registers of one class.
     pub(crate) fn for_class(statistics: &Statistics, class: Class) -> Self {
         let count = |outcome: &Outcome| {
             statistics.count(Operation::Get, class, *outcome)

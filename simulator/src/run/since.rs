@@ -55,7 +55,7 @@ impl Replayed {
     }
 }
 
-/// Subtracts some fields of one type.
+/// Subtracts the earlier values of some fields from the present ones.
 macro_rules! subtract {
     ($now:expr, $then:expr, $($field:ident),*) => {
         $($now.$field -= $then.$field;)*
@@ -103,8 +103,8 @@ impl Usage {
     }
 }
 
-/// Subtracts the misses of instructions until an earlier sample. If the earlier list was full, an instruction that the list does not
-/// have is dropped, because its earlier misses are unknown.
+/// Subtracts the misses of instructions up to an earlier sample. If the earlier list was full,
+/// drops each instruction that is not in it, because the instruction's earlier misses are unknown.
 fn subtract_code(code: &mut Vec<InstructionMisses>, earlier: &[InstructionMisses]) {
     let place = |one: &InstructionMisses| (one.program, one.address);
     let whole = earlier.len() < MOST_CODE;

@@ -13,13 +13,13 @@ pub struct Total {
     pub class: &'static str,
     #[allow(missing_docs, reason = "its name says it")]
     pub event: Cow<'static, str>,
-    /// The number of counters.
+    /// The number of counters in the sum.
     pub counters: u64,
     /// The count that the guest measured.
     pub measured: u64,
-    /// The true count.
+    /// The number of events that really happened.
     pub truth: u64,
-    /// The measured count by place: the number of the node, or of the hub for gpd and asu events.
+    /// The measured count by place: by node, or for gpd and asu events by hub.
     pub by_place: [u64; 4],
 }
 
@@ -46,7 +46,7 @@ impl Total {
         totals
     }
 
-    /// Returns `true` if a hub counts the event once, and not once for each port.
+    /// Returns `true` if each hub counts the event once, and not once for each port.
     #[must_use]
     pub fn is_by_hub(&self) -> bool {
         matches!(self.class, "gpd" | "asu")

@@ -66,7 +66,7 @@ fn packets() {
         (8, &[1], "is from 72057594037928936 to 2000, the one before to 0"),
         // Sizes are in bits: 112 bytes are 0x380 bits.
         (31, &[0x88], "has 896 bits, 904 of them used, but there are 112 bytes"),
-        // The last event is one byte shorter.
+        // The packet ends one byte earlier, so its last event is cut off.
         (31, &[0x78], "event 1: is cut off: expected a header and its fields"),
         (24, &short, "has 8 bits, expected at least 480"),
         (47, &[1], "has the number 1"),
@@ -78,7 +78,7 @@ fn packets() {
 fn events() {
     with_bytes(&[
         (60, &[0x7f], "event 0: is of the unknown kind 32520"),
-        // The first case changes the time of the first event, the second case that of the second event.
+        // The first row changes the time of event 0, and the second row changes the time of event 1.
         (69, &[0], "event 0 is at 768, expected 1000 to 2000"),
         (94, &[1], "event 1 is at 464, expected 1000 to 2000"),
         // A set event has as many fields as the changed event. A refused set has one more.
@@ -161,7 +161,7 @@ fn metadata() {
     assert!(problem(&file).ends_with("is no directory, expected one with a trace"));
 }
 
-/// Any damage to a trace of ours or of `babeltrace2` has two outcomes: the trace is read, or it is refused.
+/// A damaged trace, from our writer or from `babeltrace2`, is either read or refused, but never makes the reader panic.
 #[test]
 fn any_damage() {
     let place = TestDirectory::new("ctf-broken-any");

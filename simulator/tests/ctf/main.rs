@@ -58,7 +58,6 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// Returns a trace of these streams with this layout.
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     Trace {
         hz: 1_165_379_275,
@@ -71,7 +70,7 @@ pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
     }
 }
 
-/// Returns a gap between two events: up to seconds, and often near the wraps of 19 and 27 bits.
+/// Returns a random gap in cycles, below 2^32 and often near 2^27 or 2^28, where the times in short headers wrap.
 fn gap(random: &mut Random) -> u64 {
     match random.below(8) {
         0 => 0,
@@ -82,8 +81,8 @@ fn gap(random: &mut Random) -> u64 {
     }
 }
 
-/// Records random events at random times, on randomly chosen strands of `strands`. Reads the rings
-/// after each of these numbers of events.
+/// Records random events at random times, on random strands of `strands`. Each number in `reads` is
+/// the number of events before the rings are read again.
 fn record_random(
     (layout, mode): (LayoutName, Mode),
     mut random: Random,
@@ -113,14 +112,14 @@ fn record_random(
     (known, trace(layout, collector.streams()))
 }
 
-/// Records 3000 random events on four strands. Reads the rings several times in between.
+/// Records 3000 random events on four strands. Reads the rings after each event.
 pub(crate) fn record_and_read(layout: LayoutName) -> (Vec<Known>, Trace) {
     let random = Random(layout as u64 + 1);
     record_random((layout, Mode::Discard), random, &[0, 9, 70, 255], &[1; 3000])
 }
 
-/// A header has 4 bytes with 27 bits of time, 6 bytes with 32 bits, and 10 bytes with all bits. A header with
-/// all bits has a reserved number; it is used if the event is too far from the previous event.
+/// A short header has 4 bytes with 27 bits of the time, or 6 bytes with 32 bits. An event far from the previous one has a header
+/// that begins with a reserved number and contains all 64 bits of the time.
 #[test]
 fn headers_are_as_compact_as_in_the_rings() {
     const FAR: u64 = 0x2_0000_0001;
@@ -146,7 +145,7 @@ fn headers_are_as_compact_as_in_the_rings() {
         let bytes = fs::read(path.join("strand_000")).unwrap();
         assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
     }
-    // In units of 512 ticks, times have 28 bits.
+    // Clock19 has 19 bits of the time in units of 512 ticks. These are 28 bits of ticks, so the header has 6 bytes.
     let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
     let place = TestDirectory::new("ctf-compact");
     let path = place.trace(&trace, Endian::Big);
@@ -192,7 +191,7 @@ fn an_empty_trace() {
     assert_eq!((read.len(), &*stderr), (0, ""));
 }
 
-/// Fills a ring beyond its size three times, and fills it partly twice.
+/// Records events on one strand and reads its ring five times. The ring overflows before three of the reads.
 pub(crate) fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
     let reads = [4000, 10, 5000, 100, 3000];
     record_random((LayoutName::Clock27, mode), Random(7), &[9], &reads)

@@ -48,7 +48,7 @@ fn we_read_what_babeltrace_writes_of_traces_with_gaps() {
     }
 }
 
-/// Returns a trace with events of one strand at these ticks. The trace's clock has this rate.
+/// Returns a trace of strand `number` with an event at each of the ticks in `times`. The trace's clock has `hz` ticks per second.
 fn at(hz: u64, epoch: Option<Epoch>, number: usize, times: &[u64]) -> Trace {
     let clock = Hands::default();
     let rings = Rings::new(LayoutName::Clock27, Mode::Discard);

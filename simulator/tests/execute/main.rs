@@ -1,4 +1,4 @@
-//! The executing machine, as software sees it beyond the instruction set.
+//! Tests of what software sees of the executing machine, beyond the instruction set.
 
 #[rustfmt::skip]
 mod programs;
@@ -28,7 +28,7 @@ const GUEST: u64 = 0x8010_0000;
 /// The code at reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
 const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
-/// The limit of every run.
+/// The limit of a run that does not end by itself.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
 fn strand(number: usize) -> StrandId {
@@ -62,8 +62,8 @@ fn left<const N: usize>(execution: &mut Execution) -> [u64; N] {
     words.map(u64::from_be_bytes)
 }
 
-/// Strand 0 writes a register and then a flag. Strand 1 waits for the flag and reads the register.
-/// The two stores have a barrier between them or not.
+/// Strand 0 writes a register and then a flag, with and without a barrier in between. Strand 1
+/// waits for the flag and reads the register.
 #[test]
 fn stores_to_devices_complete_late() {
     let barrier = LATE.iter().position(|word| *word == 0x8143_e040).unwrap();
@@ -79,7 +79,7 @@ fn stores_to_devices_complete_late() {
     }
 }
 
-/// A failed store is reported after the strand has gone on, a failed load at once. DFESR and the store buffer identify the store.
+/// A failed store is reported some instructions later, and a failed load at once. DFESR and the store buffer identify the store.
 #[test]
 fn accesses_that_fail() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
@@ -233,12 +233,12 @@ fn strands_stop_at_a_breakpoint_once() {
 /// After code has been executed once, a change of the code takes effect at the next execution.
 #[test]
 fn programs_that_change_themselves() {
-    // The code is st %o0, [%o1]; ba .-4; nop. It puts inc %l0 in place of the nop.
+    // The code is st %o0, [%o1]; ba .-4; nop. The store puts inc %l0 in place of the nop.
     let mut execution = machine(None, &[0xd022_4000, 0x10bf_ffff, 0x0100_0000], &[]);
     let registers = &mut execution.strand_mut(strand(0)).registers;
     registers.set(Register::O0, 0xa004_2001);
     registers.set(Register::new(9), PROGRAM + 8);
-    // The first time includes the jump at reset. Then come the store, the branch, and the branch again.
+    // The first run also executes the three instructions at reset. Each run ends after inc %l0 in the delay slot.
     for (steps, l0) in [(3 + 3, 1), (3, 2)] {
         assert_eq!(execution.run(Limits::instructions(steps)), Stop::Limit);
         let registers = &execution.strand(strand(0)).registers;

@@ -1,4 +1,5 @@
-//! The programs, with the assembly code of each word. The GNU assembler makes the same words from the assembly code.
+//! The programs of the tests: SPARC V9 instruction words, each with its assembly code. The GNU assembler makes the
+//! same words from that code.
 
 /// Strand 0 writes a register and sets a flag; strand 1 waits for the flag and reads the register.
 pub(crate) const LATE: &[u32] = &[
@@ -33,7 +34,7 @@ pub(crate) const LATE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Stores to and loads from an address at which there is no device.
+/// Stores to and loads from an absent device.
 pub(crate) const FAULTS: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -108,7 +109,8 @@ pub(crate) const GUEST_START: &[u32] = &[
     0x8198_2000, // wrhpr %g0, 0, %hpstate
 ];
 
-/// The guest: %o0 = 0x80000000, %o1 = 0x80004000.
+/// The guest's program. Accesses memory inside and outside of the guest's partition. At its start,
+/// %o0 is 0x80000000 and %o1 is 0x80004000.
 pub(crate) const INSIDE: &[u32] = &[
     0xd45a_0000, // ldx [%o0], %o2 ! its own first words
     0xd472_6008, // stx %o2, [%o1 + 8]
@@ -120,7 +122,7 @@ pub(crate) const INSIDE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Stores %tt and the tag of the data access, and skips the instruction.
+/// Handler of data access traps: adds %tt and the access's tag to a list, and skips the access.
 pub(crate) const NOTE: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0xc259_0000, // ldx [%g4], %g1
@@ -132,7 +134,7 @@ pub(crate) const NOTE: &[u32] = &[
     0xc271_0000, // stx %g1, [%g4]
 ];
 
-/// The continuation of `NOTE` in the next entry of the table.
+/// The rest of `NOTE`, in the next entry of the trap table.
 pub(crate) const NOTE2: &[u32] = &[
     0x8210_2030, // mov 0x30, %g1
     0xc2d8_4b00, // ldxa [%g1] 0x58, %g1
@@ -212,7 +214,8 @@ pub(crate) const TIMER: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// The guest: counter 0 counts the guest's instructions from -20.
+/// The guest's program. Counter 0 counts the guest's instructions. It starts at -20, so it
+/// overflows after 20 instructions.
 pub(crate) const SAMPLE: &[u32] = &[
     0x8b92_2000, // wrpr %o0, 0, %tba
     0x033f_ffff, // sethi %hi(0xffffffec), %g1

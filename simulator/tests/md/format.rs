@@ -21,12 +21,12 @@ none = { data = "" }
 const BYTES: &[u8] = &[
     // Header: version 1.0; 11 elements, 32 bytes of names, 16 bytes of data.
     0, 1, 0, 0,  0, 0, 0, 0xb0,  0, 0, 0, 0x20,  0, 0, 0, 0x10,
-    // Element 0: node root, whose next node is 3; its arc fwd to 3; its end.
+    // Elements 0 to 2: node root (the next node is 3), its arc fwd to element 3, and its end.
     b'N', 4, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 3,
     b'a', 3, 0, 0,  0, 0, 0, 5,     0, 0, 0, 0, 0, 0, 0, 3,
     b'E', 0, 0, 0,  0, 0, 0, 0,     0, 0, 0, 0, 0, 0, 0, 0,
-    // Element 3: node unit, whose next node would be 10; a number, a string, data, an arc whose name occurs earlier,
-    // empty data; its end.
+    // Elements 3 to 9: node unit (the next node would be 10), a number, a string, data, an arc whose name occurs
+    // earlier, empty data, and the end of the node.
     b'N', 4, 0, 0,  0, 0, 0, 9,     0, 0, 0, 0, 0, 0, 0, 10,
     b'v', 2, 0, 0,  0, 0, 0, 14,    0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
     b's', 4, 0, 0,  0, 0, 0, 17,    0, 0, 0, 4,  0, 0, 0, 0,
@@ -66,7 +66,7 @@ fn a_hypervisor_description_begins_as_those_of_sun() {
         .collect();
     assert_eq!(bytes.len(), 16 + sizes.iter().sum::<usize>());
     assert!(sizes[0].is_multiple_of(16) && sizes[1].is_multiple_of(16));
-    // Numbers and arcs take no data.
+    // Numbers and arcs add nothing to the data block.
     assert_eq!(sizes[2], 0);
 }
 
@@ -99,7 +99,7 @@ fn what_does_not_fit() {
 #[test]
 fn what_was_removed_is_left_out() {
     let mut bytes = built(SOURCE);
-    // Replaces the tag of the number in node unit.
+    // Turns the number in node `unit` into a gap, whose tag is a space.
     bytes[16 + 4 * 16] = b' ';
     let read = Description::read(Md::new(&bytes).unwrap());
     let mut expected = parse(SOURCE).unwrap();

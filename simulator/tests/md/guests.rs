@@ -29,9 +29,9 @@ resource_id = 4
     )
 }
 
-/// The property of the first guest after `resource_id` is element 15.
+/// The offset of element 15: the first guest's property after `resource_id`.
 const FIRST: &str = "offset 0x100";
-/// The second guest is element 17 if the first guest has one property besides `resource_id`.
+/// The offset of element 17: the second guest, if the first guest has one property besides `resource_id`.
 const SECOND_NODE: &str = "offset 0x120";
 
 fn described(text: &str) -> Described {
@@ -62,7 +62,7 @@ fn rights() {
         ("perfctraccess = 0\nperfctrhtaccess = 1", Grant::NONE),
         ("perfctraccess = 2\nperfctrhtaccess = 1", Grant::ALL),
         ("perfctraccess = 1\nperfctrhtaccess = 0", both),
-        // The LDoms property has priority over the older properties.
+        // `perf-counters`, the LDoms property, has priority over the older properties.
         ("perfctraccess = 1\nperfctrhtaccess = 1\nperf-counters = \"strand\"", strand),
         ("perf-counters = \"\"\nperfctraccess = \"x\"", Grant::NONE),
     ] {

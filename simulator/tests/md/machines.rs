@@ -24,7 +24,8 @@ fn guest(name: &str, id: u64, strands: &[usize], grant: Grant) -> GuestDescripti
     }
 }
 
-/// A row: the name of a machine, its nodes in the description, its platform and %stick frequency, the machine, the guests.
+/// A row: the machine's name, the number of nodes in its description, its platform with the %stick frequency in Hz, the
+/// [`Machine`], and its guests.
 type Row<'a> =
     (&'a str, usize, Option<(&'a str, Option<u64>)>, Option<Machine>, Vec<GuestDescription>);
 

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use simulator::machine::description::parse;
 
-/// Returns a source of `simulator/machines`, without the comments.
+/// Returns the source of a machine in `simulator/machines`, without its comments.
 pub(crate) fn machine(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("machines/{name}.toml"));
     let text = fs::read_to_string(path).unwrap();

@@ -41,7 +41,7 @@ fn description() -> impl Strategy<Value = Description> {
         .prop_map(|nodes| Description { nodes })
 }
 
-/// Returns the description with all properties of a name next to each other, at the position of the first.
+/// In each node, moves properties of the same name next to the first of them. A source has this order.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> = node.properties.iter().map(|p| p.name.clone()).collect();
@@ -51,7 +51,7 @@ fn together(mut description: Description) -> Description {
     description
 }
 
-/// Reads bytes in every way. A valid description equals the description that its source gives.
+/// Reads bytes with both readers. Asserts that a valid description is the same after it is printed and parsed.
 fn read(bytes: &[u8]) {
     // The result may be an error, but there must be no panic.
     let _ = Described::new(bytes);

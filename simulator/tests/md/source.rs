@@ -1,4 +1,4 @@
-//! What sources may contain, and the messages for anything else.
+//! What a source may contain, and the messages when it contains anything else.
 
 use simulator::machine::description::{Description, Node, Property, Value, parse, print};
 
@@ -116,7 +116,8 @@ fn long_arrays_are_broken() {
     let arcs = |name: &str, count| Description {
         nodes: vec![node("root", vec![(name, Value::Arc(0)); count])],
     };
-    // The line has 100 characters with its name: 8 for each element except the last, and 13 for the rest.
+    // With its name, the line has exactly 100 characters: 13 before the elements, 8 for each element
+    // except the last, and 7 for the last element with the bracket.
     assert_eq!(
         print(&arcs("nine_char", 11)),
         format!("[root]\nnine_char = [{}\"root\"]\n", "\"root\", ".repeat(10))
@@ -176,7 +177,7 @@ fn what_is_wrong_and_where() {
     }
 }
 
-/// Asserts how the message for a source begins.
+/// Asserts that a source is refused with a message of one line that begins with `says`.
 #[track_caller]
 fn wrong(text: &str, says: &str) {
     let error = parse(text).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The counts of both units are compared with the true counts.
+//! Compares the counts of a SPARC strand and of an R10000 with the true counts.
 
 use guest_abi::event::SparcEvent;
 use platform::models::r10000::R10000Event;
@@ -7,13 +7,13 @@ use simulator::recording::{Flow, Kind, Reference};
 
 use crate::{every, fetch, profile, profile_flow};
 
-/// Returns a program on 20 pages. Every other instruction loads, stores, or does both. The
+/// Returns a program of `length` instructions on 20 pages. Every other instruction loads, stores, or does both. The
 /// addresses are scattered over 4 MB, and each is used twice. So there are misses of every kind,
 /// and lines are written back. Every fifth instruction is a branch: taken, not taken, or indirect.
-fn program_with_branches() -> Vec<Reference> {
+fn program_with_branches(length: u64) -> Vec<Reference> {
     let mut references = Vec::new();
-    for number in 0_u64..12_000 {
-        let data = 0x100_0000 + number % 6_000 * 0x9e37_79b9 % 0x40_0000;
+    for number in 0..length {
+        let data = 0x100_0000 + number % (length / 2) * 0x9e37_79b9 % 0x40_0000;
         let (kind, data_kind) = match number % 8 {
             0 | 4 => (Kind::FetchLoad, Some(Kind::Load)),
             2 => (Kind::FetchStore, Some(Kind::Store)),
@@ -43,13 +43,13 @@ fn program() -> String {
         };
         format!("{lead} {:x},{}\n", reference.address, reference.size)
     };
-    program_with_branches().into_iter().map(line).collect()
+    program_with_branches(12_000).into_iter().map(line).collect()
 }
 
-/// Samples each event alone. The guest's count equals the true count, and the samples account for it. An
-/// event without a model is reported as such. `occur` is the number of events that must occur.
+/// Samples each event in a separate run. Asserts that counts are exact, that every seventh event has a sample (taken or missed),
+/// and that the report says which events have no model. `occur` is the number of events that must occur.
 fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
-    let program = program_with_branches();
+    let program = program_with_branches(3_000);
     let mut happened = 0;
     for (selector, name) in names {
         let report = profile_flow(unit, program.clone(), &selector, every(7)).unwrap();
@@ -60,7 +60,7 @@ fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a st
         assert_eq!(event.modelled, event.exact_count > 0, "{name}");
         assert_eq!(event.modelled, event.absence.is_none(), "{name}");
         let (samples, missed) = (event.samples, event.missed);
-        // A strand takes its overflows one by one. An R10000 may pass several overflows before it can be interrupted.
+        // A strand is interrupted at each overflow. An R10000 may overflow again before it is interrupted.
         assert_eq!(samples + missed, event.count / 7, "{name}");
         let stand_for: u64 = event.rows.iter().map(|row| row.events).sum();
         assert_eq!(stand_for, (samples + missed) * 7, "{name}");
@@ -116,7 +116,7 @@ fn instructions_by_what_they_do() {
     }
 }
 
-/// Two events on one counter take turns. A third event has the other counter.
+/// Two events take turns on one counter. A third event has the other counter to itself.
 #[test]
 fn more_events_than_counters_take_turns() {
     // The program is uniform, so all turns are alike.

@@ -4,8 +4,8 @@ use simulator::analysis::profile::SampledUnit;
 
 use crate::{every, fetches, profile};
 
-/// Returns the cycles of a program in user mode. Asserts that both counters agree. The first instruction
-/// misses the TLB, and so does the handler of this miss: 1 cycle plus twice 7 cycles are in exception mode.
+/// Returns the cycles of a program in user mode. Asserts that both counters agree. The other 15 cycles are in exception mode: the
+/// handler executes its 7 instructions twice, and it takes 1 cycle to find the handler's own TLB miss.
 fn cycles(program: &str) -> u64 {
     let report = profile(SampledUnit::R10000, program, "0,16", every(1000)).unwrap();
     for event in report.events() {
@@ -14,7 +14,7 @@ fn cycles(program: &str) -> u64 {
     report.cycles - 15
 }
 
-/// A TLB miss takes one cycle to find the miss and one cycle to enter the handler.
+/// A TLB miss costs two cycles: one to find the miss, and one to enter the handler.
 const REFILL: u64 = 2;
 
 /// A miss of both caches takes 70 cycles.
@@ -36,8 +36,8 @@ fn four_instructions_graduate_in_a_cycle() {
     assert_eq!(line(13), FIRST + 3);
 }
 
-/// While a load waits for its data, 31 later instructions enter the active list and issue. After the load,
-/// they graduate four per cycle. The other instructions use memory, so one of them issues per cycle.
+/// While the first load waits for its data, 31 later instructions enter the active list and issue. When the data arrive, they
+/// graduate four per cycle. Later loads issue one per cycle, because one instruction per cycle can use memory.
 #[test]
 fn one_instruction_of_a_cycle_uses_memory() {
     let first = "I  1000,4\n L 2000,4\n";
@@ -49,15 +49,15 @@ fn one_instruction_of_a_cycle_uses_memory() {
     assert_eq!(after(load.repeat(31)), 7);
     assert_eq!(after(other.repeat(400)), 100);
     assert_eq!(after(format!("{load}{other}{other}{other}").repeat(100)), 100);
-    // Four loads graduate and free their entries. A cycle later, the first of the other 369 loads issues.
+    // Four loads graduate and free their entries in the active list. A cycle later, the first of 369 loads issues.
     assert_eq!(after(load.repeat(400)), 1 + 369);
-    // The active list holds 16 of the 200 loads.
+    // While the first load waits, the active list holds 16 of the 200 later loads.
     assert_eq!(after(format!("{load}{other}").repeat(200)), 1 + 184);
 }
 
 #[test]
 fn a_miss_that_the_secondary_cache_serves_takes_10_cycles() {
-    // One line of 128 bytes holds two lines of 64 bytes.
+    // One L2 line of 128 bytes holds two instruction lines of 64 bytes.
     assert_eq!(cycles("I  1000,4\nI  1040,4\n"), FIRST + 10);
     // The loads use three data lines of 32 bytes. Their misses are served one after another.
     let loads = "I  1000,4\n L 2000,4\nI  1004,4\n L 2020,4\nI  1008,4\n L 2040,4\n";

@@ -16,7 +16,7 @@ use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
 use simulator::memory::Config;
 use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
 
-/// Samples a recording in lackey's text form. The profile is by pages.
+/// Samples a recording in lackey's text form. Returns a profile by pages.
 fn profile(
     unit: SampledUnit,
     text: &str,
@@ -28,14 +28,14 @@ fn profile(
     job(program, rate).run(unit, events).inspect(read_back)
 }
 
-/// Asserts that a report that is read from its JSON writes the same JSON.
+/// Writes a report as JSON and reads it. Asserts that the report that was read gives the same JSON.
 fn read_back(report: &ProfileReport) {
     let json = serde_json::to_string(report).unwrap();
     let read: ProfileReport = serde_json::from_str(&json).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), json);
 }
 
-/// Samples a recording with control flow. The recording has these references.
+/// Samples a recording of these references. Their control flow is known, unlike in lackey's text.
 fn profile_flow(
     unit: SampledUnit,
     references: Vec<Reference>,

@@ -22,7 +22,7 @@ fn counts(program: &[Reference], events: &[&str]) -> Vec<u64> {
 const BRANCHES: [&str; 2] = ["decoded_branches", "mispredicted_branches"];
 
 /// Returns a loop of ten iterations inside a loop of `times` iterations. The inner loop has three instructions and a
-/// branch back; its tenth iteration does not take the branch. Then a jump leads to the beginning.
+/// branch back, which is not taken in the tenth iteration. Then a jump leads back to the beginning.
 fn nested(times: usize) -> Vec<Reference> {
     let mut program = Vec::new();
     for _ in 0..times {
@@ -77,8 +77,7 @@ fn what_is_a_branch() {
     }
 }
 
-/// At most one branch is decoded per cycle. After a mispredicted branch issues, the next
-/// instruction comes three cycles later.
+/// At most one branch is decoded per cycle. When a mispredicted branch issues, the next instruction is decoded three cycles later.
 #[test]
 fn what_branches_cost() {
     let cycles = |flow: Flow| {
@@ -122,7 +121,7 @@ fn an_interrupt_makes_instructions_issue_again() {
     assert_eq!(issued.count - graduated.count, 4 * report.interrupts);
 }
 
-/// Returns loads from the first page of each of these pairs of pages, in order. The sequence is repeated `times` times.
+/// Returns one load from each of `pairs` pairs of pages, from the first page of the pair. The sequence is repeated `times` times.
 fn pages(pairs: u64, times: u64) -> Vec<Reference> {
     let load = |n: u64| {
         let data = 0x4000_0000 + (n % pairs) * 0x8000;
@@ -134,7 +133,7 @@ fn pages(pairs: u64, times: u64) -> Vec<Reference> {
 
 const TLB: [&str; 1] = ["tlb_misses"];
 
-/// Each pair of pages misses once, and the code misses once. The buffer has room for all of them.
+/// Each pair of data pages misses the TLB once, and so does the code page. The TLB has room for all these pages.
 #[test]
 fn a_few_pages_miss_the_tlb_once() {
     for pairs in 1..7 {
@@ -142,8 +141,8 @@ fn a_few_pages_miss_the_tlb_once() {
     }
 }
 
-/// In a stream of pages, each pair misses. The code misses again when Random reaches its entry. For each pair, Random
-/// advances by at least 8 (the handler and the load), so the code misses for at most one pair in eight.
+/// In a stream of pages, each pair misses. The code misses again when the Random register reaches the code's entry. For each pair,
+/// Random advances by at least 8 (the handler and the load), so the code misses for at most one pair in eight.
 #[test]
 fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
     let [misses] = counts(&pages(2000, 1), &TLB)[..] else { unreachable!() };
@@ -153,8 +152,8 @@ fn a_stream_of_pages_misses_the_tlb_at_each_pair() {
     assert!((1000..=2001 + 2000 / 8).contains(&misses), "{misses}");
 }
 
-/// The handler runs in exception mode: its own miss (of the page table) and its seven instructions count there. Two of
-/// the seven are loads.
+/// The handler runs in exception mode. Its own miss (of the page table) and its seven instructions count in this mode. Two of the
+/// seven are loads.
 #[test]
 fn misses_in_the_handler_are_in_exception_mode() {
     let count = |exceptions: bool, event: &str| {
@@ -172,6 +171,6 @@ fn misses_in_the_handler_are_in_exception_mode() {
     assert_eq!([false, true].map(|modes| count(modes, graduated)), [6, 6 + 9 * 7]);
     assert_eq!([false, true].map(|modes| count(modes, "graduated_loads")), [6, 6 + 9 * 2]);
     let [user, all] = [false, true].map(|modes| count(modes, "cycles"));
-    // Exception mode has two misses in the handler, at one cycle each, and nine handlers of seven instructions.
+    // Exception mode has two misses in the handler, at one cycle each, and nine runs of the handler, at seven instructions each.
     assert_eq!(all - user, 2 + 9 * 7);
 }

@@ -18,11 +18,11 @@ impl Random {
     }
 }
 
-/// The instructions on each of eight pages: page n has n + 1 of 36.
+/// How many of every 36 instructions are on each of eight pages.
 const SHARES: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// Returns the expected value of half the sum of |share of the samples - p|. For n random samples, the standard deviation of a
-/// share is sqrt(p (1 - p) / n). The mean absolute deviation of a normal variable is sqrt(2 / pi) of its standard deviation.
+/// Returns the expected total variation: half the sum of |share - p| over all pages. For n random samples, the standard deviation
+/// of a share is sqrt(p (1 - p) / n). The mean absolute deviation of a normal variable is sqrt(2 / pi) times this.
 fn expected(samples: f64) -> f64 {
     let apart = SHARES.map(|share| {
         let p = share as f64 / 36.0;
@@ -40,7 +40,7 @@ fn the_distance_falls_with_the_root_of_the_period() {
         let mut left = random.below(36);
         for (page, share) in SHARES.iter().enumerate() {
             if left < *share {
-                // Each page uses a different set of the caches, so no page waits longer than another.
+                // Each page uses different cache sets, so the instructions of all pages wait equally long.
                 return 0x1_0040 * (page as u64 + 1);
             }
             left -= share;
@@ -99,7 +99,7 @@ fn random_periods_are_not_in_step_with_a_loop() {
             }
             let samples = hits.iter().sum::<u64>() as f64;
             assert!(samples > 0.99 * 6.0 * 52_000.0 / f64::from(period));
-            // There is no bias: over all runs together, each share is right within three standard errors.
+            // There is no bias: over all runs, each share is within three standard errors of the truth.
             for (hits, share) in hits.into_iter().zip([1.0 / 13.0, 4.0 / 13.0, 8.0_f64 / 13.0]) {
                 let error = (share * (1.0 - share) / samples).sqrt();
                 let apart = (hits as f64 / samples - share).abs();

@@ -15,7 +15,7 @@ fn instructions(thread: u64, count: u64) -> Chunk {
     Chunk::new(fetches.collect(), Vec::new())
 }
 
-/// Returns a chunk with a load from each of these lines of 64 bytes. All threads use the same lines.
+/// Returns a chunk that loads from `lines` lines of 64 bytes. All threads load from the same lines.
 fn loads(thread: u64, lines: u64) -> Chunk {
     let load = |n: u64| {
         let load = fetch(0x10_0000 + thread * 0x1000, Kind::FetchLoad, Flow::Next);
@@ -99,7 +99,7 @@ fn a_placement_decides_what_threads_share() {
     }
 }
 
-/// The first part of thread 1 follows the first part of thread 0. Thread 1 ends before thread 0 continues.
+/// Thread 0 executes until it waits for thread 1. Thread 1 executes to its end. Thread 0 continues.
 #[test]
 fn an_r10000_executes_threads_in_turns() {
     let (mut first, mut second) = (instructions(0, 400), instructions(1, 300));

@@ -1,4 +1,4 @@
-//! Recordings that a thread reads ahead.
+//! Tests of recordings that a separate thread reads ahead.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +12,7 @@ use simulator::recording::{BLOCK, Chunk, Order, Progress, Recording, RecordingEr
 
 use crate::gzip;
 
-/// The outcome of a call: thread, result, hash of the references, orders, and progress.
+/// The outcome of a call of `next_chunk`: thread, result, hash of the references, orders, progress.
 type Step = (usize, Result<bool, RecordingError>, u64, Vec<(usize, Order)>, Progress);
 
 /// Reads all threads chunk by chunk. The order of the threads is random.
@@ -114,11 +114,11 @@ fn a_slow_pipe_is_read_to_its_end() {
     writer.join().unwrap();
 }
 
-/// A text that ends only when the other end of its channel is dropped.
+/// A reader that waits at the end of its text until the sender of `goes_on` is dropped.
 struct Waits {
     text: Cursor<Vec<u8>>,
     goes_on: Receiver<()>,
-    /// When the reader is dropped, the sender is dropped, and the test notices.
+    /// When the reader is dropped, this sender is dropped too, and the test notices.
     _lives: Sender<()>,
 }
 

@@ -1,4 +1,4 @@
-//! The ends of blocks of references.
+//! Tests of where a block of references ends.
 
 use simulator::recording::{BLOCK, BLOCK_SLACK, Kind};
 
@@ -26,7 +26,7 @@ fn data_without_end_does_not_make_a_block_without_end() {
     for (before, expected) in [
         ("", &[BLOCK; 3][..]),
         ("I  04001090,3\n", &[long, BLOCK, 3 * BLOCK + 1 - long - BLOCK]),
-        // The kind of the fetch can no longer change, so the block needs no more room.
+        // The fetch already loads and stores. Its kind is final, so the block need not grow.
         ("I  04001090,3\n S 1ffeffe7c8,8\n", &[BLOCK, BLOCK, BLOCK, 2]),
     ] {
         let blocks = blocks(open(format!("{before}{data}")).unwrap()).unwrap();

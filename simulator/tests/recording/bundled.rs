@@ -18,7 +18,7 @@ fn the_bundled_recording_is_real() {
     let count = |kind| all().filter(|reference| reference.kind == kind).count();
     let data = [Kind::Load, Kind::Store, Kind::Modify].map(count);
     assert_eq!((fetches, data), (2_552_121, [339_200, 128_763, 4_762]));
-    // Every thread has references of every kind of flow.
+    // Every thread has references with every kind of control flow.
     for (references, _) in &threads {
         assert!(references.len() > 330_000, "{}", references.len());
         let flows = HashSet::<Flow>::from_iter(references.iter().map(|reference| reference.flow));
@@ -47,6 +47,6 @@ fn the_threads_are_ordered() {
             }
         }
     }
-    // There are seven starts, seven joins, seven barriers at which all threads but the last wait, and turns with the ledger.
+    // Seven threads are started and joined, and wait at each of seven barriers. They also wait for the ledger, which they pass on.
     assert!(waits > 7 + 7 + 7 * 7, "{waits}");
 }

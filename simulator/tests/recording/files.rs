@@ -1,4 +1,4 @@
-//! Files that are plain or compressed, and whole, cut off or damaged.
+//! Tests of plain and compressed files that are complete, cut off or damaged.
 
 use std::fs;
 use std::io::{self, Cursor, Read};
@@ -11,7 +11,7 @@ use crate::{file, gzip, read, read_bytes, zstd};
 fn files_say_how_far_they_are_read() {
     let text = "I  04001090,3\n".repeat(100_000);
     for bytes in [text.clone().into_bytes(), gzip(text.as_bytes()), zstd(text.as_bytes())] {
-        // The format does not depend on the name.
+        // The reader detects the format from the content, not from the file name.
         let path = file("progress.xz", &bytes);
         let total = Some(bytes.len() as u64);
         let mut reader = Recording::open(&path).unwrap();

@@ -80,7 +80,7 @@ fn malformed_lines_are_named() {
     for (line, expected) in cases {
         for (before, number) in [("", 1), ("I  04001090,3\n==7==\n\n", 4)] {
             for after in ["", "\n", "\nI  04001090,3\nI  04001090,3\nI  04001090,3\n"] {
-                // If a wrong line is the first, the text has no known format.
+                // If the first line is wrong, the format of the text is unknown.
                 let expected = match (number, expected) {
                     (1, expected) if expected == a_line => a_format,
                     _ => expected,

@@ -39,7 +39,7 @@ fn line(reference: &Reference) -> String {
     format!("{lead}{:08x},{}\n", reference.address, reference.size)
 }
 
-/// Sets the kind of each fetch, starting at the last reference.
+/// Sets the kind of each fetch from the data references that follow the fetch.
 fn classified(mut references: Vec<Reference>) -> Vec<Reference> {
     let (mut loads, mut stores) = (false, false);
     for reference in references.iter_mut().rev() {

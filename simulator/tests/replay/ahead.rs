@@ -50,7 +50,7 @@ fn a_damaged_line_ends_the_replay_with_its_error() {
     }
 }
 
-/// A text that blocks at its end until the other end of its channel is dropped.
+/// A reader that waits at the end of its text until the sender of the channel is dropped.
 struct Waits(io::Cursor<String>, Receiver<()>);
 
 impl Read for Waits {

@@ -1,4 +1,4 @@
-//! Tests of details. The programs are handwritten, and their numbers are known.
+//! The details of replays. The programs are handwritten, and their numbers are known.
 
 use std::fmt::Write;
 use std::ops::ControlFlow;
@@ -35,7 +35,7 @@ fn details_of(setup: Setup) -> (Replayed, Details) {
     (outcome, details)
 }
 
-/// If details are recorded, only the calls of the guest that measures change.
+/// Recording details changes only the calls of the guest that measures.
 #[test]
 fn details_change_nothing() {
     let program = || {
@@ -61,7 +61,7 @@ fn details_change_nothing() {
     let points = series.references.len();
     let references: Vec<u64> = (1..=11).map(|n| 512 * n).chain([6_000]).collect();
     assert_eq!(series.references, references);
-    // The series counts only the samples that the guest takes for its points. At the last point the guest reads its counters anyway.
+    // `reads` counts only the samples that the guest takes for the series. At the last point, the guest reads its counters anyway.
     assert_eq!(series.reads.samples, 11);
     assert_eq!(outcome.hypercalls.total - series.reads.calls, plain.hypercalls.total);
     assert_eq!(series.cycles.last(), Some(&outcome.cycles));
@@ -86,7 +86,7 @@ fn details_change_nothing() {
         assert_eq!((link.hub, link.node), (series.hub, series.node));
         assert_eq!(series.bytes.iter().sum::<u64>(), 64 * (link.into + link.out));
     }
-    // The map contains all misses, and so does the code.
+    // The heat map contains all misses, and so does the list of code.
     let misses = |part: fn(&Served) -> u64| -> u64 {
         outcome.threads.iter().map(|thread| part(&thread.served)).sum()
     };
@@ -205,7 +205,7 @@ fn lines_that_are_shared() {
     let users = line.users.iter();
     let users =
         users.map(|user| (user.thread, user.strand.index(), user.what, user.bytes, user.times));
-    // The first write comes before the line first moves.
+    // The first write happens before the line moves for the first time.
     let expected = [(0, 0, Use::Store, 0xff, 9), (1, 64, Use::Store, 0xff00, 10)];
     assert_eq!(users.collect::<Vec<_>>(), expected);
     let json = serde_json::to_value(line).unwrap();
@@ -232,7 +232,7 @@ fn details_while_it_runs() {
         }
         ControlFlow::Continue(())
     });
-    // There is a point after every 512 references.
+    // A point comes after every 512 references. After 1000, 2000 and 3000 references, these are the last points.
     assert_eq!(seen, [Some(512), Some(1_536), Some(2_560)]);
     let series = outcome.unwrap().details.unwrap().series;
     assert_eq!(series.references.last(), Some(&3_000));

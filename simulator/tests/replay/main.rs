@@ -82,7 +82,7 @@ fn progress_is_told_and_can_end_a_replay() {
     assert_eq!(first, Some(100));
 }
 
-/// At each sample, an observer sees what has happened so far. At the last sample, it sees the same as in the final result.
+/// At each sample, an observer sees what has happened so far. At the last sample, the observer sees the final result.
 #[test]
 fn a_sample_shows_what_has_happened() {
     let setup = Setup { interval: Some(400), ..Setup::new(machine(), program(1_000)) };

@@ -1,4 +1,4 @@
-//! Waiting times of threads. The expected times are computed by hand from those in `simulator::memory::timing`.
+//! Waiting times of threads, computed by hand from the times in `simulator::memory::timing`.
 
 use platform::{Machine, Model};
 use proptest::prelude::*;
@@ -111,7 +111,7 @@ fn threads_of_one_strand_wait_each_for_itself() {
     assert_eq!(stacks(1, "0", &[vec![load(0)], vec![load(0x10)]]), [first, second]);
 }
 
-/// Returns instructions in a few lines. Their data are in a few other lines.
+/// Returns a thread whose instructions are in a few cache lines. Its data are in a few other lines.
 fn thread() -> impl Strategy<Value = Vec<Reference>> {
     let instruction = (0..400_u64, 0..3_usize, 0..4_usize, 0..40_u64, 0..7_u64);
     let instruction = instruction.prop_map(|(at, flow, kind, line, byte)| {

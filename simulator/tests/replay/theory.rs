@@ -10,7 +10,7 @@ use crate::{machine, recording, run};
 /// The first strand of each of the four nodes.
 const STRANDS: [usize; 4] = [0, 64, 128, 192];
 
-/// Replays a text with lines `STRAND OP ADDRESS` on four nodes.
+/// Replays lines `STRAND OP ADDRESS` on four nodes.
 fn outcome(text: String, events: &str) -> Replayed {
     let selection = Selection::parse(events).unwrap();
     run(Setup { selection, ..Setup::new(machine(), recording(text)) }).unwrap()
@@ -93,8 +93,8 @@ fn a_buffer_on_one_node() {
     assert_eq!(reads.collect::<Vec<_>>(), [2 * lines, 2 * lines, 0, 0, 0, 0, 0, 0]);
 }
 
-/// A strand writes 5 MB, then reads these lines twice. The L2 cache has 4 MB and never holds the
-/// next line. Every line is written back once.
+/// A strand writes 5 MB, then reads these lines twice. The L2 cache has 4 MB and never holds the line that is read next. Every line
+/// is written back once.
 #[test]
 fn a_stream_larger_than_the_l2_cache() {
     const LINES: u64 = (5 << 20) / 64;

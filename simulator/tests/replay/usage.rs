@@ -87,7 +87,7 @@ fn a_line_that_nodes_take_from_each_other() {
 
 #[test]
 fn a_line_that_is_written_back() {
-    // The cache set of the line, on node 2, has 16 ways.
+    // On node 2, the cache set of these lines has 16 ways.
     let written = |strand: usize| {
         let lines = (0..17).map(|n| format!("{strand} w {:x}\n", 0x480 + n * 0x4_0000));
         by_hand(Model::Batoka, 4, lines.collect())
@@ -124,10 +124,10 @@ fn what_is_waited_for_at_hubs_and_channels() {
         let load = |line| vec![Chunk::new(vec![Reference::new(line, 8, Kind::Load)], Vec::new())];
         measure(Model::Batoka, 4, Recording::from_threads("two", lines.map(load).into()))
     };
-    // Both load the same line of node 2. The second request comes at 26 and waits until 293.
+    // Both threads load the same line of node 2. The second request arrives in cycle 26 and waits until cycle 293.
     let same = usage([0x480, 0x480]);
     assert_eq!((same.hubs[1].met, same.hubs[1].waited), (1, 267));
-    // The second line has the same hub and channel. Its request waits 2 cycles for the hub and 7 - 2 for the channel.
+    // The two lines have the same hub and channel. The second request waits 2 cycles for the hub and 7 - 2 for the channel.
     let other = usage([0x480, 0xc80]);
     assert_eq!((other.hubs[1].met, other.hubs[1].waited), (0, 2));
     assert_eq!(other.channels[4].waited, 5);

@@ -1,4 +1,4 @@
-//! What a debugger sends: whatever it was, the debugger's next packet is answered.
+//! Whatever bytes a debugger sends, its next packet is answered.
 
 use guest_abi::StrandId;
 use perfctr_service::{Grant, GuestConfig, StrandSet};
@@ -7,7 +7,7 @@ use simulator::execute::{Execution, Setup, map};
 use simulator::machine::guests::NamedGuest;
 use vfalls::cmd::boot::gdb::{self, Debugger};
 
-/// Counts of what a debugger was answered.
+/// Counts of the answers that a debugger gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     pub known: u32,
@@ -22,7 +22,7 @@ pub struct Reached {
 const LOOP: [u32; 6] =
     [0x0300_0400, 0xc458_6000, 0x8400_a001, 0xc470_6000, 0x10bf_fffd, 0x0100_0000];
 
-/// Sends these bytes, and to another machine each line as a packet with the right checksum, after an interrupt.
+/// Sends these bytes to a machine. Then sends each line to another machine as a valid packet, after an interrupt.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
     session(bytes, &mut reached);
@@ -51,7 +51,7 @@ fn session(bytes: &[u8], reached: &mut Reached) {
     let guests = [NamedGuest { name: "$guest#".to_owned(), config }];
     let mut debugger = Debugger::new(gdb::Machine::new(&mut execution, &guests, MEMORY), first);
 
-    // At the end the machine is stopped, if it executes.
+    // These packets stop the machine if it executes, and then read the registers.
     let end = [packet(b"?"), vec![0x03], packet(b"g")].concat();
     let mut answers = Vec::new();
     for byte in bytes.iter().chain(&end) {
@@ -69,7 +69,7 @@ fn session(bytes: &[u8], reached: &mut Reached) {
     assert_eq!(last.len(), 2 * (32 * 8 + 32 * 4 + 16 * 8 + 6 * 8), "{last}");
 }
 
-/// Counts the answers, which are whole packets. Returns the text of the last one.
+/// Counts the answers, and asserts that each is a whole packet. Returns the content of the last packet.
 fn count<'a>(mut answers: &'a [u8], reached: &mut Reached) -> &'a str {
     let mut last = "";
     while let Some((first, rest)) = answers.split_first() {
@@ -93,7 +93,7 @@ fn count<'a>(mut answers: &'a [u8], reached: &mut Reached) -> &'a str {
     last
 }
 
-/// Returns an input with a few changes, which the number chooses.
+/// Returns a copy of an input with a few changes. `number` determines the changes.
 pub fn changed(input: &[u8], number: u64) -> Vec<u8> {
     const LETTERS: &[u8] = b"$#+-,;:=0123489abcdefgGmMHTZzcCsSDvq?\n\x03\xff";
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

@@ -1,5 +1,5 @@
-//! Properties that hold for every input, however malformed. For each kind of input there is one function. It panics if
-//! a property does not hold, and returns what the input has reached.
+//! Properties that hold for every input, however malformed. Each kind of input has one function. The function panics
+//! if a property does not hold, and returns what the input has reached.
 //!
 //! libFuzzer calls these functions (`cargo xtask fuzz`). An ordinary test calls them with the inputs in `corpus`.
 #![allow(

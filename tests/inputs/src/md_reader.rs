@@ -120,7 +120,7 @@ fn is_text(text: &str, bytes: &[u8]) {
     assert!(!text.contains('\0'), "{text:?}");
 }
 
-/// Asserts that `part` is in `bytes`: `part` is not a copy, and does not end after `bytes`.
+/// Asserts that `part` points into `bytes`, and is not a copy.
 fn is_within(part: &[u8], bytes: &[u8]) {
     let (part, bytes) = (part.as_ptr_range(), bytes.as_ptr_range());
     assert!(
@@ -129,7 +129,7 @@ fn is_within(part: &[u8], bytes: &[u8]) {
     );
 }
 
-/// Asserts that an error is one line, and that its offset is in the description.
+/// Asserts that an error's message is one line, and that its offset is in the description.
 fn is_told(error: &impl ToString, offset: usize, bytes: &[u8]) {
     let text = error.to_string();
     assert!(!text.contains(char::is_control), "{text:?}");

@@ -1,5 +1,5 @@
 //! Round trips of machine descriptions. A description that was read from bytes or from a source is the same after it is
-//! built and read again, and after it is printed and parsed again. So are its machine and its guests.
+//! built and read again, and after it is printed and parsed again. Its machine and its guests are the same, too.
 
 use platform::md::Md;
 use simulator::machine::description::{Described, Description, Property, parse, print};
@@ -60,12 +60,12 @@ fn there_and_back(description: &Description) {
     assert_eq!(meanings[0], meanings[1], "{text}");
 }
 
-/// Returns what the service learns from the bytes.
+/// Returns the machine and the guests that the bytes describe.
 fn meaning(bytes: &[u8]) -> Option<Described> {
     Described::new(bytes).ok()
 }
 
-/// Moves all properties of a name to the first property of that name. A source has this order.
+/// In each node, moves properties of the same name next to the first of them. A source has this order.
 fn together(mut description: Description) -> Description {
     for node in &mut description.nodes {
         let names: Vec<String> =

@@ -1,5 +1,5 @@
-//! Recordings of memory references, plain and compressed. The reader finds the same references however the
-//! input is split. In a text, a second reader, which is slow and simple, finds the same references too.
+//! Recordings of memory references, plain and compressed. The reader finds the same references however the input is split. In text
+//! recordings, a second reader, which is slow and simple, finds the same references too.
 
 mod by_hand;
 mod native;
@@ -51,7 +51,7 @@ impl Form {
 /// Reading ends after this number of references, because a small compressed file can hold very many.
 const MOST: usize = 2 * BLOCK;
 
-/// The maximum length of a text that the second reader decompresses.
+/// The maximum length of a text recording that the second reader decompresses.
 const LONGEST: u64 = 1 << 20;
 
 pub fn check(bytes: &[u8]) -> Recording {
@@ -113,7 +113,7 @@ fn is_one_line(error: &RecordingError) {
     assert!(!text.contains(char::is_control), "{text:?}");
 }
 
-/// Returns the first references of the first thread: at most [`MOST`] and one block.
+/// Returns the first references of the first thread: at most [`MOST`] plus one block.
 fn read(stream: impl Read + Send + 'static) -> Result<Vec<Reference>, RecordingError> {
     let mut reader = recording::Recording::from_reader("recording", stream, None)?;
     let (mut all, mut block) = (Vec::new(), Chunk::default());
@@ -153,7 +153,7 @@ fn same<T: PartialEq + Debug>(
     }
 }
 
-/// Returns the references of a text, or the number of the first wrong line.
+/// Returns the references of a text recording, or the number of the first wrong line.
 fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
     let mut references = Vec::new();
     let lines = text.split(|byte| *byte == b'\n');
@@ -164,7 +164,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
             references.push(reference(line).ok_or(number)?);
         }
     }
-    // The kind of a fetch depends on the references of its instruction. These references stand before the next fetch.
+    // The kind of a fetch depends on the data references of its instruction, which follow the fetch.
     let (mut loads, mut stores) = (false, false);
     for reference in references.iter_mut().rev() {
         match reference.kind {
@@ -190,7 +190,7 @@ fn fetching(loads: bool, stores: bool) -> Kind {
     }
 }
 
-/// Returns the number in a text of at most `most` digits.
+/// Parses a number of at most `most` digits.
 fn number(text: &str, most: usize, radix: u32) -> Option<u64> {
     let valid = (1..=most).contains(&text.len()) && text.chars().all(|digit| digit.is_digit(radix));
     valid.then(|| u64::from_str_radix(text, radix).ok()).flatten()

@@ -21,7 +21,7 @@ impl Drop for Named<'_> {
     }
 }
 
-/// Checks the inputs of a target. Returns the name of each input with what the input has reached.
+/// Checks the inputs of a fuzz target. Returns what each input has reached, by the name of the input.
 fn replay<T>(target: &str, check: impl Fn(&[u8]) -> T) -> BTreeMap<String, T> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     let mut reached = BTreeMap::new();
@@ -40,7 +40,7 @@ fn gdb_packets() {
     let reached = replay("gdb_packets", gdb_packets::check);
     assert!(reached["session"].known >= 20, "{reached:?}");
     assert!(reached["wrong"].wrong >= 15, "{reached:?}");
-    // Twice the same: `$` begins a packet anywhere.
+    // Each of the two machines counts half of these refusals and kills, because `$` begins a packet anywhere in the input.
     assert_eq!((reached["raw"].refused, reached["raw"].killed), (4, 2), "{reached:?}");
     for number in 0..4000 {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/gdb_packets");

@@ -47,7 +47,7 @@ where
     CheckedModel { states: checker.unique_state_count(), time, violations: violations.collect() }
 }
 
-/// Returns the text of a path: its first state, its actions (one per line), and its last state.
+/// Returns a path as lines: its first state, its actions (one per line), and its last state.
 pub(crate) fn described<S: fmt::Debug, A: fmt::Debug>(path: Vec<(S, Option<A>)>) -> String {
     let mut text = String::new();
     for (number, (state, action)) in path.iter().enumerate() {

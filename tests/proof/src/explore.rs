@@ -1,7 +1,7 @@
 //! Visits every state of a large model whose states fit into a few words.
 //!
-//! In contrast to [`check`](crate::check::check), which uses stateright, it needs less memory and time, and visits only one of
-//! the states that the model declares alike. It stores the words of a state, not a hash, so it never confuses two states.
+//! The check needs less memory and time than [`check`](crate::check::check), which uses stateright. It visits only one of the
+//! states that the model declares alike. It stores the words of a state, not a hash, so it never confuses two states.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -19,11 +19,11 @@ pub trait Packed<const WORDS: usize>: Model {
     /// their next states are alike, and a property holds either in all of them or in none.
     fn pack(&self, state: &Self::State) -> [u64; WORDS];
 
-    /// Returns the state with these words, or a similar state with the same words.
+    /// Returns one of the states with these words.
     fn unpack(&self, words: [u64; WORDS]) -> Self::State;
 }
 
-/// An action and the next state. The `Debug` text is that of the action.
+/// An action and the next state. `Debug` shows only the action.
 #[derive(Clone, PartialEq)]
 pub struct To<A, S> {
     pub action: A,
@@ -89,7 +89,7 @@ where
 
 /// The number of parts of the table. Only one thread at a time uses a part.
 const PARTS: usize = 256;
-/// How many states a thread takes from the level at a time, and looks up in a part at a time.
+/// How many states a thread takes from a level, or looks up in a part, at a time.
 const BATCH: usize = 128;
 /// How many recent states a thread remembers, because several actions often lead to the same state.
 const RECENT: usize = 1 << 12;
@@ -101,7 +101,7 @@ pub struct Visited<const WORDS: usize> {
 /// A hash table. In a free slot, all words are 0.
 struct Part<const WORDS: usize> {
     states: Vec<[u64; WORDS]>,
-    /// The level of each state. The first level is 1, and a free slot has 0.
+    /// The breadth-first level of each state. The first level is 1, and a free slot has 0.
     depths: Vec<u8>,
     used: usize,
 }
@@ -169,7 +169,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         used.sum()
     }
 
-    /// Calls `each` with each state for whose level `such` returns `true`.
+    /// Calls `each` with each state whose level satisfies `such`.
     pub fn for_each(&self, such: impl Fn(u8) -> bool, mut each: impl FnMut([u64; WORDS])) {
         for part in &self.parts {
             let part = part.lock().expect("a thread panics");
@@ -239,7 +239,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         (next, broken)
     }
 
-    /// Returns the states from a first state to `to`. Each state comes with the action that follows.
+    /// Returns the states from a first state to `to`. A pair is a state and the action that follows.
     fn path<M: Packed<WORDS>>(
         &self,
         model: &M,

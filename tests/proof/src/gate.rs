@@ -22,9 +22,9 @@ pub struct Gate {
 /// The bound that a model checks for strand 0. Two models, one for each bound, are smaller than one model for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watches {
-    /// The bound b: the number of accesses of others while strand 0 keeps asking.
+    /// The bound b: the number of accesses of other strands while strand 0 keeps asking.
     Wait,
-    /// The bound r: the number of refusals of others on behalf of strand 0 after it has gone.
+    /// The bound r: how often other strands are refused on behalf of strand 0 after it has gone.
     Absence,
 }
 
@@ -39,19 +39,19 @@ pub struct State {
 enum Watched {
     /// The history since strand 0 was refused. `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
-    /// The number of refusals of others on behalf of strand 0 since its last action at the hub.
+    /// How often other strands were refused on behalf of strand 0 since its last action at the hub.
     Absence(u32),
 }
 
-/// The history since the refusal of a strand that keeps asking, that is, at least once in every r asks of the others.
+/// The history since a strand was refused. The strand keeps asking, at least once in every r requests of other strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,
     /// Whether an access of another strand is in flight.
     in_flight: bool,
-    /// The number of asks of others since the strand's own last ask.
+    /// How often other strands have asked since the strand last asked.
     asks: u32,
-    /// The smallest number w of remembered strands since the strand's own last ask. r = 2w.
+    /// The smallest number w of remembered strands since the strand last asked. r = 2w.
     fewest: u32,
 }
 
@@ -71,7 +71,7 @@ pub enum Action {
 }
 
 impl Gate {
-    /// Returns the machine's strand for this number of the model. The strands of the model are spread over the machine.
+    /// Returns the machine's strand for a strand number of the model. The strands of the model are spread over the machine.
     fn strand(&self, number: u8) -> StrandId {
         let last = StrandId::COUNT - 1;
         let number = usize::from(number) * last / usize::from(self.strands - 1);
@@ -85,7 +85,7 @@ impl Gate {
         }
     }
 
-    /// Returns the strands that can ask, each with the result.
+    /// Returns the strands that can ask, the turns after each request, and the answers.
     fn asks(&self, state: &State) -> impl Iterator<Item = (u8, Turns, Answer)> {
         let asking = (0..self.strands).filter(|strand| state.in_flight != Some(*strand));
         asking.map(|strand| {
@@ -94,7 +94,7 @@ impl Gate {
         })
     }
 
-    /// One access is in flight at a time: meanwhile every strand that asks is refused.
+    /// One access is in flight at a time. Meanwhile every strand that asks is refused.
     fn one_access_in_flight(&self, state: &State) -> bool {
         state.in_flight.is_none() || self.asks(state).all(|(.., answer)| answer == Answer::Refused)
     }
@@ -113,7 +113,7 @@ impl Gate {
             })
     }
 
-    /// If a strand asks at least once in every r asks of the others, it is served after at most b = N - 1 accesses of others.
+    /// If a strand asks at least once in every r requests of other strands, it is served after at most b = N - 1 of their accesses.
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
@@ -121,7 +121,7 @@ impl Gate {
         }
     }
 
-    /// A strand that has gone costs the others at most r = 2N refusals, once.
+    /// A strand that does not come back costs the other strands at most r = 2N refusals, once.
     fn the_absent_cost_r_refusals(&self, state: &State) -> bool {
         match state.watched {
             Watched::Absence(refusals) => refusals <= 2 * u32::from(self.strands),
@@ -181,7 +181,7 @@ impl Gate {
         }
     }
 
-    /// An ask that does not enter the gate does not count, whichever strand asks.
+    /// A request that does not enter the gate does not count, whichever strand makes the request.
     fn wait(
         &self,
         before: &State,
@@ -191,7 +191,8 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // A refused strand is remembered, and so is the strand on whose behalf it is refused. If not, its next ask is refused too.
+        // w is at least 2: the refused strand and the strand on whose behalf it is refused. If the refused strand is not
+        // remembered, its next request is refused too.
         let w = (after.remembered.iter().count() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {

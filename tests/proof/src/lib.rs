@@ -1,4 +1,4 @@
-//! Models of the decisions that ship. Each is checked in every reachable state. Read a model as the specification.
+//! Models of the decisions that ship. Each model is checked in every reachable state. Read a model as the specification.
 //!
 //! The functions of [`perfctr_service::decisions`] compute the result of an action, as they do in the service. The model states
 //! what strands, guests and the operator may do, and what must hold. Progress is a bound that holds in each state.

@@ -1,4 +1,4 @@
-//! Checks models of the decisions that ship in every reachable state.
+//! Checks models of the shipped decisions, in every reachable state.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -8,13 +8,13 @@ use crate::product::{Handover, Product};
 use crate::rights::{Alike, Rights};
 use perfctr_service::Grant;
 
-/// A model in one size.
+/// A model and one of its sizes.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub model: &'static str,
     /// The numbers of strands and guests, and the limits of the model.
     pub size: &'static str,
-    /// Whether the check takes only seconds, so that `cargo test` makes it.
+    /// Whether the check takes only seconds and is part of `cargo test`.
     pub small: bool,
     run: fn(threads: usize) -> CheckedModel,
 }
@@ -58,7 +58,7 @@ const GLOBAL_OF_THREE: &[[Grant; 3]] =
     &[[GLOBAL, NONE, NONE], [NONE, GLOBAL, NONE], [NONE, NONE, GLOBAL]];
 const ALL_AND_BOTH: &[[Grant; 2]] = &[[Grant::ALL, NONE], [STRAND, GLOBAL]];
 
-/// Returns a model in which these configurations pass rights between guests, without crossings.
+/// Returns a model in which these configurations pass rights between guests. No action comes between two steps of a change.
 const fn passing<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     alike: Alike,

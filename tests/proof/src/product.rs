@@ -1,7 +1,7 @@
 //! Non-interference, as products: in two copies of a machine, one guest acts differently, and another guest observes the same.
 //!
 //! **What differs.** In [`Product`], the calls of guest 0: when they begin and end, and what they write. In [`Handover`], the
-//! asks for a hub by the guest that had `global` before.
+//! times at which the guest that had `global` before asks for a hub.
 //!
 //! **What is the same**, because guest 0 does not determine it: the steps of the operator, faults, deaths, resets, and the time
 //! at which a strand takes a cross-call (its call ends before).
@@ -45,7 +45,7 @@ const OTHER: usize = 0;
 const OBSERVER: usize = 1;
 
 impl<const S: usize> World<2, S> {
-    /// Returns what a strand of the observer gets from its calls for the unit and for %pcr, or `None` while it can make no call.
+    /// Returns what a strand of the observer gets from calls for the unit and for %pcr, or `None` if it can make no call.
     fn observed(&self, number: usize) -> Option<[Observed; 2]> {
         let strand = &self.strands[OBSERVER][number];
         let held = self.guests[OBSERVER].held;
@@ -166,7 +166,7 @@ impl<const S: usize> Model for Product<S> {
 }
 
 impl<const S: usize> Packed<4> for Product<S> {
-    /// The strands of a guest have the same order in both copies, so that one order serves both.
+    /// Sorts a guest's strands in both copies together, so that a strand has the same number in both.
     fn pack(&self, copies: &Self::State) -> [u64; 4] {
         let mut copies = *copies;
         if self.0.alike != Alike::Nothing {
@@ -190,7 +190,7 @@ impl<const S: usize> Packed<4> for Product<S> {
     }
 }
 
-/// A hub passes from one guest to another. The strands of the first guest ask differently in the two copies.
+/// A hub passes from one guest to another. The strands of the first guest ask for it differently in the two copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Handover {
     /// The number of strands in each guest.

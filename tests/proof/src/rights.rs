@@ -32,9 +32,9 @@ pub struct Rights<const G: usize, const S: usize> {
     pub configurations: &'static [[Grant; G]],
     /// If `true`, an action may come between any two steps of the owner of the lock.
     pub crossings: bool,
-    /// If `true`, strands are asked to scrub what the protocol says. If `false`, they are only asked to acknowledge, and any
-    /// acknowledgement may have no effect, as if the strand had been asked for more. Such a machine does everything that a
-    /// machine with scrubs does, in far fewer states. It is for models in which no guest has a right to strands.
+    /// If `true`, the service asks strands to scrub what the protocol says. If `false`, it only asks them to acknowledge, and any
+    /// acknowledgement may have no effect, as if the service had asked for more. Such a model includes all behaviour of a model
+    /// with scrubs, in far fewer states. It is for configurations in which no guest has a right to strands.
     pub strands_scrub: bool,
     pub alike: Alike,
 }
@@ -43,9 +43,9 @@ pub struct Rights<const G: usize, const S: usize> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alike {
     Nothing,
-    /// Machines are alike if they differ in the order of the strands of a guest.
+    /// Machines are alike if they differ only in the order of a guest's strands.
     Strands,
-    /// Machines are alike if they differ in the order of guests and of their strands. Each guest can be granted what the others can.
+    /// Machines are alike if they differ only in the order of guests and strands. Each guest can be granted what the others can.
     Guests,
 }
 
@@ -76,7 +76,7 @@ pub enum Act {
     /// The strand takes its cross-call and scrubs what it is asked to scrub.
     TakesCrossCall(usize, usize),
     Acknowledges(usize, usize),
-    /// The strand acknowledges, but it has been asked for more in the meantime.
+    /// The strand acknowledges, but meanwhile it has been asked to scrub more.
     AcknowledgesInVain(usize, usize),
     /// The strand is declared dead, or the operator excuses it.
     IsDeclaredDead(usize, usize),
@@ -107,9 +107,9 @@ pub enum Scrubbing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     pub guests: [usize; 3],
-    /// The owner asks the strands of a guest from the last to the first.
+    /// If `true`, the owner asks the strands of a guest from the last to the first.
     pub reversed: bool,
-    /// The event that crosses the steps.
+    /// The event, if any, that comes between the steps.
     pub crossing: Crossing,
 }
 
@@ -123,7 +123,7 @@ pub enum Crossing {
     Meets(usize, Act),
 }
 
-/// The orders of three guests. The first order is also that of one guest, and the first two are those of two guests.
+/// The orders of three guests. One guest has only the first order, and two guests have the first two.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 impl Steps {

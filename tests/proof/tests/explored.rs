@@ -1,4 +1,4 @@
-//! The explorer visits the same states as stateright, but only one of the states that are alike.
+//! The explorer visits the same states as stateright. Of states that are alike, it visits only one.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -113,7 +113,7 @@ fn what_does_not_hold_is_found_on_a_shortest_path() {
     assert_eq!(check(Counter, 1).violations.len(), 1);
 }
 
-/// With one strand per guest, all states differ from each other.
+/// With one strand per guest, no two states are alike.
 #[test]
 fn two_copies() {
     let model = Product(Rights { strands_scrub: false, ..GLOBAL_OF_TWO });

@@ -1,4 +1,4 @@
-//! PROOF.md names only checks that exist: each link has a target, and the target declares the name in the link.
+//! PROOF.md names only checks that exist. The target of each link exists and declares the name in the link.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn each_check_that_the_page_names_exists() {
         let named = before.rsplit_once('[').unwrap().1;
         let path = root.join(target);
         let found = text(&path);
-        // The name in the link is that of a file, or of a function or type in the file.
+        // The link names a file, or a function or type in the file.
         let name = named.trim_matches('`');
         if named != name && !target.contains(name) {
             let name = name.rsplit("::").next().unwrap();

@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node. After a fault, restores the banks that it has
-    /// written. If a bank cannot be restored, the unit must be scrubbed when it returns to service.
+    /// Writes PERF_CONFIG to every bank of the node. After a fault, restores the banks that were
+    /// already written. If that fails, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,
@@ -164,8 +164,8 @@ impl World {
         Ok(())
     }
 
-    /// Makes the checks that come before any access, in the order of the contract. `set` is the
-    /// value of a set. The access itself makes the contract's last check, for a busy hub.
+    /// Makes the contract's checks before any access, in the contract's order. For a set, `set` is the value to write. The access
+    /// itself makes the contract's last check: that the hub is not busy.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];
         let Some(minor) = guest.versions.perf_minor() else {
@@ -193,7 +193,7 @@ impl World {
     }
 }
 
-/// Returns `true` if the guest's grant covers the unit. `None` as the unit stands for the strand's own PCR.
+/// Returns `true` if the guest's grant covers the unit. A `unit` of `None` is the strand's own PCR.
 fn granted(guest: &Guest, unit: Option<Unit>, wants_ht: bool) -> bool {
     match unit {
         None => match guest.grant.strand {

@@ -1,6 +1,6 @@
 //! The hardware: its registers, their addresses, and its answers to accesses.
 //!
-//! A register stores the bits of a written value that are in its mask. Nothing counts.
+//! A register stores the bits of a written value that are in its mask. No register counts events.
 
 use super::World;
 use super::registers::{REGISTERS, register};
@@ -19,7 +19,7 @@ pub enum Cell {
         /// The number of the bank, 0 to 7.
         bank: usize,
     },
-    /// The DRAM or hub register of this PerfReg#, 2 to 89.
+    /// The DRAM or hub register with this PerfReg#, 2 to 89.
     Register(u64),
 }
 
@@ -118,7 +118,7 @@ pub enum HubCondition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     Always,
-    /// Every read succeeds. This number of writes succeeds too. Then every write faults.
+    /// Every read and this number of writes succeed. Every later write faults.
     WritesAfter(u32),
 }
 

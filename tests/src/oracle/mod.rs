@@ -2,8 +2,8 @@
 //! alone, and shares no code, table or type with the crates under test.
 //!
 //! It makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of
-//! a hub answers "busy". After the service has refused strand A, it may refuse strand B on behalf of A; this model does
-//! not. So after a busy hub, a test lets the refused strand ask first, or begins with a new world.
+//! a hub answers "busy". After the service has refused strand A, it may refuse strand B on behalf of A. This model
+//! never does. So after a busy hub, a test lets the refused strand ask first, or begins with a new world.
 
 pub mod call;
 pub mod device;
@@ -44,7 +44,7 @@ impl Machine {
     }
 }
 
-/// A guest, as the hypervisor knows it.
+/// A guest's configuration, rights and versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guest {
     pub strands: Vec<u16>,

@@ -39,7 +39,7 @@ impl Grant {
         Grant::GLOBAL_HTSTRAND,
     ];
 
-    /// Returns the grants of two guests. The arguments are the guest that has `global` and the guest that has `htstrand`.
+    /// Returns the grants of guests 0 and 1. `global` and `htstrand` are the numbers of the guests that get these rights.
     pub fn divided(global: usize, htstrand: usize) -> [Grant; 2] {
         [0, 1].map(|guest| {
             let own = guest == htstrand;

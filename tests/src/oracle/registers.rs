@@ -2,7 +2,7 @@
 //!
 //! Nothing here is computed. The write masks come from the register layouts: a set stores these bits and drops all others.
 
-/// A line of the table of registers.
+/// A row of the register table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
     /// The PerfReg# number, 0 to 89.
@@ -32,27 +32,22 @@ const fn at(id: u64, name: &'static str, local: u64, global: u64, write_mask: u6
 pub const REGISTERS: [Register; 90] = [
     bare(0, "SPARC_PCR", 0xc000_0000_ffff_ffff),
     bare(1, "L2_PERF_CONFIG", 0x3),
-    // node 0
     at(2, "NODE0_MCU0_PCR", 0x84_0000_0400, 0xd0_0000_0400, 0xff),
     at(3, "NODE0_MCU0_PIC", 0x84_0000_0408, 0xd0_0000_0408, u64::MAX),
     at(4, "NODE0_MCU1_PCR", 0x84_0000_1400, 0xd0_0000_1400, 0xff),
     at(5, "NODE0_MCU1_PIC", 0x84_0000_1408, 0xd0_0000_1408, u64::MAX),
-    // node 1
     at(6, "NODE1_MCU0_PCR", 0x84_0000_0400, 0xd4_0000_0400, 0xff),
     at(7, "NODE1_MCU0_PIC", 0x84_0000_0408, 0xd4_0000_0408, u64::MAX),
     at(8, "NODE1_MCU1_PCR", 0x84_0000_1400, 0xd4_0000_1400, 0xff),
     at(9, "NODE1_MCU1_PIC", 0x84_0000_1408, 0xd4_0000_1408, u64::MAX),
-    // node 2
     at(10, "NODE2_MCU0_PCR", 0x84_0000_0400, 0xd8_0000_0400, 0xff),
     at(11, "NODE2_MCU0_PIC", 0x84_0000_0408, 0xd8_0000_0408, u64::MAX),
     at(12, "NODE2_MCU1_PCR", 0x84_0000_1400, 0xd8_0000_1400, 0xff),
     at(13, "NODE2_MCU1_PIC", 0x84_0000_1408, 0xd8_0000_1408, u64::MAX),
-    // node 3
     at(14, "NODE3_MCU0_PCR", 0x84_0000_0400, 0xdc_0000_0400, 0xff),
     at(15, "NODE3_MCU0_PIC", 0x84_0000_0408, 0xdc_0000_0408, u64::MAX),
     at(16, "NODE3_MCU1_PCR", 0x84_0000_1400, 0xdc_0000_1400, 0xff),
     at(17, "NODE3_MCU1_PIC", 0x84_0000_1408, 0xdc_0000_1408, u64::MAX),
-    // hub 0
     at(18, "ZAM0_LPU_A_PCR", 0x81_3000_1000, 0xe1_3000_4000, 0xffff),
     at(19, "ZAM0_LPU_A_PIC0", 0x81_3000_1008, 0xe1_3000_4008, 0xffff_ffff_ffff_ffff),
     at(20, "ZAM0_LPU_A_PIC1", 0x81_3000_1010, 0xe1_3000_4010, 0xffff_ffff_ffff_ffff),
@@ -71,7 +66,6 @@ pub const REGISTERS: [Register; 90] = [
     at(33, "ZAM0_ASU_PCR", 0x81_3000_b000, 0xe1_3002_c000, 0x0f0f),
     at(34, "ZAM0_ASU_PIC0", 0x81_3000_b008, 0xe1_3002_c008, 0xffff_ffff_ffff_ffff),
     at(35, "ZAM0_ASU_PIC1", 0x81_3000_b010, 0xe1_3002_c010, 0xffff_ffff_ffff_ffff),
-    // hub 1
     at(36, "ZAM1_LPU_A_PCR", 0x81_3000_1000, 0xe5_3000_5000, 0xffff),
     at(37, "ZAM1_LPU_A_PIC0", 0x81_3000_1008, 0xe5_3000_5008, 0xffff_ffff_ffff_ffff),
     at(38, "ZAM1_LPU_A_PIC1", 0x81_3000_1010, 0xe5_3000_5010, 0xffff_ffff_ffff_ffff),
@@ -90,7 +84,6 @@ pub const REGISTERS: [Register; 90] = [
     at(51, "ZAM1_ASU_PCR", 0x81_3000_b000, 0xe5_3002_d000, 0x0f0f),
     at(52, "ZAM1_ASU_PIC0", 0x81_3000_b008, 0xe5_3002_d008, 0xffff_ffff_ffff_ffff),
     at(53, "ZAM1_ASU_PIC1", 0x81_3000_b010, 0xe5_3002_d010, 0xffff_ffff_ffff_ffff),
-    // hub 2
     at(54, "ZAM2_LPU_A_PCR", 0x81_3000_1000, 0xe9_3000_6000, 0xffff),
     at(55, "ZAM2_LPU_A_PIC0", 0x81_3000_1008, 0xe9_3000_6008, 0xffff_ffff_ffff_ffff),
     at(56, "ZAM2_LPU_A_PIC1", 0x81_3000_1010, 0xe9_3000_6010, 0xffff_ffff_ffff_ffff),
@@ -109,7 +102,6 @@ pub const REGISTERS: [Register; 90] = [
     at(69, "ZAM2_ASU_PCR", 0x81_3000_b000, 0xe9_3002_e000, 0x0f0f),
     at(70, "ZAM2_ASU_PIC0", 0x81_3000_b008, 0xe9_3002_e008, 0xffff_ffff_ffff_ffff),
     at(71, "ZAM2_ASU_PIC1", 0x81_3000_b010, 0xe9_3002_e010, 0xffff_ffff_ffff_ffff),
-    // hub 3
     at(72, "ZAM3_LPU_A_PCR", 0x81_3000_1000, 0xed_3000_7000, 0xffff),
     at(73, "ZAM3_LPU_A_PIC0", 0x81_3000_1008, 0xed_3000_7008, 0xffff_ffff_ffff_ffff),
     at(74, "ZAM3_LPU_A_PIC1", 0x81_3000_1010, 0xed_3000_7010, 0xffff_ffff_ffff_ffff),
@@ -130,7 +122,7 @@ pub const REGISTERS: [Register; 90] = [
     at(89, "ZAM3_ASU_PIC1", 0x81_3000_b010, 0xed_3002_f010, 0xffff_ffff_ffff_ffff),
 ];
 
-/// Returns the line of a register number, or `None` if the number (all 64 bits) is not 0 to 89.
+/// Returns the row of a register number, or `None` if the number (all 64 bits) is not 0 to 89.
 pub fn register(id: u64) -> Option<&'static Register> {
     REGISTERS.iter().find(|register| register.id == id)
 }

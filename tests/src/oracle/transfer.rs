@@ -10,7 +10,7 @@ use super::policy::{Grant, StrandGrant};
 use super::{Invalid, World};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The node on which the operator's strand is.
+/// The node of the operator's strand.
 pub const OPERATOR: usize = 0;
 
 /// What a strand scrubs before it acknowledges.
@@ -79,7 +79,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets every strand acknowledge for which the transfer waits.
+    /// Lets every awaited strand acknowledge.
     pub fn all_acknowledge(&mut self) {
         while let Some((&strand, _)) = self.transfer.awaited.first_key_value() {
             self.cross_called(strand);
@@ -203,7 +203,7 @@ impl World {
             .filter(|unit| !self.out_of_service.contains(unit))
             .collect();
         for unit in units {
-            // L2 control can be accessed only on its own node.
+            // L2 control can be accessed only from its own node.
             let reached = match unit {
                 Unit::L2 { node } => {
                     let there = |strand: &u16| {

@@ -4,17 +4,17 @@ use crate::random::Random;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Register {
-    /// The selects: bits 7:4 are that of counter 0, bits 3:0 that of counter 1. The other bits read as 0.
+    /// Bits 7:4 select the event of counter 0, bits 3:0 the event of counter 1. The other bits read as 0.
     Pcr,
-    /// Counter 0 is in bits 62:32, its overflow flag in 63. Counter 1 is in bits 30:0, its overflow flag in 31.
+    /// Bits 62:32 are counter 0, and bit 63 is its overflow flag. Bits 30:0 are counter 1, and bit 31 is its overflow flag.
     Pic,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     /// A clock passes. Item n is added to a counter whose select is n: 0 reads; 1 writes; 2 reads and writes; 3 stalls
-    /// for a busy bank; 4 reads in the queue; 5 writes in the queue; 6 both; 7 reads that were picked for issue but met
-    /// a write in the queue and were held back. Each item is below 2^31. Selects 8 to 15 count nothing.
+    /// for a busy bank; 4 reads in the queue; 5 writes in the queue; 6 reads and writes in the queue; 7 reads that were picked for
+    /// issue but met a write in the queue and were held back. Each item is below 2^31. Selects 8 to 15 count nothing.
     Clock([u32; 8]),
     Read(Register),
     Write(Register, u64),
@@ -72,7 +72,7 @@ impl Counter {
     }
 }
 
-/// Returns a random sequence. It is the same for the same seed and length.
+/// Returns a random sequence. The same seed and length always return the same sequence.
 ///
 /// Of 8 steps, 5 are clocks, which add 0 to 8 to each select. The others write the PCR (all selects, with random bits above
 /// them), write the PIC (most counters are at most 20 counts below their wrap, with or without the flag), or read one of them.

@@ -1,4 +1,4 @@
-//! What strands do that their counters can count.
+//! The events of a strand that its counters can count.
 
 /// The kinds of instructions that SL 2 distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

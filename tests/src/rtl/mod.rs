@@ -4,9 +4,9 @@
 //! - Accesses happen between clocks. A clock adds at most 1 to a counter. SL 0 counts the clocks in which none of the 8
 //!   strands issues.
 //! - If SL has bit 3, a counter counts the events of a flushed instruction. If not, such an event does not count and
-//!   does not set OV. It only requests a trap if the counter selects it and is near its wrap.
+//!   does not set OV. It requests a trap only if the counter selects it and is near its wrap.
 //! - With a phase, PIC lags by at most 8 events. A change of ST, UT, HT or SL loses at most 8 events. At most 7 events
-//!   from before a write of %pic come after the write.
+//!   that happened before a write of %pic are added after the write.
 
 pub mod dram;
 pub mod event;
@@ -23,7 +23,7 @@ use std::array;
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A clock passes. Each strand does what its entry says.
+    /// A clock passes. The array has one entry for each strand.
     Clock(Box<[StrandClock; 8]>),
     /// A strand accesses one of its registers.
     Access(Access),

@@ -8,8 +8,8 @@ use super::{
 use crate::random::Random;
 use std::array;
 
-/// From which values a sequence draws %pcr. OV, PRIV, ST, UT, HT and bits 61:32 are always random.
-/// TOE and HOLDOV are 0 unless a variant names them.
+/// The values from which a sequence draws %pcr. OV, PRIV, ST, UT, HT and bits 61:32 are always
+/// random. TOE and HOLDOV are 0 unless a variant names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Configuration {
     /// SL 2 to 7 with one named bit of MASK (so not the TLB misses of SL 3).
@@ -48,7 +48,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Returns the sequence of this configuration, seed and length. It is the same at each call.
+    /// Returns a random sequence. The same arguments always return the same sequence.
     ///
     /// Of 8 steps, 6 are clocks of the whole core, and 2 access a register of one strand, mostly to write %pcr or %pic.
     /// Most values written to a counter are at most 20 counts below its wrap. In one clock of 4, no strand issues. A
@@ -112,7 +112,7 @@ fn happen(random: &mut Random, strand: &mut StrandClock, core_is_idle: bool) {
     if flushed { &mut strand.flushed } else { &mut strand.events }.extend(of_pipeline);
 }
 
-/// Returns a random bit of the bits in `mask`.
+/// Returns one of the bits in `mask`, chosen at random.
 fn bit_of(random: &mut Random, mask: u8) -> u8 {
     let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).filter(|bit| mask & bit != 0).collect();
     random.one_of(&bits)

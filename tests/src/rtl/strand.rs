@@ -4,11 +4,11 @@ use super::event::Event;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The level in which events count with UT.
+    /// User code. Its events count if UT is set.
     User,
-    /// The level in which events count with ST.
+    /// Privileged code. Its events count if ST is set.
     Privileged,
-    /// The level in which events count with HT.
+    /// Hyperprivileged code. Its events count if HT is set.
     Hyperprivileged,
 }
 
@@ -52,7 +52,7 @@ pub enum Register {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trapped;
 
-/// Ways in which the counters of machines may differ.
+/// How the counters of machines may differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// 0 to 15: with TOE, an event that finds PIC in -(skid + 1)..=-1 sets OV and requests a trap.
@@ -63,7 +63,7 @@ pub struct Options {
     pub phase: Option<u8>,
 }
 
-/// What a clock of a strand causes.
+/// What the counters request in one clock, and whether the strand can take the trap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether the counters request a trap in this clock.
@@ -127,7 +127,7 @@ impl Strand {
         Ok(())
     }
 
-    /// The strand does what `input` says. `core_is_idle` says that no strand of its core issues in this clock.
+    /// Executes a clock of the strand. `core_is_idle` says that no strand of the core issues in this clock.
     pub fn clock(&mut self, input: &StrandClock, core_is_idle: bool) -> Outcome {
         if self.update_is_next() {
             self.update();
@@ -184,7 +184,7 @@ impl Strand {
             kept |= HT;
         }
         self.pcr = before & kept | value & !kept & 0xffff_ffff;
-        // A change of level or SL loses the waiting events that were counted by it.
+        // If a change of %pcr drops a level or changes SL, the waiting events are lost.
         let level_is_lost = before & !self.pcr & (HT | UT | ST) != 0;
         for (n, sl) in sl_before.into_iter().enumerate() {
             if level_is_lost || self.sl(n) != sl {

@@ -1,5 +1,5 @@
 //! A call by which a guest controls its machine and chooses the strand that it calls from. Only hypervisor images for
-//! tests serve it. Guest and image are built together, so both use the same layout of the effect in memory.
+//! tests serve it. Guest and image are built together, so both use the same layout of [`Control`] in memory.
 
 use core::ptr;
 
@@ -20,7 +20,6 @@ pub enum Control {
     PowerOn(Configuration),
     /// Makes the next calls come from this strand.
     Caller(StrandId),
-    /// Changes the machine.
     Change(Change),
     /// Returns [`System::state`](crate::System::state) in %o1.
     State,
@@ -30,7 +29,7 @@ pub enum Control {
     SlowCalls,
     /// Makes the hypervisor nest this number of calls of its own. They use up the register windows.
     Recurse(u64),
-    /// Begins a strand's get of a hub register. The get does not end.
+    /// Begins a strand's read of a hub register. The read does not end.
     Hold(PerfReg, StrandId),
     /// Lets time pass from now on.
     Clock,
@@ -38,12 +37,12 @@ pub enum Control {
     Died(StrandId),
     /// Turns the tracer on or off, for this machine and later machines.
     Trace(bool),
-    /// Uses the counters of the calling strand.
+    /// Operates on the counters of the calling strand.
     Counters(Counters),
 }
 
 impl Control {
-    /// Returns the registers of the call. %o0 has the address of the effect.
+    /// Returns the registers of the call. %o0 holds the address of `self`.
     pub fn registers(&self) -> Registers {
         let address = ptr::from_ref(self).expose_provenance() as u64;
         Registers::call(FUNCTION, [address, 0, 0, 0, 0])

@@ -1,4 +1,4 @@
-//! A model of %pcr and %pic of the calling strand, with events to count, on a processor without these registers.
+//! A model of the calling strand's %pcr and %pic, and events to count, on a processor without either register.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;
@@ -19,7 +19,7 @@ pub enum Counters {
     /// Returns %pic in %o1.
     Pic,
     SetPic(u64),
-    /// Makes the overflow trap come up to this number of events early (0 to 15).
+    /// Sets how many events early the overflow trap is requested, 0 to 15.
     Early(u8),
     /// Makes an event happen several times in this mode. The overflow trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),

@@ -70,7 +70,6 @@ pub(crate) const fn fold(digest: u64, value: u64) -> u64 {
 /// A system that also passes its results to a function.
 pub struct Watched<'a> {
     pub system: &'a mut dyn System,
-    /// The function that gets each result.
     pub each: &'a mut dyn FnMut(&Event),
 }
 

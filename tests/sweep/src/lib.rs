@@ -2,7 +2,7 @@
 //!
 //! Tests on the host make the calls on the service and on the reference model, and compare every call. A
 //! guest in QEMU makes the calls by real traps and must get the same results. Guest and host each reduce all
-//! results to one number ([`digest`]). Where the numbers differ, they print more ([`tell`]).
+//! results to one number ([`digest`]). If the numbers differ, both can print more detail ([`tell`]).
 #![no_std]
 #![forbid(unsafe_code)]
 #![allow(
@@ -86,7 +86,7 @@ impl Cell {
 pub struct Part {
     /// The name of the part in messages.
     pub name: &'static str,
-    /// All numbers of configurations are below this limit.
+    /// All configuration numbers are below this limit.
     pub limit: usize,
     /// Returns the configuration with a number, or `None` if it does not exist.
     pub configuration: fn(usize) -> Option<Configuration>,

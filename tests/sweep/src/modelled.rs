@@ -1,4 +1,4 @@
-//! The service on devices that the sweep can change. The devices are models, in an image and on the host, or something else.
+//! The service on devices that the sweep can change: models (in an image and on the host), or words of memory in an image.
 
 use guest_abi::{Hub, HubRole, HubUnit, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};
@@ -30,10 +30,10 @@ pub trait Hardware {
     fn take_cross_call(&self, strand: StrandId) -> bool;
 }
 
-/// The length of an access to a hub that does not end, in cycles.
+/// The length, in cycles, of a hub access that outlasts the sweep.
 const LONG: u64 = 1 << 40;
 
-/// The number of rounds of cross-calls. A transfer takes fewer.
+/// The number of rounds of cross-calls. A transfer needs fewer.
 const ROUNDS: usize = 4;
 
 /// The services of a hypervisor. The first is the performance counter service.
@@ -113,7 +113,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
 }
 
 impl Hardware for &Devices {
-    /// Ends all accesses to hubs. Begins an access to each hub that is to be busy.
+    /// Ends all accesses to hubs. Begins an access to each hub that must be busy.
     #[inline(always)]
     fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]) {
         self.advance(LONG);

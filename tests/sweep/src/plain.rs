@@ -33,7 +33,7 @@ impl System for Plain<'_> {
     }
 }
 
-/// A source of systems that clear HOLDOV.
+/// Switches on machines, and clears HOLDOV in writes of their register 0: see [`Plain`].
 pub struct WithPlain<M>(pub M);
 
 impl<M: Machines> Machines for WithPlain<M> {

@@ -16,7 +16,7 @@ use crate::own::{Own, World};
 
 const PHASES: RangeInclusive<u8> = 1..=8;
 
-/// Returns a world whose first update of PIC is this number of clocks ahead.
+/// Returns a world in which PIC is first updated after this number of clocks.
 fn world(phase: u8) -> World {
     let world = World::new(false);
     let mut strand = world.strand();
@@ -33,7 +33,7 @@ fn pcr() -> SparcPcr {
         .with_user(true)
 }
 
-/// Makes a clock of user code, which may load and may store. Returns the events.
+/// Executes one clock of user code, with random events. Returns the numbers of loads and stores.
 fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     let happened = [random.below(4) != 0, random.below(2) != 0];
     let mut strand = world.strand();
@@ -44,15 +44,15 @@ fn clock(world: &World, random: &mut Random) -> [u64; 2] {
     happened.map(u64::from)
 }
 
-/// Returns the number of events that each counter lacks.
+/// Returns the number of events that each counter has not counted yet.
 fn lack(pic: SparcPic, happened: [u64; 2]) -> [u64; 2] {
     let lack = |shown: u32, happened: u64| happened.checked_sub(shown.into());
     let lack = [lack(pic.pic0(), happened[0]), lack(pic.pic1(), happened[1])];
     lack.map(|lack| lack.expect("no more than happened"))
 }
 
-/// A read lacks up to 8 events, and a stop loses up to 8. After 8 clocks in a mode that does not
-/// count, neither loses any. Every number from 0 to 8 occurs.
+/// A read misses up to 8 events, and a stop loses up to 8. After 8 clocks in a mode that does not count, neither a read nor a stop
+/// misses any. Every number from 0 to 8 occurs.
 #[test]
 fn a_driver_lacks_and_loses_up_to_8() {
     let random = &mut Random(3);
@@ -89,7 +89,7 @@ fn a_driver_lacks_and_loses_up_to_8() {
     }
 }
 
-/// If counters are cleared while they count, up to 7 events follow. If they are stopped first, none follow.
+/// If counters are cleared while they count, up to 7 earlier events are still added. If they are stopped first, none is.
 #[test]
 fn up_to_7_events_follow_a_write() {
     let random = &mut Random(4);

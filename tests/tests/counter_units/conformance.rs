@@ -16,7 +16,7 @@ pub(crate) trait Machine: CounterUnit {
     /// Makes these events happen in a single step in this mode.
     fn happen(&mut self, mode: Self::Mode, events: &[(Self::Event, u32)]);
 
-    /// Returns how much a counter of this event must count in a step with these events, by the specification of the unit.
+    /// Returns the count of this event after a step with these events, as the unit's specification requires.
     fn counted(event: Self::Event, happened: &[(Self::Event, u32)]) -> u32;
 
     /// Returns `true` if the interrupt is asserted.
@@ -303,7 +303,7 @@ pub(crate) fn writes_at_the_moment_of_overflow<M: Machine>() {
     }
 }
 
-/// For a machine, makes a test of each function.
+/// Defines a test for each function of this module, on one machine.
 macro_rules! suite {
     ($name:ident, $machine:ty) => {
         mod $name {

@@ -1,7 +1,7 @@
 //! The counter units of SPARC strands and of the R10000.
 //!
-//! - Both pass one suite. A strand's unit also passes it in the form that a guest uses.
-//! - Each unit has tests of its own, and a reference that shares no code with it.
+//! - Both units pass the same suite. A strand's unit also passes it in the form that a guest uses.
+//! - Each unit also has its own tests, and a reference that shares no code with it.
 
 mod behind;
 mod conformance;

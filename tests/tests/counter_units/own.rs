@@ -14,7 +14,7 @@ use platform::models::StrandUnit;
 use crate::conformance::Machine;
 use crate::sparc::{self, Strand, loads};
 
-/// A strand; whether the hypervisor lets it set HT; and the number of hypercalls that set register 0.
+/// A strand, its right to set HT, and the number of hypercalls that set register 0.
 #[derive(Clone)]
 pub(crate) struct World(Rc<(RefCell<StrandUnit>, Cell<bool>, Cell<u32>)>);
 

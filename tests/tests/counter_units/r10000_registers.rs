@@ -5,8 +5,8 @@ use guest_abi::sampling::CounterUnit;
 use platform::models::R10000;
 use platform::models::r10000::{Control, Cycle, Ksu, R10000Event, Status};
 
-/// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1
-/// happens n + 101 times. Event 0 is the cycle itself, which is one of these times.
+/// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1 happens n + 101 times. Event 0
+/// counts cycles. The cycle itself is one event 0, so one less is added.
 fn cycle() -> Cycle {
     R10000Event::ALL.iter().fold(Cycle::new(), |cycle, event| {
         let (first, number) = match event.counter() {
@@ -18,8 +18,8 @@ fn cycle() -> Cycle {
     })
 }
 
-/// Checks counts and values read back for 512 values of each control register, 3 modes, EXL and
-/// ERL. Bits above 8 have no effect.
+/// Checks the counts, and the values that are read back, for 512 values of each control register, 3
+/// modes, EXL and ERL. Bits above 8 have no effect.
 #[test]
 fn every_control_value_in_every_state() {
     let cycle = cycle();

@@ -36,7 +36,7 @@ fn count(unit: &mut StrandUnit, events: &[Event], flushed: u8) {
     }
 }
 
-/// Makes a clock of a strand. At its end, the strand takes no more interrupts.
+/// Executes a clock of a strand. After the clock, the strand takes no interrupts.
 fn clock(unit: &mut StrandUnit, input: &StrandClock, core_is_idle: bool) -> Outcome {
     let can_trap = input.pil < 15 && input.interrupts && input.issues();
     unit.set_mode(mode(input.level));
@@ -104,7 +104,7 @@ fn compare(sequence: &Sequence, phase: Option<u8>, case: &str) {
                     }
                     let outcome = clock(unit, input, core_is_idle);
                     assert_eq!(outcome.trap, expected.trap, "{}", case());
-                    // A pulse also counts as a request. It leaves a trace only in %softint.
+                    // `expected.request` is also `true` for a pulse. The unit shows a pulse only in %softint.
                     assert!(expected.request || !outcome.request, "{}", case());
                 }
                 first_clock = false;

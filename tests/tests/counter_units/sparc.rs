@@ -1,4 +1,4 @@
-//! The counters of a SPARC strand: their machine for the suite, and tests of their own.
+//! The counters of a SPARC strand: a machine for the suite, and further tests.
 
 use guest_abi::Counter::{Pic0, Pic1};
 use guest_abi::event::SparcEvent;
@@ -13,7 +13,7 @@ use crate::conformance::Machine;
 /// A unit that owns its strand.
 pub(crate) type Strand = SparcUnit<Box<StrandUnit>>;
 
-/// Makes the events of all selects happen together. Each select happens in this number of clocks.
+/// Makes the events of all selects happen together, each in its number of clocks.
 pub(crate) fn happen(strand: &mut StrandUnit, mode: SparcMode, events: &[(SparcSelect, u32)]) {
     SparcUnit::new(strand).step(mode, events);
 }
@@ -73,8 +73,8 @@ fn strand(pcr: u64, pic: u64) -> StrandUnit {
     strand
 }
 
-/// The trap is set to come 0 to 15 events early. The counter reaches its wrap and passes it. PIC is
-/// never -16 when OV is set.
+/// For each setting from 0 to 15, the trap comes this number of events early. The counter continues past its wrap. PIC is never -16
+/// when OV is set.
 #[test]
 fn the_trap_comes_up_to_15_events_early() {
     for events in 0..=15 {
@@ -128,7 +128,7 @@ fn a_counter_near_its_wrap_traps_only_when_it_counts() {
     assert!(!strand.trap_requested());
 }
 
-/// Counters or writes have set OV bits, or no OV bit is set. Then every combination of HOLDOV and OV is written.
+/// Writes every combination of HOLDOV and OV while both OV bits are set (by counters or by a write) or clear.
 #[test]
 fn holdov_ignores_the_ov_that_is_written() {
     const BOTH: u64 = OV0 | OV1;
@@ -169,11 +169,11 @@ fn holdov_saves_the_other_counters_overflow() {
     assert!(strand.trap_requested());
 }
 
-/// Any request of the trap sets bit 15 of %softint. The bit stays set until it is cleared.
+/// Any request for the trap sets bit 15 of %softint. The bit stays set until it is cleared.
 #[test]
 fn softint_is_set_by_the_request() {
     let armed = LOADS | UT | TOE0;
-    // An overflow without TOE does not request the trap. A later write that sets TOE does. So does a write that sets both.
+    // An overflow without TOE requests no trap. A later write that sets TOE requests it. So does a write that sets both OV and TOE.
     let mut by_write = strand(LOADS | UT, u64::MAX);
     by_write.count(SparcEvent::Loads, 1);
     assert!(!by_write.softint());
@@ -183,7 +183,7 @@ fn softint_is_set_by_the_request() {
     by_both.set_pcr(armed | OV0);
     assert!(by_both.softint());
 
-    // The bit stays when OV is cleared. If only the bit is cleared, it comes back.
+    // Bit 15 of %softint stays when OV is cleared. If bit 15 is cleared while OV is set, it is set again.
     by_both.set_pcr(armed);
     assert!(by_both.softint() && !by_both.trap_requested());
     by_both.set_softint(false);
@@ -191,7 +191,7 @@ fn softint_is_set_by_the_request() {
     by_write.set_softint(false);
     assert!(by_write.softint(), "OV is still set");
 
-    // The counter sets OV and the bit at the same event.
+    // The counter sets OV and bit 15 of %softint at the same event.
     let mut by_event = strand(armed, 0xffff_fffe);
     by_event.count(SparcEvent::Loads, 1);
     assert!(!by_event.softint());
@@ -199,7 +199,7 @@ fn softint_is_set_by_the_request() {
     assert!(by_event.softint());
 }
 
-/// At PIL 15, with interrupts off, or in hyperprivileged mode, no request sets the bit. When this state ends, the bit is set.
+/// At PIL 15, with interrupts off, or in hyperprivileged mode, no request sets bit 15 of %softint. Afterwards, it is set.
 #[test]
 fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
     let overflow = |strand: &mut StrandUnit| strand.set_pcr(LOADS | UT | TOE0 | OV0);
@@ -242,7 +242,7 @@ fn a_flushed_instruction_can_request_the_trap_without_ov() {
         assert_eq!(unit.softint(), requested, "{pcr:#x} {pic:#x}");
         assert_eq!(unit.pic() & 0xffff_ffff, pic + u64::from(ov != 0));
 
-        // If a pulse comes while the strand takes no interrupts, it is lost.
+        // A pulse is lost if the strand takes no interrupts at that moment.
         let mut late = strand(pcr, pic);
         late.set_early(Early::MOST);
         late.set_interruptible(false);
@@ -262,7 +262,7 @@ fn only_the_hypervisor_changes_ht() {
     assert_eq!(strand.pcr(), LOADS, "not set");
 }
 
-/// Checks every set of modes, with and without the right.
+/// Checks every set of modes, with and without the right to HT.
 #[test]
 fn hyperprivileged_events_need_the_right() {
     for granted in [false, true] {

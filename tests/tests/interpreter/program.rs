@@ -13,11 +13,11 @@ use tests::assembler::{
 /// The address of the code. Code and data are below 2 GB, so that two instructions set an address.
 pub(crate) const CODE: u32 = 0x10_0000;
 pub(crate) const DATA: u32 = 0x200_0000;
-/// The size of the memory that random instructions load and store.
+/// The size in bytes of the memory that random instructions load and store.
 const SCRATCH: u32 = 0x2000;
-/// The size of what a case stores: the registers, the condition codes and %y.
+/// The size in bytes of the values that a case stores: the registers, the condition codes and %y.
 pub(crate) const RESULT: u32 = 34 * 8;
-/// The size of what a case loads first.
+/// The size in bytes of the values that a case loads at its start.
 const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
@@ -90,7 +90,7 @@ pub(crate) fn value(random: &mut Random) -> u64 {
     }
 }
 
-/// Instructions that no branch enters.
+/// Consecutive instructions. A branch enters the group only at its first instruction.
 type Group = Vec<u32>;
 
 struct Case<'r> {
@@ -321,7 +321,7 @@ impl Case<'_> {
                 let even = self.random.one_of(&[2, 4, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28]);
                 vec![address(8), accesses(op3, even, G7, G6)]
             }
-            // The access is in a numbered space, or in the space in %asi.
+            // The instruction names the address space, or %asi holds it.
             3 | 4 => {
                 let (op3, low) = self.random.one_of(plain);
                 match self.random.below(2) {

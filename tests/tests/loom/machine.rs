@@ -31,8 +31,8 @@ pub(crate) use tests::oracle::status::{EBADTRAP, ENOACCESS, ENOTSUPPORTED, EOK, 
 
 const STRANDS: usize = 4;
 
-/// A device register. It orders nothing itself. Loom reports an error if two strands access it, at
-/// least one of them writes, and neither access happens before the other.
+/// A device register. An access to it orders no other access. Loom reports an error if two strands access the register, at least
+/// one of them writes, and neither access happens before the other.
 struct Register {
     value: AtomicU64,
     accesses: UnsafeCell<()>,
@@ -64,7 +64,7 @@ pub(crate) struct Devices {
     registers: [Register; ADDRESSES.len()],
     /// Stands for all registers of the hubs. Even two reads must not access them at the same time.
     hubs: UnsafeCell<()>,
-    /// The strand, plus 1, that last accessed `registers`. Writes of 0 do not count.
+    /// The number of the strand that last accessed `registers`, plus 1. Writes of 0 do not count.
     last: AtomicU64,
     pcr: [Register; STRANDS],
     cross_calls: [ModelledBool; STRANDS],
@@ -99,7 +99,7 @@ impl Devices {
         self.last.store(strand.index() as u64 + 1, Ordering::SeqCst);
     }
 
-    /// Sets whether every later access faults.
+    /// Makes every later access fault, or succeed again.
     pub(crate) fn set_broken(&self, broken: bool) {
         self.broken.store(broken, Ordering::SeqCst);
     }
@@ -299,7 +299,7 @@ impl Modelled {
         self.trap(strand, false, 0x106, [id, 0, 0, 0, 0])[0]
     }
 
-    /// Returns the value of a get if the get succeeds.
+    /// Reads a register. Returns the value if the call succeeds.
     pub(crate) fn value(&self, strand: usize, id: u64) -> Option<u64> {
         let [status, value, _] = self.trap(strand, false, 0x106, [id, 0, 0, 0, 0]);
         (status == EOK).then_some(value)
@@ -319,7 +319,7 @@ impl Modelled {
     }
 
     /// Checks, after all strands are done, that the guest has all registers of the version. After
-    /// at most one call on the slow path, the fast path is open, whatever crossed the negotiation.
+    /// at most one call on the slow path, the fast path is open, whatever happened during the negotiation.
     pub(crate) fn check_complete(&self, minor: u64) {
         assert_eq!(self.version(0), (1, minor));
         assert_eq!(self.get(0, DRAM), EOK);

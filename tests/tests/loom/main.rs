@@ -5,7 +5,7 @@
 //! $ RUSTFLAGS="--cfg loom" cargo test --release --package tests --test loom --target-dir target/loom
 //! ```
 //!
-//! `hv_core::sync::model` says how models are executed. Models of a single part stand beside the part, in files `loom_*.rs`.
+//! `hv_core::sync::model` says how models are executed. Models of a single part are next to the part, in files `loom_*.rs`.
 //!
 //! Under `cfg(loom)` there are 2 guests and 4 strands. A lock is tried once, so that models include strands that give up.
 #![cfg(loom)]

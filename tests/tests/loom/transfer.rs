@@ -53,7 +53,7 @@ fn operator(machine: &Modelled) {
     machine.give_global(OTHER);
 }
 
-/// Checks that the change is complete and that nothing of the loser remains.
+/// Checks that the change is complete and that no value of the loser remains.
 fn settled(machine: &Modelled) {
     machine.all_acknowledge();
     assert_eq!(machine.set(LOSER, DRAM, 0x11), ENOACCESS);

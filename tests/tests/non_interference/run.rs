@@ -12,7 +12,7 @@ use tests::random::Random;
 use crate::script::{Script, Step, random_call};
 use crate::{A, B};
 
-/// The result of a call of A: %o0 to %o5; whether A has exited; and its console output.
+/// The result of a call of A: %o0 to %o5, `true` if A has exited, and A's console output.
 pub(crate) type Observation = ([u64; 6], bool, Vec<(usize, Console)>);
 
 /// The state of A at the end: its statistics, PCRs, PICs and rights, and the devices that it may use.
@@ -27,14 +27,14 @@ pub(crate) struct End {
 pub(crate) struct Outcome {
     pub(crate) observations: Vec<Observation>,
     pub(crate) end: End,
-    /// The units that B has taken out of service. Each comes with the number of the next step.
+    /// The units that B has taken out of service, each with the number of the script's next step.
     pub(crate) taken_out: Vec<(usize, Unit)>,
 }
 
 /// What guest B does in a run.
 pub(crate) enum Other<'a> {
     Random(Random),
-    /// B takes these units out of service, each before its step.
+    /// B takes these units out of service, each before the step with this number.
     TakesOut(&'a [(usize, Unit)]),
 }
 
@@ -164,7 +164,7 @@ impl Run<'_> {
         }
     }
 
-    /// Takes a unit out of service by one access of B that faults. B has the right, because it made this access in the other run.
+    /// Takes a unit out of service by one access of B that faults. B has the right, because B made this access in the other run.
     fn other_takes_out(&self, unit: Unit) {
         let strand = match unit {
             Unit::L2 { node } => *(self.script.world.guests[B].strands.iter())

@@ -20,10 +20,10 @@ pub(crate) enum Step {
     Reset,
     /// The operator gives A and B these grants.
     Grants([Grant; 2]),
-    /// One strand takes its cross-call, or all strands do.
+    /// This strand takes its cross-call.
     Acknowledge(u16),
     AllAcknowledge,
-    /// Time passes by this number of ticks for all strands.
+    /// The clocks of all strands advance by this number of ticks.
     Time(u64),
     Break(Cell, Fault),
     Hub(usize, HubCondition),

@@ -6,8 +6,8 @@ use tests::oracle::{Grant, Guest, HubCondition, Machine, World};
 
 use super::{GETPERF, P, X, get, get_version, play, set, set_version, start};
 
-/// The 32 control registers that illumos probes when its first CPU comes up: eight memory controllers,
-/// sixteen LPUs, four GPDs, four ASUs. A unit is present unless the answer is EINVAL or ENOTSUPPORTED.
+/// The 32 control registers that illumos probes when its first CPU comes up: eight memory controllers, sixteen LPUs, four GPDs,
+/// four ASUs. For illumos, a unit is present unless the status is EINVAL or ENOTSUPPORTED.
 #[rustfmt::skip]
 const PROBE: [u64; 32] = [
     2, 4, 6, 8, 10, 12, 14, 16,
@@ -60,8 +60,8 @@ fn illumos_boots_on_every_machine() {
     }
 }
 
-/// Hub 0 has faulted before illumos boots. All its LPUs, GPDs and ASUs are present, so that illumos
-/// makes the tables to which it later stores. Each of its reads of hub 0 fails.
+/// Hub 0 has faulted before illumos boots. All its LPUs, GPDs and ASUs still count as present, so that illumos creates their
+/// tables, which it writes to later. Each read of hub 0 fails.
 #[test]
 #[rustfmt::skip]
 fn illumos_boots_while_a_hub_is_out_of_service() {
@@ -101,7 +101,7 @@ fn newer_groups_first() {
         (Fast, 0x184, [0, X, X, X, P], [7, X, X, X, P]),
         (Fast, 0x122, [0, X, X, X, P], [7, X, X, X, P]),
         get(18, Ok(0)),
-        // At shutdown, the guest gives the group up.
+        // At shutdown, the guest gives up the group.
         set_version(0x205, 0, 0, Ok(0)),
         get(18, Err(7)),
     ]);

@@ -69,7 +69,7 @@ fn busstat_on_a_hub() {
 }
 
 /// Two strands spin on a hub as `busstat` does. The strand that was refused first is next. The reference
-/// model does not refuse a strand on behalf of another, so the test asks only the service.
+/// model does not refuse a strand on behalf of another, so the test calls only the service.
 #[test]
 #[rustfmt::skip]
 fn busstat_twice() {

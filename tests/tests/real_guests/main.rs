@@ -60,14 +60,14 @@ const fn set(id: u64, value: u64, status: u64) -> Line {
     (Trap::Fast, SETPERF, [id, value, X, X, P], after)
 }
 
-/// Starts a guest on a machine, on both sides. Returns both sides, and the board of the machine under test.
+/// Starts a guest in the reference model and on the machine under test. Returns the comparison, and the board of the machine.
 fn start(machine: Machine, nodes: usize, guest: Guest) -> (Comparison<'static>, &'static Board) {
     let world = World::new(machine, nodes, &[], vec![guest]).unwrap();
     let board = leak(board(&world));
     (Comparison::new(world, board), board)
 }
 
-/// Makes the calls on both sides, and asserts the results.
+/// Makes the calls in the reference model and on the machine under test, and asserts the results.
 fn play(both: &mut Comparison, strand: u16, lines: &[Line]) {
     for (number, (trap, function, arguments, expected)) in lines.iter().enumerate() {
         let [o0, o1, o2, o3, o4] = *arguments;

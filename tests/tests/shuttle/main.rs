@@ -1,15 +1,15 @@
 //! The whole service under dozens of strands, in random orders of their steps, for shuttle. Under `cfg(shuttle)`,
 //! shuttle replaces the atomics of `hv_core::sync`. `cargo xtask test` runs these tests, and `cargo xtask prove` runs
-//! more orders. This command runs only them:
+//! more orders. This command runs only these tests:
 //!
 //! ```console
 //! $ RUSTFLAGS="--cfg shuttle" cargo test --release --package tests --test shuttle --target-dir target/shuttle
 //! ```
 //!
-//! `hv_core::sync::schedules` says how orders are chosen and repeated. Tests of a single part stand beside the part, in
+//! `hv_core::sync::schedules` says how orders are chosen and repeated. Tests of a single part are next to the part, in
 //! files `shuttle_*.rs`.
 //!
-//! Under `cfg(shuttle)` there are 2 guests and 64 strands. A lock is tried once, so that strands also give up.
+//! Under `cfg(shuttle)` there are 2 guests and 64 strands. The service tries only once to get a lock, so that strands also give up.
 #![cfg(shuttle)]
 
 mod negotiation;

@@ -7,13 +7,13 @@ use tests::board::Board;
 use tests::machine::MachineUnderTest;
 use tests::oracle::{Grant, Guest, Machine, Trap};
 
-/// The versions that strands negotiate. 0.0 gives the group up.
+/// The versions that strands negotiate. Version 0.0 gives up the API group.
 const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
 
-/// Registers, and the status of a get in each version. A get of a hub may also end with EWOULDBLOCK.
+/// Registers, and the status of a `get` in each version. A `get` of a hub's register may also return EWOULDBLOCK.
 const STATUS: [(u64, [u64; 3]); 3] = [(2, [7, 0, 0]), (18, [7, 13, 0]), (90, [7, 6, 6])];
 
-/// The negotiations so far: the index in [`VERSIONS`], and the times at which the call began and ended.
+/// The negotiations so far. Each has its index in [`VERSIONS`], and the times at which its call began and ended.
 #[derive(Default)]
 struct History {
     now: usize,
@@ -26,8 +26,8 @@ impl History {
         self.now
     }
 
-    /// Returns the versions that can have been in force since `began`. A negotiation is left out if
-    /// another began after its end, and ended before `began`.
+    /// Returns the indexes of the versions that can have been in force since `began`. A negotiation is left out if another
+    /// negotiation began after its end, and ended before `began`.
     fn possible(&self, began: usize) -> Vec<usize> {
         let followed = |end: usize| {
             let mut all = self.negotiations.iter();
@@ -58,7 +58,7 @@ fn version(machine: &MachineUnderTest, strand: u16) -> [u64; 2] {
     [registers[1], registers[2]]
 }
 
-/// Asks for the version, or makes a call. The answer must be in a version that can be in force during the call.
+/// Reads the negotiated version, or makes a call. The answer must fit a version that can be in force during the call.
 fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
     let began = history.lock().unwrap().tick();
     let which = any_below(STATUS.len() + 1);
@@ -76,7 +76,7 @@ fn look(machine: &MachineUnderTest, history: &Mutex<History>, strand: u16) {
     assert!(possible.iter().any(|version| is_expected(*version)), "{which}: {possible:?}");
 }
 
-/// Runs strands that each negotiate or call `rounds` times.
+/// Runs strands, each of which negotiates or calls `rounds` times.
 fn negotiation(schedules: usize, strands: u16, rounds: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
@@ -90,12 +90,12 @@ fn negotiation(schedules: usize, strands: u16, rounds: usize) {
                 }
             }
         });
-        // In the end, all answers are in one version, both on the fast path and on the slow path.
+        // After all negotiations, one version is in force, both on the fast path and on the slow path.
         let found = version(&machine, 0);
         let version = VERSIONS.iter().position(|version| *version == found);
         let version = version.expect("a version that was negotiated");
         for (id, statuses) in STATUS {
-            // The strands that were refused a hub have gone. At first, other strands are refused on their behalf.
+            // At first, the hub may still wait for strands that it has refused, and that no longer call.
             let mut answers = (0..10_000).map(|_| machine.get(strands - 1, id).0);
             for _ in 0..2 {
                 let answer = answers.find(|status| *status != 9);
@@ -115,8 +115,8 @@ fn sixty_four_strands() {
     negotiation(200, 64, 2);
 }
 
-/// Two strands that give the group up are refused from then on. A call of a third strand may open
-/// the fast path that crossing negotiations have closed.
+/// Two strands give up the API group, and their calls are refused from then on. Simultaneous negotiations close the fast path, and
+/// a call of a third strand may open it again.
 #[test]
 fn giving_up() {
     explore(1_000, || {

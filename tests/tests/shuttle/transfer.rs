@@ -20,8 +20,8 @@ fn mark(guest: usize) -> u64 {
     guest as u64 + 1
 }
 
-/// Takes the cross-call of a strand. Then makes a call that reads or writes a shared register, or
-/// writes the strand's own. Asserts that the strand does not read what another guest has written.
+/// Acknowledges the strand's cross-call. Then makes a call that reads or writes a shared register, or writes the strand's own PCR.
+/// Asserts that the strand does not read a value of the other guest.
 fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     machine.acknowledge(number);
     let (id, shift) = REGISTERS[any_below(REGISTERS.len())];
@@ -33,7 +33,7 @@ fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
             status
         }
         1 => machine.set(number, id, mark(guest) << shift),
-        // Bit 3 is HT.
+        // Bit 3 of the PCR is HT.
         _ => machine.set(number, 0, mark(guest) << 4 | 8),
     };
     assert!([0, 7, 9, 10].contains(&status), "{status}");
@@ -42,7 +42,7 @@ fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     }
 }
 
-/// Makes a change, or resets a guest. If a strand dies during a change, it owns the lock until its death is reported.
+/// Makes a change of rights, or resets a guest. A strand that dies during a change owns the lock until its death is reported.
 fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     if any_below(4) == 0 {
         return machine.begin_reset(any_below(2));
@@ -56,8 +56,8 @@ fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     }
 }
 
-/// Checks, if no change is pending, that the PCR of each living strand is 0 if its guest has lost the right
-/// to it. A dead strand scrubs its PCR when it comes back. Meanwhile the operator makes no step.
+/// If no change is pending, asserts that the PCR is 0 on every living strand without the right to it. A
+/// dead strand scrubs its PCR when it comes back. The operator must not make a step during the check.
 fn check_scrubbed(
     machine: &MachineUnderTest,
     guest_of: impl Fn(usize) -> usize,
@@ -72,8 +72,8 @@ fn check_scrubbed(
     }
 }
 
-/// Checks that, without a scrub in between, no guest writes to a register to which another guest has written.
-/// So two guests never have a register at once, and the accesses of the first guest come before the scrub.
+/// Asserts that each register is scrubbed between the writes of two guests. So two guests never use a register at the same time,
+/// and no access of the first guest follows the scrub.
 fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     let mut written: BTreeMap<Target, usize> = BTreeMap::new();
     for (strand, access) in board.take_log() {
@@ -91,8 +91,8 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
     }
 }
 
-/// Each strand of two guests plays `rounds` rounds. It dies in one of `dies` rounds, or never if
-/// `dies` is 0. The operator makes `changes` changes.
+/// Each strand of two guests plays `rounds` rounds. It dies in each round with probability 1 / `dies`, or never if `dies` is 0. The
+/// operator makes `changes` changes.
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);
@@ -135,7 +135,7 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
             }
         });
         report(OPERATOR);
-        // A change is complete when all living strands have taken their cross-calls. Dead strands are excused.
+        // A change is complete when all living strands have acknowledged their cross-calls. It does not wait for dead strands.
         let lives = |number: &u16| !dead.lock().unwrap().contains(number);
         let ends = || {
             let next = || board.cross_calls().into_iter().find(lives);
@@ -146,12 +146,12 @@ fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies
         ends();
         assert_eq!(machine.reconfigure(&[Grant::NONE; 2]), Ok(()));
         ends();
-        // A strand holds L2 control across accesses. If it died during them, L2 control is out of service.
+        // A strand that dies while it holds L2 control leaves it out of service, and perhaps not scrubbed.
         let scrubbed = |cell: &Cell| dies == 0 || !matches!(cell, Cell::L2 { .. });
         for (cell, value) in board.cells() {
             assert!(value == 0 || !scrubbed(&cell), "{cell:?}: {value:#x}");
         }
-        // The dead strands come back. Before anything else, they take their cross-calls.
+        // The dead strands come back. They acknowledge their cross-calls before they do anything else.
         machine.complete_transfer();
         let pcrs = board.pcrs();
         assert!(pcrs.values().all(|pcr| *pcr == 0), "{pcrs:x?}");

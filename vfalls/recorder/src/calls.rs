@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn threads_and_processes() {
-        // The C library starts a thread with these flags. The thread's word is the fourth argument on x86-64, and the fifth on
-        // SPARC.
+        // The C library starts a thread with these flags of `clone`. The address `tid` is the fourth argument on x86-64, and the
+        // fifth on SPARC.
         let thread = [0x3d_0f00, 1, 2, 0x1000, 0x2000];
         let call = |target, number, arguments| SystemCall::new(target, number, arguments);
         assert_eq!(call(Target::X86, 56, thread), SystemCall::Thread { tid: Some(0x1000) });

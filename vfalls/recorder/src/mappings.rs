@@ -9,10 +9,10 @@ use refs::Mapping;
 /// The mappings of the program's code that were found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
-    /// The starts and ends of the emulator's own mappings, which are in the same address space.
+    /// The first address and the end of each of the emulator's own mappings, which are in the program's address space.
     emulator: Vec<(u64, u64)>,
     found: HashSet<(u64, u64, u64, String)>,
-    /// The build id of each file; `None` if the file is not an ELF file.
+    /// The build id of each file, or `None` if the file is not an ELF file.
     files: HashMap<String, Option<Vec<u8>>>,
 }
 
@@ -76,7 +76,7 @@ fn parse(line: &str) -> Option<Mapping> {
 fn build_id(path: &str) -> Option<Vec<u8>> {
     const NOTE: u64 = 4;
     const BUILD_ID: usize = 3;
-    /// The maximum size of a segment of notes that is searched.
+    /// The maximum size of a note segment that is searched for the build id, in bytes.
     const LONGEST: u64 = 1 << 16;
 
     let file = File::open(path).ok()?;

@@ -13,7 +13,7 @@ use crate::lock;
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     signals: AtomicU64,
-    /// A bit for each value of bits 11:3 of an address. The bit is set if a watched word of 8 bytes has an address with that value.
+    /// A filter of 512 bits. Bit n is set if the address of a watched 8-byte word has the value n in its bits 11:3.
     watched: [AtomicU64; 8],
     known: Mutex<Known>,
 }
@@ -42,7 +42,7 @@ impl Orders {
         self.signals.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Returns a new signal to the threads that wait at these addresses.
+    /// Returns a new signal for the threads that wait at the addresses `futexes`.
     pub(crate) fn wake(&self, futexes: impl IntoIterator<Item = u64>) -> u64 {
         let signal = self.signal();
         let mut known = self.known();
@@ -50,7 +50,7 @@ impl Orders {
         signal
     }
 
-    /// Returns the signal that has ended a wait at this address.
+    /// Returns the signal that has ended a wait at the address `futex`.
     pub(crate) fn woken(&self, futex: u64) -> Option<u64> {
         self.known().wakes.get(&futex).copied()
     }
@@ -74,14 +74,14 @@ impl Orders {
         signal
     }
 
-    /// Returns `true` if a load of this address may join a thread.
+    /// Returns `true` if a load of `address` may join a thread.
     #[inline(always)]
     pub(crate) fn may_join(&self, address: u64) -> bool {
         let (word, bit) = place(address);
         self.watched[word].load(Ordering::Relaxed) & bit != 0
     }
 
-    /// If a load of this address joins a thread, returns the signal of that thread's end.
+    /// If a load of `address` joins a thread, returns the signal of the thread's end.
     #[cold]
     pub(crate) fn joined(&self, address: u64) -> Option<u64> {
         let mut known = self.known();
@@ -96,7 +96,7 @@ impl Orders {
     }
 }
 
-/// Returns the index in [`Orders::watched`] and the bit of an address.
+/// Returns the index of a word in [`Orders::watched`], and the mask of the bit for `address` in this word.
 fn place(address: u64) -> (usize, u64) {
     ((address >> 9) as usize & 7, 1 << (address >> 3 & 63))
 }

@@ -9,7 +9,7 @@ use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The pipes to which all threads write. Each write opens its pipe: the program could see and close an open descriptor.
+/// The pipes to which all threads write. Each write opens its pipe, because the program could close an open descriptor.
 pub(crate) struct Pipes {
     frames: OsString,
     messages: OsString,
@@ -61,7 +61,7 @@ impl Pipes {
         self.append(&bytes, [0; 3]);
     }
 
-    /// Announces frames, and then writes the frames. Ends the program if a write fails.
+    /// Announces the frames in `bytes` with a message, and then writes them. Ends the program if a write fails.
     fn append(&self, bytes: &[u8], [references, instructions, thread]: [u64; 3]) {
         self.say("frames", &format!("{} {references} {instructions} {thread}", bytes.len()));
         let write = || OpenOptions::new().write(true).open(&self.frames)?.write_all(bytes);
@@ -70,11 +70,11 @@ impl Pipes {
         }
     }
 
-    /// Sends a message: a word and a text. A single write sends the whole message, so several threads and processes may send at once.
+    /// Sends a line: a keyword and its argument. A single write sends the whole line, so threads and processes may send at once.
     pub(crate) fn say(&self, word: &str, text: &str) {
         let messages = OpenOptions::new().write(true).open(&self.messages);
         let line = format!("{word} {}\n", text.replace('\n', " "));
-        // An error is ignored: the process that started the emulator may be gone.
+        // The error is ignored, because the process that started the emulator may be gone.
         let _ = messages.and_then(|mut messages| messages.write_all(line.as_bytes()));
     }
 

@@ -39,7 +39,7 @@ struct Start {
 }
 
 thread_local! {
-    /// The thread that this host thread is about to start. QEMU calls [`Process::thread`] on the same host thread, which takes it.
+    /// The thread that this host thread is about to start. [`Process::thread`] takes it on the same host thread.
     static START: Cell<Option<Start>> = const { Cell::new(None) };
 }
 
@@ -121,7 +121,7 @@ impl Process {
         thread.write_now_and_then(self);
     }
 
-    /// Notes that a thread returns from the kernel with this value.
+    /// Notes that a thread returns from the kernel with the result `value`.
     pub(crate) fn returned(&self, thread: &mut Thread, call: SystemCall, value: i64) {
         match call {
             SystemCall::Wait { .. } if value == 0 => {
@@ -162,14 +162,14 @@ impl Process {
     }
 }
 
-/// Returns the text at this address, if it is the path of a program.
+/// Returns the path at `address` in memory, if a program has this path.
 fn program_at(address: u64) -> Option<String> {
     let path = text(address)?;
     let metadata = fs::metadata(&path).ok()?;
     (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(path)
 }
 
-/// Returns the text from this address to the first zero. The program may give a bad address, so memory is read through a file.
+/// Returns the C string at `address`. The program may pass a bad address, so memory is read through /proc/self/mem.
 fn text(address: u64) -> Option<String> {
     let memory = File::open("/proc/self/mem").ok()?;
     let mut bytes = [0; 4096];

@@ -24,7 +24,7 @@ type Simple = extern "C" fn(id: u64, vcpu: c_uint);
 
 /// QEMU_PLUGIN_CB_NO_REGS: callbacks do not use the program's registers.
 const NO_REGISTERS: c_int = 0;
-/// QEMU_PLUGIN_MEM_RW: a callback is for loads and stores. (QEMU 7.2 confuses the two if a callback asks for only one.)
+/// QEMU_PLUGIN_MEM_RW: callbacks for loads and stores. (QEMU 7.2 confuses the two if only one is requested.)
 const ACCESSES: c_int = 3;
 
 /// The first field of QEMU's `qemu_info_t`.
@@ -67,7 +67,7 @@ unsafe extern "C" {
     );
     fn qemu_plugin_mem_size_shift(info: u32) -> c_uint;
     fn qemu_plugin_mem_is_store(info: u32) -> bool;
-    /// The C library's function: ends the process without its exit handlers.
+    /// The C library's function that ends the process without calling its exit handlers.
     fn _exit(status: c_int) -> !;
 }
 
@@ -80,7 +80,7 @@ static PROCESS: OnceLock<Process> = OnceLock::new();
 
 /// A thread. While it executes, only its host thread uses it. During a system call, only the holder of its lock uses it.
 struct SharedThread {
-    /// Whether the thread is in a system call.
+    /// `true` while the thread is in a system call. During the call, this lock guards `thread`.
     in_call: Mutex<bool>,
     thread: UnsafeCell<Thread>,
 }
@@ -177,7 +177,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     0
 }
 
-/// A thread begins. QEMU calls this on the host thread that starts it.
+/// QEMU calls this when a thread begins, on the host thread that starts it.
 extern "C" fn begin(_: u64, vcpu: c_uint) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
@@ -196,7 +196,6 @@ extern "C" fn begin(_: u64, vcpu: c_uint) {
     threads[vcpu] = Some(shared);
 }
 
-/// A thread has ended.
 extern "C" fn end_thread(_: u64, vcpu: c_uint) {
     // SAFETY: QEMU calls this on the thread's host thread.
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
@@ -212,7 +211,7 @@ extern "C" fn end_thread(_: u64, vcpu: c_uint) {
     drop(ended);
 }
 
-/// A block is translated.
+/// Registers the callbacks of a block, which QEMU is translating.
 extern "C" fn translate(_: u64, block: *mut Block) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
@@ -270,7 +269,7 @@ extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_
     }
 }
 
-/// A thread enters the kernel.
+/// QEMU calls this before a system call of a thread.
 #[allow(clippy::too_many_arguments, reason = "QEMU's interface has them")]
 extern "C" fn enter(
     _: u64,
@@ -304,7 +303,7 @@ extern "C" fn enter(
     process.call(unsafe { &mut *shared.thread.get() }, call);
 }
 
-/// A thread returns from the kernel.
+/// QEMU calls this after a system call of a thread.
 extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     // SAFETY: QEMU calls this on the thread's host thread.
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {

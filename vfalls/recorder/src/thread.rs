@@ -4,8 +4,8 @@ use refs::{Encoder, Frame, Log, Order};
 
 use crate::process::Process;
 
-/// The minimum time between two writes of a thread's references at system calls. It is also at least a hundredth of the thread's
-/// life. So frames are few, and a program that is killed loses little.
+/// The minimum time between two writes of a thread's references at system calls, or a hundredth of the thread's age if that is
+/// longer. So frames are few, and a program that is killed loses little.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
@@ -40,7 +40,7 @@ impl Thread {
         }
     }
 
-    /// Logs that a block of this number of instructions begins to execute.
+    /// Logs the start of a block with `instructions` instructions.
     #[inline(always)]
     pub(crate) fn block(&mut self, process: &Process, block: u32, instructions: u32) {
         if self.log.is_full() {
@@ -50,7 +50,7 @@ impl Thread {
         self.log.block(block);
     }
 
-    /// Logs a load of the current block.
+    /// Logs a load of the current block, and the end of the thread that the load joins.
     #[inline(always)]
     pub(crate) fn load(
         &mut self,

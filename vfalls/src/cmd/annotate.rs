@@ -12,7 +12,7 @@ use crate::cmd::report::text;
 
 /// Show the samples and the true events of each source line or instruction of a function
 ///
-/// Samples a program as vfalls report does. The lines of inlined functions stand under their own files.
+/// Samples a program as vfalls report does. The lines of inlined functions are listed under their own files.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  vfalls annotate -e DC_miss look_up_price --bundled\n  \
                   vfalls annotate -e L2_dmiss_ld --asm work program.refs\n  \

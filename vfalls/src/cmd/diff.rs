@@ -47,14 +47,14 @@ struct Difference {
     /// The field of the run that holds the number.
     group: String,
     name: String,
-    /// The number in the first run; `b` is the number in the second run. `None` if a run does not have the number.
+    /// `a` and `b` are the numbers in the first and the second run; `None` if the run lacks the number.
     a: Option<f64>,
     b: Option<f64>,
     /// The second number minus the first; a missing number counts as 0.
     change: f64,
 }
 
-/// A text, or a list of texts, that differs between the runs.
+/// A string, or a list of strings, that differs between the runs.
 #[derive(Debug, Serialize)]
 struct Setting {
     name: String,
@@ -68,13 +68,13 @@ struct Differences {
     numbers: Vec<Difference>,
 }
 
-/// The group of the numbers that are fields of the run itself.
+/// The group of the numbers that are direct fields of the run.
 const RUN: &str = "run";
 
 /// The fields that identify an item of a list, the best first.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
-/// The fields that together identify an item without any of [`NAMES`].
+/// The fields that together identify an item that has none of the fields [`NAMES`].
 const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 
 pub(crate) fn run(args: DiffArgs) -> anyhow::Result<()> {
@@ -91,7 +91,7 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The numbers and texts of a run, by group and name.
+/// The numbers and strings of a run, by group and name.
 #[derive(Default)]
 struct Values {
     numbers: BTreeMap<(String, String), f64>,
@@ -153,8 +153,8 @@ impl Values {
     }
 }
 
-/// Returns the name of an item of a list: its fields of [`NAMES`] up to the first number. An item without these fields has its
-/// fields of [`PLACES`] as its name, or else its number in the list.
+/// Returns the name of a list item: the item's fields of [`NAMES`], up to the first numeric field. If the item has none of them,
+/// its fields of [`PLACES`] are the name. Otherwise the name is the item's index in the list.
 fn label(number: usize, item: &Value) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),

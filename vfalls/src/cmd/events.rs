@@ -1,4 +1,4 @@
-//! `events`: the summary of a trace of events, and the layouts of event headers.
+//! `events`: the summary of an event trace, and the layouts of event headers.
 
 use crate::plain;
 use std::fmt::Display;

@@ -1,4 +1,4 @@
-//! The options of the events that `stat` and `boot` collect, and the files of these events.
+//! The options for the events that `stat` and `boot` collect, and the files with these events.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ pub(crate) struct TracingArgs {
 }
 
 impl FileArgs {
-    /// Returns `true` if the user names a file of events.
+    /// Returns `true` if the user names an output for events.
     pub(crate) fn wanted(&self) -> bool {
         self.events_out.is_some() || self.events_chrome.is_some()
     }
@@ -66,7 +66,7 @@ impl FileArgs {
 }
 
 impl TracingArgs {
-    /// Returns what a replay needs to know to collect events; `None` if the user names no file of events.
+    /// Returns how a replay collects events; `None` if the user names no output for events.
     pub(crate) fn tracing(&self) -> Option<Tracing> {
         self.files.wanted().then_some(Tracing {
             layout: self.events_layout,
@@ -94,8 +94,8 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Begins to write the files that `args` name. `force` says whether they replace files. A directory replaces only another
-    /// trace.
+    /// Begins to write the files that `args` name. `force` decides whether existing files may be
+    /// replaced. A directory replaces only another trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = |path| {
             OutputDirectory::create(path, |there: &Path| {

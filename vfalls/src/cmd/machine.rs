@@ -43,7 +43,7 @@ pub(crate) struct ConfiguredArgs {
 }
 
 impl ConfiguredArgs {
-    /// Returns the configuration. Its machine is that of the file, or else the machine that the other options choose.
+    /// Returns the configuration. The file chooses the machine, or else the other options do.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let MachineArgs { machine, nodes } = self.machine;
         let other = match (machine, nodes) {
@@ -58,7 +58,8 @@ impl ConfiguredArgs {
         })
     }
 
-    /// Returns what the file configures; without a file, a T2 Plus. Fails if the file and the option `other` both choose a machine.
+    /// Returns what the file configures. Without a file, returns T2 Plus processors and no machine. Fails if the file and the
+    /// option `other` both choose a machine.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let Some(path) = &self.config else {
             return Ok(Configured { machine: None, memory: Config::T2_PLUS });

@@ -11,7 +11,7 @@ use platform::Machine;
 use platform::md::Md;
 use serde::Serialize;
 
-use crate::output::Force;
+use crate::output::{self, Force};
 use crate::table;
 use simulator::machine::description::{
     Described, Description, GuestDescription, build, load, print, read,
@@ -93,8 +93,7 @@ pub(crate) fn run(args: MdArgs) -> anyhow::Result<()> {
             let described = describe(&file)?;
             let mut output = plain::stdout();
             if json {
-                let report = serde_json::to_string_pretty(&MdReport::new(&described))?;
-                writeln!(output, "{report}")?;
+                writeln!(output, "{}", output::json(&MdReport::new(&described))?)?;
             } else {
                 write!(output, "{}", text(&described))?;
             }
@@ -103,7 +102,7 @@ pub(crate) fn run(args: MdArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Reads the description in a file, binary or TOML.
+/// Reads a machine description from a binary or TOML file.
 pub(crate) fn describe(file: &Path) -> anyhow::Result<Described> {
     Described::new(&load(file)?).with_context(|| file.display().to_string())
 }

@@ -24,6 +24,8 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use simulator::nearest::unknown;
 
+use crate::budget;
+
 /// Measure programs and boot guests on a simulated four-socket UltraSPARC T2 Plus machine
 #[derive(Parser, Debug)]
 #[command(
@@ -37,6 +39,11 @@ use simulator::nearest::unknown;
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// End with an error if the command takes more memory, in MB; on Linux [default: 1000, and 100 times the size of the
+    /// recordings, or the memory of the guests that are booted]
+    #[arg(long, global = true, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    memory_limit: Option<u64>,
 }
 
 /// Returns the item with this name. The error suggests similar names.
@@ -62,6 +69,7 @@ macro_rules! commands {
         impl Cli {
             /// Executes the command. [`exit::main`](crate::exit::main) maps its errors to exit statuses.
             pub fn run(self) -> anyhow::Result<()> {
+                budget::keep(self.memory_limit)?;
                 match self.command {
                     $(Command::$name(args) => $module::run(args),)*
                 }

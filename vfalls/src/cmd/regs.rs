@@ -10,6 +10,7 @@ use platform::{PhysicalAddress, address};
 use serde::Serialize;
 
 use crate::cmd::machine::MachineArgs;
+use crate::output;
 use crate::table;
 use simulator::nearest::unknown;
 
@@ -32,7 +33,7 @@ pub(crate) struct RegsArgs {
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum Format {
-    /// Aligned columns, for people
+    /// Aligned columns, for reading
     Table,
     /// A list of objects
     Json,
@@ -100,8 +101,7 @@ pub(crate) fn run(args: RegsArgs) -> anyhow::Result<()> {
             write!(output, "{}", table::text(&table))?;
         }
         Format::Json => {
-            serde_json::to_writer_pretty(&mut output, &rows.collect::<Vec<_>>())?;
-            writeln!(output)?;
+            writeln!(output, "{}", output::json(&rows.collect::<Vec<_>>())?)?;
         }
         Format::Csv => {
             writeln!(output, "{}", HEADER.replace('>', "").replace('|', ","))?;

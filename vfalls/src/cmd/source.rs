@@ -1,4 +1,4 @@
-//! Which recordings a command replays, and where a new recording is kept.
+//! The recordings that a command replays, and the file for a new recording.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,16 +8,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use simulator::recording::{self, Recording, RecordingError};
 
+use crate::budget;
 use crate::interrupt::{self, Interrupted};
 use crate::output::OutputFile;
 use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
 
-/// The name of the recording, unless the user gives another name.
+/// The name of a new recording, unless the user gives another name. Also the recording to replay.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
-/// The name to which an older [`DEFAULT`] is renamed.
+/// The size in bytes from which a recording no longer adds to the budget of memory.
+const LARGE: u64 = 1 << 40;
+
+/// The new name of an older recording, when a new one becomes [`DEFAULT`].
 const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
@@ -48,10 +52,17 @@ impl SourceArgs {
         ensure!(inputs <= 1, "standard input is named {inputs} times, expected once at most");
         Ok(match &self.recordings[..] {
             [] if self.bundled || !Path::new(DEFAULT).is_file() => ReplaySource::Bundled,
-            [] => ReplaySource::Files(vec![DEFAULT.into()]),
-            paths => ReplaySource::Files(paths.to_vec()),
+            [] => files(vec![DEFAULT.into()]),
+            paths => files(paths.to_vec()),
         })
     }
+}
+
+/// Returns recordings in files. A command may take 100 times their memory.
+fn files(paths: Vec<PathBuf>) -> ReplaySource {
+    let sizes = paths.iter().filter_map(|path| path.metadata().ok());
+    sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE)));
+    ReplaySource::Files(paths)
 }
 
 /// The recordings to replay. A [`stream`](Self::stream) can be opened only once, other recordings several times.
@@ -135,7 +146,7 @@ fn record(command: &[OsString]) -> anyhow::Result<ReplaySource> {
     }
     keep(file)?;
     say(format_args!("recorded {recorded} in {DEFAULT}"));
-    Ok(ReplaySource::Files(vec![DEFAULT.into()]))
+    Ok(files(vec![DEFAULT.into()]))
 }
 
 /// Gives a complete recording the name [`DEFAULT`]. An older recording becomes [`OLDER`].

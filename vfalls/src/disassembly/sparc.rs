@@ -127,18 +127,18 @@ pub(crate) fn disassembly_at(address: u64, word: u32) -> String {
     format!("{text}{annul} {target:#x}")
 }
 
-/// Returns the lowest `many` bits of a word as a signed number.
+/// Returns the lowest `many` bits of a word, sign-extended.
 fn signed(word: u32, many: u32) -> i64 {
     i64::from((word << (32 - many)).cast_signed() >> (32 - many))
 }
 
-/// Returns the name at an index of a list.
+/// Returns the name at an index of a list; `-` beyond its end.
 fn nth(list: &'static str, number: u32) -> &'static str {
     let mut words = list.split_ascii_whitespace();
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Returns the name that follows a number in a list of hexadecimal numbers and names.
+/// Returns the name that follows `number` in a list of hexadecimal numbers, each followed by its name.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {
@@ -166,7 +166,7 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// The GNU assembler translates these lines to these codes, and binutils disassembles the codes to the same names.
+    /// The GNU assembler translates each name to the code beside it, and binutils disassembles the code to the same name.
     #[test]
     fn words_are_named() {
         for (word, expected) in [

@@ -63,7 +63,7 @@ fn directories_are_there_only_when_complete() {
     assert_eq!(names(&place).len(), 2);
     drop(made);
     assert_eq!((names(&path), names(&place)), (vec!["other".into()], vec!["result".into()]));
-    // The first path is below a file, and the second below no directory.
+    // The first path is below a file. The second is in a directory that does not exist.
     assert!(OutputDirectory::create(path.join("other"), refuse).is_err());
     assert!(OutputDirectory::create(place.join("none/result"), refuse).is_err());
     fs::remove_dir_all(place).unwrap();
@@ -81,7 +81,7 @@ fn refuses_what_is_no_ordinary_file() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// A file that is in the way when the output begins, or comes before it is complete, stays.
+/// A file with the output's name exists when the output begins, or appears before the output is complete.
 #[test]
 fn files_that_are_in_the_way_stay() {
     let place = test_directory("in-the-way");
@@ -96,7 +96,7 @@ fn files_that_are_in_the_way_stay() {
         file.complete().unwrap_err().to_string(),
         format!("{}: has come meanwhile, and stays; nothing was written", path.display())
     );
-    // A link to nowhere is in the way, too.
+    // A link to a file that does not exist also blocks the output.
     fs::remove_file(&path).unwrap();
     let file = OutputFile::create(&path, false).unwrap();
     std::os::unix::fs::symlink("nowhere", &path).unwrap();
@@ -110,7 +110,7 @@ fn files_that_are_in_the_way_stay() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// Tests the renaming for file systems that cannot refuse to replace.
+/// Tests the renaming for file systems that cannot refuse to replace a file.
 #[test]
 fn a_name_is_taken_only_if_it_is_free() {
     let place = test_directory("claimed");
@@ -125,7 +125,7 @@ fn a_name_is_taken_only_if_it_is_free() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// The renaming fails, because someone has removed the hidden file.
+/// The renaming fails because the hidden file has been removed.
 #[test]
 fn a_name_is_free_again_if_nothing_gets_it() {
     let place = test_directory("removed");
@@ -148,7 +148,7 @@ fn two_outputs_cannot_have_one_name() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// A file that someone adds to the directory stays. The directory was absent, empty, or had files that may be replaced.
+/// A file that another program adds to the directory stays. The directory was absent, was empty, or had files that may be replaced.
 #[test]
 fn files_that_come_into_a_directory_stay() {
     let place = test_directory("comes-into");
@@ -175,7 +175,7 @@ fn files_that_come_into_a_directory_stay() {
         assert_eq!(names(&place), ["result"]);
         fs::remove_dir_all(&path).unwrap();
     }
-    // An empty directory that someone makes stays, too.
+    // An empty directory that another program creates stays, too.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("new", b"").unwrap();
     fs::create_dir(&path).unwrap();
@@ -183,7 +183,7 @@ fn files_that_come_into_a_directory_stay() {
     assert!(error.contains("result: has come meanwhile"), "{error}");
     assert!(names(&path).is_empty());
     fs::remove_dir(&path).unwrap();
-    // A file that someone adds to the hidden directory stays there.
+    // A file that another program adds to the hidden directory stays there.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("new", b"").unwrap();
     let hidden = place.join(&names(&place)[0]);
@@ -193,7 +193,7 @@ fn files_that_come_into_a_directory_stay() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// Someone replaces a directory by a file, or by a link to another directory that has a file of the same name.
+/// Another program replaces a directory with a file, or with a link to another directory that has a file of the same name.
 #[test]
 fn what_comes_in_place_of_a_directory_stays() {
     let place = test_directory("in-place");
@@ -221,7 +221,7 @@ fn what_comes_in_place_of_a_directory_stays() {
     fs::remove_dir_all(place).unwrap();
 }
 
-/// A directory with another directory in it is not replaced: this program makes none.
+/// A directory that contains another directory is not replaced, because this program never writes such a directory.
 #[test]
 fn directories_within_a_directory_stay() {
     let place = test_directory("within");

@@ -13,10 +13,10 @@ pub(super) struct Drawing {
     pub marks: Markup,
 }
 
-/// A legend of colours. Each entry has the class of a colour, and a text that explains the colour.
+/// A legend of colours. Each entry has the class of a colour, and the meaning of the colour.
 pub(super) type Legend = Vec<(String, String)>;
 
-/// Returns the legend of these classes and texts.
+/// Returns a legend from the class and the meaning of each colour.
 pub(super) fn legend<'a>(colours: impl IntoIterator<Item = (&'a str, &'a str)>) -> Legend {
     colours.into_iter().map(|(class, text)| (class.to_owned(), text.to_owned())).collect()
 }
@@ -55,7 +55,7 @@ fn csv(table: &Table) -> String {
 }
 
 pub(super) struct Figure {
-    /// A name of letters, digits and hyphens. No other figure of the page has it.
+    /// The figure's id, unique within the page. It consists of letters, digits and hyphens.
     pub id: String,
     pub title: String,
     /// Sentences that say how to read the chart, and what it shows.
@@ -92,7 +92,7 @@ impl Figure {
         }
     }
 
-    /// Returns the picture with its legend, as a file of SVG; `None` if there is no picture.
+    /// Returns the picture with its legend as an SVG file; `None` if there is no picture.
     pub(super) fn svg(&self) -> Option<String> {
         const LINE: f64 = 14.0;
         let drawing = self.drawing.as_ref()?;
@@ -115,7 +115,7 @@ impl Figure {
     }
 }
 
-/// Returns a text for an address (URL). Escapes all characters but letters, digits and some signs.
+/// Percent-encodes `text` for a URL, except letters, digits and `-_.,:`.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {

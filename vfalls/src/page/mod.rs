@@ -81,7 +81,7 @@ impl Page {
         page.into_string()
     }
 
-    /// Returns the picture with this id as an SVG file. The error has the names of all pictures.
+    /// Returns the picture with this id as an SVG file. The error lists the names of all pictures.
     pub fn picture(&self, name: &str) -> Result<String, Vec<String>> {
         let mut names = Vec::new();
         for figure in self.sections.iter().flat_map(|section| &section.figures) {

@@ -16,7 +16,7 @@ use crate::table::{self, Table, cut};
 
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
-/// A chart has no functions with a smaller percentage of the events.
+/// A chart leaves out functions with a smaller percentage of the events.
 const LEAST: f64 = 1.0;
 /// The maximum number of stacks in the table.
 const STACKS: usize = 500;
@@ -24,9 +24,9 @@ const STACKS: usize = 500;
 /// The lines of a function in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLines {
-    /// The name of the function.
+    /// The function's name; empty if it is unknown.
     pub function: String,
-    /// The path of the file.
+    /// The file's path, as the compiler wrote it into the debugging information.
     pub file: String,
     /// The lines, in the order of their numbers.
     pub rows: Vec<SourceLine>,
@@ -37,9 +37,9 @@ pub struct SourceLines {
 pub struct SourceLine {
     /// The number of the line, from 1.
     pub line: u32,
-    /// The text, if the file is known.
+    /// The content of the line, if the file is known.
     pub text: Option<String>,
-    /// For each event of the profile: the number estimated from its samples, and the true number.
+    /// For each event of the profile: the number that its samples estimate, and the true number.
     pub counts: Vec<(u64, u64)>,
 }
 
@@ -220,7 +220,7 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
     std::iter::once(own).chain(with_calls).collect()
 }
 
-/// Returns a figure of the first rows. Each has two bars: the samples and the truth.
+/// Returns a figure of the first rows. Each row has two bars: the samples and the truth.
 fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Table) -> Figure {
     let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= LEAST;
     let hottest: Vec<_> = rows.iter().filter(hot).take(BARS).collect();

@@ -18,7 +18,7 @@ fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Returns at most `most` sentences, those with the largest weights first. Returns none if nothing stands out.
+/// Returns at most `most` sentences in order of weight, the largest first. Returns none if nothing stands out.
 pub(super) fn sentences(run: &Replayed, names: &Names, most: usize) -> Vec<String> {
     let topics = [
         most_waited_for(run),
@@ -75,7 +75,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     let all = lines.transfers + lines.invalidations;
     let user = line.users.iter().max_by_key(|user| user.times)?;
     let function = names.function(program_of(run, user.thread), user.instruction);
-    // The weight is the part of all misses. Misses are the requests that the node's own cache does not serve.
+    // The weight is the line's share of all misses. A miss is a request that the node's cache does not serve.
     let served = run.threads.iter().map(|thread| thread.served);
     let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();
     let sentence = format!(
@@ -87,7 +87,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     Some((ratio(line.moves.transfers, misses), sentence))
 }
 
-/// Finds a pair of nodes: one node serves most misses of the other node.
+/// Finds two nodes, one of which serves most misses of the other.
 fn served_by_another_node(run: &Replayed) -> Option<Finding> {
     let gives = |one: &&Traffic| matches!(one.kind, TrafficKind::Memory | TrafficKind::C2c);
     let all: u64 = run.usage.traffic.iter().filter(gives).map(|one| one.lines).sum();
@@ -152,7 +152,7 @@ fn refused_calls(run: &Replayed) -> Option<Finding> {
         guest.name,
         count(all),
     );
-    // Calls take a small part of a run, so the weight is a quarter of the part.
+    // Calls take a small part of a run, so the weight is only a quarter of the refused share.
     Some((ratio(times, all) / 4.0, sentence))
 }
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Follows a process through its programs. With a version manager, a process is first a shell script, and last the real program.
-/// The process id stays the same.
+/// Follows a process through its programs. Under a version manager, a process is first a shell
+/// script, and in the end the real program. The process id stays the same.
 pub(super) struct Became {
     process: PathBuf,
     emulator: Option<PathBuf>,
@@ -26,7 +26,7 @@ impl Became {
 
     /// Notes which program the process executes now.
     pub(super) fn look(&mut self) {
-        // A process that has ended has no such link.
+        // A process that has ended has no link `exe`.
         let Ok(program) = fs::read_link(self.process.join("exe")) else {
             return;
         };
@@ -40,7 +40,7 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program, or `None` if that program is `turns`.
+    /// Returns the command line of the latest program, or `None` if this program's path is `turns`.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);
@@ -53,7 +53,7 @@ fn is_own(program: &Path) -> bool {
     std::env::current_exe().is_ok_and(|own| own == program)
 }
 
-/// Converts a command line from /proc to the syntax of a shell. The path of the program becomes its first word.
+/// Converts a command line from /proc to shell syntax. The path of the program becomes its first word.
 fn command(program: &Path, line: &[u8]) -> String {
     let words = line.strip_suffix(b"\0").unwrap_or(line).split(|byte| *byte == 0);
     let words = words.skip(1).map(|word| quoted(OsStr::from_bytes(word)));
@@ -61,7 +61,7 @@ fn command(program: &Path, line: &[u8]) -> String {
     [program].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word in the syntax of a shell.
+/// Returns a word in shell syntax.
 pub(super) fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);

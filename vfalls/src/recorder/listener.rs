@@ -18,10 +18,10 @@ use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
 
-/// The maximum number of started programs that notes name. For more programs, a note has only their number.
+/// The number of started programs that each have a note. One more note counts all other programs.
 const MOST_NAMED: usize = 10;
 
-/// The level of compression. A negative level leaves literals uncompressed: the recording is a fifth longer, and reading it takes a
+/// The compression level. A negative level leaves literals uncompressed. The recording is a fifth longer, and reading it takes a
 /// sixth less time.
 const COMPRESSION: i32 = -1;
 
@@ -35,13 +35,13 @@ pub(super) struct Listener {
     references: u64,
     instructions: u64,
     threads: u32,
-    /// The program that the recorded program is about to become.
+    /// The program that is about to replace the recorded program.
     turns: Option<String>,
     /// The programs that the recorded program has started, each with its number of starts.
     started: Vec<(String, u64)>,
     end: End,
     spinner: ProgressBar,
-    /// The pipe of frames; `None` once the recording cannot be written.
+    /// The pipe for frames; `None` once the recording cannot be written.
     frames: Option<PipeReader>,
     compressor: Compressor<'static>,
 }
@@ -180,8 +180,8 @@ impl Listener {
         }
     }
 
-    /// Reads frames of this total length from the recorder, and writes them compressed. Returns `false` if the program was killed
-    /// before the recorder had sent everything.
+    /// Reads `length` bytes of frames from the recorder, and writes the frames compressed. Returns `false` if the program was
+    /// killed before the recorder had sent everything.
     fn take_frames(&mut self, length: u64) -> anyhow::Result<bool> {
         let Some(frames) = &mut self.frames else {
             return Ok(false);

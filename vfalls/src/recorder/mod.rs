@@ -38,9 +38,9 @@ pub struct Options<'a> {
 /// The facts about a complete recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The number of references, fetches of instructions included.
+    /// The number of references, including instruction fetches.
     pub references: u64,
-    /// The number of fetches of instructions.
+    /// The number of instruction fetches.
     pub instructions: u64,
     /// The number of threads that made references.
     pub threads: u32,
@@ -67,9 +67,10 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     Program::find(command, options.sysroot).map(drop)
 }
 
-/// Records the program of `command` into `file`, which must exist and be empty, and can be read while it grows. The program shares
-/// the standard input, output and error of this process. Prints progress and notes to standard error. An interrupt ends the
-/// program, and the recording is kept. Fails if the program makes no reference.
+/// Records the program of `command` into `file`, which must exist and be empty. The file can be
+/// read while it grows. The program shares the standard input, output and error of this process.
+/// Prints progress and notes to standard error. An interrupt ends the program, and the recording is
+/// kept. Fails if the program makes no reference.
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
     let program = Program::find(command, options.sysroot)?;
     let emulator = program.emulator.find()?;
@@ -99,7 +100,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let listener = thread::spawn(move || listener.listen(messages));
     let mut became = Became::new(child.id(), &emulator);
     let status = wait(&mut child, || became.look());
-    // The listener ends when the last write ends of the pipes are closed.
+    // The listener returns when all write ends of the pipes are closed.
     drop((end, end_of_frames));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?, became)
@@ -126,14 +127,14 @@ fn plugin() -> anyhow::Result<NamedTempFile> {
     anyhow::bail!("programs are recorded on Linux only, under QEMU's user-mode emulator")
 }
 
-/// Returns a text for an option of the emulator. Doubles its commas: a single comma ends a part of the option.
+/// Escapes text for an option of the emulator by doubling its commas. A single comma would end a part of the option.
 fn escaped(text: &OsStr) -> OsString {
     let parts: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == b',').collect();
     OsString::from_vec(parts.join(&b",,"[..]))
 }
 
-/// Waits for the program, and calls `look` every 10 ms. After an interrupt, sends SIGTERM and later SIGKILL; the terminal may have
-/// sent the interrupt to the program, too.
+/// Waits for the program, and calls `look` every 10 ms. After an interrupt, sends SIGTERM and later
+/// SIGKILL, but not at once: the terminal may have sent the interrupt to the program, too.
 fn wait(child: &mut Child, mut look: impl FnMut()) -> io::Result<ExitStatus> {
     let steps =
         [(Duration::from_millis(300), Signal::SIGTERM), (Duration::from_secs(3), Signal::SIGKILL)];

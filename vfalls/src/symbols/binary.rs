@@ -21,7 +21,7 @@ struct Named {
     name: String,
 }
 
-/// Returns the bytes at these addresses of an ELF file, and `true` if the file is for SPARC V9.
+/// Returns the bytes at `addresses` in an ELF file, and `true` if the file is for SPARC V9.
 pub(super) fn code(elf: &[u8], addresses: &Range<u64>) -> Option<(Vec<u8>, bool)> {
     let elf = parse(elf).ok()?;
     let size = addresses.end.checked_sub(addresses.start)?;
@@ -52,8 +52,8 @@ pub(super) struct Binary {
 }
 
 impl Binary {
-    /// Reads a file, and its separate file of debugging information below `root` or where the file says. Fails if the file's build
-    /// id differs from `build_id`, unless `build_id` is empty.
+    /// Reads a file, and its separate debug file, which is below `root` or where the file says. Fails if the file's build id
+    /// differs from `build_id`, unless `build_id` is empty.
     pub(super) fn open(path: &Path, build_id: &[u8], root: &Path) -> anyhow::Result<Self> {
         let bytes = input::read_found(path, LONGEST_PROGRAM)?;
         Self::with_debugging(&bytes, path, build_id, root)
@@ -98,12 +98,12 @@ impl Binary {
         Ok(elf.build_id().ok().flatten().unwrap_or_default().to_vec())
     }
 
-    /// Reads a file from its bytes.
+    /// Reads an ELF file from memory, without any separate debug file.
     pub(super) fn from_elf(bytes: &[u8]) -> anyhow::Result<Self> {
         Self::new(&[&parse(bytes)?])?.debugged_by(Debugging::new(bytes, None))
     }
 
-    /// Returns the functions and variables that these files name. The first file is the one that was loaded.
+    /// Returns the functions and variables that `files` name. The first file is the one that was loaded.
     fn new(files: &[&object::File<'_>]) -> anyhow::Result<Self> {
         let functions = named(files, SymbolKind::Text);
         ensure!(!functions.is_empty(), "names no function: it is stripped of its symbols");
@@ -125,21 +125,21 @@ impl Binary {
         })
     }
 
-    /// Returns the names of the variables that have bytes at these addresses.
+    /// Returns the names of the variables that have bytes in the range `addresses`.
     pub(super) fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
         let first = (self.variables).partition_point(|variable| variable.end <= addresses.start);
         let within = move |variable: &&Named| variable.start < addresses.end;
         self.variables[first..].iter().take_while(within).map(|variable| &*variable.name)
     }
 
-    /// Returns the number to add to the addresses of the file, if the byte at `offset` was mapped at `start`. `lowest` is the
-    /// lowest address of the file's mappings. Returns `None` if no segment has this offset.
+    /// Returns the load bias: an address in memory minus the same address in the file. The byte at `offset` was mapped at `start`,
+    /// and `lowest` is the lowest address of the file's mappings. Returns `None` if no segment has this offset.
     pub(super) fn loaded_at(&self, start: u64, offset: u64, lowest: u64) -> Option<u64> {
         if !self.anywhere {
             return Some(0);
         }
         let page = |number: u64| number / self.page * self.page;
-        // If a page of the file has the end of a segment and beginnings of others, the page is mapped once for each segment.
+        // If several segments share a page of the file, the page is mapped once for each of them.
         let begins = |one: &&Segment| page(one.offset) == offset;
         let holds = |one: &&Segment| (one.offset..one.offset + one.length).contains(&offset);
         let at = |one: &Segment| {
@@ -154,27 +154,27 @@ impl Binary {
         possible.find(|at| *at == likely).or(any)
     }
 
-    /// Returns the first address and the name of the function that holds an address.
+    /// Returns the first address and the name of the function that contains `address`.
     pub(super) fn function(&self, address: u64) -> Option<(u64, &str)> {
         let after = (self.functions).partition_point(|function| function.start <= address);
         let found = &self.functions[after.checked_sub(1)?];
         (address < found.end).then_some((found.start, &*found.name))
     }
 
-    /// Returns the addresses of the function that holds an address.
+    /// Returns the address range of the function that contains `address`.
     pub(super) fn range(&self, address: u64) -> Option<Range<u64>> {
         let (start, _) = self.function(address)?;
         let at = (self.functions).partition_point(|function| function.start < start);
         Some(start..self.functions[at].end)
     }
 
-    /// Returns the file and line of the source of an instruction, in the innermost function that is inlined there.
+    /// Returns the source file and line of an instruction, in the innermost function that is inlined there.
     pub(super) fn line(&self, address: u64) -> Option<(String, u32)> {
         let location = self.debugging.as_ref()?.location(address)?;
         Some((location.file?.to_owned(), location.line?))
     }
 
-    /// Returns the file and line of the source of an instruction. They are in the function itself, not in an inlined function.
+    /// Returns the source file and line of an instruction in the function itself, not in an inlined one.
     pub(super) fn source(&self, address: u64) -> Option<String> {
         let mut frames = self.debugging.as_ref()?.frames(address)?;
         let mut outermost = None;
@@ -212,7 +212,7 @@ fn parse(bytes: &[u8]) -> anyhow::Result<object::File<'_>> {
     object::File::parse(bytes).map_err(|error| anyhow!("{error}"))
 }
 
-/// Returns the functions or variables in the symbol tables of these files, one for each address.
+/// Returns the functions or variables in the symbol tables of `files`, one for each address.
 fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     let mut named: Vec<_> = (files.iter())
         .flat_map(|elf| elf.symbols().chain(elf.dynamic_symbols()))
@@ -243,7 +243,7 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     named.map(|((start, _, _, name), end)| Named { start, end, name: demangled(name) }).collect()
 }
 
-/// Returns a name as its language spells it. Names of C stay as they are, although some, such as `f`, look like mangled C++ types.
+/// Demangles C++ and Rust names. C names stay as they are, although some, such as `f`, look like mangled C++ types.
 fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
         true => line(&addr2line::demangle_auto(name.into(), None)),
@@ -290,7 +290,8 @@ mod tests {
         }
     }
 
-    /// A mapping shows where a library is loaded, even if a segment's address is pages higher than its offset, as linkers make it.
+    /// A linker may give a segment an address that exceeds its file offset by whole pages. A mapping still shows where the library
+    /// is loaded.
     #[test]
     fn where_a_file_is_loaded_follows_from_a_mapping() {
         let base = 0x7f00_0000_0000;
@@ -304,7 +305,7 @@ mod tests {
         for address in [0, 0x1000, 0x2000] {
             assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");
         }
-        // Tests the mapping of the rest of a segment, and a file that is mapped at two places.
+        // Tests the mapping of the rest of a segment, and a file that is mapped in two places.
         let two = binary(&[(0, 0, 0x1345), (0x2345, 0x1345, 0x2000)]);
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, base), Some(base));
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, 0x1000), Some(base));

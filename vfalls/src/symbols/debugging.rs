@@ -1,4 +1,5 @@
-//! The debugging information of an ELF file. It is read from memory: `addr2line` by itself opens each path that a file names.
+//! The debugging information of an ELF file. It is read from memory, because `addr2line` by itself
+//! opens each path that a file names.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +20,7 @@ type Reader = EndianArcSlice<RunTimeEndian>;
 pub(crate) struct Debugging(Context<Reader>);
 
 impl Debugging {
-    /// Reads an ELF file, and the file with the information that it shares with others, if there is one.
+    /// Reads the debugging information of an ELF file, and of `shared`, a file whose information several ELF files share.
     pub(crate) fn new(elf: &[u8], shared: Option<&[u8]>) -> anyhow::Result<Self> {
         let mut dwarf = sections(elf, |id| Some(id.name()))?;
         if let Some(shared) = shared {
@@ -34,7 +35,7 @@ impl Debugging {
         self.0.find_location(address).ok()?
     }
 
-    /// Returns the functions at an address, the innermost that is inlined there first.
+    /// Returns the inlined functions at an address from the innermost on, and then the function.
     pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, Reader>> {
         let mut found = self.0.find_frames(address);
         loop {
@@ -63,7 +64,7 @@ fn split(load: &SplitDwarfLoad<Reader>) -> Option<Dwarf<Reader>> {
     Some(dwarf)
 }
 
-/// Copies the sections of an ELF file, which have at most [`LONGEST_PROGRAM`] bytes together when they are decompressed.
+/// Copies the sections of an ELF file. Decompressed, the sections may have at most [`LONGEST_PROGRAM`] bytes together.
 fn sections(
     elf: &[u8],
     name: impl Fn(SectionId) -> Option<&'static str>,

@@ -19,7 +19,7 @@ use simulator::text::line;
 use crate::say::say;
 use binary::Binary;
 
-/// The address to which valgrind loads a program that can be loaded anywhere.
+/// The address at which valgrind loads a program that can be loaded anywhere.
 const VALGRIND_LOADS_AT: u64 = 0x10_8000;
 
 /// The directory in which distributions keep separate debugging information.
@@ -28,7 +28,7 @@ const SEPARATE: &str = "/usr/lib/debug";
 /// A file that a program had in memory. The file is read when one of its functions is first looked up.
 struct File {
     path: String,
-    /// The path as one line.
+    /// The path, escaped so that it is one line.
     name: String,
     /// The bytes of the file, if it is bundled with this tool.
     contents: Option<&'static [u8]>,
@@ -51,7 +51,7 @@ impl File {
 /// The code of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Code {
-    /// The address of the first instruction in the recording.
+    /// The address of the function's first instruction in the recorded program.
     pub(crate) start: u64,
     pub(crate) bytes: Vec<u8>,
     /// `true` for SPARC V9, `false` for x86-64.
@@ -68,7 +68,7 @@ pub(crate) struct Symbols {
 
 /// The places of files in the program's memory.
 enum Places {
-    /// There is one file. Its addresses plus this number are the addresses in the recording.
+    /// There is one file. An address in the file plus this number is the address in the recording.
     Everywhere(u64),
     /// The mappings, each with the index of its file.
     Mapped(Vec<(Mapping, usize)>),
@@ -83,8 +83,8 @@ impl Symbols {
         symbols
     }
 
-    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. If that is `None`, its place is valgrind's for a file that
-    /// can be loaded anywhere, and otherwise what the file says.
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. The default is the file's own address, or valgrind's
+    /// address if the file can be loaded anywhere.
     fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
@@ -108,8 +108,8 @@ impl Symbols {
         }
     }
 
-    /// Returns the symbols of a recorded program, if its files are known. These are the files that the recording names. `file`
-    /// replaces one of the files, or is the only file if the recording names none.
+    /// Returns the symbols of a recorded program, if its files are known. The recording names the
+    /// files. `file` replaces one of them, or is the only file if the recording names none.
     pub(crate) fn of_recording(
         recording: &Recording,
         is_bundled: bool,
@@ -156,7 +156,7 @@ impl Symbols {
         })
     }
 
-    /// Reads a file in place of the program's file with the same build id.
+    /// Uses the file at `path` instead of the mapped file that has the same build id.
     fn with_file(mut self, path: &Path) -> anyhow::Result<Self> {
         let build_id = Binary::build_id(path)?;
         let name = path.display().to_string();
@@ -195,20 +195,20 @@ impl Symbols {
         self.file_at(address).map(inlined).unwrap_or_default()
     }
 
-    /// Returns the file and line of the source of an instruction, in the innermost function that is inlined there.
+    /// Returns the source file and line of an instruction, in the innermost function that is inlined there.
     pub(crate) fn line(&self, address: u64) -> Option<(String, u32)> {
         let (binary, at) = self.file_at(address)?;
         binary.line(address.wrapping_sub(at))
     }
 
-    /// Returns the names of the variables that have bytes at these addresses, which must be in one mapping.
+    /// Returns the names of the variables that have bytes in the range `addresses`, which must be in one mapping.
     pub(crate) fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
         self.file_at(addresses.start).into_iter().flat_map(move |(binary, at)| {
             binary.variables(addresses.start.wrapping_sub(at)..addresses.end.wrapping_sub(at))
         })
     }
 
-    /// Returns the code of the function that holds an address.
+    /// Returns the code of the function that contains `address`.
     pub(crate) fn code(&self, address: u64) -> Option<Code> {
         let (binary, at) = self.file_at(address)?;
         let file = match self.places {
@@ -224,7 +224,7 @@ impl Symbols {
         Some(Code { start: addresses.start.wrapping_add(at), bytes, is_sparc })
     }
 
-    /// Returns the mapping that holds an address, and its file.
+    /// Returns the mapping that contains `address`, and its file.
     fn mapping(&self, address: u64) -> Option<(&Mapping, &File)> {
         let Places::Mapped(parts) = &self.places else {
             return None;
@@ -235,7 +235,7 @@ impl Symbols {
         Some((part, &self.files[*file]))
     }
 
-    /// Returns the file that holds an address, and the difference between addresses in the recording and in the file.
+    /// Returns the file that contains `address`, and the difference between addresses in the recording and in the file.
     fn file_at(&self, address: u64) -> Option<(&Binary, u64)> {
         match self.places {
             Places::Everywhere(loaded_at) => {

@@ -1,4 +1,4 @@
-//! Debugging information in a separate file, as distributions have it.
+//! Debugging information in a separate file, as distributions ship it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -39,8 +39,8 @@ impl Separate {
         })
     }
 
-    /// Returns the bytes of the file with the information that this file shares with others, if there is one: where this file says, or below `root`
-    /// by its build id.
+    /// Returns the bytes of the file with the debugging information that several debug files share, if there is one. Looks at the
+    /// path in .gnu_debugaltlink, and then below `root` by build id.
     pub(super) fn shared(&self, root: &Path) -> Option<Vec<u8>> {
         let elf = object::File::parse(&*self.bytes).ok()?;
         let (name, build_id) = elf.gnu_debugaltlink().ok()??;

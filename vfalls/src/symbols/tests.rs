@@ -8,7 +8,7 @@ use object::{Object, ObjectSegment, ObjectSymbol};
 
 use super::*;
 
-/// A library with an exported function. One function is inlined in the exported function, and another is called by it.
+/// A library with an exported function, which inlines one function and calls another.
 const SOURCE: &str = r#"#![no_std]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -85,7 +85,7 @@ impl Library {
         BASE + symbol.address()
     }
 
-    /// Returns the symbols of a form of the library, with every segment mapped.
+    /// Returns the symbols of the library in `file`, with every segment mapped.
     fn symbols(&self, file: &str, build_id: &[u8]) -> Symbols {
         let bytes = fs::read(self.path("full.so")).unwrap();
         let elf = object::File::parse(&*bytes).unwrap();
@@ -104,7 +104,7 @@ impl Library {
         Symbols::with_separate(&mappings, &self.path("apart")).unwrap()
     }
 
-    /// Checks that the symbols of a form know all about its functions.
+    /// Asserts that the symbols of the library in `file` include functions, inlined functions and source lines.
     fn knows_all(&self, file: &str) {
         let symbols = self.symbols(file, &BUILD_ID);
         let (outer, hidden) = (self.address("outer"), self.address("hidden"));
@@ -140,7 +140,7 @@ fn debugging_information_apart() {
     assert_eq!(bare.function(outer), Some((outer, "outer")), "it is exported");
     assert_eq!((bare.function(hidden), bare.source(outer)), (None, None));
 
-    // The debug link finds the file in the same directory, in `.debug`, and in the directory for all debugging information.
+    // The file is found by its debug link: in the same directory, in `.debug`, and in the directory for all debugging information.
     library.objcopy("--only-keep-debug full.so full.debug");
     library.objcopy("--add-gnu-debuglink=full.debug bare.so linked.so");
     library.knows_all("linked.so");
@@ -159,7 +159,7 @@ fn debugging_information_apart() {
     let wrong = library.symbols("linked.so", &BUILD_ID);
     assert_eq!(wrong.function(hidden), None);
 
-    // The build id finds the file.
+    // The file is found by its build id.
     library.objcopy("--only-keep-debug full.so id.debug");
     let ids = library.path("apart/.build-id/ab");
     fs::create_dir_all(&ids).unwrap();

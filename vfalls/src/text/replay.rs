@@ -9,7 +9,7 @@ use simulator::run::{GuestCalls, Hypercalls};
 /// Prints samples, with a header before the first.
 #[derive(Default)]
 pub(crate) struct Samples {
-    /// The widths of the columns for instances and for events; `None` before the first sample.
+    /// The widths of the columns for instances and events; `None` before the first sample.
     widths: Option<[usize; 2]>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn events(listed: &[Listed]) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each guest, and a row for each class of registers that the guest asked for.
+/// Returns a row for each guest, and for each class of registers in its calls.
 pub(crate) fn hypercalls(all: &Hypercalls, guests: &[GuestCalls]) -> String {
     let statuses: Vec<&String> = all.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();

@@ -28,7 +28,7 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
     table::text(&table)
 }
 
-/// Prints the tables of events and threads, and the comparison with the truth. With a header of three lines, this fills a screen.
+/// Prints the tables of events and threads, and the comparison with the truth. With a three-line header, the output fills a screen.
 pub(crate) fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
     let sums = Total::by_event(&outcome.counters);
     let units = units(&sums, outcome);
@@ -59,7 +59,8 @@ fn units(sums: &[Total], outcome: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each thread, but at most `most` rows. The last row then adds up the threads with the fewest instructions.
+/// Returns a row for each thread, but at most `most` rows. If there are more threads, the last row adds up the threads with the
+/// fewest instructions.
 fn threads(threads: &[ThreadRun], most: usize) -> String {
     let mut busiest: Vec<&ThreadRun> = threads.iter().collect();
     let shown = match threads.len() > most {

@@ -102,13 +102,13 @@ fn a_program_is_recorded_once() {
         assert!(ended.stdout.lines().next().unwrap().contains("vfalls.refs"));
     }
     assert_eq!(read("vfalls.refs"), second);
-    // A file that the user names leaves `vfalls.refs` alone.
+    // If the user names a file, `vfalls.refs` stays as it is.
     assert_eq!(run("record -o own.refs -- true").status, 0);
     assert_eq!(read("vfalls.refs"), second);
     run("record -o own.refs -- true").badly("own.refs");
 }
 
-/// Even root cannot make a file in /proc.
+/// In /proc, not even root can make a file.
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_recording_that_cannot_be_kept_is_replayed() {

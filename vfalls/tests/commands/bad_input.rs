@@ -119,7 +119,7 @@ fn standard_error_that_cannot_be_written() {
 fn what_is_too_long() {
     let place = Place::new("too-long");
     for (name, length) in [("trace/metadata", 17 << 20), ("guest.elf", (1 << 30) + 1)] {
-        // The file is sparse, and takes no space.
+        // The file is sparse, so it takes no space.
         let path = place.file(name, "");
         let file = File::options().write(true).open(path).unwrap();
         file.set_len(length).unwrap();
@@ -138,7 +138,7 @@ fn what_is_too_long() {
         ("events trace", "trace/metadata: longer than 16777216 bytes"),
         ("boot guest.elf", "guest.elf: longer than 1073741824 bytes"),
     ] {
-        // In 500 MB of address space.
+        // The shell limits the address space to 500 MB.
         let line = format!("ulimit -v 500000; exec \"$0\" {arguments}");
         let mut shell = Command::new("sh");
         shell.args(["-c", &line, crate::program::PROGRAM]).current_dir(place.path());

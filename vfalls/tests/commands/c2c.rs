@@ -27,7 +27,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
     let users = lines[1]["users"].as_array().unwrap();
     assert!(users.iter().all(|user| user["function"] == "take_ticket" && user["bytes"] == "0-7"));
 
-    // The counters of the hubs agree: see the README of simulator.
+    // The hubs' counters show the same number: see the README of simulator.
     assert_eq!(json["cost"]["transfers"], 23_762);
     assert_eq!(json["cost"]["cycles"], 5_795_391);
     let (cost, apart) = (&json["cost"], &json["apart"]);
@@ -36,7 +36,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
         let (as_is, apart) = (cost[part].as_u64().unwrap(), apart["cost"][part].as_u64().unwrap());
         assert!(apart < as_is, "{part}: {apart} {as_is}");
     }
-    // With the bytes apart, the cost is lower by the cost of moving the first line.
+    // With the bytes in separate lines, the cost is lower by the cost of moving the first line.
     let moved = |part: &str| lines[0][part].as_u64().unwrap();
     let saved = |part: &str| cost[part].as_u64().unwrap() - apart["cost"][part].as_u64().unwrap();
     for part in ["transfers", "invalidations"] {

@@ -40,7 +40,7 @@ fn all_are_measured_and_the_best_is_chosen() {
         if let Some(hz) = measured["hz"].as_f64() {
             let [nominal, error] =
                 [&clock["hz"], &measured["uncertainty"]].map(|number| number.as_f64().unwrap());
-            // The interrupt that updates the coarse clock may come later than the resolution says.
+            // The interrupt that updates the coarse clock may be later than the clock's resolution says.
             let near = (hz - nominal).abs() < error + nominal / 1000.0;
             assert!(error > 0.0 && (near || name == "monotonic_coarse"));
             assert!(measured["by"] != name && measured["by"] != "tsc");

@@ -40,7 +40,7 @@ fn an_exit_stops_its_guest_alone() {
     ended.badly(&format!("error: {file}{wrong}"));
     assert_eq!(ended.stdout, "");
 
-    // Only the function number 2, all 64 bits compared, is an exit.
+    // Only function 2 is an exit. All 64 bits of the number are compared.
     let calls = "0 fast 2\n0 core 0x100000002\n0 core 2\n";
     let answers =
         "0x7 0x0 0x0 0x0 0x0 0x2\n0x7 0x0 0x0 0x0 0x0 0x100000002\n0x0 0x0 0x0 0x0 0x0 0x2\n";

@@ -6,7 +6,6 @@ fn files(place: &Place, a: &Value, b: &Value) -> [String; 2] {
     [("a.json", a), ("b.json", b)].map(|(name, run)| place.file(name, run.to_string()))
 }
 
-/// Returns a replay.
 fn replay() -> Value {
     serde_json::from_str(include_str!("report.json")).unwrap()
 }
@@ -106,7 +105,7 @@ fn what_is_no_run_is_named() {
     vfalls(&["diff", &good, "nowhere.json"]).badly("nowhere.json: cannot be read");
 }
 
-/// Entries are matched by their fields, not by their places in the lists.
+/// Entries are matched by their fields, not by their positions in the lists.
 #[test]
 fn traffic_is_compared_by_nodes_and_kind() {
     let place = Place::new("diff-traffic");

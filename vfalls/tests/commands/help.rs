@@ -11,7 +11,7 @@ fn every_command_has_help_with_examples() {
             assert!(help.contains(&format!("Usage: vfalls {name}")), "{help}");
             assert!(help.contains(&format!("  vfalls {name}")), "{help}");
             assert!(help.contains("Example"), "{help}");
-            // The width of the terminal is not known here.
+            // Without a terminal, the help has the default width.
             let long = help.lines().find(|line| line.chars().count() > 100);
             assert_eq!(long, None, "{name} {flag}");
         }

@@ -13,7 +13,7 @@ fn begin() -> Vec<u8> {
     b"I  04001090,3\n".repeat(40)
 }
 
-/// Starts `stat`. While its input is open, it waits for what follows `begin`.
+/// Starts `stat` with `begin` as its input. `stat` waits for more input until its input is closed.
 fn stat(arguments: &[&str], begin: &[u8]) -> Child {
     let mut child = command(&["stat", "-"])
         .args(arguments)
@@ -68,8 +68,8 @@ pub(crate) fn handles_term(child: &Child) -> bool {
     u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 << (15 - 1) != 0
 }
 
-/// The handler is installed before any file is begun. A process without a handler may ignore the signal, as process 1 of a
-/// container does.
+/// The program installs the handler before it begins any file. Without a handler, it may ignore the
+/// signal, as process 1 of a container does.
 #[test]
 fn signals_are_handled_before_anything_is_written() {
     for signal in ["INT", "TERM", "HUP"] {
@@ -81,8 +81,8 @@ fn signals_are_handled_before_anything_is_written() {
     }
 }
 
-/// A library that sends SIGTERM as soon as the kernel knows a handler. At this earliest possible instant, the program has not yet
-/// stored what the handler does.
+/// A library that sends SIGTERM as soon as the kernel knows a handler. This is the earliest
+/// possible time: the program has not yet stored what the handler does.
 const AT_ONCE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -115,7 +115,7 @@ fn early_signals_end_the_replay() {
     let place = Place::new("interrupted-early");
     for instant in 0..200 {
         let child = stat(&["--json", &place.at("results.json")], &begin());
-        // The instants are within 20 ms, in no order.
+        // The times are spread over 20 ms, in no order.
         thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
         send("TERM", &child);
         // There is no exit status if the signal came before the program's first statement.

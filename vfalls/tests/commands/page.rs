@@ -33,7 +33,7 @@ fn what_was_run_is_said_and_what_stands_out() {
         "1,000,000 cycles, 1.000 ms",
         "✗ 1 of 1 counters do not show what happened.",
         "the guest measured 70, the truth is 60",
-        // The percentages are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
+        // The numbers are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
         "<li>Threads spend 64% of their cycles waiting for memory of another node.</li>\
          <li>70% of all waiting is in the function 0x1000.</li>\
          <li>62% of node 1's misses are served by node 0's memory (620 of 1,000 lines).</li></ol>",
@@ -51,7 +51,7 @@ fn marks_are_where_the_numbers_say() {
             assert!(figure(&page, id).contains(mark), "{id}: {mark}");
         }
     };
-    // The threads take 4 and 10 cycles per instruction. The axis goes to 10, from x = 92 to 328.
+    // The threads take 4 and 10 cycles per instruction. The axis, up to 10, is from x = 92 to 328.
     has(
         "stacks",
         &[
@@ -62,7 +62,8 @@ fn marks_are_where_the_numbers_say() {
             "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
         ],
     );
-    // The rates are 40,000, 80,000, 0 and 160,000 (in truth 120,000). The scale ends at 200,000, 26 high; x goes from 112 to 354.
+    // The rates are 40,000, 80,000, 0 and 160,000; the last one is 120,000 in truth. The scale ends at 200,000, which is 26 units
+    // high. The chart is drawn from x = 112 to 354.
     has(
         "counter-0",
         &[
@@ -113,7 +114,7 @@ fn marks_are_where_the_numbers_say() {
             "<td class=\"w\">0x1000</td><td>49.0</td><td>300</td><td>600</td><td>80</td><td>700000</td>",
         ],
     );
-    // 64 bytes are 242 units long, and begin at x = 112.
+    // 64 bytes are 242 units wide, and begin at x = 112.
     has(
         "line-1",
         &[
@@ -130,7 +131,8 @@ fn marks_are_where_the_numbers_say() {
             "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
-    // The dots are at 10, 100 and 1,000 ns, on two decades from x = 128 to 346. The parts are below 32 ns and from 992 ns on.
+    // The dots are at 10, 100 and 1,000 ns. The axis has two decades, from x = 128 to 346. The
+    // parts are below 32 ns, and from 992 ns on.
     has(
         "latencies",
         &[
@@ -267,7 +269,7 @@ fn a_profile_has_its_numbers() {
     }
     assert!(!all.contains("http") && !all.contains("<script"));
 
-    // The file of --json has no stacks and no lines.
+    // The file that `--json` writes has no stacks and no lines.
     let page = page(PROFILE);
     assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
 }
@@ -280,7 +282,7 @@ fn what_has_no_page_is_refused_in_one_line() {
     report["version"] = 999.into();
     let other_version = report.to_string();
     let empty = |kind: &str| json!({ "version": 1, "kind": kind }).to_string();
-    // A scenario's fields are mostly those of a replay.
+    // Most fields of a scenario are those of a replay.
     let mut scenario: Value = serde_json::from_str(REPORT).unwrap();
     scenario["kind"] = "scenario".into();
     scenario["scenario"] = "a".into();

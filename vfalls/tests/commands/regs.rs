@@ -19,7 +19,7 @@ fn json_is_a_list_of_objects() {
         assert_eq!(object["id"], json!(id));
         assert_eq!(object["supported"], json!(true));
     }
-    // These are registers of FWARC/2007/529 section 3.1.
+    // The registers are from FWARC/2007/529 section 3.1.
     for (id, name, local, global, write_mask) in [
         (0, "SPARC_PCR", json!(null), json!(null), None),
         (1, "L2_PERF_CONFIG", json!(null), json!(null), Some("0x3")),

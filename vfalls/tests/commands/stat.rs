@@ -209,7 +209,7 @@ fn recordings_come_together() {
     let results = json(&place, "refs.txt refs.txt -e pic:Instr_cnt");
     assert_eq!(results["references"], 6_000);
     assert_eq!(results["placement"], "spread");
-    // Every second reference is the fetch of an instruction. The second program's thread is on the next node.
+    // Every second reference is an instruction fetch. The second program's thread is on the next node.
     assert_eq!(measured(&results), [1_500, 1_500]);
     let strands: Vec<_> = counters(&results).iter().map(|counter| &counter["strand"]).collect();
     assert_eq!(strands, [0, 64]);

@@ -21,7 +21,7 @@ fn play(place: &Place, steps: &str) -> (Value, String) {
     (place.json("results.json"), output)
 }
 
-/// Returns the number of a guest's counters in a phase, without counters of strands.
+/// Returns the number of a guest's counters in a phase, except those of strands.
 fn units_of(phase: &Value, guest: usize) -> usize {
     let counters = phase["guests"][guest]["counters"].as_array().unwrap();
     counters.iter().filter(|c| c["name"] != "%pic").count()
@@ -37,7 +37,7 @@ fn global_moves_in_the_middle_of_the_run() {
     let moved = &results["steps"][0];
     assert_eq!(moved["awaited"], 32);
     assert!(moved["cross_calls"].as_u64().unwrap() > 32);
-    // No guest has the right while strands have yet to acknowledge. The first guest keeps %pcr.
+    // No guest has the right until all strands have acknowledged. The first guest keeps %pcr.
     let meanwhile: Vec<String> = (moved["meanwhile"].as_array().unwrap().iter())
         .map(|asked| format!("{} {} {}", asked["guest"], asked["register"], asked["status"]))
         .collect();
@@ -50,7 +50,7 @@ fn global_moves_in_the_middle_of_the_run() {
             r#""new" "L2_PERF_CONFIG" "ENOACCESS""#,
         ]
     );
-    // The registers are PERF_CONFIG and those of 4 channels and 4 hubs.
+    // The registers are L2_PERF_CONFIG, and the registers of 4 channels and 4 hubs.
     let found = &moved["found"][0];
     assert_eq!((&found["guest"], &found["registers"]), (&"new".into(), &81.into()));
     assert_eq!(found["not_zero"].as_array().unwrap().len(), 0);

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::program::{Place, squeezed};
 use crate::stat::{json, measured, program};
 
-/// Two threads. Their requests follow from the interleaving of memory (512 bytes to a node) and from MOESI.
+/// The references of two threads. Their requests follow from MOESI, and from the interleaving of
+/// memory, which is 512 bytes to a node.
 const SHARING: &str = "\
 # strand, what it does, address, bytes
 0  w 0x0 8      # misses, and reads the line from the memory of node 0: local
@@ -64,7 +65,7 @@ fn a_summary_is_a_screen() {
     for line in [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
-        // Both threads load and store one line, and use two other lines.
+        // Three lines are read: one that both threads use, and two that only the second one loads.
         "dram:mem_reads               3",
         // Without instructions, the table has neither CPI nor MPKI.
         "-     -        1      1       1    2",
@@ -99,7 +100,7 @@ fn a_summary_is_a_screen() {
     }
 }
 
-/// `deal` splits one thread's references, so its strands do not have threads of their own.
+/// `deal` splits one thread's references, so the strands have no threads of their own.
 #[test]
 fn dealing_is_called_artificial() {
     let place = Place::new("stat-deal");
@@ -107,7 +108,7 @@ fn dealing_is_called_artificial() {
     let arguments = "refs.txt -e pic:Instr_cnt --place deal:1,65,2";
     let results = json(&place, arguments);
     assert_eq!(results["placement"], "artificial, deal:1,65,2");
-    // The quantum is 1024 references, and every second reference is the fetch of an instruction.
+    // The quantum is 1024 references, and every second reference is an instruction fetch.
     assert_eq!(measured(&results), [512, 512, 476]);
     let output = place.run(&format!("stat {arguments}")).well();
     assert!(output.contains("placement: artificial, deal:1,65,2\n"), "{output}");

@@ -78,7 +78,7 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
 
-/// Runs the program with a closed standard output. Returns its exit status and its standard error.
+/// Runs the program with a closed standard output. Returns its exit status and standard error.
 fn unread(arguments: &[&str]) -> (Option<i32>, String) {
     let mut child = command(arguments)
         .stdin(Stdio::null())
@@ -100,7 +100,7 @@ fn a_list_that_nobody_reads_is_no_error() {
     }
 }
 
-/// The closed pipe keeps the file from being written.
+/// Because the pipe is closed, the file is not written, either.
 #[test]
 fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
     let place = Place::new("closed-pipe");

@@ -1,7 +1,7 @@
 //! Real programs whose behaviour is known are recorded and replayed. The counts are those that theory predicts.
 //!
-//! Some counts include the C library's own work. These are compared between two runs, the second with twice the work: the
-//! difference is the program's own.
+//! Some counts include the C library's own work. The test then compares two runs, the second with twice the work. The difference
+//! is the work of the program alone.
 
 use std::collections::HashMap;
 use std::fs;
@@ -34,13 +34,13 @@ fn total(results: &Value, event: &str) -> i64 {
     counters.map(|counter| counter["measured"].as_i64().unwrap()).sum()
 }
 
-/// Returns for each thread the number of accesses that `way` served: `l2`, `local`, `remote` or `c2c`.
+/// Returns each thread's number of accesses that `way` served: `l2`, `local`, `remote` or `c2c`.
 fn served(results: &Value, way: &str) -> Vec<i64> {
     let threads = results["threads"].as_array().unwrap().iter();
     threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()
 }
 
-/// Two runs of a program, the second with twice the work. The counts are the differences between the two runs.
+/// Two runs of a program, the second with twice the work. The counts are their differences.
 struct Twice {
     once: Value,
     twice: Value,
@@ -63,7 +63,8 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is as expected. It may differ by a thousandth, plus a few accesses by which runs of the C library differ.
+/// Asserts that a count is as expected. It may differ by a thousandth, and by a few accesses
+/// because the C library's runs differ.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();
@@ -88,7 +89,7 @@ fn a_matrix_product_misses_as_cachegrind_says() {
         [("CPU_st_to_PCX", "Dw"), ("L2_dmiss_ld", "DLmr")],
     ];
     let some = [[("DC_miss", "D1mr"), ("L2_dmiss_ld", "DLmr")]];
-    // Each text has the size, the ways and the line size of a cache, in bytes. The first caches are those of a T2 Plus.
+    // Each string is a cache: bytes, ways, and bytes in a line. The first caches are those of a T2 Plus.
     for ([l1i, l1d, l2], pairs) in [
         (["16384,8,32", "8192,4,16", "4194304,16,64"], &all[..]),
         (["4096,2,64", "32768,8,32", "1048576,8,64"], &some),
@@ -194,8 +195,8 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
     }
 }
 
-/// A program reads 8 MB repeatedly, and no L2 cache of 4 MB has the next line. Then the program writes 8 MB repeatedly: each line
-/// is read before it is written, and is written back.
+/// A program reads 8 MB repeatedly. The L2 cache of 4 MB never has the next line. Then the program
+/// writes 8 MB repeatedly: each line is read before it is written, and is written back.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {

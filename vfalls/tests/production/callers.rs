@@ -1,4 +1,5 @@
-//! Strands of guests that make the calls a test asks for. Records the registers before and after each call: see `requests.s`.
+//! Strands of guests that make the calls that a test requests: see `requests.s`. Records the
+//! registers before and after each call.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +14,7 @@ use tests::random::Random;
 
 use super::watch::Watch;
 
-/// Three addresses: a strand makes a call at the first, is after the call at the second, and is idle at the third.
+/// Addresses in a strand's program: where it makes a call, is after the call, and is idle.
 const REQUEST: u64 = 0x8000_1000;
 pub(crate) const ANSWERED: u64 = 0x8000_1004;
 pub(crate) const IDLE: u64 = 0x8000_1008;
@@ -38,7 +39,7 @@ pub(crate) struct Made {
     pub(crate) request: Request,
     /// The registers %o0 to %o5 after the call.
     pub(crate) after: [u64; 6],
-    /// The turns from the beginning of the call to the turn after its return.
+    /// The turns from the start of the call to the turn after its return.
     pub(crate) turns: Range<usize>,
     /// The accesses of all strands to devices during the call.
     pub(crate) accesses: Range<usize>,
@@ -47,14 +48,14 @@ pub(crate) struct Made {
 pub(crate) struct Callers {
     /// The finished calls, in the order of their returns.
     pub(crate) made: Vec<Made>,
-    /// The calls in progress. Each has the strand's registers, the turn and the number of accesses from before the call.
+    /// The calls in progress: the strand before the call, and the turns and accesses until then.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
     random: Random,
 }
 
 impl Callers {
-    /// Runs a machine that was just switched on until each of these strands asks for its first call.
+    /// Runs a machine from power-on until each of these strands asks for its first call.
     pub(crate) fn new(execution: &mut Execution, strands: &[StrandId], seed: u64) -> Self {
         execution.breakpoints().insert(ANSWERED);
         for _ in strands {
@@ -77,8 +78,8 @@ impl Callers {
         }
     }
 
-    /// Records the return of the strand's last call, and starts the call `next`. The strand is idle if `next` is `None`. Returns an
-    /// error if the last call changed more than its results.
+    /// Records the return of the strand's last call, and starts the call `next`, or leaves the
+    /// strand idle if it is `None`. Fails if the last call changed more than its results.
     pub(crate) fn turn(
         &mut self,
         execution: &mut Execution,
@@ -132,7 +133,7 @@ pub(crate) fn go_on_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
 
-/// Gives random values to all registers that a guest has at its trap level. Leaves out the registers that control execution.
+/// Randomises a guest's registers at its trap level, except those that control execution.
 pub(crate) fn scramble(strand: &mut Strand, random: &mut Random) {
     let global = random.below(3);
     for level in [0, 1, 2] {
@@ -164,8 +165,8 @@ fn outs(strand: &Strand) -> [u64; 6] {
     [8, 9, 10, 11, 12, 13].map(|number| strand.registers.get(Register::new(number)))
 }
 
-/// Compares a strand before and after a call, except for %o0 to %o5. In two windows that were free, values that the guest cannot
-/// rely on may become 0.
+/// Compares a strand before and after a call, except %o0 to %o5. In two windows that were free,
+/// values on which the guest cannot rely may become 0.
 fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     let differ = |what: &str, before: u64, after: u64| match before == after {
         true => Ok(()),
@@ -218,7 +219,7 @@ pub(crate) fn privileged(strand: &mut Strand, number: u8) -> u64 {
     strand.control_register(ControlRegister::Privileged(number), &mut Nothing).unwrap_or_default()
 }
 
-/// A bus that refuses all accesses, because only the strand's registers are used.
+/// A bus that refuses all accesses. Only the strand's registers are used.
 struct Nothing;
 
 impl Environment for Nothing {

@@ -15,6 +15,7 @@
 !   10 an illegal instruction, of which the guest takes the trap
 !   11 as 2, without %tick
 !   12 as 1, without %tick
+!   13 as 12, repeated while the status is EWOULDBLOCK
 !
 ! After the list, 0x7f00 from its beginning: the number of samples, their lowest and highest address, the number of starts of
 ! sampling, and the sum of the values that %pic had then.
@@ -24,6 +25,7 @@
 done:   .xword 0                                ! at 0x80: the number of CPUs at the end of their lists
         .xword answered                         ! at 0x88: the address after a call
         .xword cpu, traps                       ! at 0x90: the start address of CPUs, and their trap table
+        .xword again, finished, idle            ! at 0xa0: where a CPU begins its list, where it has ended it, and where it does nothing
 
 begin:  negotiate
         start_others 0
@@ -63,6 +65,8 @@ next:   ldx [%l0], %g1
         be,pn %xcc, plain_core
          cmp %g1, 12
         be,pn %xcc, plain_fast
+         cmp %g1, 13
+        be,pn %xcc, patient
          nop
         ba,a,pt %xcc, again
 
@@ -140,6 +144,16 @@ plain_fast:
         arguments
         ta 0x80
         ba,a,pt %xcc, answered
+
+patient:
+        arguments
+        ta 0x80
+        cmp %o0, 9
+        be,pn %xcc, patient
+         nop
+        ba,a,pt %xcc, answered
+
+idle:   ba,a,pt %xcc, idle
 
 illegal:
         illtrap 0

@@ -20,11 +20,11 @@ use super::judge::Judge;
 use super::watch::Watch;
 use super::{Booted, Guest, REAL, Task, assembled, image, strand};
 
-/// The maximum number of instructions between two calls of any strands.
+/// The maximum number of instructions between calls.
 const CALL: u64 = 1_000_000;
 
-/// Functions of trap 0x80, and then groups, that the image serves besides the performance counters. The model does not know them.
-/// `services.rs` tests them.
+/// Functions of trap 0x80 that the image serves besides the performance counters, and their groups.
+/// The model does not know them; `services.rs` tests them.
 const OF_KERNELS: [u64; 16] = [
     0x00, 0x01, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x60, 0x61, 0x63, 0x70, 0x71, 0x200,
     0x201,
@@ -80,7 +80,7 @@ pub(crate) fn requests(long: bool) -> Vec<Request> {
     all.extend((0..parts).flat_map(|number| calls(&NEGOTIATION, number)).step_by(step));
     all.extend(calls(&OF_EVERY_GROUP, 2));
     all.extend(calls(&FUNCTIONS, 0).into_iter().step_by(4 * step));
-    // These calls are for software traps without a service, and for the console.
+    // Calls by software traps without a service, and calls for the console.
     for number in 0x81..0xff {
         all.push(Request { trap: number, registers: [2, 0x11, 0x22, 0x33, 0x44, 0x106] });
     }
@@ -90,7 +90,7 @@ pub(crate) fn requests(long: bool) -> Vec<Request> {
     all
 }
 
-/// Two guests. Each has its strands, its rights as the machine description names them, and the same rights for the model.
+/// Two guests: their strands, and their rights as the machine description and the model name them.
 pub(crate) type Sides = [([usize; 2], &'static str, Grant); 2];
 
 /// Returns the program of `requests.s`.

@@ -1,4 +1,4 @@
-//! Traps of the hypervisor that nothing expects: they end the guest of the strand, and everything else goes on.
+//! Unexpected traps of the hypervisor. They end the strand's guest, and everything else continues.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -11,10 +11,10 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, repeated};
 use super::{Booted, Guest, image};
 
-/// The hypervisor executes no `ta`.
+/// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
 const UNEXPECTED: u64 = 3;
 
-/// A strand has this number of times to do something, in each of which all strands execute this number of instructions.
+/// The number of times that a test waits for something, and the instructions in each wait.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
@@ -22,7 +22,7 @@ fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// Every kind of call, none of which changes its entry, but for the two at the end.
+/// Every kind of call. Only the last two change their entries in the list.
 fn list() -> Vec<Entry> {
     let calls = [
         (GET, 0),
@@ -42,7 +42,7 @@ fn list() -> Vec<Entry> {
     [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], AGAIN]].concat()
 }
 
-/// Returns a machine with two guests that make calls. The first one has been through its list once.
+/// Returns a machine with two guests that make calls. The first one has made its whole list once.
 fn running() -> Booted {
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::boot_nodes(1, &image(Production::Shipped), &guests, None);
@@ -52,7 +52,7 @@ fn running() -> Booted {
     booted
 }
 
-/// Says what is wrong after an unexpected trap of the hypervisor on strand 0 at this point.
+/// Makes the hypervisor take an unexpected trap on strand 0. Returns what is wrong afterwards.
 fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let mut booted = Booted(at.clone());
     if booted.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_err() {
@@ -76,7 +76,7 @@ fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let told: Vec<String> = failures.iter().map(ToString::to_string).collect();
     let is_trap =
         |told: &str| told.starts_with("the hypervisor took the unexpected trap 0x103 at 0x1");
-    // L2 control, at which the strand may have been at work, is out of service then.
+    // L2 control is out of service if the strand was at work on it.
     let l2_works = match &*told {
         [trap] if is_trap(trap) => true,
         [trap, l2]
@@ -97,7 +97,7 @@ fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     if step && !is_answered(&mut booted) {
         return Some("the operator gets no answer".to_owned());
     }
-    // What the strand held is free: the guest begins again, and its calls and those of the other guest are served.
+    // What the strand held is free: the guest restarts, and both guests' calls are served.
     booted.0.operate(strand(8), &Step::Reset(GuestId::new(0).unwrap())).unwrap();
     if !is_answered(&mut booted) {
         return Some("the guest is not reset".to_owned());
@@ -122,7 +122,8 @@ fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     Some(format!("not served: {:?}", missing.collect::<Vec<_>>()))
 }
 
-/// A trap is injected at the hypervisor's instructions, of which the run executes each: in calls, and while the operator asks.
+/// Injects a trap at each of the hypervisor's instructions that the run executes, in calls and
+/// while the operator makes a request.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_at_any_instruction() {

@@ -13,8 +13,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated, retried};
 use super::{Booted, ENOACCESS, Guest, image, strand};
 
-/// Stores to devices fail after the return of their call, or while the call waits for them. Then the units are out of service,
-/// everything else goes on, and the neighbour is not affected.
+/// Stores to devices fail after their call has returned, or while it waits for them. Their units
+/// are then out of service, everything else works, and the neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_store_fails_late() {
@@ -39,7 +39,7 @@ fn a_store_fails_late() {
         (fast(GET, MCU[0], 0), ENOACCESS),
         (fast(SET, MCU[0] + 1, 0), ENOACCESS),
         (fast(SET, 0, 2), 0),
-        // This store fails during the next call, which succeeds nevertheless.
+        // This store fails during the next call. That call succeeds.
         (fast(SET, MCU[1], 0x11), 0),
         (fast(SET, L2, 1), 0),
         (WAIT, 0),
@@ -54,7 +54,7 @@ fn a_store_fails_late() {
     booted.list(0, 0, &calls.map(|(entry, _)| entry));
     booted.list(1, 0, &[fast(GET, 0, 0), AGAIN]);
     let made = booted.calls();
-    // Each device fails for one store. Then the device works again, but its unit stays out of service.
+    // Each device fails for one store and then works again, but its unit stays out of service.
     for (register, unit) in faulty {
         let is_made = |calls: &[Call]| {
             let mut calls = calls.iter();
@@ -81,7 +81,7 @@ fn a_store_fails_late() {
             made.iter().find(|call| (call.function, call.arguments[0]) == (*number, register));
         of_register.unwrap()
     };
-    // The store was in flight from before the L2 call, for at least 80 cycles.
+    // The store takes at least 80 cycles, so it was still in flight when the L2 call began.
     let (set, next) = (of_first(&SET, MCU[1]), of_first(&SET, L2));
     assert!(next.began < set.ended + 80, "{set:?} {next:?}");
     let neighbours = made.iter().filter(|call| call.strand.index() == 8);
@@ -93,8 +93,9 @@ fn a_store_fails_late() {
     assert!(calls > 100 && last > booted.0.now() - 1000, "{calls}");
 }
 
-/// The operator reports the death of two strands: one held a hub, and the other asked for the hub. Before the report no strand gets
-/// the hub. After it all other strands have their turns. The neighbour is not affected.
+/// The operator reports the death of two strands. One held a hub, and the other asked for it.
+/// Before the report no strand gets the hub. After it, all other strands have their turns. The
+/// neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_strand_dies_with_a_hub() {
@@ -155,8 +156,8 @@ fn a_strand_dies_with_a_hub() {
     assert!(neighbours.all(|call| call.status == 0));
 }
 
-/// The operator sees the death of a guest's last strand. A reset does not restart the guest, which no longer has a strand. The
-/// other guest is not affected.
+/// The operator learns of the death of a guest's last strand. A reset does not restart the guest,
+/// because it has no strand left. The other guest is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_fails_with_its_last_strand() {

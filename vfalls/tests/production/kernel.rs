@@ -9,8 +9,9 @@ use xtask::qemu::toolchain::Toolchain;
 
 use super::{Booted, Guest, MEMORY, REAL};
 
-/// Two guests find only their own CPUs and memory in their machine descriptions. Each CPU counts exactly the instructions of a
-/// loop. Its samples in each of four loops fit the theory. Each channel counts exactly the lines of a stream.
+/// Two guests find only their own CPUs and memory in their machine descriptions. Each CPU counts
+/// exactly the instructions of a loop. Its samples in each of four loops agree with theory. Each
+/// channel counts exactly the lines of a stream.
 #[test]
 #[ignore = "builds images"]
 fn guests_find_themselves_and_count_what_they_do() {
@@ -51,10 +52,11 @@ fn guests_find_themselves_and_count_what_they_do() {
     }
 }
 
-/// Compares a CPU's output with its program. Rounds of 240 atomic instructions (16, 32, 64 and 128 in four loops) are sampled. A
-/// period of 240 always hits the same place. With random periods from 120 to 360, every place of a round is equally likely,
-/// whatever the last place was. So the number of samples in a loop is distributed binomially, with the loop's share of the round.
-/// One of 20 such numbers is more than 4 standard deviations from its mean once in 800 programs.
+/// Compares a CPU's output with its program. Rounds of 240 atomic instructions (16, 32, 64 and 128
+/// in four loops) are sampled. A period of 240 always samples the same place. With random periods
+/// from 120 to 360, every place of a round is equally likely, whatever the last place was. So the
+/// number of samples in a loop has a binomial distribution, with the loop's share of the round. One
+/// of 20 such numbers is more than 4 standard deviations from its mean once in 800 programs.
 fn judge(cpu: usize, line: &str) {
     let numbers: Vec<f64> = (line.split(|character: char| !character.is_ascii_digit()))
         .filter_map(|part| part.parse().ok())
@@ -65,7 +67,8 @@ fn judge(cpu: usize, line: &str) {
     assert_eq!(fixed.iter().copied().fold(0.0, f64::max), 1000.0, "{line}");
     assert_eq!(fixed.iter().sum::<f64>(), 1000.0, "{line}");
     let n: f64 = random.iter().sum();
-    // The mean period of 240,000 atomic instructions is 240. The standard deviation of the uniform period is 240 / sqrt(12).
+    // 240,000 atomic instructions with a mean period of 240 make 1000 samples. The standard
+    // deviation of a uniform period is 240 / sqrt(12).
     let deviation = (1000.0_f64 / 12.0).sqrt();
     assert!((n - 1000.0).abs() < 4.0 * deviation, "{line}");
     for (found, times) in random.iter().zip([16.0, 32.0, 64.0, 128.0, 0.0]) {

@@ -1,5 +1,6 @@
-//! Stores that fail late: whatever the strand does when the report comes, everything but the unit goes on as in the run without the
-//! fault. The stores take each number of cycles from 1 to [`LONGEST`], in both runs.
+//! Stores that fail late. Whatever the strand does when the report comes, everything but the unit
+//! is as in a run without the fault. The latency of the stores is each number of cycles up to
+//! [`LONGEST`], in both runs.
 
 use std::cell::OnceCell;
 
@@ -15,10 +16,10 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, LISTS, SET, repeated};
 use super::{Booted, ENOACCESS, Guest, image};
 
-/// The latencies of stores, in cycles: from 1 to this.
+/// The maximum latency of stores, in cycles. The tests use each latency from 1 on.
 const LONGEST: u64 = 300;
 
-/// Register 2, the control register of channel 0 of the strand's node. Register 4 is that of channel 1.
+/// The number of the control register of channel 0 of the strand's node. [`OTHER`] is channel 1's.
 const CHANNEL: u64 = 2;
 const OTHER: u64 = 4;
 const L2: u64 = 1;
@@ -39,12 +40,12 @@ const fn core(function: u64, o0: u64, o1: u64) -> Entry {
     [11, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// A call on the unit that fails, whose value tells it from all others.
+/// A call on the unit that fails. Its value tells it from all other calls.
 const fn ask(register: u64) -> Entry {
     call(GET, register, 0x5a5a)
 }
 
-/// A set of channel 0, and what the strand does behind it.
+/// Names and lists of what the strand does after it has set channel 0.
 const BEHIND: &[(&str, &[Entry])] = &[
     ("the guest", &[]),
     ("a get of the PCR", &[call(GET, 0, 7)]),
@@ -72,7 +73,7 @@ fn strand() -> StrandId {
     StrandId::new(0).unwrap()
 }
 
-/// Returns a machine of one node whose guest, on strand 0, has come to its first entry.
+/// Returns a machine of one node. Its guest, on strand 0, has reached its first entry.
 fn ready() -> Execution {
     thread_local! {
         static READY: OnceCell<Execution> = const { OnceCell::new() };
@@ -96,10 +97,10 @@ struct Failing {
     unit: FaultyUnit,
     /// A register of the unit.
     register: u64,
-    /// The unit works again after this number of cycles.
+    /// The number of cycles after which the unit works again.
     mended: u64,
     without_address: bool,
-    /// What a call on the unit answers in the end.
+    /// The final status of calls on the unit.
     status: u64,
 }
 
@@ -111,7 +112,6 @@ const BROKEN: Failing = Failing {
     status: ENOACCESS,
 };
 
-/// A run of a list.
 struct Run {
     booted: Booted,
     failing: Option<Failing>,
@@ -159,7 +159,7 @@ impl Run {
         self.booted.0.strand(strand()).seen_by_guest()
     }
 
-    /// Returns the words of the guest's memory up to the end of its list.
+    /// Returns the words of the guest's memory, up to the end of its list.
     fn memory(&mut self) -> Vec<[u8; 8]> {
         let mut memory = vec![0; (LISTS + 0x8000) as usize];
         self.booted.0.read(map::PARTITION, &mut memory).unwrap();
@@ -167,7 +167,7 @@ impl Run {
     }
 }
 
-/// Returns whether an entry is a call on the unit that fails.
+/// Returns whether an entry of the list is a call on the unit that fails.
 fn is_for_unit(entry: &Entry, register: u64) -> bool {
     let (of_hub, of_channel) = (18..36, register & !1..=register | 1);
     entry[0] == 12
@@ -176,8 +176,9 @@ fn is_for_unit(entry: &Entry, register: u64) -> bool {
             || (2..18).contains(&register) && of_channel.contains(&entry[1]))
 }
 
-/// Runs a list in which a unit fails, and the same list without the fault. Says what differs, but for the answers of the unit, of
-/// which none is EOK behind one that is ENOACCESS, and the last is as `failing` says.
+/// Runs a list in which a unit fails, and the same list without the fault. Returns the first
+/// difference, other than the unit's answers. After one of these is ENOACCESS, none may be EOK; the
+/// last must be `failing.status`.
 fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option<String> {
     let list = [list, &[WAIT, ask(failing.register), WAIT]].concat();
     let last = list.len() - 2;
@@ -191,7 +192,7 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
             return Some(why);
         }
         let (right, mut found) = (right.registers(), found.registers());
-        // The call on the unit may be the latest.
+        // The latest call may be on the unit that fails.
         if found.registers.get(Register::O0) == ENOACCESS {
             for register in [Register::O0, Register::O0.odd()] {
                 found.registers.set(register, right.registers.get(register));
@@ -225,7 +226,8 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
     differs.map(|word| format!("memory at {:#x}", 8 * word))
 }
 
-/// Returns how many latencies each list has to try: all where that is asked for, else one of several, which differ from list to list.
+/// Returns the latencies to try for a list: all with `ALL` in the environment, otherwise every
+/// tenth. Different lists begin at different latencies.
 fn latencies(number: usize) -> impl Iterator<Item = u64> {
     let every = if std::env::var_os("ALL").is_some() { 1 } else { 10 };
     (1 + number as u64 % every..=LONGEST).step_by(every as usize)
@@ -255,7 +257,7 @@ fn a_channel_fails_whatever_the_strand_does() {
     sweep(behind_a_set(CHANNEL, 0x11), BROKEN);
 }
 
-/// The channel fails once. It stays out of service.
+/// The channel fails only for a time, but stays out of service.
 #[test]
 #[ignore = "builds images"]
 fn a_channel_that_works_again_is_out_of_service() {
@@ -271,7 +273,7 @@ fn a_channel_that_works_again_is_out_of_service() {
     }
 }
 
-/// A report without an address blames nobody, and the operator is told.
+/// Without an address in the report, no unit goes out of service. The operator is still told.
 #[test]
 #[ignore = "builds images"]
 fn nobody_is_blamed_without_an_address() {
@@ -281,7 +283,7 @@ fn nobody_is_blamed_without_an_address() {
     sweep(lists.map(|(name, entries)| set(*name, &[*entries, &[WAIT; 3]].concat())), failing);
 }
 
-/// A strand waits for its store to a hub and for its stores to L2 control: the call itself is refused.
+/// A strand waits for its stores to a hub and to L2 control, so the call itself is refused.
 #[test]
 #[ignore = "builds images"]
 fn a_hub_or_l2_fails_while_its_call_waits() {
@@ -295,7 +297,7 @@ fn a_hub_or_l2_fails_while_its_call_waits() {
     }
 }
 
-/// Three stores in flight of which two fail, with latencies that a generator draws.
+/// Three stores are in flight, and two of them fail. Their latencies are random.
 #[test]
 #[ignore = "builds images"]
 fn reports_that_come_together() {
@@ -310,7 +312,7 @@ fn reports_that_come_together() {
     }
 }
 
-/// An interrupt of the operator comes beside the report.
+/// The operator's interrupt comes at about the same time as the report.
 #[test]
 #[ignore = "builds images"]
 fn a_channel_fails_while_an_interrupt_comes() {
@@ -352,7 +354,7 @@ fn a_channel_breaks_under_load() {
         let last = |strand| calls.iter().rfind(|call| call.strand.index() == strand).unwrap();
         assert_eq!((last(0).status, last(8).status), (ENOACCESS, 0), "{pause}");
         assert_eq!(booted.consoles(), ["", "", "", ""]);
-        // The operator is told once.
+        // The operator is told of the failure only once.
         let (failures, number) = booted.0.failures();
         let told: Vec<String> = failures.iter().map(ToString::to_string).collect();
         let expected = "NODE0_MCU0 is out of service: an access failed, on strand 0 of guest 0";

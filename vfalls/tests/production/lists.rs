@@ -28,9 +28,9 @@ pub(super) type Entry = [u64; 8];
 /// The address of CPU 0's list in a guest's memory, and the distance to the next list.
 pub(super) const LISTS: u64 = 0x10_0000;
 const LIST: u64 = 0x8000;
-/// The address at which the guest stores the address after a call.
+/// The offset, in the guest, of a word with the address of the instruction after a call.
 const ANSWERED: u64 = 0x88;
-/// The offset of the numbers that a CPU writes after its list.
+/// The offset, in a CPU's list, of the numbers that the CPU writes.
 const BEHIND: u64 = 0x7f00;
 
 pub(super) const AGAIN: Entry = [6, 0, 0, 0, 0, 0, 0, 0];
@@ -50,12 +50,12 @@ pub(super) const fn core(function: u64, o0: u64, o1: u64) -> Entry {
     [2, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// Returns an entry that makes a call again while EWOULDBLOCK refuses it, as illumos does.
+/// Returns an entry for a call that is repeated while it returns EWOULDBLOCK, as illumos does.
 pub(super) const fn retried(function: u64, o0: u64, o1: u64) -> Entry {
     [3, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// Returns an entry as [`retried`] does, for a list that begins again.
+/// Returns the same as [`retried`], for a list that repeats.
 pub(super) const fn repeated(function: u64, o0: u64, o1: u64) -> Entry {
     [7, o0, o1, 0, 0, 0, function, 0]
 }
@@ -74,13 +74,17 @@ impl<'a> Guest<'a> {
     }
 }
 
+/// Returns the address of the list of a CPU of the guest with a number.
+pub(super) const fn list_at(guest: u64, cpu: u64) -> u64 {
+    map::PARTITION + guest * MEMORY + LISTS + cpu * LIST
+}
+
 impl Booted {
     pub(super) fn list(&mut self, guest: u64, cpu: u64, list: &[Entry]) {
         let bytes: Vec<u8> =
             (list.as_flattened().iter()).flat_map(|word| word.to_be_bytes()).collect();
         assert!(bytes.len() as u64 <= BEHIND - 64);
-        let address = map::PARTITION + guest * MEMORY + LISTS + cpu * LIST;
-        self.0.load(address, &bytes).unwrap();
+        self.0.load(list_at(guest, cpu), &bytes).unwrap();
     }
 
     pub(super) fn entry(&mut self, guest: u64, cpu: u64, number: usize) -> Entry {
@@ -92,7 +96,7 @@ impl Booted {
         self.words(guest, LISTS + cpu * LIST + BEHIND)
     }
 
-    /// Returns a list to which all hypercalls are added that return from now on.
+    /// Returns a list to which the machine adds each hypercall that returns from now on.
     pub(super) fn calls(&mut self) -> Rc<RefCell<Vec<Call>>> {
         let calls = Rc::new(RefCell::new(Vec::new()));
         let noted = Rc::clone(&calls);
@@ -101,8 +105,8 @@ impl Booted {
     }
 }
 
-/// The shipped image, with the real %pcr and devices, takes as many instructions for each kind of call here as on QEMU. The image
-/// on QEMU has %pcr in memory.
+/// Here the shipped image has the real %pcr and devices. On QEMU it has %pcr in memory. Each kind
+/// of call takes the same number of instructions.
 #[test]
 #[ignore = "builds images"]
 fn calls_take_the_instructions_that_qemu_counts() {
@@ -129,8 +133,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
     let guest = Guest::listed(&[0], "global,htstrand");
     let mut booted = Booted::new(Production::Shipped, &[guest]);
     booted.list(0, 0, &list);
-    // The hypervisor's instructions since the guest's last instruction, and the counts of all calls. An instruction that waits for
-    // a device is fetched twice.
+    // The hypervisor's instructions since the guest's last one, and the counts of all calls. An
+    // instruction that waits for a device is fetched twice, and counts once.
     let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
     let counts = Rc::clone(&counted);
     let mut before = 0;
@@ -168,7 +172,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
     let console = String::from_utf8(console).unwrap();
     assert_eq!(end, End::Code(0), "{console}");
     let ticks = console.lines().map(|line| u64::from_str_radix(line, 16));
-    // %tick counts 102.4 for each instruction. The difference includes the `ta` and one `rd`.
+    // %tick advances by 102.4 for each instruction. The difference includes the `ta` and one `rd`.
     let there: Vec<_> =
         ticks.map_while(Result::ok).map(|ticks| (ticks * 10 + 512) / 1024 - 2).collect();
 
@@ -181,8 +185,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
     OF_SPARC.keep(&named(&here)).unwrap();
 }
 
-/// Guests count the instructions of loops whose length is known. They also count reads of memory; an eighth of the lines is in each
-/// of the node's two channels.
+/// Guests count the instructions of loops of known length, and the reads of memory. Each of the
+/// node's two channels has an eighth of the lines.
 #[test]
 #[ignore = "builds images"]
 fn what_a_guest_counts_is_what_happened() {
@@ -192,7 +196,7 @@ fn what_a_guest_counts_is_what_happened() {
     let rounds = [1, 1000, 54_321];
     let mut list = vec![fast(SET, 0, PCR)];
     list.extend(rounds.map(|rounds| [4, rounds, 0, 0, 0, 0, 0, 0]));
-    // These two calls load the hypervisor's code into the caches.
+    // These two calls bring the hypervisor's code into the caches.
     for (pic, address) in [(3, 0x8040_0000), (5, 0x8050_0000)] {
         list.extend([fast(SET, pic, 0), fast(GET, pic, 0), fast(GET, pic, 0)]);
         list.push([5, address, LINES, 0, 0, 0, 0, 0]);
@@ -200,7 +204,7 @@ fn what_a_guest_counts_is_what_happened() {
     }
     booted.list(0, 0, &list);
     let calls = booted.calls();
-    // The value of each get, and the number of the channel's reads until then.
+    // The value that each `get` returned, and the channel's number of reads at that time.
     let mut seen = [Vec::new(), Vec::new()];
     let [answered] = booted.words(0, ANSWERED);
     booted.0.breakpoints().insert(answered);
@@ -232,10 +236,10 @@ fn what_a_guest_counts_is_what_happened() {
     }
 }
 
-/// The stores of strands to the words of a hub's gate.
+/// The stores to the words of a hub's gate.
 #[derive(Default)]
 struct Stores {
-    /// The address of the words, which the first access to the hub shows.
+    /// The address of the words. It is known from the first access to the hub.
     gate: Option<u64>,
     stores: Vec<Observed>,
 }
@@ -245,7 +249,7 @@ impl Stores {
         match self.gate {
             Some(gate) if (gate..gate + 128).contains(&access.physical) => {}
             Some(_) => return,
-            // On the fast path, the last store before the access to the hub is the store that takes the hub.
+            // On the fast path, a strand's last store before its access to the hub takes the hub.
             None if access.physical >> 32 & 0xf3 == 0xe1 => {
                 let own = |store: &&Observed| store.strand == access.strand;
                 let taken = self.stores.iter().rfind(own).unwrap().physical;
@@ -272,10 +276,10 @@ struct Words {
 /// The waits of strands. A wait lasts from the strand's refusal to its access.
 struct Waits {
     n: usize,
-    /// For each waiting strand, the number of times that other strands were served since its refusal.
+    /// For each waiting strand, how often other strands were served since its refusal.
     waiting: BTreeMap<usize, usize>,
     ended: usize,
-    /// The number of waits that were cut short: the strand did not ask again while other strands asked r times.
+    /// The number of waits that were cut short: the strand did not ask while others asked r times.
     cut: usize,
     /// The maximum number of refusals on behalf of one strand.
     refusals: u32,
@@ -330,9 +334,9 @@ impl Waits {
     }
 }
 
-/// All strands of a guest ask for one hub repeatedly, and each is served. The stores to the words of the gate show that both bounds
-/// hold. The guest has 16 strands of a node. With `PRODUCTION_LONG` in the environment, the test also uses 64 strands of four
-/// nodes, which takes half a minute.
+/// All strands of a guest ask for one hub repeatedly, and each is served. The stores to the gate's
+/// words show that both bounds hold. The guest has 16 strands of one node. With `PRODUCTION_LONG`
+/// in the environment, the test also uses 64 strands of four nodes, and takes half a minute.
 #[test]
 #[ignore = "builds images"]
 fn every_strand_has_its_turn_at_a_hub() {
@@ -380,7 +384,7 @@ fn every_strand_has_its_turn_at_a_hub() {
         for store in stores {
             waits.happens(&mut words, store.physical - first, store);
         }
-        // In a wait, each other strand is served at most once. Few waits are cut short.
+        // In a wait, each of the other strands is served at most once. Few waits are cut short.
         let Waits { ended, cut, refusals, .. } = waits;
         println!(
             "{n} strands: {ended} waits, {cut} cut short, at most {refusals} refusals in a turn"

@@ -1,7 +1,8 @@
-//! The production image on the executing machine. It boots on one strand and on all strands, isolates guests, and lets one guest
-//! end without the others. The tests need the tools that build images.
+//! The production image on the executing machine. It boots on one strand and on all strands, and
+//! isolates guests. A guest can end without the others. The tests need the tools that build images.
 
 mod attacks;
+mod broken;
 mod callers;
 mod contract;
 mod failures;
@@ -41,7 +42,8 @@ use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, SPARC_GCC};
 
 const MEMORY: u64 = 8 << 20;
-/// Offsets in a guest's memory. The number of CPUs and an address follow the task. Then come the results.
+/// The offset of the guest's task in its memory. The number of CPUs and an address follow. The
+/// results begin at [`RESULTS`].
 const TASK: u64 = 0x40;
 const RESULTS: u64 = 0x80;
 /// The address of the trap table in `guest.s`.
@@ -72,7 +74,7 @@ enum Task {
 /// A guest: its program, strands and rights, and the real address of its memory.
 struct Guest<'a> {
     program: &'a [u8],
-    /// The words to write at [`TASK`], if the program uses them.
+    /// The words to write from [`TASK`] on, if the program uses them.
     words: Option<[u64; 3]>,
     strands: &'a [usize],
     rights: &'a str,
@@ -173,7 +175,7 @@ impl Booted {
         Self(execution)
     }
 
-    /// Lets the operator do a step on this strand, and runs the machine. The hypervisor must do the step.
+    /// Requests a step of the operator on this strand, which the hypervisor must carry out.
     fn operate(&mut self, on: usize, step: &Step, instructions: u64) {
         self.0.operate(strand(on), step).unwrap();
         self.0.run(Limits::instructions(instructions));
@@ -250,7 +252,7 @@ fn all_cpus_of_two_guests_run() {
             assert_eq!(booted.0.guest(number), GuestState::Exited(0));
             for cpu in 0..guest.strands.len() as u64 {
                 let result = booted.results(number as u64, 8 + 8 * cpu);
-                // Counted are 100 `nop`s, and either the `wr` before the `nop`s or the `rd` after them.
+                // The count is 100 `nop`s, plus the `wr` before them or the `rd` after them.
                 let expected = [cpu, 0x100 + cpu, TABLE, 0, result[4], 0, PCR];
                 assert_eq!(result, expected, "CPU {cpu} of {count} strands");
                 assert_eq!(result[4], 101, "CPU {cpu} of {count} strands");
@@ -259,7 +261,7 @@ fn all_cpus_of_two_guests_run() {
     }
 }
 
-/// A guest takes its own traps in its own trap table at the right level. It reaches nothing beyond its memory.
+/// A guest takes its traps in its own trap table at the right level, and reaches only its memory.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_takes_its_own_traps() {
@@ -279,8 +281,8 @@ fn a_guest_takes_its_own_traps() {
     assert_eq!(booted.0.guest(0), GuestState::Runs);
 }
 
-/// An access beyond the guest's memory, where the next guest's memory is, traps. In an image without the bound, the guest reads the
-/// next guest's memory.
+/// An access beyond the guest's memory traps, although the next guest's memory is there. In an
+/// image without the bound, the guest reads that memory.
 #[test]
 #[ignore = "builds images"]
 fn isolation_is_the_bound() {
@@ -299,7 +301,7 @@ fn isolation_is_the_bound() {
     }
 }
 
-/// A trap that a guest cannot take ends only this guest. Its console says why.
+/// A trap that a guest cannot take ends only this guest. Its console shows the reason.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_ends_alone() {
@@ -317,8 +319,9 @@ fn a_guest_ends_alone() {
     assert!(after > before, "the other goes on");
 }
 
-/// A guest can return from some trap levels. These hold nothing of the hypervisor's privilege, not even after a call in which a
-/// device access trapped. In an image that does not clear them, the guest gains the privilege.
+/// A guest can return from trap levels that it never entered. They do not hold the hypervisor's
+/// privilege, not even after a call in which a device access trapped. In an image that does not
+/// clear them, the guest gets the privilege.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_cannot_climb() {
@@ -343,8 +346,8 @@ fn a_guest_cannot_climb() {
     assert!(without.count() > 0);
 }
 
-/// QEMU does not have %pcr. So the entry code of the image for QEMU has a load for each `rd` of the shipped image, and a store for
-/// each `wr`. All other instructions are the same.
+/// QEMU has no %pcr. Its image has a load for each `rd` of the shipped image, and a store for each
+/// `wr`. All other instructions of the entry code are the same.
 #[test]
 #[ignore = "builds images"]
 fn qemu_executes_the_same_entry_code() {
@@ -354,7 +357,7 @@ fn qemu_executes_the_same_entry_code() {
         [&shipped, &other, &unbounded].map(|file| elf::parse(file).unwrap());
     assert_eq!(entry::difference(&shipped, &other, &[]).unwrap(), None);
     assert_eq!(entry::difference(&shipped, &unbounded, &[]).unwrap(), None);
-    // The exception holds only if the shipped image is the one with the registers.
+    // The exception is for one direction only: the shipped image is the one with `rd` and `wr`.
     let back = entry::difference(&other, &shipped, &[]).unwrap();
     assert!(back.unwrap().starts_with("93440000 at "));
 }

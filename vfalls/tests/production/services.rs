@@ -1,4 +1,4 @@
-//! Besides the performance counters, the image has services that a small kernel needs.
+//! The services of the image for a small kernel, besides the performance counters.
 
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
@@ -11,9 +11,9 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, core, fast, retried};
 use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, strand};
 
-/// The address in the guest of two addresses: where CPUs begin, and where their trap table is.
+/// The address of two words in the guest: where CPUs begin, and where their trap table is.
 const START: u64 = 0x90;
-/// The address at which the test writes a text, and then the address at which the guest writes one.
+/// The addresses of two texts: one that the test writes, and one that the guest writes.
 const TEXT: u64 = 0x8_0000;
 const COPY: u64 = 0x8_0040;
 
@@ -29,7 +29,8 @@ const RUNNING: u64 = 2;
 /// A list entry with a loop, which gives other CPUs time to start or stop.
 const WAIT: Entry = [4, 2000, 0, 0, 0, 0, 0, 0];
 
-/// A CPU of a guest makes these calls. The second CPU makes other calls meanwhile, and the third yields. %o1 is first 9.
+/// A CPU of a guest makes these calls. Meanwhile the second CPU makes other calls, and the third
+/// yields. %o1 is 9 at first.
 #[test]
 #[ignore = "builds images"]
 fn a_kernel_is_served() {
@@ -93,7 +94,8 @@ fn a_kernel_is_served() {
     assert_eq!(copy, text);
     assert_eq!(booted.consoles()[..2], ["normal state", ""]);
 
-    // The third CPU stays in cpu_yield until an interrupt, which comes when the operator takes a right of the guest.
+    // The third CPU stays in cpu_yield until an interrupt. This interrupt comes when the operator
+    // revokes a right of the guest.
     assert_eq!(booted.0.state(strand(66)), State::Halted);
     let [_, unanswered, ..] = booted.entry(0, 2, 0);
     assert_eq!(unanswered, 5);

@@ -22,11 +22,11 @@ const DRAM_PIC: u64 = 3;
 
 const SAMPLE: Entry = [8, 0, 0, 0, 0, 0, 0, 0];
 
-/// The number of cycles for which the losing guest may still use its right after the operator's request. The hypervisor needs this
-/// time to serve the step, with code that is in no cache.
+/// The number of cycles after the operator's request for which the losing guest may still use its
+/// right. The hypervisor needs them to carry out the step, with code that is in no cache.
 const SOON: u64 = 50_000;
 
-/// Takes `global` and `strand` from one guest, and gives them to `next`. Returns the time of the operator's request.
+/// Moves `global` and `strand` from one guest to `next`. Returns the time of the request.
 fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u64 {
     let mut grants = Grants::none(2);
     for right in [Right::Global, Right::Strand] {
@@ -37,10 +37,10 @@ fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u
     asked
 }
 
-/// Two guests sample on all their strands and read shared counters. Meanwhile, the right to the counters moves back and forth.
-/// Until the next owner writes a counter, it reads the number of events since the transfer. Afterwards, it reads the written value
-/// plus the number of events since the write. No guest finds its lost values in %pic, and all samples are in the guest's own
-/// program.
+/// Two guests sample on all their strands and read shared counters, while the right to these
+/// counters moves back and forth. Until the new owner writes a counter, it reads the number of
+/// events since the transfer. Then it reads its written value plus the number of events since the
+/// write. No guest finds its lost values in %pic, and all samples are in the guest's own program.
 #[test]
 #[ignore = "builds images"]
 fn who_gets_a_right_finds_nothing_of_the_owner_before() {
@@ -52,8 +52,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
         Guest { program: &program, real: OTHER, ..Guest::listed(&strands[1], "") },
     ];
     let mut booted = Booted::with(Production::Shipped, &guests, Some(Config::default()));
-    // The value that each guest writes. Both counters stay far below the distance between the two values, so the values cannot be
-    // confused.
+    // The value that each guest writes. Both counters stay far below the distance between the
+    // values, so they cannot be confused.
     const MARKS: [u64; 2] = [0x1000_0000, 0x2000_0000];
     let own = MARKS.map(|mark| {
         let number = mark >> 28;
@@ -68,7 +68,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
         for cpu in 0..8 {
             let mut list = vec![SAMPLE];
             list.extend([DRAM_PCR, DRAM_PIC].map(|register| repeated(GET, register, 0)));
-            // CPU 0 writes. It reads the registers with a lock, for which the other CPUs would wait.
+            // Only CPU 0 writes, and reads registers that need a lock. Others would wait for it.
             if cpu == 0 {
                 list.extend([HUB_PCR, L2].map(|register| repeated(GET, register, 0)));
                 list.extend(own.map(|(register, value)| repeated(SET, register, value)));
@@ -89,7 +89,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     let truth = booted.0.truth().unwrap();
     let most = truth.dram(Node::Node0, Mcu::ALL[0], DramEvent::Reads);
     assert!(most < MARKS[0]);
-    // For each guest: the number of values that nobody wrote, of values that the guest wrote, and of refusals.
+    // For each guest, the numbers of values that nobody wrote, of its own values, and of refusals.
     let mut found = [[0_u64; 3]; 2];
     for (tenure, times) in times.windows(2).enumerate() {
         let of_tenure = |call: &&Call| (times[0]..times[1]).contains(&call.began);
@@ -108,10 +108,10 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             if call.status != 0 {
                 continue;
             }
-            // The call may have begun before the right was taken.
+            // The call may have begun before the right was revoked.
             assert!(guest == owner || call.began - times[0] < SOON, "{call:x?}");
             let (_, mine) = own[guest].iter().find(|(id, _)| *id == register).unwrap();
-            // From its scrubbing on, a channel whose PCR is 0 counts reads.
+            // After its scrub, a channel whose PCR is 0 counts reads.
             let counts = [call.value >> 32, call.value & 0xffff_ffff];
             let (scrubbed, written) = match register {
                 DRAM_PIC => [0, MARKS[guest]]
@@ -137,20 +137,22 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             let [samples, lowest, highest, begun, pic] = booted.sampled(guest, cpu);
             assert!(samples > 100, "{samples} of CPU {cpu} of guest {guest}");
             assert!(real <= lowest && highest < real + MEMORY, "{lowest:#x} to {highest:#x}");
-            // Sampling starts at the beginning, and again after each loss. After the last loss, the run may end before.
+            // Sampling begins at the start, and again after each loss. The run may end before it
+            // begins after the last loss.
             assert!(begun >= 2, "CPU {cpu} of guest {guest}: {begun}");
             assert_eq!(pic, 0, "CPU {cpu} of guest {guest}");
         }
     }
 }
 
-/// The right moves back and forth between two guests while all strands make calls. All strands of the next owner are served within
-/// a fixed number of cycles, plus a number for each strand of the loser. The loser's strands acknowledge one after another. The
-/// guests have 32 strands of four nodes. With `PRODUCTION_LONG` in the environment, the test also uses all 256 strands.
+/// The right moves back and forth between two guests while all strands make calls. All strands of
+/// the new owner are served within a fixed number of cycles, plus a number for each strand of the
+/// loser, because these acknowledge one after another. The guests have 32 strands of four nodes.
+/// With `PRODUCTION_LONG` in the environment, the test also uses all 256 strands.
 #[test]
 #[ignore = "builds images"]
 fn all_strands_call_while_rights_change() {
-    // The values are one and a half times the measured values.
+    // The limits are one and a half times the measured values.
     const FIRST: u64 = 75_000;
     const EACH: u64 = 3_000;
     let mut cases = vec![8];
@@ -163,7 +165,7 @@ fn all_strands_call_while_rights_change() {
         let guests = [Guest::listed(&strands[0], "global,strand"), Guest::listed(&strands[1], "")];
         let mut booted = Booted::new(Production::Shipped, &guests);
         let cpus = strands[0].len() as u64;
-        // The channel is on a node on which the guest has strands.
+        // The channel is on one of the guest's nodes.
         for (guest, register) in [(0, DRAM_PIC), (1, DRAM_PIC + 8)] {
             for cpu in 0..cpus {
                 booted.list(guest, cpu, &[repeated(GET, register, 0), AGAIN]);

@@ -1,4 +1,4 @@
-//! Observes every access of guests, and every access that the hypervisor makes on their behalf.
+//! Observes every access of guests, and every access of the hypervisor on their behalf.
 
 use std::cell::{RefCell, RefMut};
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(crate) struct Seen {
 pub(crate) struct Watch(Rc<RefCell<Seen>>);
 
 impl Watch {
-    /// Observes a machine with this hypervisor from now on. `guests` has the strands of each guest.
+    /// Observes a machine with this hypervisor from now on. `guests` has each guest's strands.
     pub(crate) fn new(
         execution: &mut Execution,
         hypervisor: &[u8],

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         }
         Err(error) => (2, format!("{error:#}")),
     };
-    // An error is ignored: the exit status also reports the failure.
+    // An error is ignored, because the exit status reports the failure, too.
     let _ = writeln!(io::stderr(), "error: {said}");
     ExitCode::from(status)
 }
@@ -80,7 +80,7 @@ fn path() -> PathBuf {
     guest_abi_c().join("include/sun4v_perf.h")
 }
 
-/// Returns the number of the first line that differs; `None` if the texts are the same.
+/// Returns the number of the first line that differs; `None` if no line differs.
 fn first_difference(found: &str, expected: &str) -> Option<usize> {
     let same =
         found.lines().zip(expected.lines()).take_while(|(found, expected)| found == expected);
@@ -114,7 +114,7 @@ fn header() -> anyhow::Result<String> {
     Ok(text.replace(&format!("{}ull", u64::MAX), &format!("{:#x}ull", u64::MAX)))
 }
 
-/// Puts a comment of one line on one line with its delimiters, which cbindgen puts on lines of their own.
+/// Joins a one-line comment with its delimiters, which cbindgen puts on lines of their own.
 fn on_one_line(text: &str) -> String {
     let lines = text.lines().collect::<Vec<_>>();
     let mut rest = &*lines;

@@ -58,7 +58,6 @@ struct Text(String);
 
 impl Text {
     fn line(&mut self, line: impl Display) {
-        // Writing to a string cannot fail.
         let _ = writeln!(self.0, "{line}");
     }
 
@@ -296,7 +295,7 @@ fn events(text: &mut Text) {
     }
 }
 
-/// Returns the name, code and comment of an event in the header. The name gets the unit as its beginning, unless it has it already.
+/// Returns the name, code and comment of an event in the header. The name begins with the unit.
 fn event_member(unit: &str, name: &str, code: u16, description: &str) -> (String, String, String) {
     let unit = unit.to_uppercase();
     let letter = |letter: char| match letter.is_ascii_alphanumeric() {

@@ -1,4 +1,4 @@
-//! `bundle`: the hypervisor and the guest that `vfalls` contains.
+//! `bundle`: builds the hypervisor and the guest that `vfalls` contains.
 
 use crate::qemu::bundle;
 

@@ -1,4 +1,4 @@
-//! `coverage`: the share of the library crates that the tests execute.
+//! `coverage`: how much of the library crates the tests execute.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -32,7 +32,7 @@ pub struct CoverageArgs {
 
 const CRATES: [&str; 4] = ["guest-abi", "hv-core", "platform", "perfctr-service"];
 
-/// The C interface. Programs in C call it, and no counts are collected from these programs.
+/// The C interface. Programs in C test it, and their coverage is not measured.
 const FROM_C: &str = "c";
 
 const VERSION: &str = "0.9.1";
@@ -52,7 +52,7 @@ pub fn run(args: CoverageArgs) -> anyhow::Result<()> {
 /// Runs the tests with their output on standard error. Returns the coverage.
 fn measure() -> anyhow::Result<Export> {
     let program = cargo::tool("cargo-llvm-cov", VERSION)?;
-    // Without this step, programs built from older sources would be measured, too.
+    // Otherwise, programs from older sources would count, too.
     let mut clean = Command::new(&program);
     clean.current_dir(root()).args(["llvm-cov", "clean", "--workspace"]);
     cargo::passes(&mut clean).context("cargo llvm-cov clean")?;
@@ -81,8 +81,8 @@ fn measure() -> anyhow::Result<Export> {
     serde_json::from_slice(&text).with_context(|| format!("{}", report.display()))
 }
 
-/// Returns the environment variables that name the LLVM tools of the compiler for cargo-llvm-cov. There are none if rustup has
-/// installed the tools. Otherwise they name Debian's tools of the same version.
+/// Returns the variables by which cargo-llvm-cov finds the compiler's LLVM tools. There are none if
+/// rustup has installed the tools. Otherwise they name Debian's tools of the same version.
 fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
     let say = || say("installing the component llvm-tools of the Rust toolchain ...");

@@ -91,7 +91,7 @@ impl Fuzz {
         Ok(found)
     }
 
-    /// Checks that rustup has a nightly toolchain, and that cargo-fuzz is installed.
+    /// Checks that a nightly toolchain and cargo-fuzz are installed.
     fn under(rustup: PathBuf) -> anyhow::Result<Self> {
         let found = Self { rustup };
         let works = |arguments: &[&str]| works(&mut found.nightly(arguments));
@@ -174,7 +174,7 @@ impl Fuzz {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     executions: u64,
-    /// The number of edges of the control flow that were reached.
+    /// The number of reached edges of the control flow.
     edges: u64,
     /// The number of features by which libFuzzer tells inputs apart: edges, how often they were taken, and compared values.
     features: u64,
@@ -185,7 +185,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// Reads a line of libFuzzer. Returns whether the line reports progress, such as `#1024 pulse  cov: 42 ft: 77 corp: 5/60b ...`.
+    /// Reads a line of libFuzzer's output. Returns whether it reports progress, such as
+    /// `#1024 pulse  cov: 42 ft: 77 corp: 5/60b ...`.
     fn hear(&mut self, line: &str) -> bool {
         if let Some((_, path)) = line.split_once("Test unit written to ") {
             self.found = Some(Path::new(path).to_owned());

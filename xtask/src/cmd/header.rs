@@ -13,7 +13,8 @@ pub struct HeaderArgs {
     check: bool,
 }
 
-/// Becomes the program `header`. It is in a package of its own, so that other commands are built without its dependencies.
+/// Runs the program `header` in place of this one. It is a package of its own, so that other
+/// commands build without its dependencies.
 pub fn run(args: HeaderArgs) -> anyhow::Result<()> {
     become_package("header", args.check.then_some("--check"))
 }

@@ -45,27 +45,28 @@ const INSTALL: &str = "cargo install --locked cargo-mutants@27.1.0";
 /// The configuration of cargo-mutants, relative to the root of the workspace.
 const CONFIG: &str = ".cargo/mutants.toml";
 
-/// The maximum number of mutants, out of a thousand, that the configuration may exclude by [`Config::exclude_re`].
+/// The maximum number of mutants in a thousand that [`Config::exclude_re`] may exclude.
 const MOST_EXCLUDED: usize = 30;
 
-/// Tests that run together. The suites closest to the code come first: a mutant that they catch is not built for later suites.
+/// Tests that run together. The suites closest to the code come first. Later suites need not build the mutants that earlier suites
+/// catch.
 struct Suite {
     name: &'static str,
     /// The files whose mutants the suite tests; empty for all files.
     files: &'static [&'static str],
     /// The arguments of `cargo test`, in addition to the package of the mutant.
     tests: &'static str,
-    /// Whether the tests run on emulated SPARC V9, for code that is compiled only there.
+    /// Whether the tests run on emulated SPARC V9, because the code is compiled only there.
     on_sparc: bool,
 }
 
-/// The last suite tests mutants of all files: no suite catches a mutant that it misses. The suites leave out examples in
-/// documentation, and tests that take minutes with a mutant.
+/// The last suite tests mutants of all files, so a mutant that it misses is missed by all. Suites
+/// leave out examples in documentation, and tests that take minutes with a mutant.
 const SUITES: [Suite; 4] = [
     Suite {
         name: "tests of the package",
         files: &[],
-        // The skipped tests compile the C interface by a cargo of their own.
+        // The skipped tests run cargo to compile the C interface.
         tests: "--tests -- --skip=a_program_in_c --skip=a_program_without_libc",
         on_sparc: false,
     },
@@ -97,7 +98,8 @@ const SUITES: [Suite; 4] = [
     Suite {
         name: "whole-system tests",
         files: &[],
-        // Most skipped tests have threads that call while others negotiate, mend units or move rights, some hundred times.
+        // In most skipped tests, threads make calls while others negotiate, mend units or move
+        // rights, hundreds of times.
         tests: "--package=hv-core --package=sun4v-platform --package=perfctr-service --package=tests --tests -- \
                 --skip=a_program_in_c --skip=a_program_without_libc --skip=a_version_is_never_a_mixture \
                 --skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
@@ -193,8 +195,8 @@ impl Config {
         toml::from_str(&text).context(CONFIG)
     }
 
-    /// Returns the names of all mutants, including those that the configuration excludes by regular expressions. A name is
-    /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
+    /// Returns the names of all mutants, even those that the configuration excludes by regular
+    /// expressions. A name is `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
     fn mutants(&self) -> anyhow::Result<Vec<String>> {
         let mut command = mutants(false)?;
         command.args(["--no-config", "--list", "--colors=never"]);

@@ -21,8 +21,8 @@ pub const PUBLISHED: [&str; 7] = [
 
 /// Makes the packages, unpacks them side by side, and compiles them there.
 ///
-/// `cargo package` could compile them. But it takes a package for unchanged if it has compiled a package of the same version
-/// before.
+/// `cargo package` can compile them, too. But once it has compiled a version of a package, it assumes
+/// that this version never changes.
 pub fn check() -> anyhow::Result<()> {
     let mut package = cargo();
     package.args("package --quiet --locked --allow-dirty --no-verify".split(' '));

@@ -43,7 +43,7 @@ impl Steps for Prove {
         step(
             "shuttle",
             "a million random schedules of shuttle, and a million of PCT",
-            // All tests together make 10,000 schedules of each kind. `SCHEDULES` multiplies this number.
+            // All tests together run 10,000 schedules of each kind. `SCHEDULES` multiplies this.
             |()| models("shuttle", &[], &[("SCHEDULES", "100")]),
         ),
         step(
@@ -75,15 +75,15 @@ pub fn run(args: ProveArgs) -> anyhow::Result<()> {
     args.chosen.run()
 }
 
-/// The tests with threads. Each text has arguments of `cargo test`.
+/// The arguments of `cargo test` for the tests with threads.
 const WITH_THREADS: [&str; 3] = [
     "--package=hv-core --test=trace threads",
     "--package=perfctr-service --lib guest::tests",
     "--package=tests --test=hub_threads --test=l2_threads --test=negotiation_threads --test=operator_threads --test=rights_threads",
 ];
 
-/// Runs the tests with threads in Miri. Each seed chooses another order of the threads, and other values that weak memory lets a
-/// load return.
+/// Runs the tests with threads in Miri. Each seed chooses another order of threads, and other
+/// values that loads return from weak memory.
 fn miri() -> anyhow::Result<()> {
     const MISSING: &str = "Miri is missing; type: \
          rustup toolchain install nightly --component miri --component rust-src";

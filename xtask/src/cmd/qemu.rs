@@ -110,7 +110,7 @@ fn judge(end: &End, timeout: u64) -> Result<(), Mismatch> {
     }))
 }
 
-/// Returns the entry of a guest that this machine can load.
+/// Returns the entry address of a guest. Fails if the machine cannot load the guest.
 fn entry(path: &Path) -> anyhow::Result<u64> {
     let name = || path.display().to_string();
     let file = input::read(path, LONGEST_PROGRAM)?;

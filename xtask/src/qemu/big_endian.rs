@@ -11,7 +11,7 @@ use crate::tools::{self, QEMU_SPARC, SPARC_GCC, SPARC_LIBC};
 
 const TARGET: &str = "sparc64-unknown-linux-gnu";
 
-/// Where Debian keeps the C library of the target.
+/// The directory of Debian's C library for the target.
 const LIBRARY: &str = "/usr/sparc64-linux-gnu";
 
 /// The arguments with which [`cargo`] compiles for SPARC V9.
@@ -26,7 +26,7 @@ pub fn cargo() -> anyhow::Result<Command> {
     cargo
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_LINKER", linker)
         .env("CARGO_TARGET_SPARC64_UNKNOWN_LINUX_GNU_RUNNER", runner)
-        // A backtrace takes the emulated program a minute, so there are none.
+        // A backtrace would take the emulated program a minute.
         .env("RUST_BACKTRACE", "0")
         .env("CARGO_PROFILE_TEST_DEBUG", "0");
     Ok(cargo)

@@ -2,30 +2,32 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use nix::fcntl::{Flock, FlockArg};
 
 use super::toolchain::Toolchain;
 use crate::cargo::{passes, root};
 
-/// What the service in an image reaches.
+/// The devices that the service in an image uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Devices {
     /// Models of the devices.
     Models,
-    /// Physical addresses, as in the shipped image. QEMU does not have devices there: reads give 0.
+    /// Physical addresses, as in the shipped image. QEMU has no devices there, so reads return 0.
     Mmio,
-    /// As `mmio`, but channel 1 of node 0 and hub 3 fault.
+    /// Like `mmio`, but channel 1 of node 0 and hub 3 fault.
     Faults,
-    /// As `mmio`, but calls leave the hypervisor's values in registers, which is a leak.
+    /// Like `mmio`, but calls leak: they leave the hypervisor's values in registers.
     Leaks,
-    /// As `models`, but the guest may change the machine, and may choose which strand it is.
+    /// Like `models`, but the guest may change the machine, and may choose which strand it is.
     Control,
-    /// As `mmio`, but words of memory replace the registers. The guest may change the machine, and may choose which strand it is.
+    /// Like `mmio`, but words of memory replace the registers. The guest may change the machine,
+    /// and may choose which strand it is.
     Memory,
 }
 
@@ -62,7 +64,7 @@ pub enum Production {
     Shipped,
     /// For QEMU: words of memory replace %pcr and %pic.
     PcrInMemory,
-    /// Accesses of guests are not bounded by the end of their memory.
+    /// A guest's accesses have no bound at the end of its memory.
     Unbounded,
 }
 
@@ -78,7 +80,7 @@ pub fn production(toolchain: &Toolchain, form: Production) -> anyhow::Result<Pat
     build_in(HYPERVISOR, toolchain, "hypervisor-image", name, features)
 }
 
-/// Builds the hypervisor from the sources of another checkout, in the shipped form. Returns the path of the image.
+/// Builds the shipped form of the hypervisor from another checkout. Returns the path of the image.
 pub fn hypervisor_of(checkout: &Path, toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let target = checkout.join("target/images");
     let mut cargo = cargo(toolchain, checkout, HYPERVISOR);
@@ -160,7 +162,7 @@ fn build(
     build_in("tests/images", toolchain, package, variant, features)
 }
 
-/// Builds a package of the workspace in `folder`. Keeps its image under the name `variant`, beside the images of other variants.
+/// Builds a package of the workspace in `folder`. Each `variant` has its own image.
 fn build_in(
     folder: &str,
     toolchain: &Toolchain,
@@ -173,11 +175,19 @@ fn build_in(
     complete(&mut cargo, package, variant)
 }
 
-/// Runs a cargo command that builds a package. Copies the image to a name with the variant, and returns the path of the copy.
+/// Runs a cargo command that builds a package. Returns the path of the image for this variant.
 fn complete(cargo: &mut Command, package: &str, variant: &str) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(directory())?;
+    // Cargo builds all variants of a package under one name, and other threads and processes build, too.
+    let lock = File::create(directory().join("lock"))?;
+    let _lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
     passes(cargo).with_context(|| format!("the image {package} ({variant}) does not build"))?;
     let built = directory().join(TARGET).join("release").join(package);
     let image = directory().join(format!("{package}-{variant}.elf"));
-    fs::copy(&built, &image).with_context(|| format!("{}", image.display()))?;
+    // Others may read the image now: it is replaced as a whole.
+    let copy = image.with_extension("copy");
+    fs::copy(&built, &copy)
+        .and_then(|_| fs::rename(copy, &image))
+        .with_context(|| format!("{}", image.display()))?;
     Ok(image)
 }

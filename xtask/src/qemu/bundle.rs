@@ -17,7 +17,7 @@ use crate::tools::{self, SPARC_LD, SPARC_OBJCOPY};
 /// The folder of the bundled files, in the checkout.
 const FOLDER: &str = "vfalls/bundled";
 
-/// The file in the folder of the bundled files that names the toolchain. It has the lines of [`versions`].
+/// The file with the lines of [`versions`] for the toolchain of the bundled files.
 const TOOLCHAIN: &str = "toolchain.txt";
 
 /// The names of the bundled files, without `.elf.gz`.
@@ -68,7 +68,7 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(fs::read(&stripped)?)
 }
 
-/// Rebuilds the bundled files. The toolchain that is found must be the pinned toolchain. With `pins`, it becomes the pinned one.
+/// Rebuilds the bundled files. The installed toolchain must be the pinned one. `pins` pins it.
 pub fn make(pins: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let found = versions(&toolchain)?;
@@ -81,7 +81,7 @@ pub fn make(pins: bool) -> anyhow::Result<()> {
         "the bundled files are built by\n{pinned}here is\n{found}(rustup toolchain install, or --pin to build them by this one)"
     );
     for (name, elf) in NAMES.into_iter().zip(build(&toolchain)?) {
-        // The compressed file has no name and no time.
+        // The compressed file has neither a name nor a time, so that it is always the same.
         let mut gz = GzBuilder::new().write(Vec::new(), Compression::best());
         gz.write_all(&elf)?;
         fs::write(path(name), gz.finish()?)?;

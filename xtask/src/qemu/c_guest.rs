@@ -13,8 +13,8 @@ use crate::tools::{self, SPARC_GCC};
 const SOURCES: &str = "guest.c preserved.c contract.c report.c ../assembly/entry.s ../assembly/around.s ../assembly/deep.s \
                        ../assembly/left.s ../assembly/level.s";
 
-/// Options as for a kernel: no FPU, and no addresses beyond 32 bits. The assembly files do not say that they need no executable
-/// stack, so an option for the linker does (`noexecstack`).
+/// Options for a kernel: no FPU, and no addresses beyond 32 bits. The assembly files do not say
+/// that they need no executable stack, so a linker option does (`noexecstack`).
 const FLAGS: &str = "-std=c99 -Wall -Wextra -Werror -pedantic -O2 -ffreestanding -fno-pie -fno-pic -mcpu=v9 -mcmodel=medlow -mno-fpu \
                      -Wa,-Av9b -nostdlib -static -no-pie -Wl,--build-id=none,--gc-sections -Wl,-z,noexecstack";
 
@@ -32,7 +32,7 @@ pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     Ok(build::directory().join(build::TARGET).join("image/libsun4v_perf.a"))
 }
 
-/// Builds the guest that checks the service.
+/// Builds the guest in C that checks the service.
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let gcc = tools::path(&SPARC_GCC)?;
     let library = library(toolchain)?;

@@ -1,4 +1,5 @@
-//! The checks boot guests on every build of the hypervisor, look at images, run the sweep, sample, and boot guests that must fail.
+//! The checks: they boot guests on every build of the hypervisor, look at images, run the sweep,
+//! sample, and boot guests that must fail.
 
 use std::fs;
 use std::io::{self, Write};
@@ -22,21 +23,21 @@ use vfalls::cmd::boot::elf;
 
 /// The numbers of the guests' tasks.
 mod task {
-    /// All checks of a machine with models of the devices.
+    /// All checks, on a machine with models of the devices.
     pub(super) const ALL: u64 = 0;
     /// The checks that need no devices, on the shipped image. Also counts instructions.
     pub(super) const SHIPPED: u64 = 1;
     pub(super) const FAULTS: u64 = 2;
     pub(super) const LEAKS: u64 = 3;
-    /// The sweep. Bits 63:32 say how much the guest reports.
+    /// The sweep. Bits 63:32 choose how much the guest reports.
     pub(super) const SWEEP: u64 = 4;
     pub(super) const EXHAUST: u64 = 5;
     pub(super) const TRAP_IN_HANDLERS: u64 = 6;
     pub(super) const SAMPLING: u64 = 7;
-    /// As SWEEP, where words of memory are in place of devices.
+    /// Like SWEEP, with words of memory in place of devices.
     pub(super) const SWEEP_OF_MEMORY: u64 = 12;
     pub(super) const TRAP_AT_ACCESS: u64 = 13;
-    /// Checks what is not in the sweep: preserved registers, hubs that other strands hold, and calls that are recorded.
+    /// Checks what the sweep lacks: preserved registers, hubs of other strands, and recorded calls.
     pub(super) const STATES_OF_MEMORY: u64 = 14;
     /// Counts the instructions of calls.
     pub(super) const COUNTS: u64 = 15;
@@ -44,7 +45,7 @@ mod task {
     pub(super) const COUNTS_OF_TAKEN: u64 = 16;
 }
 
-/// The software traps that images for tests claim.
+/// The software traps that the tests' images claim.
 const CLAIMED: [u8; 2] = [0x84, 0xfe];
 
 /// The settings of the checks, and the results so far.
@@ -83,8 +84,8 @@ pub fn run(
 }
 
 impl Checks<'_> {
-    /// Boots both guests on each build that they can check. Counts the instructions of calls on the shipped hypervisor, except that
-    /// it has words for %pcr and %pic.
+    /// Boots both guests on each build that they can check. Counts the instructions of calls on the
+    /// shipped hypervisor, which here has words of memory for %pcr and %pic.
     fn guests(&mut self) -> anyhow::Result<()> {
         let rust = [self.guest.clone()];
         let both = [self.guest.clone(), c_guest::guest(self.toolchain)?];
@@ -118,8 +119,8 @@ impl Checks<'_> {
         self.say(&(self.report.budgets() + &purpose + &interpreted))
     }
 
-    /// Checks the files of the shipped image and of the example in the documentation. The image with test control shows that the
-    /// check for test control works.
+    /// Checks the files of the shipped image, and of the example in the documentation. Checks an
+    /// image with test control, too, to show that this check finds it.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::production(self.toolchain, Production::Shipped)?;
         let example = build::example(self.toolchain)?;
@@ -166,8 +167,9 @@ impl Checks<'_> {
         self.say(&lines)
     }
 
-    /// Checks the shipped entry code in states that the sweep does not have. Words of memory replace devices. A part of the sweep
-    /// is answered and counted as on the host while its calls are recorded.
+    /// Checks the shipped entry code in states that the sweep lacks, with words of memory for
+    /// devices. A part of the sweep must have the host's answers and counts while its calls are
+    /// recorded.
     fn states(&mut self) -> anyhow::Result<()> {
         const READ_BACK: Detail = Detail::Configurations(1);
         let hypervisor = build::hypervisor(self.toolchain, Devices::Memory)?;
@@ -213,7 +215,7 @@ impl Checks<'_> {
                 "a guest that traps at the address of a device access is blamed for it",
                 Devices::Faults,
                 task::TRAP_AT_ACCESS,
-                // The guest does not have a function at this address.
+                // The guest has no function at this address.
                 &["guest: trap 0x3f at 0x10", ", TL 1\n%tpc "],
                 "",
             ),
@@ -222,7 +224,7 @@ impl Checks<'_> {
             let (said, end) = self.boot(&hypervisor, &self.guest.clone(), task)?;
             let in_order =
                 says.iter().try_fold(&*said, |said, part| Some(said.split_once(part)?.1));
-            // The place of the trap is the first line after the registers.
+            // The first line after the registers is the place of the trap.
             let placed = in_order.and_then(|said| said.split_once("\n%tpc 0x")?.1.lines().next());
             let right = end == End::Code(TRAPPED)
                 && in_order.is_some()
@@ -235,13 +237,13 @@ impl Checks<'_> {
 
     /// Runs this program with `--guest` for guests of a few instructions. Checks its messages and exit status.
     fn guests_of_others(&mut self) -> anyhow::Result<()> {
-        // The instruction is a ba,a,pt to itself.
+        // The instruction is `ba,a,pt` to itself.
         const ENDLESS: [u32; 1] = [0x3080_0000];
-        // The instructions are: mov CODE, %o0; mov 2, %o5; ta 0xff.
+        // The instructions are `mov CODE, %o0; mov 2, %o5; ta 0xff`.
         const fn exit(code: u32) -> [u32; 3] {
             [0x9010_2000 | code, 0x9a10_2002, 0x91d0_20ff]
         }
-        // The instructions are: mov 0x5e, %l3; jmpl %g0, %o7; nop.
+        // The instructions are `mov 0x5e, %l3; jmpl %g0, %o7; nop`.
         const CALL_OF_NULL: [u32; 3] = [0xa610_205e, 0x9fc0_0000, 0x0100_0000];
         let patience = self.timeout.as_secs();
         for (name, code, timeout, error, prints) in [
@@ -255,7 +257,7 @@ impl Checks<'_> {
                 "the hypervisor ended the guest: see the end of the console",
                 &[
                     "guest: trap 0x3e at 0x0, TL 1\n%tpc 0000000000000000  %tnpc 0000000000000004  ",
-                    // %o7 is the address of the call.
+                    // %o7 is the address of the `jmpl`.
                     "\n%o4 0000000000000000 0000000000000000 0000000000000000 0000000080000004\n",
                     "\n%l0 0000000000000000 0000000000000000 0000000000000000 000000000000005e\n",
                 ],
@@ -296,7 +298,7 @@ impl Checks<'_> {
         let (console, end) = machine::run(&boot, &mut io::stdout().lock())?;
         let said = String::from_utf8_lossy(&console).into_owned();
         self.report.add(&said);
-        // A checked call may itself end the guest with code 0, so the last line must be there, too.
+        // A checked call may end the guest with code 0, too. So the last line must be there.
         if end == End::Code(0) && !said.ends_with("checked\n") {
             self.say(&Report::line("a guest comes to its end", Some("it ends before")))?;
         }
@@ -312,7 +314,7 @@ impl Checks<'_> {
         [(MACHINE, machine), (TASK, task | machine << 16)]
     }
 
-    /// Prints lines of this program itself. Adds them to the report as if a guest had written them.
+    /// Prints lines of this program, and adds them to the report like those of a guest.
     fn say(&mut self, lines: &str) -> anyhow::Result<()> {
         io::stdout().write_all(lines.as_bytes())?;
         self.report.add(lines);

@@ -1,8 +1,9 @@
-//! Compares the entry code of two images. If it is the same, tests of one image also hold for the other image.
+//! Compares the entry code of two images. If it is the same, tests of one also hold for the other.
 //!
-//! The entry code is all that a call on the fast path executes: the boot code, the trap table, the veneers and leaf functions, the
-//! handlers of faults, and the way to Rust and back. Each instruction must be the same in both images, except for addresses of
-//! other code and of data. These addresses must have the same symbol or, without a symbol, hold the same constants.
+//! The entry code is the boot code, the trap table, the veneers and leaf functions, the handlers of
+//! faults, and the way to Rust and back. It contains all that a call on the fast path executes.
+//! Each instruction must be the same in both images, except for addresses of other code and of
+//! data. These addresses must have the same symbol, or, without a symbol, the same constants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use vfalls::cmd::boot::elf::{self, Elf, instructions};
 /// The symbols at the beginning and the end of the entry code.
 const ENTRY: [&str; 2] = ["sun4v_image_start", "__leaf_end"];
 
-/// The size of an entry of the trap table in bytes, and the number of the entry of software trap 0.
+/// The size of the trap table's entries in bytes, and the number of the one for software trap 0.
 const TRAP_ENTRY: u64 = 32;
 const SOFTWARE_TRAPS: u64 = 0x100;
 
@@ -51,7 +52,7 @@ impl Image {
         Ok(Self { symbols, code, constants })
     }
 
-    /// Returns the names at the nearest address with names that is not above `address`, and the distance from there.
+    /// Returns the names at the last address with names up to `address`, and the distance from it.
     fn names(&self, address: u64) -> Option<(&BTreeSet<String>, u64)> {
         let (at, names) = self.symbols.range(..=address).next_back()?;
         Some((names, address - at))
@@ -82,8 +83,8 @@ fn last_name(symbol: &str) -> String {
     parts.last().unwrap_or(symbol).to_owned()
 }
 
-/// Returns the first difference between the entry code of two images. Does not compare the trap table's entries of software traps
-/// that one of the images claims.
+/// Returns the first difference between the entry code of two images. Ignores the trap table's
+/// entries for software traps in `claimed`, which one of the images claims.
 pub fn difference(
     shipped: &Elf<'_>,
     tested: &Elf<'_>,
@@ -99,8 +100,8 @@ pub fn difference(
 
 fn first_difference(images: &[Image; 2]) -> Option<String> {
     let [shipped, tested] = images;
-    // For each register, the upper halves of its addresses in both images. `open` has the registers whose upper halves differ, and
-    // whose lower halves have not come yet.
+    // The upper halves of the addresses in each register, in both images. `open` has the registers
+    // whose upper halves differ, until their lower halves follow.
     let mut upper = [None; 32];
     let mut open = BTreeMap::new();
     for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {
@@ -142,8 +143,8 @@ fn first_difference(images: &[Image; 2]) -> Option<String> {
     open.values().next().map(|address| format!("another constant at {address:#x}"))
 }
 
-/// Returns whether `tested` replaces `shipped` on a machine without %pcr. It does if it loads or stores a word of the strand's
-/// block (%g6), and the shipped instruction is `rd %pcr, %o1` or `wr %g3, 0, %pcr`.
+/// Returns whether `tested` replaces `shipped` on a machine without %pcr: a load or store of a word
+/// of the strand's block (%g6) in place of `rd %pcr, %o1` or `wr %g3, 0, %pcr`.
 const fn stands_for_pcr(shipped: u32, tested: u32) -> bool {
     matches!((shipped, tested & !0x1fff), (0x9344_0000, 0xd259_a000) | (0xa180_e000, 0xc671_a000))
 }

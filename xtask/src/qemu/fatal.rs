@@ -1,4 +1,4 @@
-//! Finds where a fatal trap happened. The hypervisor prints registers, and this module adds functions and lines.
+//! Adds functions and lines to the registers that the hypervisor prints after a fatal trap.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,8 +8,9 @@ use crate::cargo::{output, root};
 use crate::tools::{self, SPARC_ADDR2LINE};
 use vfalls::cmd::boot::fatal::addresses;
 
-/// Returns a line for each address of code among the registers that the hypervisor has printed. The addresses are the address of
-/// the trap, and the addresses of calls in %o7 and, window by window, in %i7. Leaves out addresses that are in no function.
+/// Returns a line for each address of code in the registers that the hypervisor has printed: the
+/// address of the trap, and the addresses of calls in %o7 and in each window's %i7. Leaves out
+/// addresses outside of functions.
 pub fn places(console: &str, boot: &Boot<'_>) -> anyhow::Result<String> {
     let Some((is_hypervisor, addresses)) = addresses(console) else {
         return Ok(String::new());

@@ -6,7 +6,7 @@ use object::{Object, ObjectSymbol};
 
 use vfalls::cmd::boot::elf::{self, Elf, instructions};
 
-/// The name of a check, and the reason if it failed.
+/// The name of a check, and the reason if it has failed.
 pub type Finding = (&'static str, Option<String>);
 
 /// The mangled name of a symbol, and its address.
@@ -70,8 +70,8 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     ])
 }
 
-/// Returns whether an image lets its guest control the machine. Only images for tests do. Symbols and the function number of the
-/// call show it.
+/// Returns whether an image lets its guest control the machine, as images for tests do. A symbol
+/// shows this, or the function number of the call.
 pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
     Ok(control(&symbols(elf)?, &instructions(elf)?).is_some())
 }
@@ -108,7 +108,7 @@ const fn is_call(code: u32) -> bool {
 /// The instruction `membar #Sync`.
 const SYNC: u32 = 0x8143_e040;
 
-/// Returns whether, from an address on, `membar #Sync` comes before the first call.
+/// Returns whether there is a `membar #Sync` between an address and the first call after it.
 fn waits_first(instructions: &[(u64, u32)], from: u64) -> bool {
     let codes = instructions.iter().skip_while(|(address, _)| *address < from);
     let mut before = codes.map(|(_, code)| *code).take_while(|code| !is_call(*code));
@@ -143,9 +143,9 @@ const fn target(code: u32) -> Option<u32> {
     let rd = code >> 25 & 31;
     match op(code) {
         0 if code >> 22 & 7 == 4 => Some(rd),
-        // All write a register except: writes to state registers, traps, barriers, returns, and instructions for windows.
+        // These write no register: state writes, traps, barriers, returns, window instructions.
         2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b | 0x3e) && rd != 0 => Some(rd),
-        // All write a register except stores. Exchanges are not stores: they write a register.
+        // Stores do not write a register, but exchanges do.
         3 if !matches!(op3(code), 0x04..=0x07 | 0x0e | 0x14..=0x17 | 0x1e) => Some(rd),
         _ => None,
     }

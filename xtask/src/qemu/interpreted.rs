@@ -1,4 +1,4 @@
-//! Runs an image on the simulator's own interpreter, and compares this run with QEMU's. Each of the two tests the other.
+//! Runs an image on the simulator's interpreter, and compares with QEMU. Each tests the other.
 
 use std::fs;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     let mut console = Console::default();
     loop {
         match execution.run(Limits::instructions(BATCH)) {
-            // Before the hypervisor switches the machine off, or halts, it has written how the guest ended.
+            // The hypervisor writes how the guest ended before it switches off or halts.
             Stop::Limit | Stop::Off | Stop::Ended => {}
             stop => bail!("the machine stops: {stop:?}"),
         }
@@ -38,7 +38,7 @@ pub(super) fn run(boot: &Boot<'_>) -> anyhow::Result<(Vec<u8>, End)> {
     }
 }
 
-/// Returns the first line of the guest that differs from its line under QEMU, or how the run ends, if that differs.
+/// Returns the guest's first line that differs under QEMU, or a different end of the run.
 pub(super) fn difference((said, end): &(Vec<u8>, End), there: &(String, End)) -> Option<String> {
     let said = String::from_utf8_lossy(said);
     let lines = said.lines().zip(there.0.lines());

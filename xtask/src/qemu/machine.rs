@@ -19,7 +19,7 @@ use vfalls::cmd::boot::console::Console;
 use vfalls::interrupt::{self, Interrupted};
 use vfalls::say::say;
 
-/// The address at which the guests that check the service read their task.
+/// The address of the task, for the guests that check the service.
 pub const TASK: u64 = MEMORY.end - 8;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Boot<'a> {
     pub guest: &'a Path,
     /// Words to put into memory, each with its address and value.
     pub words: &'a [(u64, u64)],
-    /// The time after which the run is ended.
+    /// The time limit of the run.
     pub timeout: Duration,
     /// If set, QEMU waits for a debugger at this port of this computer before it executes anything.
     pub gdb: Option<u16>,
@@ -37,20 +37,20 @@ pub struct Boot<'a> {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The guest ended with this code. Codes from 2^32 on come from the hypervisor itself.
+    /// The guest ended with this code. Codes of 2^32 and above come from the hypervisor.
     Code(u64),
     TimeOut,
     /// QEMU itself ended, with this message.
     Qemu(String),
 }
 
-/// The partition's memory, in MB.
+/// The size of the partition's memory, in MB.
 const MEGABYTES: u64 = ONLY_GUEST >> 20;
 
 /// The partition's memory, into which guests are loaded.
 pub const MEMORY: Range<u64> = PARTITION..PARTITION + ONLY_GUEST;
 
-/// ROM files that QEMU needs, and that the images do not use.
+/// ROM files that QEMU requires. The images do not use them.
 const EMPTY: [&str; 5] = ["nvram1", "1up-md.bin", "1up-hv.bin", "q.bin", "openboot.bin"];
 
 /// A QEMU process. It is killed when this value is dropped.

@@ -1,4 +1,5 @@
-//! Shows the purpose of each instruction of a call, from comments in the source. All that a call does in Rust is one purpose.
+//! Shows the purpose of each instruction of a call, from comments in the source. All instructions
+//! in Rust count as one purpose.
 
 use std::array;
 use std::collections::BTreeMap;
@@ -10,17 +11,18 @@ const TRAP_TABLE: &str = include_str!("../../../platform/src/sparc64/table.rs");
 const FAST_PATH: &str = include_str!("../../../perfctr-service/src/sparc64/fast_path.rs");
 const SLOW_PATH: &str = include_str!("../../../platform/src/sparc64/general.rs");
 
-/// A call: the name of its count, the comment at its entry in the trap table, and the labels to which it branches.
+/// A call: the name of its count, the comment at its entry in the trap table, and the labels to
+/// which it branches in turn.
 type Call = (&'static str, &'static str, &'static [&'static str]);
 
 const CALLS: [Call; 10] = [
     ("get_dram", FAST, &["perfctr_get"]),
-    ("set_dram", FAST, &["perfctr_not_get"]),
+    ("set_dram", FAST, &["perfctr_not_get", "perfctr_set"]),
     ("get_pcr", FAST, &["perfctr_get", "perfctr_get_pcr"]),
-    ("set_pcr", FAST, &["perfctr_not_get", "perfctr_set_pcr"]),
+    ("set_pcr", FAST, &["perfctr_not_get", "perfctr_set", "perfctr_set_pcr"]),
     ("get_zambezi", FAST, &["perfctr_get", "perfctr_get_hub"]),
-    ("set_zambezi", FAST, &["perfctr_not_get", "perfctr_set_hub"]),
-    ("unknown_fast", FAST, &["perfctr_not_get", "sun4v_fast"]),
+    ("set_zambezi", FAST, &["perfctr_not_get", "perfctr_set", "perfctr_set_hub"]),
+    ("unknown_fast", FAST, &["perfctr_not_get"]),
     ("get_version", CORE, &["sun4v_core"]),
     ("set_version", CORE, &["sun4v_core"]),
     ("set_version_negotiated", CORE, &["sun4v_core", "sun4v_kept"]),
@@ -49,19 +51,19 @@ const PURPOSES: [(&str, &str); 16] = [
     ("return", "set the status, done"),
 ];
 
-/// The purpose of the instructions that enter and leave Rust.
+/// The word for instructions that enter and leave Rust.
 const ENTER: &str = "enter";
 
 /// A line of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Label(&'static str),
-    /// An instruction, and the word for the instruction's purpose.
+    /// An instruction, and the word for its purpose.
     Instruction(&'static str, &'static str),
 }
 
 impl Line {
-    /// Returns the label or the instruction with a purpose in a line of the source, if it has one.
+    /// Returns the label in a line of the source, or the instruction if the line has its purpose.
     fn new(line: &'static str) -> Option<Self> {
         let line = line.trim().trim_end_matches(',').trim_matches('"').trim();
         let (code, comment) =
@@ -76,20 +78,32 @@ impl Line {
     }
 }
 
-/// Returns the source from the entry in the trap table on.
+/// Returns the lines of the source from this entry of the trap table on.
 fn source(entry: &str) -> Vec<Line> {
     let entry = TRAP_TABLE
         .lines()
         .skip_while(|line| !line.contains(entry))
         .take_while(|line| !line.contains("$entry") && !line.contains(".align"));
     let fast = FAST_PATH.lines().skip_while(|line| !line.contains("entry: {"));
-    let lines: Vec<_> = entry.chain(fast).chain(SLOW_PATH.lines()).collect();
+    let inserted = || {
+        let macros =
+            SLOW_PATH.lines().skip_while(|line| !line.contains("macro_rules! sun4v_unclaimed"));
+        macros.take_while(|line| *line != "}")
+    };
+    let mut lines: Vec<_> = entry.collect();
+    for line in fast {
+        match line.contains("sun4v_unclaimed!") {
+            true => lines.extend(inserted()),
+            false => lines.push(line),
+        }
+    }
+    lines.extend(SLOW_PATH.lines());
     let mut source = Vec::new();
     repeat(&mut lines.into_iter(), 1, &mut source);
     source
 }
 
-/// Adds the lines up to the next `.endr`, repeated this number of times. (A macro fills in the number of windows after `.rept`.)
+/// Adds the lines up to the next `.endr`, `times` times. (A macro sets the number after `.rept`.)
 fn repeat(
     lines: &mut (impl Iterator<Item = &'static str> + Clone),
     times: usize,
@@ -110,7 +124,7 @@ fn repeat(
     }
 }
 
-/// The constant `platform::sparc64::layout::FIRST_WINDOWS`. The host does not compile that module.
+/// `platform::sparc64::layout::FIRST_WINDOWS`, in a module that the host does not compile.
 const FIRST_WINDOWS: usize = 2;
 
 /// Returns the purposes of the instructions of a call that branches to these labels.
@@ -129,7 +143,7 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
         }
         let operand = code.rsplit(' ').next();
         if let Some(label) = labels.next_if(|label| operand == Some(**label)) {
-            // An annulled instruction is not executed, and so not counted.
+            // An annulled instruction is not executed, so it has no purpose.
             if let (false, Some(Line::Instruction(_, slot))) =
                 (code.starts_with("ba,a"), source.get(at))
             {
@@ -137,6 +151,8 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
             }
             let label = source.iter().position(|line| *line == Line::Label(label));
             at = label.unwrap_or(source.len());
+        } else if code.split(' ').next().is_some_and(|mnemonic| mnemonic.contains(",a")) {
+            at += 1;
         }
     }
     purposes
@@ -151,7 +167,7 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
         let of_call = |call: &Vec<&str>| call.iter().filter(|purpose| **purpose == word).count();
         table.add_row([what.to_owned()].into_iter().chain(cells(calls.each_ref().map(of_call))));
     }
-    // Where a call enters Rust, the other instructions that were counted are in Rust.
+    // A call that enters Rust executes the rest of its counted instructions in Rust.
     let rust: [usize; CALLS.len()] = array::from_fn(|call| {
         let (count, assembly) = (counted.get(CALLS[call].0), &calls[call]);
         let enters = count.filter(|_| assembly.contains(&ENTER));
@@ -160,7 +176,7 @@ pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     table.add_row(["serve the call, in Rust".to_owned()].into_iter().chain(cells(rust)));
     let sums = array::from_fn(|call| calls[call].len() + rust[call]);
     table.add_row(["all".to_owned()].into_iter().chain(cells(sums)));
-    // On a machine without hubs, calls for hubs are not counted.
+    // A machine without hubs has no counts for calls on hubs.
     let wrong = CALLS.iter().zip(sums).find_map(|((call, ..), sum)| {
         let count = *counted.get(*call)?;
         (count != sum as u64).then(|| format!("{call} takes {count}, the table has {sum}"))

@@ -14,7 +14,7 @@ use sweep::{Configuration, System, parts};
 
 use super::report::Report;
 
-/// Machines with models of the devices, and guests that fit them. The hypervisor's services use them.
+/// The host's machines, with models of the devices, and guests that fit them.
 struct Host;
 
 impl Machines for Host {
@@ -38,7 +38,7 @@ impl Machines for Host {
     }
 }
 
-/// What services other than the counters need. The sweep negotiates these services, and does not call them.
+/// What the other services need. The sweep negotiates these services, but does not call them.
 #[derive(Clone, Copy)]
 struct Below;
 
@@ -115,8 +115,8 @@ pub fn expected(of: SweptDevices, detail: Detail) -> Vec<String> {
     lines
 }
 
-/// Compares what a guest has written for each part with the host. Returns a check for each part, and a line with the part's number
-/// of calls. If a part differs, `ask` boots the guest again to report more of the part.
+/// Compares what a guest has written about each part with the host. Returns a check and the number
+/// of calls for each part. If a part differs, `ask` boots the guest again for a longer report.
 pub fn compare(
     of: SweptDevices,
     console: &str,
@@ -143,7 +143,7 @@ fn calls(line: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the first call of a part for which the answer differs.
+/// Returns the first call of a part whose answer differs.
 fn locate(
     of: SweptDevices,
     part: usize,
@@ -162,7 +162,7 @@ fn locate(
     Ok(format!("configuration {number} ({configuration}), event {call}: {difference}"))
 }
 
-/// Returns the number of the first line that differs from `expected`, and both lines.
+/// Returns the number of the first line that differs from `expected`, and a text with both lines.
 fn first_difference(console: &str, expected: &[String]) -> Option<(usize, String)> {
     let mut lines = console.lines();
     expected.iter().enumerate().find_map(|(number, expected)| {

@@ -24,8 +24,8 @@ const SOURCE: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 const DEBIAN: &str = "/usr";
 
 impl Toolchain {
-    /// Returns a toolchain of rustup that has the component rust-src, if possible nightly. Otherwise returns Debian's toolchain,
-    /// which it installs if necessary.
+    /// Returns a toolchain of rustup that has the component rust-src, preferably nightly. Otherwise
+    /// returns Debian's toolchain, and installs it if necessary.
     pub fn find() -> anyhow::Result<Self> {
         let (toolchain, tools) = Self::choose();
         let required = tools::require(&tools);
@@ -71,7 +71,7 @@ impl Toolchain {
         self.command(&self.cargo)
     }
 
-    /// Returns a command of the shell that finds this toolchain first. Permits unstable features.
+    /// Returns a shell command that finds this toolchain first. Permits unstable features.
     pub fn shell(&self) -> Command {
         let mut path = OsString::from(self.cargo.parent().unwrap_or(&self.cargo));
         if let Some(others) = env::var_os("PATH") {
@@ -85,7 +85,7 @@ impl Toolchain {
 
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        // The settings of the cargo that runs this program are not meant for the toolchain's cargo.
+        // The settings of the cargo that runs this program must not reach the toolchain's cargo.
         for (name, _) in env::vars_os() {
             let text = name.to_string_lossy();
             let of_cargo = ["CARGO", "RUSTC", "RUSTUP", "RUSTFLAGS", "RUSTDOC"];

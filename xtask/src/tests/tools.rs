@@ -19,16 +19,16 @@ fn host(name: &str, root: bool) -> (Installer, PathBuf) {
     (host, directory)
 }
 
-/// Writes a script from another process. If this process wrote it, a child that another test starts meanwhile would inherit the
-/// open file. A file that is open for writing cannot be executed.
+/// Writes a script from another process. If this process wrote it, a child that another test starts
+/// meanwhile would inherit the open file, and a file that is open for writing cannot be executed.
 pub(crate) fn program(path: &Path, text: &str) {
     let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
     let status = Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(text).status();
     assert!(status.unwrap().success());
 }
 
-/// Makes an apt-get that logs its calls, and begins with the commands `before`. After an update, a call that installs `package` and
-/// `other` makes `tool` and `second`.
+/// Makes an apt-get that logs its calls, and then executes `before`. After an update, a call that
+/// installs `package` and `other` makes the files `tool` and `second`.
 fn apt_get(place: &Path, before: &str) {
     let script = format!(
         "cd {place}\necho \"$*\" >> log\n{before}\ncase \"$*\" in\n\
@@ -104,13 +104,13 @@ fn locks_of_apt_are_waited_for() {
     host.require(&[TOOL, SECOND]).unwrap();
     assert_eq!(log(&place), ["update", "update", "update", "install", "install"]);
 
-    // The installer stops waiting after a time.
+    // The installer gives up after a time.
     fs::remove_file(place.join("tool")).unwrap();
     apt_get(&place, locked);
     host.patience = Duration::from_millis(100);
     let error = format!("{:#}", host.require(&[TOOL]).unwrap_err());
     assert!(error.ends_with("apt-get update failed with exit status: 100"), "{error}");
-    // Any other failure is final.
+    // The installer does not retry after any other failure.
     host.patience = Duration::from_secs(600);
     apt_get(&place, "echo 'E: Unable to fetch some archives' >&2\nexit 100");
     assert!(host.require(&[TOOL]).is_err());
@@ -123,7 +123,7 @@ fn two_at_once_install_once() {
     let (second, _) = host("two", true);
     // This apt-get fails if another apt-get runs at the same time.
     apt_get(&place, "/bin/mkdir at-work || exit 1\n/bin/sleep 0.2\n/bin/rmdir at-work");
-    // The lock belongs to the open file, so two threads stand for two processes here.
+    // The lock belongs to the open file, so two threads conflict just as two processes do.
     thread::scope(|scope| {
         for host in [first, second] {
             scope.spawn(move || host.require(&[TOOL, SECOND]).unwrap());

@@ -9,7 +9,7 @@ fn arguments() {
     }
 }
 
-/// The command refuses these files before it builds, installs or writes anything.
+/// The command refuses an unsuitable guest before it builds, installs or writes anything.
 #[test]
 fn guests() {
     let place = place("guests");
@@ -27,14 +27,15 @@ fn guests() {
     for (file, says) in [
         (Vec::new(), not_elf),
         (b"#!/bin/sh\n".to_vec(), not_elf),
-        // The files are a 32-bit file, a little-endian file, and a file for x86-64.
+        // A 32-bit file, a little-endian file, and a file for x86-64.
         (with(4, &[1]), not_elf),
         (with(5, &[1]), not_elf),
         (with(18, &[0, 62]), not_elf),
         (good[..20].to_vec(), not_whole),
         (good[..100].to_vec(), not_whole),
         (good[..good.len() - 1].to_vec(), not_whole),
-        // The headers, or the sections, are far beyond the end of the file, or a segment has more bytes in the file than in memory.
+        // The headers or the sections are far beyond the end of the file, or a segment has more
+        // bytes in the file than in memory.
         (with(32, &[0x7f; 8]), not_whole),
         (with(40, &[0x7f; 8]), not_whole),
         (with(64 + 40, &[0, 0, 0, 0, 0, 0, 0, 4]), not_whole),

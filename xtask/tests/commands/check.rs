@@ -4,13 +4,14 @@ use std::fs;
 
 use crate::program::{Ended, command, end, listed, place, script, xtask};
 
-/// Runs `test`. Its cargo fails if the arguments match `fails`, and the tool of that name is missing. Its valgrind counts
-/// `collected` instructions. Returns how `test` ended, and the logged calls.
+/// Runs `test`. Its cargo fails if its arguments match the shell pattern `fails`. A tool with the name `fails` is missing. Its
+/// valgrind counts `collected` instructions. Returns how `test` ended and its logged calls.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
-    check_only(&[], name, fails, collected, rustup)
+    let steps: Vec<&str> = STEPS.split(' ').flat_map(|step| ["--only", step]).collect();
+    check_only(&steps, name, fails, collected, rustup)
 }
 
-/// Does the same as [`check`], with these arguments of `test`.
+/// Does the same as [`check`], with `arguments` for `test`.
 fn check_only(
     arguments: &[&str],
     name: &str,
@@ -37,7 +38,7 @@ fn check_only(
     for name in TOOLS.split(' ').filter(|name| *name != fails) {
         script(&place, &format!("bin/{name}"), "exit 1");
     }
-    // Makes the source of the standard library, and a cargo that is new enough but can build nothing.
+    // Makes the source of the standard library, and a cargo that is new enough but fails to build.
     let toolchain = |file: &str| format!("rustup-home/toolchains/nightly/{file}");
     place.file(&toolchain("lib/rustlib/src/rust/library/Cargo.lock"), "");
     let is_new = "case $* in '-Z help') echo json-target-spec;; *) exit 1;; esac";
@@ -61,7 +62,7 @@ fn check_only(
     (ended, log.lines().filter(asked).map(str::to_owned).collect())
 }
 
-/// Tools that `test` looks for and does not call.
+/// Tools that `test` looks for, but does not run.
 const TOOLS: &str = "babeltrace2 sparc64-linux-gnu-gcc sparc64-linux-gnu-ld ../sparc64-linux-gnu/lib/crt1.o make qemu-x86_64 \
                      qemu-sparc64 qemu-system-sparc64 chromium tmux z3 gdb-multiarch";
 
@@ -75,10 +76,12 @@ esac";
 
 const NOTHING: &str = "nothing";
 
+const STEPS: &str = "tools fmt clippy doc tests loom shuttle calls references programs packages big-endian qemu figures";
+
 #[test]
 fn every_step_is_taken() {
     let (ended, log) = check("steps", NOTHING, 20_000, None);
-    // One step fails, because the compiler for SPARC fails.
+    // One step fails, because it needs the compiler for SPARC.
     assert_eq!(ended.status, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stderr);
     let stdout = ended.stdout;
@@ -189,10 +192,33 @@ fn missing_components_are_installed_or_named() {
     assert!(log.contains(&"rustup component add clippy".to_owned()), "{log:?}");
 }
 
+/// Some steps run in a second process. The command fails if a step of either process fails.
+#[test]
+fn steps_run_beside_each_other() {
+    let (ended, log) = check_only(&[], "beside", NOTHING, 20_000, None);
+    // One step fails, because it needs the compiler for SPARC.
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    for name in ["fmt", "clippy", "doc", "test --workspace", "package", "xtask bench"] {
+        let called = |line: &String| line.starts_with(&format!("cargo {name}"));
+        assert!(log.iter().any(called), "{name}: {log:?}");
+    }
+    assert_eq!(ended.stderr, "error: a step beside the others has failed\n");
+    let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
+    assert_eq!(shown, ["7 passed, 0 failed", "4 passed, 1 failed"]);
+    assert!(ended.stdout.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stdout);
+
+    let (ended, _) = check_only(&[], "beside-failed", "'test --w'*", 20_000, None);
+    assert_eq!(ended.status, 1);
+    let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
+    assert_eq!(shown, ["4 passed, 1 failed", "4 passed, 1 failed"]);
+    // Without the tools, no other step begins.
+    let (ended, log) = check_only(&[], "beside-no-tool", "qemu-sparc64", 20_000, None);
+    assert_eq!((ended.status, log.len()), (1, 0));
+}
+
 #[test]
 fn steps_are_listed() {
-    let all = "tools fmt clippy doc tests loom shuttle calls references programs packages big-endian qemu figures";
-    assert_eq!(listed(&["test", "--list"]).join(" "), all);
+    assert_eq!(listed(&["test", "--list"]).join(" "), STEPS);
     assert_eq!(
         xtask(&["test", "--only", "tests", "--only", "fmt", "--list"]).well(),
         "fmt         cargo fmt --all --check\ntests       cargo test --workspace\n"

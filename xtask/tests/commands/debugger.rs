@@ -15,7 +15,7 @@ use crate::program::command;
 fn a_debugger_stops_at_a_function_of_the_guest() {
     let guest = build::guest_to_copy(&Toolchain::find().unwrap()).unwrap();
     let guest = guest.to_str().unwrap();
-    // The listener is dropped here, so that QEMU can use the port.
+    // The listener is dropped, so QEMU can use its port.
     let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .unwrap()

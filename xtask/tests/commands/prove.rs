@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::program::{Ended, command, end, listed, place, script, xtask};
 
-/// Runs `prove` with these arguments, and a rustup that cannot run Miri. Returns how `prove` ended, and the logged calls.
+/// Runs `prove` with `arguments`, and a rustup that cannot run Miri. Returns how `prove` ended, and the logged calls.
 fn prove(name: &str, arguments: &[&str]) -> (Ended, Vec<String>) {
     let place = place(name);
     let log = place.path().join("log");

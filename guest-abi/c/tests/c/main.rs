@@ -87,7 +87,7 @@ fn a_program_without_libc() {
 
 #[test]
 fn the_header_is_a_program_of_its_own() {
-    // The compiler has headers of its own. They are not part of a C library.
+    // The compiler's own headers; the test needs no C library.
     let headers = run(cc().arg("-print-file-name=include"));
     run(cc()
         .args(["-nostdinc", "-isystem", headers.trim(), "-fsyntax-only", "-xc"])

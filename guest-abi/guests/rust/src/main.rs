@@ -29,7 +29,7 @@ unsafe extern "C" {
     fn work_twice(address: *const u64, times: u64);
     /// The first address after both loops.
     static work_end: u8;
-    /// The entry of the strands that the first strand starts, and the trap table of these strands.
+    /// The code at which the other strands start. Their trap table is `strand_traps`.
     static strand_start: u8;
     static strand_traps: u8;
 }
@@ -99,7 +99,7 @@ fn sun4v() -> Sun4v {
     unsafe { Sun4v::new() }
 }
 
-/// The entry of each strand, on its own stack.
+/// Each strand calls this function from `start.s`, on its own stack.
 #[unsafe(no_mangle)]
 extern "C" fn strand_main(strand: &'static Strand) {
     if strand.cpu == 0 {
@@ -223,7 +223,7 @@ fn place(address: u64) -> usize {
 fn interrupted(strand: &Strand, address: u64) -> Interrupted<SparcMode> {
     Interrupted {
         address,
-        // The guest takes its CPU number as the number of the strand.
+        // The guest uses its CPU number as the number of the strand.
         strand: StrandId::new(strand.cpu).unwrap_or(const { StrandId::new(0).unwrap() }),
         time: sun4v().ticks(),
         mode: SparcMode::Privileged,
@@ -245,7 +245,7 @@ extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
 /// Enables or disables the overflow trap, by PIL and by IE (bit 1) of PSTATE. Bits PEF and PRIV of PSTATE stay set.
 fn interrupts(on: bool) {
     let (pil, pstate) = if on { (0_u64, 0x16_u64) } else { (15, 0x14) };
-    // SAFETY: the trap table has a handler for the overflow, and no other interrupt comes.
+    // SAFETY: the trap table has a handler for the overflow, and no other interrupt occurs.
     unsafe {
         asm!(
             "wrpr {pil}, 0, %pil",
@@ -255,7 +255,8 @@ fn interrupts(on: bool) {
     }
 }
 
-/// Reads a megabyte once, and prints the number of reads that the DRAM channels counted. These calls need the right `global`.
+/// Reads a megabyte once, and prints the number of reads that the DRAM channels counted. The guest
+/// needs the right `global` for these calls.
 fn memory(console: &mut Core<Sun4v>) {
     const SIZE: usize = 1 << 20;
     static BLOCK: [AtomicU64; SIZE / 8] = [const { AtomicU64::new(0) }; SIZE / 8];

@@ -8,7 +8,7 @@ use loom::cell::UnsafeCell;
 use crate::sync::model::{explore, meet};
 use crate::sync::{OwnedLock, steps};
 
-/// What the lock guards. Loom stops at two accesses that are not one after the other for certain.
+/// The value that the lock guards. Loom fails if the order of two accesses is not certain.
 #[derive(Default)]
 struct Guarded {
     lock: OwnedLock,
@@ -16,7 +16,7 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// Changes the value, if the strand gets the lock at once. Returns `true` if it did.
+    /// Changes the value, if the strand gets the lock at once. Returns `true` if the value was changed.
     fn change_locked(&self, strand: usize) -> bool {
         let guard = self.lock.lock(StrandId::new(strand).unwrap(), 1);
         if guard.is_some() {
@@ -34,7 +34,7 @@ fn takes<const STRAND: usize>(guarded: &Guarded) {
     guarded.change_locked(STRAND);
 }
 
-/// Three strands take the lock: two are never in at once. At most 3 preemptions.
+/// Three strands take the lock, and it never has two owners at once. At most 3 preemptions.
 #[test]
 fn three_owners() {
     explore(3, 20, || {
@@ -45,8 +45,8 @@ fn three_owners() {
     });
 }
 
-/// Strand 0 has died with the lock. Two others report the death and take the lock: one of them frees it, and what the dead
-/// strand did comes before what they do. At most 4 preemptions.
+/// Strand 0 has died as the owner. Two other strands report the death, which frees the lock, and then try to take it. All that the
+/// dead strand did happens before their changes. At most 4 preemptions.
 #[test]
 fn two_strands_report_a_death() {
     fn reports_and_takes<const STRAND: usize>(guarded: &Guarded) {
@@ -63,8 +63,8 @@ fn two_strands_report_a_death() {
     });
 }
 
-/// Strand 0 dies at some step of taking the lock, changing the value and freeing the lock, and its death is reported. Strand 1
-/// takes the lock meanwhile. At most 4 preemptions.
+/// Strand 0 dies at some step while it takes the lock, changes the value and frees the lock. Its
+/// death is reported. Meanwhile strand 1 takes the lock. At most 4 preemptions.
 #[test]
 fn an_owner_dies_at_each_step() {
     fn dies_at<const STEP: usize>(guarded: &Guarded) {

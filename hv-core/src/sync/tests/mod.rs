@@ -1,4 +1,4 @@
-//! What [`AtomicId`] and [`OwnedLock`] promise: on one strand, if a strand dies, and in every order of several.
+//! Tests of [`AtomicId`] and [`OwnedLock`]: with one strand, with a dead strand, and with several strands in every order.
 
 extern crate std;
 
@@ -65,8 +65,8 @@ fn the_lock_of_a_dead_strand_is_freed() {
     assert_eq!(lock.owner(), None);
 }
 
-/// Taking a free lock is one step, and giving it back another: a strand that dies before the first does not own it, and one that
-/// dies before the second does.
+/// A strand takes a free lock in one step, and frees it in another. If the strand dies before the
+/// first step, it does not own the lock; before the second, it does.
 #[test]
 fn at_each_step_of_a_lock() {
     let mut owners = Vec::new();
@@ -82,7 +82,8 @@ fn at_each_step_of_a_lock() {
     assert_eq!(owners, [None, Some(FIRST), None]);
 }
 
-/// The owner dies before each try of another strand, and the death is reported at once: the next try succeeds.
+/// The owner dies before a step of another strand's `lock`. After the report, the next try
+/// succeeds.
 #[test]
 fn a_death_between_two_tries() {
     for (step, taken) in [(0, true), (1, true), (2, true), (3, false)] {
@@ -97,7 +98,7 @@ fn a_death_between_two_tries() {
     }
 }
 
-/// What a strand would do while it unwinds has no effect.
+/// Operations of a strand that unwinds have no effect.
 #[test]
 fn a_dead_strand_does_nothing() {
     struct Last<'a>(&'a AtomicU32);

@@ -39,7 +39,8 @@ const BEFORE: [Act; 6] = [
 
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// After the report of the death, every strand is served and both bounds hold. A third strand that has `gone` costs r = 2w = 4.
+/// After the report of the death, every strand is served and both bounds hold. A third strand that
+/// has `gone` costs r = 2w = 4 refusals.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -82,8 +83,8 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death. One report runs at any step of the other report. The hub that the reporter takes
-/// then remains its own.
+/// Two strands report the same death. One report runs at any step of the other report. If a
+/// reporter then takes the hub, the hub remains taken.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;

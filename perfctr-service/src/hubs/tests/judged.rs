@@ -41,8 +41,8 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
     prop::collection::vec(ask, 1..400)
 }
 
-/// Plays asks of a hub that works: each time, the hub is busy for less than a third of the limit. Returns `true` if the
-/// hub is judged stuck.
+/// Plays asks for a hub that works: each time, the hub is busy for less than a third of the limit.
+/// Returns `true` if the hub is judged stuck.
 fn taken_for_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = Default::default();

@@ -105,8 +105,8 @@ impl Hub {
         (0..STRANDS).filter(|number| waiting[*number]).collect()
     }
 
-    /// Returns the number of accesses of others that came between the strand's first refusal and its own access. An
-    /// access counts if it was also asked for after that refusal.
+    /// Returns the number of accesses of others that came between the strand's first refusal and
+    /// its own access. An access counts only if its strand asked after that refusal.
     fn accesses_before(&self, number: usize) -> usize {
         let events = self.events.lock().unwrap();
         let mut begun = [false; STRANDS];

@@ -258,7 +258,8 @@ fn written_schedules() {
         "2+ 1- . 2- 2- 2- 2- 1+ .",
         // A strand that has gone costs r refusals once.
         "2+ 1- . 2- 2- 2- 2- 2+ . 2+ . 2+ . 1+ . 2+ .",
-        // The gate forgets gone strands one by one: the first after r = 6 refusals, the second after 4 more.
+        // The gate forgets strands that have gone, one by one: the first after r = 6 refusals, the
+        // second after 4 more.
         "3+ 1- 2- . 3- 3- 3- 3- 3- 3- 3- 3- 3- 3- 3+ . 3+ .",
         // Two strands share the refusals for a strand that has gone.
         "3+ 1- 4- . 3- 4- 3- 4- 3- 4- 3+ . 4+ . 3+ .",

@@ -1,4 +1,5 @@
-//! The order of the steps with which rights pass from guest to guest. If a strand dies between two steps, another strand starts again.
+//! The order of the steps with which rights pass from guest to guest. If a strand dies between two steps, another strand repeats the
+//! steps.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -14,7 +15,7 @@ pub trait Ledger {
     fn holding(&self, guest: GuestId) -> Holding;
     /// Returns the strands of a guest.
     fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<Self>;
-    /// Returns what a strand is asked for.
+    /// Returns what a strand is asked to do.
     fn asked(&self, strand: StrandId) -> Asked;
     /// Returns the guest that has `global`.
     fn global(&self) -> Global;
@@ -32,7 +33,8 @@ pub trait Ledger {
     fn started(&mut self, guest: GuestId);
     /// Revokes all rights of a guest outside of `grant`.
     fn keep(&mut self, guest: GuestId, grant: Grant);
-    /// Gives a guest the rights of `grant`, unless the guest is [reset](Self::is_reset) meanwhile. Returns `true` if it has given them.
+    /// Gives a guest the rights of `grant`, unless the guest is [reset](Self::is_reset) meanwhile. Returns `true` if the guest now has
+    /// them.
     fn raise(&mut self, guest: GuestId, grant: Grant) -> bool;
     /// Sets what a guest is granted.
     fn set_granted(&mut self, guest: GuestId, grant: Grant);
@@ -42,12 +44,12 @@ pub trait Ledger {
     fn list(&mut self, guest: GuestId);
     /// Asks a strand to scrub this and to acknowledge.
     fn ask(&mut self, strand: StrandId, scrub: Scrub);
-    /// Leaves a mark, so that the owner of the lock makes another round.
+    /// Sets a mark, so that the owner of the lock makes another round.
     fn mark(&mut self);
     /// Opens the fast path for what a guest may do.
     fn refresh(&mut self, guest: GuestId);
 
-    /// Makes a step of `global`.
+    /// Changes the state of `global` by one event.
     #[inline(always)]
     fn step_global(&mut self, event: GlobalEvent) {
         self.set_global(self.global().step(event));
@@ -71,7 +73,8 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes all rights outside of `grant`, held or not. Asks the guest's strands, and calls `revoked` with the remaining rights.
+    /// Revokes all rights outside of `grant`, held or not. Asks the guest's strands to scrub, and calls `revoked` with the
+    /// remaining rights.
     #[inline(always)]
     fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
         let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));
@@ -81,7 +84,7 @@ pub trait Ledger {
         self.keep(guest, left.granted);
         revoked(left.granted);
         self.lose(guest, consequence);
-        // This comes last: if this strand dies before, the whole step is made again.
+        // This comes last: if this strand dies earlier, another strand repeats the whole step.
         self.set_granted(guest, left.granted);
         self.refresh(guest);
     }
@@ -89,7 +92,7 @@ pub trait Ledger {
     /// Revokes all rights of each reset guest.
     #[inline(always)]
     fn take_up_resets(&mut self) {
-        // Each guest can be reset once, and a strand may have died at work on one more reset.
+        // Each guest can be reset once, and a dead strand may have left one more reset unfinished.
         for _ in 0..=GuestId::COUNT {
             let Some(guest) = self.next_reset() else {
                 return;
@@ -127,7 +130,7 @@ pub trait Ledger {
 
     /// Makes a round: ends the step of a strand that has died, revokes the rights of reset guests, scrubs the units of the loser of
     /// `global`, and completes the grants of all guests. `scrub` scrubs the units of a guest, and returns `true` if all are scrubbed or out
-    /// of service. `given` is called with each guest that gains a right, and the rights that the guest holds now.
+    /// of service. Calls `given` with each guest that gains a right, and with the rights that the guest holds now.
     #[inline(always)]
     fn round(
         &mut self,
@@ -176,7 +179,7 @@ pub trait Ledger {
         if next.held.global {
             self.step_global(GlobalEvent::Grant(guest));
         }
-        // A reset at the same time is flagged before it revokes anything.
+        // A concurrent reset is flagged before it revokes anything.
         if !self.raise(guest, next.held) {
             self.mark();
             return;

@@ -114,7 +114,7 @@ fn a_guest_loses_what_it_is_not_granted_any_more() {
         "htstrand htstrand none none none Pcr true",
         "global+strand global+strand global global global Pcr false",
         "global+strand global+strand htstrand strand strand Nothing true",
-        // A grant was pending for the rights that the guest loses now.
+        // The guest loses rights whose grant was still pending.
         "global+htstrand strand htstrand htstrand strand Nothing true",
         "global+htstrand global global global global Pcr false",
     ] {

@@ -134,7 +134,7 @@ fn broken_lists() {
     // Node root does not end before node unit begins. Node unit does not end before the list ends.
     broken(&[(0x30, b" ")], 0x40, Defect::NodeInNode);
     broken(&[(0x90, b" ")], 0x40, Defect::NodeOpen);
-    // Properties and node ends stand before the first node or between two nodes.
+    // Properties and node ends are before the first node or between two nodes.
     broken(&[(0x10, b" ")], 0x20, Defect::OutsideNode);
     broken(&[(0x10, b" "), (0x20, b" ")], 0x30, Defect::OutsideNode);
     broken(&[(0x20, b"E")], 0x30, Defect::OutsideNode);
@@ -143,7 +143,7 @@ fn broken_lists() {
 
 #[test]
 fn wrong_indices_of_the_next_node() {
-    // The index is that of the node itself, its property, its end, the node after the next node, or an index far outside.
+    // The index of the node itself, its property, its end, the node after the next, or far outside.
     for next in [0, 1, 2, 4, 9, u64::MAX] {
         broken(&[(0x18, &next.to_be_bytes())], 0x10, Defect::NextNode(3));
     }

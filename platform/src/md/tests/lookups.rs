@@ -1,4 +1,4 @@
-//! Tests that look up nodes and properties.
+//! Tests of lookups of nodes and properties.
 
 use std::string::ToString;
 use std::vec::Vec;

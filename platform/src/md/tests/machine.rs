@@ -1,4 +1,4 @@
-//! Platforms and machines that machine descriptions describe.
+//! Tests of platforms and machines in machine descriptions.
 
 use guest_abi::{Mcu, Node};
 
@@ -88,7 +88,8 @@ fn channels_that_are_disabled_or_missing() {
 #[test]
 fn contradictions() {
     use Problem::{DuplicateId, Id, MissingId, NoPlatform, UnknownPlatform};
-    // Node vf-nodes is at element 7, offset 0x80. After one arc per processor comes the first vf-node.
+    // Node vf-nodes is at element 7, offset 0x80. Its arcs, one per processor, precede the first
+    // vf-node.
     let (t2000, t5240) = (Some("SUNW,T2000"), Some("SUNW,T5240"));
     let unknown = UnknownPlatform("SUNW,T2000");
     let too_many = Problem::Machine(Machine::new(Model::Maramba, 3).unwrap_err());

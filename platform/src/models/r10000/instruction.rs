@@ -1,4 +1,5 @@
-//! The four instructions that move performance registers. They are MTC0 and MFC0 with register 25; bits 5:0 select it.
+//! The four instructions that move performance registers. They are MTC0 and MFC0 with register 25. Bits 5:0 select the
+//! performance register.
 
 use guest_abi::Counter;
 
@@ -7,14 +8,14 @@ use guest_abi::Counter;
 pub struct PerformanceMove {
     /// The direction, in bit 23 of the instruction.
     pub direction: Direction,
-    /// The kind of register, in bit 0 of the instruction.
+    /// The control register or the counter: bit 0 of the instruction.
     pub register: RegisterKind,
     /// The counter to which the performance register belongs, in bits 5:1 of the instruction.
     pub counter: Counter,
     rt: u8,
 }
 
-/// The direction of a move.
+/// The direction in which an instruction moves a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// MFPS, MFPC: from the performance register to the general register.
@@ -23,7 +24,7 @@ pub enum Direction {
     To = 1,
 }
 
-/// The kind of performance register that an instruction moves.
+/// The register of a counter that an instruction moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RegisterKind {
     /// MFPS, MTPS: the control register ("event specifier").

@@ -79,7 +79,8 @@ impl R10000 {
         self.pair_mut(counter).control = control;
     }
 
-    /// Executes a move. A write takes bits 31:0 of the general register, and a read extends the sign. General register 0 stays 0.
+    /// Executes a move. A write copies bits 31:0 of the general register, and a read extends the sign. General register 0 stays
+    /// 0.
     pub fn execute(&mut self, instruction: PerformanceMove, general: &mut [u64; 32]) {
         let pair = self.pair_mut(instruction.counter);
         let Some(rt) = general.get_mut(instruction.rt()) else {

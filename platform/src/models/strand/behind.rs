@@ -2,7 +2,7 @@
 
 use guest_abi::sampling::CounterSet;
 
-/// The clock, of each eight clocks, in which PIC is updated.
+/// The clock in which PIC is updated, out of every eight clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase(u8);
 

@@ -13,7 +13,8 @@ use behind::Behind;
 pub use behind::Phase;
 pub use skid::Early;
 
-/// For each class, the MASK that a counter counts in the current mode. 0 to 7 are completed instructions, 8 to 15 flushed instructions.
+/// For each class, the MASK that a counter counts in the current mode. Indices 0 to 7 are classes of completed instructions, 8 to 15 of
+/// flushed instructions.
 type Counted = [u8; 16];
 
 /// %pcr and %pic of one strand, and bit 15 of its %softint. After reset all are 0, and the strand is in user mode and takes interrupts.
@@ -32,7 +33,8 @@ pub struct StrandUnit {
     pcr: SparcPcr,
     pic: [u32; 2],
     counted: [Counted; 2],
-    /// The highest value of a counter at which an event has no further effect. A wrap or a higher value calls [`noted`](Self::noted).
+    /// As long as a counter stays at or below this value, its events only increment it. A wrap or a higher value calls
+    /// [`noted`](Self::noted).
     quiet: [u32; 2],
     early: Early,
     mode: SparcMode,
@@ -86,7 +88,7 @@ impl StrandUnit {
         !self.pcr.trapping().is_empty()
     }
 
-    /// Returns bit 15 of %softint: the overflow trap comes as soon as the strand takes interrupts.
+    /// Returns bit 15 of %softint: the overflow trap happens once the strand takes interrupts.
     pub fn softint(&self) -> bool {
         self.softint
     }
@@ -103,7 +105,7 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Sets how early overflow traps come.
+    /// Sets how many events before the wrap an overflow trap happens.
     pub fn set_early(&mut self, early: Early) {
         self.early = early;
         self.select();

@@ -6,13 +6,14 @@
 pub struct Early(u8);
 
 impl Early {
-    /// The trap comes at the wrap.
+    /// The trap happens at the wrap.
     pub const EXACT: Self = Self(0);
 
-    /// The trap comes as early as the hardware permits: the handler finds the counter at -15 to 0.
+    /// The trap happens as early as the hardware permits. The handler finds the counter at -15 to
+    /// 0.
     pub const MOST: Self = Self(15);
 
-    /// Returns a trap that comes up to `events` events before the wrap; `None` beyond 15.
+    /// Returns a trap that happens up to `events` events before the wrap; `None` beyond 15.
     pub const fn new(events: u8) -> Option<Self> {
         if events <= Self::MOST.0 { Some(Self(events)) } else { None }
     }

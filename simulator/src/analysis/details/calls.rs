@@ -37,7 +37,8 @@ pub struct Calls {
 
 /// A distribution of durations, in ticks of the machine's clock.
 ///
-/// The p-th percentile of n sorted durations is number p n / 100, rounded up, counted from 1.
+/// The p-th percentile of n sorted durations is the duration with number p * n / 100, rounded up
+/// and counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Durations {
@@ -124,8 +125,8 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
     shown
 }
 
-/// Returns the numbers of at most `most` events, in order. `events` gives for each event its time, its kind, and whether the event is
-/// a call that succeeded.
+/// Returns the numbers of at most `most` events, in order. `events` returns for each event its time, its kind, and whether the event
+/// is a call that succeeded.
 ///
 /// If there are more events, the time from the first to the last is divided into stretches of equal length. Every stretch keeps up to
 /// the same number of events of each kind. Successful calls are kept only if room is left after all other events. If some events are

@@ -1,4 +1,5 @@
-//! Lines that move between nodes, and the users of the lines. One replay gives an estimate of [`crate::analysis::sharing`].
+//! Lines that move between nodes, and the users of the lines. This replay only estimates what [`crate::analysis::sharing`]
+//! measures.
 
 use std::collections::HashSet;
 
@@ -30,7 +31,7 @@ pub struct Lines {
 /// Records the users of lines that have moved.
 pub(super) struct Moved {
     users: Users,
-    /// Whether one thread's references are dealt to several strands.
+    /// `true` if one thread's references are dealt to several strands.
     dealt: bool,
 }
 

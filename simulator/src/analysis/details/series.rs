@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points, and the maximum while intervals are short or if there are many counters.
+/// The maximum number of points. `LEAST` applies to short intervals and to many counters.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
@@ -32,7 +32,8 @@ pub struct Series {
     pub references: Vec<u64>,
     /// The cycles of the programs until the end of each interval.
     pub cycles: Vec<u64>,
-    /// The machine's clock at the end of each interval. Hypercalls also advance the clock. Events carry its time.
+    /// The machine's clock at the end of each interval. Hypercalls also advance the clock. The times of events
+    /// are from this clock.
     pub clock: Vec<u64>,
     /// How often the guest read its counters for this series.
     pub reads: Reads,
@@ -66,7 +67,8 @@ pub struct GuestSeries {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterName {
-    /// The class of the counter's event, as [`Selection::parse`](crate::replay::Selection::parse) takes it.
+    /// The class of the counter's event, as [`Selection::parse`](crate::replay::Selection::parse) accepts
+    /// it.
     pub class: Cow<'static, str>,
     /// The name of the counter's PMU, or of its strand.
     pub unit: String,
@@ -161,7 +163,7 @@ impl Points {
         self.reads.calls += calls;
     }
 
-    /// Adds a point that is later than all others, or replaces the last one.
+    /// Adds the latest point. Replaces the last point if both have the same number of references.
     pub(super) fn add(&mut self, point: Point) {
         self.points.retain(|earlier| earlier.references < point.references);
         self.points.push(point);

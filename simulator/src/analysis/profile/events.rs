@@ -20,7 +20,7 @@ pub enum SampledUnit {
 }
 
 impl SampledUnit {
-    /// All units.
+    /// All units, in the order of this enum.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
     /// Returns the unit's name on command lines.
@@ -58,7 +58,7 @@ pub struct Rate {
 const SPREAD: u32 = 3;
 
 impl Rate {
-    /// Returns the period of an event.
+    /// Returns the given period, or the usual period of the event if none is given.
     pub fn period<E>(&self, selected: &Selected<E>) -> Period {
         self.period.unwrap_or_else(|| Period::nearest(selected.usual.into()))
     }

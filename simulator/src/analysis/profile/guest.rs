@@ -45,7 +45,8 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and next instruction of each interrupt since the samples were last read. They give the samples their stacks.
+    /// The time and next instruction of each interrupt since the samples were last read. They determine the stacks of the
+    /// samples.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
@@ -80,7 +81,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the counters that comes before the instruction `next`.
+    /// Handles an interrupt of the counters that arrives before the instruction `next`.
     pub(crate) fn interrupt(
         &mut self,
         unit: &mut U,
@@ -91,7 +92,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the timer that comes before the instruction `next`.
+    /// Handles an interrupt of the timer that arrives before the instruction `next`.
     pub(crate) fn tick(
         &mut self,
         unit: &mut U,
@@ -140,7 +141,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Samples come in the order of the interrupts.
+    /// Returns the stack of a sample. Samples are taken in the order of the interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {

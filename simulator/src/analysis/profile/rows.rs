@@ -36,7 +36,7 @@ pub struct CodeRow {
     pub exact: u64,
 }
 
-/// All functions or pages with samples or events. Also the distance between samples and truth.
+/// All functions or pages with samples or events, and the distance between samples and truth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
     /// The rows, the hottest first.

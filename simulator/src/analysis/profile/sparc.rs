@@ -48,7 +48,7 @@ struct SampledStrand<'a> {
 }
 
 impl SampledStrand<'_> {
-    /// Adds the events since the previous call to `truth`, as caused by the current instruction.
+    /// Adds the events since the previous call to `truth`. They belong to the current instruction.
     fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
         for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
             let now = happened.strand(self.id, *select, PerfConfig::All);
@@ -56,8 +56,8 @@ impl SampledStrand<'_> {
         }
     }
 
-    /// Lets the guest handle pending interrupts before the instruction `next`: first the trap of the counters, then that of the
-    /// timer. Both handlers execute in privileged mode at the highest PIL.
+    /// Lets the guest handle pending interrupts before the instruction `next`: first the trap of the counters, then the trap of
+    /// the timer. Both handlers execute in privileged mode at the highest PIL.
     fn interrupt(&mut self, devices: &Devices, next: Point) -> Result<(), ProfileError> {
         let mut strand = devices.strand_unit(self.id);
         let overflow = strand.softint();

@@ -151,7 +151,6 @@ impl Users {
         self.lines.len()
     }
 
-    /// Keeps only the lines for which `keep` returns `true`.
     pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
         self.lines.retain(|line, _| keep(*line));
         self.users.retain(|key, _| keep(key.0));

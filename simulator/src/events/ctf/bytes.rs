@@ -11,7 +11,7 @@ impl Endian {
     /// Both byte orders.
     pub const ALL: [Self; 2] = [Self::Big, Self::Little];
 
-    /// Returns the name in metadata.
+    /// Returns `be` or `le`, as metadata call the byte order.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

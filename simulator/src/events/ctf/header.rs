@@ -3,8 +3,8 @@
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
-/// The form of a trace's event headers. Headers are as compact as in the rings. But they include the lowest clock bits, because one
-/// tick of a CTF clock has to be one tick of the machine's clock.
+/// The form of a trace's event headers. They are about as compact as in the rings. But they include
+/// the lowest clock bits, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// 5 bits for the event's kind and 27 bits for the time. Kind 31 means that a header with the whole time follows.
@@ -16,7 +16,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// Returns the form for rings with this layout.
+    /// Returns the most compact form whose times have at least as many bits as in the rings.
     pub(super) const fn for_layout(layout: LayoutName) -> Self {
         match layout.bits().wrap() {
             ..=27 => Self::Compact,
@@ -25,7 +25,7 @@ impl Form {
         }
     }
 
-    /// Returns the declaration of the header in the metadata.
+    /// Returns the header's declaration, for the metadata.
     pub(super) fn declaration(self) -> String {
         let (id, last, time) = match self {
             Self::Compact => ("uint5_t", 30, "time27_t"),

@@ -1,4 +1,4 @@
-//! The metadata of a trace. They describe the layout of the files in the Trace Stream Description Language.
+//! The metadata of a trace: its files, described in the Trace Stream Description Language.
 
 use crate::text::line;
 use std::collections::HashMap;
@@ -142,8 +142,8 @@ pub(super) struct Format {
     pub(super) events: HashMap<u64, (&'static Class, Type)>,
 }
 
-/// Reads the metadata of a trace that [`write()`] wrote, or that a tool rewrote with the same contents. Returns the trace without
-/// streams.
+/// Reads metadata that [`write()`] wrote, or that a tool rewrote without changing the contents.
+/// Returns the trace without its streams.
 pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     if !is_ours(text) {
         return Err(format!("not a trace of this program: the line {TRACER} is missing"));
@@ -191,7 +191,7 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the number, class and type of a kind of event. The kind must be one of [`DecodedEvent::classes`].
+/// Returns the number, class and type of a block's kind of event, one of [`DecodedEvent::classes`].
 fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
     let name = block.text("name")?;
     let class = (name.strip_prefix("hv:"))

@@ -5,8 +5,8 @@
 //! counts the missing events (`events_discarded`). A gap at the start or end of a stream adds an empty packet.
 //!
 //! Traces can be merged. The identifiers of a trace and of its clock are computed from the trace's content, so equal traces have
-//! equal files. The metadata state the [epoch](crate::events::Trace::epoch) if it is known: it makes times of different clocks
-//! comparable.
+//! equal files. If the [epoch](crate::events::Trace::epoch) is known, the metadata state it. Then times of different clocks can be
+//! compared.
 //!
 //! `babeltrace2` prints a trace event by event. This module has its own [reader](read()) because `vfalls events` sums up calls,
 //! durations and conflicts, and has to work without other programs.
@@ -44,7 +44,7 @@ fn file_name(strand: StrandId) -> String {
     format!("strand_{:03}", strand.index())
 }
 
-/// Returns whether a directory holds a trace of this program. Its metadata decide.
+/// Returns whether the metadata in a directory say that this program recorded the trace.
 #[must_use]
 pub fn is_ours(directory: &Path) -> bool {
     input::read_found_text(&directory.join(METADATA)).is_ok_and(|text| metadata::is_ours(&text))

@@ -23,7 +23,7 @@ pub enum ReadError {
     Input(#[from] InputError),
     #[error("{directory}: cannot be read")]
     Unreadable { directory: String, source: io::Error },
-    /// The content of a file is wrong. `problem` says where, what was found, and what was expected.
+    /// The content of a file is wrong. `problem` says where, and what was found and expected there.
     #[error("{file}: {problem}")]
     Wrong { file: String, problem: String },
 }
@@ -31,7 +31,8 @@ pub enum ReadError {
 /// Reads a trace.
 ///
 /// # Errors
-/// The directory is not a trace of this program, or the trace is broken. The message has the file and the packet.
+/// The directory is not a trace of this program, or the trace is broken. The message names the file
+/// and the packet.
 pub fn read(directory: &Path) -> Result<Trace, ReadError> {
     let name = |path: &Path| path.display().to_string();
     let wrong = |path: &Path, problem| ReadError::Wrong { file: name(path), problem };
@@ -73,7 +74,6 @@ struct PacketHeader<'a> {
     end: u64,
     /// A cursor at the packet's first event.
     events: Cursor<'a>,
-    /// The size of the packet in bytes.
     bytes: usize,
     number: u64,
     lost: u64,
@@ -81,7 +81,8 @@ struct PacketHeader<'a> {
 }
 
 impl PacketHeader<'_> {
-    /// Checks the packet's strand and number. Checks that the time and the count of lost events do not decrease.
+    /// Checks that the packet continues the stream: its strand and number are the expected ones,
+    /// and neither the time nor the count of lost events decreases.
     fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
         check(self.strand == strand, || {
             format!("is of strand {}, the ones before of {strand}", self.strand)

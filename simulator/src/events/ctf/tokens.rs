@@ -10,7 +10,7 @@ pub(super) enum Token<'a> {
     Mark(&'a str),
 }
 
-/// Splits a text into tokens. Each token comes with the number of its line.
+/// Splits a text into tokens, each with the number of its line.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, String> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (text, 1);

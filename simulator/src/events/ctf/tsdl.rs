@@ -23,19 +23,19 @@ impl Block {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the text of a key that the block must have.
+    /// Returns the text of a key, or an error if the block lacks the key.
     pub(super) fn text(&self, key: &str) -> Result<&str, String> {
         let kind = &self.kind;
         self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))
     }
 
-    /// Returns the number of a key that the block must have.
+    /// Returns the number of a key, or an error if the block lacks the key.
     pub(super) fn number(&self, key: &str) -> Result<u64, String> {
         let text = self.text(key)?;
         number(text).ok_or_else(|| format!("found '{text}' for {key}, expected a number"))
     }
 
-    /// Returns the type of a key that the block must have.
+    /// Returns the type of a key, or an error if the block lacks the key.
     pub(super) fn layout(&self, key: &str) -> Result<&Type, String> {
         let kind = &self.kind;
         let found = self.types.iter().find(|(name, _)| name == key);
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
 
 struct Parser<'t, 'a> {
     tokens: &'t [(usize, Token<'a>)],
-    /// The number of lines in the text, for errors at its end.
+    /// The number of lines in the text. Errors at the end of the text name the last line.
     lines: usize,
     aliases: HashMap<&'a str, Type>,
 }
@@ -87,7 +87,7 @@ impl<'a> Parser<'_, 'a> {
         self.tokens.first().map_or(self.lines, |(line, _)| *line)
     }
 
-    /// Consumes the next token if it is this mark or word. Returns whether it was.
+    /// If the next token is `mark`, consumes it and returns `true`.
     fn takes(&mut self, mark: &str) -> bool {
         match self.tokens {
             [(_, Token::Mark(next) | Token::Word(next)), rest @ ..] if *next == mark => {
@@ -146,7 +146,7 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    /// Consumes a block, or an alias of a type. Returns `None` for an alias.
+    /// Consumes a block or a type alias. Returns `None` for an alias.
     fn block(&mut self) -> Result<Option<Block>, String> {
         if self.takes("typealias") {
             let of = self.layout(0)?;

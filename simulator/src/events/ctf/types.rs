@@ -14,11 +14,11 @@ pub(super) enum Type {
         /// The names for ranges of values, in an enumeration.
         names: Vec<(String, RangeInclusive<u64>)>,
     },
-    /// Values of several types, one after the other.
+    /// A value of each of these types, in this order.
     Struct { fields: Vec<(String, Type)>, align: u32 },
-    /// One of several types. The name of the value of an earlier field `tag` selects it.
+    /// A value of one of several types. The value of the earlier field `tag` names the type.
     Variant { tag: String, options: Vec<(String, Type)> },
-    /// Values of one type, one after the other.
+    /// `length` values of one type.
     Array { of: Box<Type>, length: u64 },
 }
 
@@ -33,7 +33,8 @@ impl Type {
     }
 }
 
-/// Integers in the order of the packet. Each has the name of its field and, in an enumeration, of its value. The last match counts.
+/// The integers of a packet or event, in order. Each has the name of its field and, in an
+/// enumeration, the name of its value. If several fields have one name, the last counts.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 
@@ -44,7 +45,7 @@ impl Values<'_> {
         found.map(|(_, value, _)| *value)
     }
 
-    /// Returns the value of a field that must exist.
+    /// Returns the value of a field, or an error if there is no such field.
     pub(super) fn get(&self, name: &str) -> Result<u64, String> {
         self.find(name).ok_or_else(|| format!("has no {name}"))
     }
@@ -71,7 +72,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl Cursor<'_> {
-    /// Reads a value of a type. Returns `None` if the packet is too short or the value is meaningless.
+    /// Reads a value; `None` if the packet is too short, a tag is unknown, or the time overflows.
     pub(super) fn read<'t>(&mut self, of: &'t Type) -> Option<Values<'t>> {
         let mut values = Values::default();
         self.append(&mut values, "", of)?;
@@ -109,7 +110,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Advances the time to the next one that has these lowest bits, and returns it.
+    /// Advances the time to the next time with these lowest bits, and returns it.
     fn time(&mut self, bits: u32, low: u64) -> Option<u64> {
         let mask = u64::MAX >> (64 - bits);
         self.now = match bits {

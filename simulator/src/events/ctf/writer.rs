@@ -32,7 +32,7 @@ struct Packet {
     events: Vec<u8>,
 }
 
-/// The file of a stream under construction.
+/// A stream's file under construction.
 struct StreamFile {
     endian: Endian,
     cpu_id: u64,
@@ -57,7 +57,8 @@ fn packets(stream: &Stream, began: u64, form: Form, endian: Endian) -> Vec<u8> {
                 put_fields(&mut packet.events, event, endian);
             }
             StreamEntry::Lost(lost) => {
-                // A packet counts the events lost since the packet before it, so a gap at the start needs an empty packet before it.
+                // A packet counts the events lost since the previous packet. So an empty packet
+                // precedes a gap at the start.
                 if packet.is_some() || file.packets == 0 {
                     file.put(packet.take().unwrap_or_else(|| empty(now)));
                 }

@@ -1,5 +1,5 @@
-//! Conversion to and from the binary format (see `platform::md`). The name block has each name once and is padded to 16 bytes. Each
-//! string and each item of data is padded to 8 bytes.
+//! Converts to and from the binary format (see `platform::md`). The name block has each name once
+//! and is padded to 16 bytes. Each string and each item of data is padded to 8 bytes.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{Description, Node, Property, Value};
 const NAMES_ALIGN: usize = 16;
 const DATA_ALIGN: usize = 8;
 
-/// The format cannot hold this content.
+/// Why a description has no binary form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// A name of more than 255 bytes.

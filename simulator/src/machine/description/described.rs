@@ -1,4 +1,4 @@
-//! The machine and the guests that a binary description describes, and files with descriptions.
+//! The machine and the guests in a binary description, and the files that contain descriptions.
 
 use std::fmt;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub enum DescribedError {
     /// The bytes are not a machine description.
     #[error(transparent)]
     Format(#[from] MdError),
-    /// The description contradicts itself or the hardware. The text names the node.
+    /// The description contradicts itself or the hardware. The message names the node.
     #[error("{0}")]
     Content(String),
 }
@@ -27,7 +27,7 @@ pub enum DescribedError {
 /// The parts of a description that the service uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// The number of the description's nodes.
+    /// How many nodes the description has.
     pub nodes: usize,
     /// The platform, if the description has one.
     pub platform: Option<Platform>,
@@ -42,7 +42,7 @@ pub struct Described {
 pub struct Platform {
     /// The platform's name, such as `SUNW,T5440`.
     pub name: String,
-    /// The frequency of %stick in Hz, if it is described.
+    /// The frequency of %stick in Hz, if the description states it.
     pub stick_frequency: Option<u64>,
 }
 
@@ -94,7 +94,7 @@ impl Described {
 /// Reads the binary description in a file. If the file's name ends in `.toml`, builds it from the source in the file.
 ///
 /// # Errors
-/// The file cannot be read, or is not a source.
+/// The file cannot be read, or is not the source of a description.
 pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         return build(path);
@@ -105,7 +105,7 @@ pub fn load(path: &Path) -> Result<Vec<u8>, FileError> {
 /// Builds a binary description from the source in a file.
 ///
 /// # Errors
-/// The file cannot be read, or is not a source. The message has the number of the line.
+/// The file cannot be read, or is not the source of a description. The message has the number of the line.
 pub fn build(path: &Path) -> Result<Vec<u8>, FileError> {
     let wrong = |line, problem| {
         let file = path.display().to_string();

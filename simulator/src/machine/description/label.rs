@@ -1,4 +1,4 @@
-//! The labels of nodes. A label is a name, with a number if the label would not be unique.
+//! The labels of nodes. A label is the node's name. A number follows if the name alone would not be unique.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ pub(super) fn name(label: &str) -> &str {
     split(label).unwrap_or(label)
 }
 
-/// Returns the part of a label before a final `-` and number; `None` if it does not end so.
+/// Returns a label without its final `-` and number; `None` if the label does not end in a `-` and a number.
 fn split(label: &str) -> Option<&str> {
     let (name, number) = label.rsplit_once('-')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

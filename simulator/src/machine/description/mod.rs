@@ -1,5 +1,5 @@
-//! Machine descriptions: the source that a person writes ([`parse()`], [`print()`]), the binary form that firmware reads
-//! ([`Description::build`], [`Description::read`]), and the common [`Description`].
+//! Machine descriptions: the source in TOML ([`parse()`], [`print()`]), the binary form that
+//! firmware reads ([`Description::build`], [`Description::read`]), and the common [`Description`].
 //!
 //! The source of a description is TOML. A table is a node. Tables, and the properties in a table, have the order of the description:
 //!
@@ -20,7 +20,7 @@
 //! number follow. [`print()`] numbers these nodes from 0 in their order. A property that occurs more than once is an array. In the
 //! array, strings are arcs, and a string is `{ string = "first" }`.
 //!
-//! If a source has these numbers, [`parse()`] and then [`print()`] return the same source, without comments and layout.
+//! If a source numbers its nodes in this way, [`parse()`] and then [`print()`] return the same source, without comments and layout.
 
 mod binary;
 mod described;
@@ -33,7 +33,7 @@ pub use described::{Described, DescribedError, GuestDescription, Platform, build
 pub use parse::{SourceError, parse};
 pub use print::print;
 
-/// A machine description.
+/// A machine description: nodes with properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
     /// The nodes. The root is the first.
@@ -43,7 +43,7 @@ pub struct Description {
 /// A node of a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// The name. Other nodes may have the same name.
+    /// The node's name. Other nodes may have the same name.
     pub name: String,
     /// The properties in order. Several may have the same name.
     pub properties: Vec<Property>,
@@ -54,7 +54,7 @@ pub struct Node {
 pub struct Property {
     /// The name, such as `fwd`.
     pub name: String,
-    /// The value.
+    /// The value: an arc, a number, a string or data.
     pub value: Value,
 }
 
@@ -63,10 +63,10 @@ pub struct Property {
 pub enum Value {
     /// An arc to the node with this index in [`Description::nodes`].
     Arc(usize),
-    /// A number.
+    /// A number of 64 bits.
     Number(u64),
-    /// A string.
+    /// A string, here without the NUL that ends it.
     String(String),
-    /// Bytes.
+    /// Bytes whose meaning depends on the property.
     Data(Vec<u8>),
 }

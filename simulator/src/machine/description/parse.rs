@@ -8,7 +8,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::{Description, Node, Property, Value, label};
 
-/// Why a text is not the source of a description.
+/// A mistake in the source of a description.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {message}")]
 pub struct SourceError {
@@ -18,7 +18,7 @@ pub struct SourceError {
     pub message: String,
 }
 
-/// A result; or the range of the text that is wrong, and the problem.
+/// A result, or a problem and the part of the source that has the problem.
 type Located<T> = Result<T, (Range<usize>, String)>;
 
 type Item<'t> = Spanned<DeValue<'t>>;
@@ -26,7 +26,7 @@ type Item<'t> = Spanned<DeValue<'t>>;
 /// Parses the source of a description.
 ///
 /// # Errors
-/// Returns the first problem in the text.
+/// Returns the first problem in the source.
 pub fn parse(text: &str) -> Result<Description, SourceError> {
     let parsed = match DeTable::parse(text) {
         Ok(table) => description(table.get_ref()),

@@ -28,7 +28,7 @@ pub fn print(description: &Description) -> String {
             text += &format!("{name} = {}\n", property(&values, &labels, name.len()));
         }
     }
-    // A string of TOML escapes control characters, and not those that change the direction.
+    // TOML escapes control characters, but not characters that change the direction of writing.
     let escape = |c: char| match c == '\n' || is_plain(c) {
         true => c.to_string(),
         false => format!("\\u{:04X}", u32::from(c)),

@@ -1,4 +1,4 @@
-//! Takes a strand's references through the caches of its core to the L2 cache of its node.
+//! Sends a strand's references through the caches of its core to the L2 cache of its node.
 
 mod shapes;
 
@@ -27,8 +27,8 @@ use super::truth::{
 use super::wires::StrandEvent;
 use crate::recording::{ByKind, Flow, Kind, Reference};
 
-/// A strand that executes references. It borrows each part of the memory system separately: access through a borrowed struct would
-/// need one more indirection.
+/// A strand that executes references. It borrows each part of the memory system separately. A
+/// borrow of the whole system would cost one more indirection at each access.
 pub(super) struct Access<'w, V: Variant> {
     pub(super) plan: &'w Plan<V>,
     pub(super) devices: &'w Devices,
@@ -53,11 +53,11 @@ pub(super) struct Access<'w, V: Variant> {
     first_issued: u64,
     issues: u64,
     instructions: u64,
-    /// Numbers of instructions of [whole shapes](Self::shapes).
+    /// The number of instructions by kind, in executions of [whole shapes](Self::shapes).
     by_kind: ByKind,
-    /// In an execution by steps, no instruction begins at this time or later.
+    /// While [whole shapes](Self::shapes) execute, no instruction begins at this time or later.
     until: u64,
-    /// The line of instructions fetched last; [`NO_LINE`] if the instruction cache no longer has it.
+    /// The number of the instruction line that was fetched last; [`NO_LINE`] if the instruction cache has dropped it.
     fetched: u64,
     offset: u64,
     /// The number of the strand's core in the machine.
@@ -136,7 +136,7 @@ impl<'w, V: Variant> Access<'w, V> {
         }
     }
 
-    /// Returns the services and waits of the strand since the start of the machine.
+    /// Returns the strand's requests and waits since the machine started.
     pub(super) fn until_now(&self) -> Waited {
         self.strand_record.waited()
     }
@@ -234,7 +234,7 @@ impl<'w, V: Variant> Access<'w, V> {
         });
     }
 
-    /// Executes a store. Returns when it is done. The strand goes on at once unless too many of its stores are under way.
+    /// Executes a store and returns the time of its end. The strand waits only if too many of its stores are under way.
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) -> u64 {
         let mut done = 0;
@@ -303,12 +303,12 @@ impl<'w, V: Variant> Access<'w, V> {
         self.now = bank.enter(self.now, cycles) - cycles + l2;
     }
 
-    /// Writes to a line of data. The data cache need not have it. Returns the time at which the store is done.
+    /// Writes to a line, whether the data cache holds it or not. Returns the time at which the store is done.
     #[inline(never)]
     fn store_line(&mut self, part: u64) -> u64 {
         self.event(StrandEvent::CrossbarStore);
         self.wait(Wait::Stores, self.strand.stores.room());
-        // The strand does not wait for what follows.
+        // The strand does not wait for the rest of the store.
         let goes_on = self.now;
         let line = self.figures().line_of_data(part);
         self.ask_bank(line, 1);
@@ -336,7 +336,7 @@ impl<'w, V: Variant> Access<'w, V> {
         done
     }
 
-    /// Removes parts of an L2 line from the L1 caches of a node. Each set bit selects a copy.
+    /// Drops the L1 copies of a line in a node. Each set bit of `bits` selects a copy.
     pub(super) fn drop_copies(&mut self, node: Node, line: L2Line, bits: u64) {
         let first = node.index() * CORES_PER_NODE;
         for copy in self.figures().copies(bits, line) {
@@ -378,7 +378,7 @@ impl<'w, V: Variant> Access<'w, V> {
         &mut self.l2s[self.node.index()]
     }
 
-    /// Returns whether PERF_CONFIG of a bank selects the L2 misses that `service` serves.
+    /// Returns whether a bank's PERF_CONFIG lets counters count L2 misses that `service` serves.
     fn selects_miss(&self, bank: usize, service: ServedBy) -> bool {
         match self.perf_config[bank] {
             PerfConfig::All => true,

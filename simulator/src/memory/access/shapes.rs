@@ -1,4 +1,4 @@
-//! Executes whole shapes: executions that certainly end before another strand's turn.
+//! Executes whole shapes. A *shape* is one way in which a block of the program's code executes.
 
 use super::{Access, CoreRequest, NO_LINE, ServedBy, StrandEvent};
 use crate::memory::figures::Variant;
@@ -6,8 +6,8 @@ use crate::memory::timing::{ISSUE, Timing};
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes whole shapes step by step, as long as each certainly ends before the time `until` if nothing misses. Removes the
-    /// executed references from `rest`. If misses delay the current shape too far, stops within it.
+    /// Executes shapes step by step. Begins a shape only if it ends before the time `until` when nothing misses. Removes the
+    /// executed references from `rest`. If misses delay the current shape too far, stops within the shape.
     pub(in crate::memory) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
         let began = self.now;
         (self.until, self.fetched) = (until, NO_LINE);
@@ -90,8 +90,8 @@ impl<V: Variant> Access<'_, V> {
                     if begins + longest < self.until {
                         continue 'steps;
                     }
-                    // The rest of the shape may now end too late, or may have to be fetched again. The fetch of the current
-                    // instruction is still completed.
+                    // The rest of the shape may now end too late, or may have to be fetched again. So stop after the steps that
+                    // belong to the current fetch.
                     if step.next != ShapeStep::WITHIN {
                         left = Some(usize::from(step.next));
                         break 'shapes;
@@ -143,8 +143,8 @@ impl<V: Variant> Access<'_, V> {
         rest.skip(references);
     }
 
-    /// Stores to a line of data at the time `now` and returns `true` if the store changes no cache and causes no wait. Otherwise
-    /// changes nothing and returns `false`.
+    /// If a store to a line of data changes no cache and causes no wait, executes it at the time
+    /// `now` and returns `true`. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn store_at_once(&mut self, part: u64, now: u64) -> bool {
         let figures = self.figures();

@@ -44,7 +44,7 @@ fn local_and_remote_memory() {
     assert_eq!(misses(&other, 0), [1, 0, 1, 0]);
     // The line passes two links: from node 2 to the hub, and from the hub to node 0.
     assert_eq!(other.devices.now(), before + 60 + 2 * 9);
-    // To the port of node 0, node 2 is port Y.
+    // For the link port of node 0, port Y leads to node 2.
     let lpu = |event| other.truth().lpu(Hub::Zam1, Node::Node0, event);
     assert_eq!([L::MemoryY, L::NoDataReply].map(lpu), [1, 0]);
     let reads = other.truth().dram(Node::Node2, Mcu::Mcu0, DramEvent::Reads);

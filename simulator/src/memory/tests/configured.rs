@@ -1,4 +1,4 @@
-//! Tests of configurations other than that of a T2 Plus.
+//! Tests of configurations that differ from a T2 Plus.
 
 use proptest::prelude::*;
 
@@ -58,7 +58,7 @@ proptest! {
         check_round(&mut bench, &setting, &turns);
     }
 
-    /// Two strands of a core execute blocks in turns. Execution step by step equals execution reference by reference.
+    /// Two strands of a core execute blocks in turns. Execution by steps and execution reference by reference have equal results.
     #[test]
     fn steps_are_what_the_references_are(
         config in config(),
@@ -90,7 +90,7 @@ fn misses(config: &Config, addresses: impl IntoIterator<Item = u64>) -> [u64; 2]
     [SparcEvent::DataCacheMisses, SparcEvent::L2LoadMisses].map(|event| bench.strand(0, event))
 }
 
-/// Returns every `step`th address from 0 to `end`, twice.
+/// Returns the addresses from 0 to `end`, `step` bytes apart, and then all of them again.
 fn twice(end: u64, step: usize) -> impl Iterator<Item = u64> {
     [0, 0].into_iter().flat_map(move |begin| (begin..end).step_by(step))
 }

@@ -17,7 +17,7 @@ impl<V: Variant> Bench<V> {
         self.devices.read(id(0), global(register).unwrap()).unwrap()
     }
 
-    /// Checks that every counter is the sum of its start value and the recorded events.
+    /// Checks that every counter is its start value plus the recorded events.
     pub(super) fn compare(&self, setting: &Setting, happened: &Truth) {
         let machine = self.devices.machine();
         let start = setting.start;
@@ -98,7 +98,7 @@ pub(super) fn check_coherence(bench: &Bench<impl Variant>) {
     }
 }
 
-/// Checks that the L2 cache holds every line of the L1 caches and the bit of its copy.
+/// Checks that the L2 cache holds every line of the L1 caches, and has the bit of each copy.
 pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) {
     let figures = *bench.system.plan.variant.figures();
     let cores = bench.system.cores.len();
@@ -121,7 +121,7 @@ pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) 
     }
 }
 
-/// Checks equations between sums. They hold for any references.
+/// Checks equations between sums of counts. The equations hold for any references.
 pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     let machine = bench.devices.machine();
     let strands = |event, config| -> u64 {
@@ -169,7 +169,7 @@ pub(super) fn check_sums(bench: &Bench<impl Variant>) {
     }
 }
 
-/// Executes turns. Checks the counters after them, and the invariants of the caches.
+/// Executes turns. Then checks the counters, and the invariants of the caches.
 pub(super) fn check_round<V: Variant>(bench: &mut Bench<V>, setting: &Setting, turns: &[Turn]) {
     bench.apply(setting);
     let before = bench.truth().clone();

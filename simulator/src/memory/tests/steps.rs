@@ -1,4 +1,4 @@
-//! Execution step by step has the same results as execution of the references one by one.
+//! Execution by steps has the same results as execution reference by reference.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::memory::Work;
 use crate::recording::Position;
 
-/// An instruction of 4 bytes.
+/// Returns the fetch of an instruction of 4 bytes.
 fn fetch(address: u64, kind: Kind) -> Reference {
     Reference::new(address, 4, kind)
 }
@@ -17,7 +17,7 @@ fn data(kind: Kind) -> Reference {
 }
 
 impl<V: Variant> Bench<V> {
-    /// Executes at most `most` references of a chunk, from a position on and until the time `until`.
+    /// Executes at most `most` references of a chunk. Begins at a position and stops at the time `until`.
     pub(super) fn part(
         &mut self,
         strand: usize,
@@ -52,7 +52,7 @@ impl<V: Variant> Bench<V> {
     }
 }
 
-/// A line has two instructions. The first stores into the line.
+/// The first instruction of a line stores into this line or into the next one. Only a store into its own line causes a second miss.
 #[test]
 fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     let shape = vec![
@@ -72,7 +72,7 @@ fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     }
 }
 
-/// A line has two instructions. Between them, another strand of the core fetches eight lines of the same set.
+/// After a line's first instruction, another strand of the core fetches eight lines of the set. So the second instruction misses.
 #[test]
 fn a_line_that_another_strand_drives_out_is_fetched_again() {
     let shape = vec![
@@ -186,7 +186,7 @@ proptest! {
             });
             (all, bench.system.truth.clone(), strands, cores)
         };
-        // `watch` passes on every reference and all waits.
+        // `watch` reports every reference and all waits.
         let (mut seen, mut waited) = (0, 0);
         let mut watch = |work: &mut Work<'_>, quantum: &Quantum<'_>| {
             work.watch(quantum, |_, watched| {

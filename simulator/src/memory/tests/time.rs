@@ -65,7 +65,7 @@ fn a_strand_waits_for_what_it_loads_and_for_taken_branches() {
     let happened = bench.truth().since(&before);
     let count =
         |strand, event: SparcEvent| happened.strand(id(strand), event.into(), PerfConfig::All);
-    // Nine instructions take 3 + 3 + 5 * 7 + 1 + 5 clocks.
+    // Two loads take 3 clocks each, five loads that also branch take 7, the plain instruction takes 1, and the branch takes 5.
     assert_eq!(happened.cycles(), 47);
     for (event, expected) in [
         (SparcEvent::Instructions, 9),
@@ -128,7 +128,7 @@ fn a_line_on_its_way_is_waited_for() {
 fn a_hub_lets_one_request_for_a_line_wait_for_another() {
     let mut bench = Bench::new(Model::Batoka, 4);
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x480))]);
-    // The second request starts when the first is complete, after 293 cycles. It takes 2 + 60 + 7 + 120 + 60 + 2 * 9 cycles.
+    // The second request starts after the first. It takes serialize 2, snoop 60, channel_read 7, memory 120, remote 60, link 2 * 9.
     assert_eq!(ends, [293, 293 + 267]);
     assert_eq!((bench.asu(AsuEvent::CamHit), bench.asu(AsuEvent::Wakeup)), (1, 1));
     assert_eq!(bench.devices.now(), 560);

@@ -82,8 +82,8 @@ impl HubRecord {
         self.waited -= earlier.waited;
     }
 
-    /// Returns the number of lines that moved between two nodes: from the memory of `from`, from the cache of `from`, and written
-    /// back by `from`. The last number is the copies that `to` lost to writes of `from`.
+    /// Returns four numbers: lines that `to` got from the memory of `from`, lines that `to` got from the cache of `from`, lines
+    /// that `from` wrote back to the memory of `to`, and copies that `to` lost to writes of `from`.
     pub(super) fn between(&self, from: usize, to: usize) -> [u64; 4] {
         let read = |reads: &[Pairs; 2]| reads.iter().map(|reads| reads[to][from]).sum();
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
@@ -148,7 +148,7 @@ impl HubRecord {
         self.invalidations[node] + reads.map(|reads| sum(&reads[node])).sum::<u64>()
     }
 
-    /// Returns the number of other nodes' reads, to share or to own, that the hub passes on to this port.
+    /// Returns the number of other nodes' reads, to share (0) or to own (1), that reach this port.
     fn asked_of(&self, port: usize, to: usize) -> u64 {
         (0..NODES)
             .filter(|requester| *requester != port)

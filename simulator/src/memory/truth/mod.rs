@@ -1,7 +1,7 @@
-//! The record of all events. It is independent of the models of registers.
+//! The record of all events. The models of counter registers do not use it, so it can check them.
 //!
-//! The memory system records instructions, the service of requests, moved lines, and transactions by requester and source. Reads of
-//! event counts compute them from these records.
+//! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
+//! and each hub's transactions. The methods compute the count of each event from these records.
 
 mod hub;
 mod strand;
@@ -17,7 +17,7 @@ pub(super) use strand::{CoreRecord, CoreRequest, ServedBy, StrandRecord, Wait};
 pub use strand::{Served, Waited};
 pub use usage::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
 
-/// The events of a DRAM channel. The cycles are the time of lines in its queue, including their transfer.
+/// The events of a DRAM channel. The fields in cycles are sums of the time that lines spend in the queue and in transfer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ChannelRecord {
     pub(super) lines_read: u64,
@@ -27,7 +27,7 @@ pub(super) struct ChannelRecord {
     pub(super) cycles_to_write: u64,
 }
 
-/// The record of a machine's events, since the start or between two points in time.
+/// The record of a machine's events, from the start or between two points in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
     has_hubs: bool,
@@ -75,20 +75,20 @@ impl Truth {
         delta
     }
 
-    /// Returns the number of cycles that lines spent in the queue of a DRAM channel, for the channel with the highest number.
+    /// Returns the greatest number of cycles that lines spent in the queue of one DRAM channel.
     pub fn most_queued(&self) -> u64 {
         let channels = self.channels.iter().flatten();
         let queued = channels.map(|channel| channel.cycles_to_read + channel.cycles_to_write);
         queued.max().unwrap_or(0)
     }
 
-    /// Returns the cycles of the references. The hubs' cycle counters count them.
+    /// Returns the number of cycles that the references took. The hubs' cycle counters count these cycles.
     pub fn cycles(&self) -> u64 {
         self.cycles
     }
 
-    /// Returns the count of the events that a SPARC counter of a strand selects. All banks of the strand's node have this
-    /// PERF_CONFIG. The count is 0 for a strand that the machine does not have.
+    /// Returns the count of the events that a strand's SPARC counter selects, if all L2 banks of
+    /// the node have this PERF_CONFIG. Returns 0 if the machine lacks the strand.
     pub fn strand(&self, strand: StrandId, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let Some(record) = self.strands.get(strand.index()) else {
             return 0;
@@ -99,7 +99,7 @@ impl Truth {
         record.total(select, perf_config)
     }
 
-    /// Returns the services and waits of a strand. They are all 0 if the machine does not have the strand.
+    /// Returns a strand's requests and waits; all 0 if the machine lacks the strand.
     pub fn waited(&self, strand: StrandId) -> Waited {
         let record = self.strands.get(strand.index());
         record.map(StrandRecord::waited).unwrap_or_default()

@@ -11,9 +11,9 @@ use crate::recording::ByKind;
 /// The unit that served a core's request to the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::memory) enum ServedBy {
-    /// The L2 cache of the node.
+    /// The L2 cache of the strand's node.
     Hit,
-    /// The memory of the node.
+    /// The memory of the strand's node.
     Local,
     /// The memory of another node.
     Remote,
@@ -87,7 +87,7 @@ impl CoreRecord {
     }
 }
 
-/// The numbers of instructions by class, and of requests by kind and service.
+/// A strand's instructions by class, its requests by kind and by the unit that served them, and its waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
     /// The number of instructions by class (without data, load, store, both), then by [`Branch`](crate::recording::Branch).
@@ -97,12 +97,12 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
-/// The number of a core's requests to the L2 cache of its node, or the cycles of these requests, by the unit that served them.
+/// A core's requests to its node's L2 cache, or their cycles, by the unit that served them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// The L2 cache of the node.
+    /// The L2 cache of the core's node.
     pub l2: u64,
-    /// The memory of the node.
+    /// The memory of the core's node.
     pub local: u64,
     /// The memory of another node.
     pub remote: u64,
@@ -143,7 +143,7 @@ impl Sub for Served {
     }
 }
 
-/// The services and waits of a strand.
+/// A strand's requests, by the unit that served them, and its waits in cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
     /// The number of the strand's requests, including stores.
@@ -159,7 +159,7 @@ pub struct Waited {
 }
 
 impl Waited {
-    /// Returns the services and waits since an earlier record.
+    /// Returns the requests and waits since an earlier record.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             served: self.served - earlier.served,

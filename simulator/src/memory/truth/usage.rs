@@ -10,7 +10,7 @@ use crate::memory::figures::Figures;
 
 /// The traffic between nodes, and the use of channels, hubs and links.
 ///
-/// A limit is the rate of lines without a gap between them. It follows from the [times](crate::memory::timing) and the clock.
+/// A limit is the rate at which lines pass without a gap. It follows from the [times](crate::memory::timing) and the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// The lines that moved between nodes and within nodes, by source, destination and kind. Entries of 0 are left out.
@@ -19,20 +19,20 @@ pub struct Usage {
     pub channels: Vec<ChannelUse>,
     /// The hubs that the machine has.
     pub hubs: Vec<HubUse>,
-    /// The links of each node; empty on a machine with one node and without hubs.
+    /// The links of each node; empty if the machine has one node and no hubs.
     pub links: Vec<LinkUse>,
 }
 
 /// Lines that moved from one node to another, or between a node's memory and the node's own cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// The number of the source node.
+    /// The number of the source node, 0 to 3.
     pub from: usize,
-    /// The number of the destination node.
+    /// The number of the destination node, 0 to 3.
     pub to: usize,
     /// Why the lines moved.
     pub kind: TrafficKind,
-    /// The number of lines.
+    /// The number of lines, or of invalidated copies.
     pub lines: u64,
 }
 
@@ -50,12 +50,12 @@ pub enum TrafficKind {
     Invalidate,
 }
 
-/// The use of a DRAM channel.
+/// The lines that a DRAM channel read and wrote, and the time that this took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelUse {
-    /// The number of the node.
+    /// The number of the node, 0 to 3.
     pub node: usize,
-    /// The number of the channel in the node.
+    /// The number of the channel in the node, 0 or 1.
     pub mcu: usize,
     /// The number of lines read.
     pub reads: u64,
@@ -65,14 +65,14 @@ pub struct ChannelUse {
     pub busy: u64,
     /// The sum of the cycles that lines waited for the channel.
     pub waited: u64,
-    /// The maximum number of bytes per second if all are read. (Writes take longer.)
+    /// The maximum rate of reads alone, in bytes per second. (Writes take longer.)
     pub limit: u64,
 }
 
-/// The use of a hub.
+/// The requests that a hub served, and the time that this took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubUse {
-    /// The number of the hub.
+    /// The number of the hub, 0 to 3.
     pub hub: usize,
     /// The number of requests for lines, invalidations and lines written back.
     pub requests: u64,
@@ -84,12 +84,12 @@ pub struct HubUse {
     pub waited: u64,
 }
 
-/// The use of the link between a node and a hub. A directly linked node has four links; `hub` is the number of the link.
+/// The use of a node's link to a hub. A directly linked node has four links, numbered by `hub`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {
-    /// The number of the hub.
+    /// The number of the hub, 0 to 3.
     pub hub: usize,
-    /// The number of the node.
+    /// The number of the node, 0 to 3.
     pub node: usize,
     /// The number of lines that entered the node.
     #[serde(rename = "in")]
@@ -102,7 +102,7 @@ pub struct LinkUse {
     pub limit: u64,
 }
 
-/// Returns the maximum number of bytes per second of a unit that is busy with each line for `cycles` cycles.
+/// Returns the maximum bytes per second of a unit that each line occupies for `cycles` cycles.
 const fn limit(figures: &Figures, cycles: u64) -> u64 {
     (HZ << figures.l2.line_shift) / cycles
 }
@@ -151,7 +151,7 @@ impl Truth {
             (0..4).for_each(|kind| lines[kind] += by_kind[kind]);
         }
         if from == to {
-            // Lines of the node's channels that go to no other node go to the node itself. They need not pass a hub.
+            // All other lines of the node's channels move to and from its own cache, without a hub.
             let others = (0..self.channels.len()).filter(|other| *other != from);
             let (mut read, mut written) = (0, 0);
             for [memory, ..] in others.clone().flat_map(|other| self.between(from, other)) {

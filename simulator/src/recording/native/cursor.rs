@@ -8,15 +8,15 @@ use refs::{Order, PackedPredictor, Predictor, Rest, literal, sign_extended};
 /// The number of references of a chunk, unless a thread ends. The last execution can make a chunk longer.
 const CHUNK: usize = 1 << 12;
 
-/// A position in the frames of a thread.
+/// The position of a thread in its frames.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
-    /// The predictor, unless the thread waits.
+    /// The predictor; `None` while the thread waits.
     predictor: Option<Predictor>,
     packed: PackedPredictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
-    /// The current positions in the parts of the content, and their ends.
+    /// For each part of the content, the current position and the end of the part.
     control: usize,
     control_end: usize,
     literals: usize,
@@ -27,7 +27,7 @@ pub(super) struct Cursor {
     done: u64,
     /// The number of executions of the frame.
     executions: u64,
-    /// The number of expected executions before the event.
+    /// The number of correctly predicted executions before the current event.
     run: u64,
     /// The first byte of the current event.
     event: u8,
@@ -38,14 +38,14 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Unpacks what a waiting thread keeps. Returns `false` if the thread did not wait.
+    /// Unpacks the predictor of a waiting thread. Returns `false` if the thread did not wait.
     pub(super) fn wake(&mut self) -> bool {
         let waits = self.predictor.is_none();
         self.predictor.get_or_insert_with(|| std::mem::take(&mut self.packed).into());
         waits
     }
 
-    /// Keeps only what the thread needs when it goes on.
+    /// Packs the predictor and releases unused memory, because the thread waits.
     pub(super) fn wait(&mut self) {
         self.packed = self.predictor.take().map(Into::into).unwrap_or_default();
         self.content.shrink_to_fit();
@@ -140,7 +140,7 @@ impl Cursor {
         let mut literals = &self.content[self.literals..];
         let (mut done, mut run, mut event) = (self.done, self.run, self.event);
         while done < end && filled < CHUNK {
-            // The expected executions come first.
+            // First come the correctly predicted executions.
             let most = done + run.min(end - done);
             let began = done;
             while done < most && filled < CHUNK {
@@ -161,7 +161,7 @@ impl Cursor {
             if done == end || filled >= CHUNK {
                 break;
             }
-            // The execution that the event describes comes after them.
+            // Then comes the execution that the event describes.
             let shape = match event & WRONG_SHAPE {
                 0 => predictor.expected_shape(),
                 _ => predictor.unexpected_shape(u32::try_from(control.varint()?).ok()?),

@@ -1,4 +1,4 @@
-//! Reads native recordings, which are files of frames.
+//! Reads native recordings, which consist of frames.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -27,10 +27,11 @@ const MOST_REFERENCES: u64 = 1 << 28;
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
-/// The most threads that keep 320 KB of expectations: as many as the largest machine has strands. The others keep packed ones.
+/// An unpacked predictor takes 320 KB. At most this number of threads have one: as many as the
+/// largest machine has strands. The predictors of other threads are packed.
 const MOST_AWAKE: usize = 256;
 
-/// The most bytes of a program's description, its mappings and all notes.
+/// The maximum total size in bytes of a program's description, its mappings and its notes.
 const MOST_SAID: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
@@ -41,18 +42,18 @@ pub(in super::super) struct NativeReader {
     code: Arc<Code>,
     templates: Vec<Template>,
     threads: Vec<ThreadFrames>,
-    /// The threads that do not wait, the first of them first. Some may have ended.
+    /// The threads that do not wait, in the order in which they woke. Some may have ended.
     awake: VecDeque<usize>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
     pub(in super::super) about: About,
     read: u64,
     total: u64,
-    /// The number of bytes of description, mappings and notes so far.
+    /// The total size of the description, mappings and notes so far, in bytes.
     said: usize,
 }
 
-/// The positions of a thread's frames, the number of frames read, and the position in the latest frame.
+/// A thread's frames: their positions, how many were read, and the position in the latest one.
 #[derive(Default)]
 struct ThreadFrames {
     frames: Vec<u64>,
@@ -178,7 +179,7 @@ impl NativeReader {
         Ok(())
     }
 
-    /// Interprets the content of a frame that has no references. Returns `None` if the content is malformed.
+    /// Interprets a frame that has no references. Returns `None` if its content is malformed.
     fn understand(
         &mut self,
         header: &FrameHeader,
@@ -231,7 +232,7 @@ impl NativeReader {
         rest.0.is_empty().then_some(())
     }
 
-    /// Adds to the number of bytes of description, mappings and notes. Returns `None` if there are too many.
+    /// Counts bytes of description, mappings and notes. Returns `None` if there are too many.
     fn said(&mut self, bytes: usize) -> Option<()> {
         self.said = self.said.checked_add(bytes).filter(|said| *said <= MOST_SAID)?;
         Some(())

@@ -14,14 +14,14 @@ pub(super) struct Templates {
     references: usize,
     blocks: Vec<BlockTemplate>,
     sizes: Vec<u8>,
-    /// The end of the block that was defined last.
+    /// The address at which the latest defined block ends.
     address: u64,
     slots: Slots,
     /// The references of the current shape. The allocation is reused.
     shape: Vec<Reference>,
 }
 
-/// What decoding needs to know about a shape.
+/// A shape, as the decoder sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
     /// The slot of the shape's first datum.
@@ -34,10 +34,10 @@ pub(super) struct Template {
 #[derive(Clone, Copy, Debug, Default)]
 struct BlockTemplate {
     address: u64,
-    /// The index of the block's first size.
+    /// The index of the size of the block's first instruction.
     first: u32,
     count: u16,
-    /// The instruction that passes control on. It comes with its flow if it is not taken and if it is taken.
+    /// The instruction that passes control on: its index, its flow if not taken, its flow if taken.
     exit: Option<(u16, Flow, Flow)>,
 }
 

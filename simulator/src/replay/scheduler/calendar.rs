@@ -6,7 +6,7 @@ pub(super) const PIPELINES: usize = 64;
 const CYCLES: usize = 64 * 64;
 const ROUND: u64 = (CYCLES * PIPELINES) as u64;
 
-/// The time at which a pipeline can issue an instruction, and the number of the pipeline. A lesser value comes first.
+/// A pipeline, and the time at which it can issue an instruction. The least value is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due(u64);
 
@@ -28,7 +28,7 @@ impl Due {
         self.0 as usize % PIPELINES
     }
 
-    /// Returns the first time at which pipeline `other` would come after this one.
+    /// Returns the first time at which the pipeline `other` is due after this one.
     #[inline]
     pub(super) fn before(self, other: usize) -> u64 {
         (self.0 - other as u64).div_ceil(PIPELINES as u64)
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn from_when_on_one_comes_before_another() {
-        // A pipeline with a higher number comes after it at the same time, one with a lower number a cycle later.
+        // After pipeline 5 at time 10 comes pipeline 6 at the same time, but pipeline 4 only at time 11.
         let due = Due::new(10, 5);
         assert_eq!((due.before(4), due.before(6)), (11, 10));
         assert_eq!((due.before(0), due.before(63)), (11, 10));
@@ -182,7 +182,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Times are close together, like those of pipelines, or whole rounds apart. Some times go back.
+        /// Times are close together, like those of pipelines, or whole rounds apart. A few are earlier than the previous time.
         #[test]
         fn as_a_map(steps in prop::collection::vec((0..64_usize, 0..9_u8, 0..300_u64), 1..400)) {
             let mut calendar = Calendar::new();

@@ -67,7 +67,7 @@ struct ScheduledThread {
     /// The position of the next reference in the chunk. `order` is the index of the next signal or wait.
     next: Position,
     order: usize,
-    /// The number of the chunk's references before the next signal or wait. These can be executed at once.
+    /// The number of the chunk's references before the next signal or wait. These references can be executed without a break.
     ends: usize,
     data_alone: bool,
     waits_for: Option<u64>,
@@ -82,11 +82,10 @@ struct StrandQueue {
     ready: u64,
 }
 
-/// Yields the references of all threads in the order in which the machine executes them.
-/// A caller asks for a [quantum](Self::next), and executes all of it or some of its first instructions. Then it reports [how much was
-/// executed](Self::executed), and asks again. To step by single instructions, it executes the quantum up to the second [begin of an
-/// instruction](Quantum::begins_at).
-/// of an instruction](Quantum::begins_at).
+/// Decides the order in which the machine executes the references of all threads.
+/// A caller gets a [quantum](Self::next) and executes all of it, or only some of its first
+/// instructions. Then it reports [how much it executed](Self::executed). To execute one
+/// instruction, it stops where the [second one begins](Quantum::begins_at).
 pub struct Scheduler {
     programs: Vec<ScheduledProgram>,
     threads: Vec<ScheduledThread>,
@@ -94,13 +93,13 @@ pub struct Scheduler {
     turns: Turns,
     /// The thread that executes the current quantum.
     executing: usize,
-    /// The number of references of the thread's chunk up to the end of the quantum.
+    /// The number of references of the thread's chunk before the end of the quantum.
     quantum_ends: usize,
     /// Whether the thread paused in the middle of an instruction.
     within: bool,
-    /// The time of the latest turn. When all threads have ended, the time at which the last strand ended.
+    /// The time of the latest turn, or the end of the last strand if all threads have ended.
     time: u64,
-    /// Maps addresses of data in the recordings to other addresses, if set.
+    /// Maps the recorded addresses of data to other addresses; `None` if the addresses stay.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
 
@@ -220,7 +219,7 @@ impl Scheduler {
         Ok(Some((self.executing, quantum)))
     }
 
-    /// Records how much of the quantum has been executed. Returns the cycles from the time when the strand was ready to the end.
+    /// Records how much of the quantum was executed. Returns the cycles since the strand was ready.
     pub fn executed(&mut self, executed: &Executed) -> u64 {
         let thread = &mut self.threads[self.executing];
         thread.next.advance(&thread.chunk, executed.references);
@@ -237,8 +236,8 @@ impl Scheduler {
         took
     }
 
-    /// Returns the time of the earliest strand in cycles; when all threads have ended, that of the last strand. Nothing more happens
-    /// before this time.
+    /// Returns the time of the earliest strand in cycles, or the end of the last strand if all
+    /// threads have ended. Nothing more happens before this time.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.turns.first().map_or(self.time, |turn| turn.at)
@@ -330,7 +329,7 @@ impl Scheduler {
         woken.waits_for = None;
         woken.woken = now;
         let strand = woken.strand;
-        // If the strand executes another thread, that thread goes on.
+        // If the strand executes another thread, this other thread continues.
         let first = self.strands[strand.index()].threads[0];
         if first == thread || self.threads[first].waits_for.is_some() {
             self.change_thread(strand);

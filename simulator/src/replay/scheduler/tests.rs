@@ -61,7 +61,7 @@ fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
     Recording::from_threads("threads", threads.collect())
 }
 
-/// Executes all references, at most `most` at a time. Instructions take the number of [`cycles`].
+/// Executes all references, at most `most` at a time. Each instruction takes as long as [`cycles`] says.
 fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> (Vec<Begin>, u64) {
     let mut begins = Vec::new();
     let mut now = 0;
@@ -107,7 +107,7 @@ struct Plain {
     threads: VecDeque<usize>,
 }
 
-/// Executes item by item, with a search of all strands each time. Returns the instructions, the end, and the dropped waits.
+/// Executes item by item, and searches all strands each time. Returns the instructions, the end, and the number of dropped waits.
 fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     let mut items: Vec<VecDeque<Item>> =
         threads.iter().map(|items| items.iter().copied().collect()).collect();
@@ -117,7 +117,7 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     }
     let mut free = BTreeMap::new();
     let mut made = BTreeSet::new();
-    // Each waiting thread with its signal, in the order in which they began to wait. Also the time of the last wake-up.
+    // The waiting threads with their signals, longest wait first, and the latest wake-up's time.
     let mut waiting: Vec<(usize, u64)> = Vec::new();
     let mut woken_at = BTreeMap::new();
     let (mut begins, mut time, mut dropped) = (Vec::new(), 0, 0);
@@ -249,8 +249,8 @@ proptest! {
     }
 }
 
-/// Strand 1 has a thread that waits, and a thread that ends with the signal. At time 1 the strand has its turn and the waiting thread
-/// becomes ready. But strand 2 has been ready longer.
+/// Strand 1 has two threads. One waits for a signal, and the other makes this signal at time 1 and
+/// ends. The woken thread could execute at time 1, but strand 2 has been ready longer.
 #[test]
 fn a_signal_at_the_end_of_a_thread() {
     let threads = [

@@ -16,10 +16,10 @@ const NEVER: u64 = u64::MAX;
 struct Pipeline {
     /// The time at which the pipeline can issue the next instruction.
     free: u64,
-    /// For each strand: the time of its next instruction, times [`SHARING`], plus the strand's number in the pipeline. The strand
-    /// with the least value comes first.
+    /// For each strand: the time of its next instruction multiplied by [`SHARING`], plus the
+    /// strand's number in the pipeline. The strand with the least value comes first.
     ready: [u64; SHARING],
-    /// The least value of `ready`, and the second least.
+    /// The two least values of `ready`.
     first: u64,
     second: u64,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Turn {
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
-    /// The first pipeline, the second pipeline, and all pipelines but the first.
+    /// The pipeline whose strand has the next turn, the pipeline after that one, and all pipelines except the first.
     first: Due,
     next: Due,
     others: Calendar,
@@ -164,7 +164,7 @@ mod tests {
                 prop_assert_eq!(turn.map(|turn| (turn.at, turn.strand.index())), at.zip(executes));
                 let now = at.unwrap_or(0);
                 if let Some(turn) = turn.filter(|_| what > 1) {
-                    // The strand executes as long as it would be chosen again.
+                    // The strand executes until a search would choose another strand.
                     let executes = executes.unwrap();
                     let others: Vec<Ready> = ready.iter().copied().filter(|(other, _)| *other != executes).collect();
                     let goes_on = |at: u64| {

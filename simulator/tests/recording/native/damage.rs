@@ -92,7 +92,7 @@ fn frames_that_lie_are_refused() {
         b"\x01\x00\x00\x01\x00\x00",
         b"\x01\x00\x00\x01\x04\x06\x00",
         b"\x01\x00\x00\x01\x04\x02\x01",
-        // A shape is of an unknown block, has no references, has too many accesses, or lacks accesses.
+        // A shape names an unknown block, has no references, has too many accesses, or lacks accesses.
         b"\x00\x01\x01\x00",
         b"\x00\x01\x00\x00",
         b"\x00\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
@@ -128,7 +128,7 @@ fn frames_that_lie_are_refused() {
         (3, b"\x01\x03\x00\x10\x00"),
         (3, b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"),
         (3, b"\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-        // A run leaves no execution for the event; a shape is missing; literals are missing; literals are unused.
+        // A run leaves no execution for the event. A shape is missing. Literals are missing. Literals are unused.
         (3, b"\x01\x02\x00\x30\x00"),
         (3, b"\x01\x01\x00\x10"),
         (3, b"\x01\x01\x00\x01"),

@@ -42,8 +42,8 @@ pub(super) const DEFINITIONS: &[u8] = &[
     2, 2, 0x0a, 0x00, // a store of 2^2 bytes
 ];
 
-/// The executions have shapes 1, 2, 1 and 0 and addresses 0x10, 0x1000, 0x20 and 0x30. The expected shape is always 0. The expected
-/// addresses are 0, 0, 0x10 (without a stride) and 0x30 (0x20 and a stride of 0x10). So only the last execution is as expected.
+/// The executions have shapes 1, 2, 1 and 0 and addresses 0x10, 0x1000, 0x20 and 0x30. The predictor expects shape 0 each time, and
+/// addresses 0, 0, 0x10 (without a stride) and 0x30 (0x20 and a stride of 0x10). So only the last execution is as expected.
 pub(super) const REFERENCES: &[u8] = &[
     4, 6, 5, // executions, bytes of events, bytes of literals
     0x11, 1, // shape 1, a literal of one byte

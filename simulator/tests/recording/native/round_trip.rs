@@ -16,12 +16,12 @@ use crate::{Thread, file, gzip, open, threads, zstd};
 struct Block {
     address: u64,
     sizes: Vec<u8>,
-    /// The exit of the block: the number of its instruction, and its kind.
+    /// The number of the instruction that leaves the block, and the kind of exit.
     exit: (Index, u8),
     next: u64,
 }
 
-/// An execution of a block. An access is the instruction, whether it stores, the binary logarithm of the size, and the address.
+/// An execution of a block. For each access: the instruction, `true` for a store, the binary logarithm of the size, the address.
 #[derive(Clone, Debug)]
 struct Step {
     block: Index,
@@ -104,7 +104,7 @@ impl Step {
     }
 }
 
-/// Returns the data references of an instruction. A store to the place that the previous access loads is merged with the load.
+/// Returns the data references of an instruction. A load and the next store become one reference if they have the same address.
 fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Reference> {
     let mut data: Vec<Reference> = Vec::new();
     for &(at, store, size, address) in accesses {
@@ -281,7 +281,7 @@ fn a_program_can_have_too_much_code() {
         })
     };
     let defined = (0..40_000_u64).take_while(|at| define(*at).is_ok()).count();
-    // The total is 2^25 references and one more for each block.
+    // Each block counts as 1025 references, one more than its instructions. The limit is 2^25.
     assert_eq!(defined, (1 << 25) / 1025);
 }
 

@@ -8,7 +8,7 @@ use simulator::recording::{Chunk, Recording};
 use super::Recorder;
 use crate::open;
 
-/// Returns a recording of threads that each have `blocks` executions and 3 frames, with data at addresses of their own.
+/// Returns a recording of `threads` threads. Each thread has 3 frames of `blocks` executions, and uses different data.
 fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     let mut recorder = Recorder::new(Stored::Plain);
     let block = recorder.block(0x1000, &[4], Exit::None);
@@ -26,7 +26,8 @@ fn recording(threads: u32, blocks: u64) -> Vec<u8> {
     recorder.end()
 }
 
-/// Strides and jumps, or in odd threads two addresses in turn, which only a region predicts.
+/// Returns the address of a data reference. In even threads, the addresses have strides and jumps. In odd threads, two addresses
+/// alternate, so a predictor that knows only strides never expects them.
 fn address(thread: u64, number: u64) -> u64 {
     let jump = if number % 7 == 3 { (number * number) << 20 } else { 0 };
     let offset = if thread.is_multiple_of(2) { 8 * number + jump } else { number % 2 * 0x10_0010 };
@@ -62,12 +63,12 @@ fn threads_that_wait_go_on_as_they_were() {
     }
 }
 
-/// Each thread has begun, and none has ended.
+/// 8192 threads have begun, and none has ended. With less than 8 KB each, 65,536 threads (the maximum) fit into 512 MB.
 #[test]
-fn as_many_threads_as_there_can_be_fit_in_1_gb() {
+fn a_thread_that_waits_takes_less_than_8_kb() {
     let mut recorder = Recorder::new(Stored::Plain);
     let block = recorder.block(0x1000, &[4], Exit::None);
-    for thread in 0..1 << 16 {
+    for thread in 0..1 << 13 {
         let mut log = Log::default();
         for number in 0..2 {
             log.block(block);
@@ -77,7 +78,6 @@ fn as_many_threads_as_there_can_be_fit_in_1_gb() {
     }
     recorder.write(&Frame::note("They wait"));
     let file = recorder.end();
-    assert!(file.len() < 10 << 20, "{}", file.len());
     let resident = || -> u64 {
         let text = fs::read_to_string("/proc/self/statm").unwrap();
         4096 * text.split(' ').nth(1).unwrap().parse::<u64>().unwrap()
@@ -90,5 +90,5 @@ fn as_many_threads_as_there_can_be_fit_in_1_gb() {
         assert_eq!(chunk.len(), 4);
     }
     let taken = resident().saturating_sub(before);
-    assert!(taken < 500 << 20, "{taken} bytes");
+    assert!(taken < 64 << 20, "{taken} bytes");
 }

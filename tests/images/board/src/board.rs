@@ -46,8 +46,8 @@ mod faults {
     use platform::sparc64::{FastPath, Mmio, StrandRegs};
     use platform::{AccessError, PhysicalAddress};
 
-    /// Real devices, except that a store to hub 1 traps. On the fast path, the trap comes where the
-    /// strand waits for the store: see [`trap_in_wait`].
+    /// Real devices, except that a store to hub 1 traps. On the fast path, the strand takes the trap where it waits for the store:
+    /// see [`trap_in_wait`].
     pub struct Bus(Mmio);
 
     pub type Registers = StrandRegs;
@@ -63,7 +63,8 @@ mod faults {
     /// stores in QEMU fault at once or never. The new instruction, `ldx [%o1 + 0], %g0`, uses the
     /// value of the call as an address. It traps if the value is not a multiple of eight.
     ///
-    /// # Safety The image must call this function before the first hypercall.
+    /// # Safety
+    /// The image must call this function before the first hypercall.
     unsafe fn trap_in_wait() {
         unsafe extern "C" {
             static mut perfctr_wait_hub: u32;

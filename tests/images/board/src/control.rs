@@ -1,5 +1,5 @@
-//! The control calls of a guest, through software trap 0xfe. No shipped image serves them. For the
-//! sweep, a guest controls its machine and its strand; for sampling, its counters.
+//! The control calls of a guest, through software trap 0xfe. No shipped image serves them. In the
+//! sweep, a guest controls its machine and strand. In the sampling check, it controls its counters.
 
 #[cfg(feature = "models")]
 use core::arch::asm;
@@ -42,7 +42,7 @@ static FIRST: Kept<&Tested> = Kept::new();
 /// The strand that the guest has named as its own.
 static CALLER: Kept<&Tested> = Kept::new();
 
-/// Returns the strand from which the guest calls, or `None` before the image has begun.
+/// Returns the strand from which the guest calls, or `None` before the image has started.
 pub fn strand() -> Option<&'static Tested> {
     CALLER.get().or(FIRST.get())
 }
@@ -51,7 +51,7 @@ pub fn begin(first: &'static Tested) {
     FIRST.set(Some(first));
 }
 
-/// Counts a call that has reached Rust code.
+/// Counts a call on the slow path, that is, a call that reaches Rust code.
 pub fn called(trap: Trap) {
     if trap == Trap::Fast {
         SLOW.set(Some(slow_calls() + 1));
@@ -174,7 +174,7 @@ fn be(strand: StrandId) {
 #[cfg(feature = "memory")]
 static HOLDING: Room<Machine> = Room::new();
 
-/// Makes a call of a strand. Then restores the hypervisor to the middle of the call's access, so that the call never ends.
+/// Makes a call for a strand. Restores the hypervisor to the middle of the call's access, so the call never ends.
 #[cfg(feature = "memory")]
 fn hold(register: PerfReg, strand: StrandId) {
     let Some(running) = RUNNING.get() else { return };

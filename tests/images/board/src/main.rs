@@ -32,7 +32,7 @@ use platform::{Machine, PhysicalAddress};
 use board::{Bus, Registers as StrandRegisters};
 use recorder::Recorder;
 
-/// The devices, or their replacement.
+/// Real devices, models of devices, or words of memory.
 struct Board;
 
 static PLACE: Place<Board> = Place::new();
@@ -40,7 +40,7 @@ static PLACE: Place<Board> = Place::new();
 impl hypervisor::Board for Board {
     type Environment = (Bus, StrandRegisters, Recorder);
 
-    // The image for the sweep has no own functions, because the sweep on the host has none.
+    // The sweep's image has no functions of its own, because the sweep on the host has none.
     const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
         true => Some(&[]),
         false => Some(&[0x84, 1 << 40 | 0x84]),

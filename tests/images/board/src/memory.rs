@@ -16,7 +16,7 @@ use sweep::modelled::Hardware;
 
 use crate::kept::Kept;
 
-/// The bus of an image with devices. The service's table directs it to words.
+/// The bus of an image with devices. The service's table directs accesses to words of memory instead.
 pub struct Bus(Mmio);
 
 /// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.
@@ -30,7 +30,7 @@ const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
 const CELLS: usize = NODES * L2_BANKS + ADDRESSED;
 
-/// Every second word is a register. A change of a word between registers shows a wrong access.
+/// Every second word is a register. If a word between registers changes, an access was wrong.
 static WORDS: [AtomicU64; 2 * CELLS + 1] = [const { AtomicU64::new(0) }; _];
 static PCRS: [AtomicU64; StrandId::COUNT] = [const { AtomicU64::new(0) }; _];
 /// The strand whose registers are in the processor.
@@ -43,7 +43,7 @@ static FAULTY_HUBS: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_CHANNELS: [AtomicBool; 2 * NODES] = [const { AtomicBool::new(false) }; _];
 /// For each node, the first L2 bank that faults.
 static FAULTY_BANKS: [AtomicUsize; NODES] = [const { AtomicUsize::new(L2_BANKS) }; _];
-/// Where the table holds the address of each register, for each node.
+/// The places in the service's table that hold the address of each register, for each node.
 static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
@@ -126,7 +126,7 @@ fn find_table() -> Option<Table> {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // This address stands for one register of every node. The tables are in the order of the nodes.
+                    // This address is the same for all nodes. The tables are in the order of the nodes.
                     if *turn != node.index() {
                         continue;
                     }
@@ -185,7 +185,7 @@ fn is_busy(cell: Cell) -> bool {
 }
 
 impl Bus {
-    /// Makes the table lead to the words, by writing the addresses of all registers.
+    /// Writes the words' addresses into the table. A faulty or busy word gets a misaligned address.
     fn answer(&self) {
         let Some(table) = TABLE.get() else {
             hypervisor::failed(&"no table of registers\n", NOT_STARTED)
@@ -200,7 +200,7 @@ impl Bus {
         }
     }
 
-    /// Returns the register at the address of a word or of L2 control.
+    /// Returns the register that is at this address: L2 control, or a register that a word of memory replaces.
     fn cell(&self, strand: StrandId, address: PhysicalAddress) -> Option<Cell> {
         let bank = (0..L2_BANKS).find(|bank| l2_control(*bank) == Some(address));
         if let Some(bank) = bank {

@@ -13,7 +13,7 @@ pub fn call(trap: Trap, registers: [u64; 6]) -> [u64; 6] {
     registers.to_array()
 }
 
-/// Negotiates a minor version of group 0x205, or gives the group up for `None`.
+/// Negotiates a minor version of group 0x205. `None` gives up the group.
 pub fn negotiate(minor: Option<u64>) -> [u64; 6] {
     let major = u64::from(minor.is_some());
     call(Trap::Core, [GROUP, major, minor.unwrap_or(0), 3, 4, 0])
@@ -38,7 +38,7 @@ fn before_negotiation(check: &mut Check<'_>) {
 }
 
 fn negotiation(check: &mut Check<'_>) {
-    // Each row is group, major, minor; then the expected status and granted minor.
+    // A row: group, major version, minor version, expected status, granted minor version.
     let asked = [
         (GROUP, 1, 0, EOK, 0),
         (GROUP, 1, 1, EOK, 1),
@@ -74,7 +74,7 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
         if machine.status(Some(1), id) != EOK {
             continue;
         }
-        // The last value leaves each register as after a reset.
+        // The last value, 0, leaves each register as after a reset.
         for value in [u64::MAX, 0x1234_5678_9abc_def5, 0xaaaa_5555_aaaa_5555, 0] {
             let value = written(id, value);
             check.case(Trap::Fast, [id, value, 2, 3, 4, SET], [EOK, value, 2, 3, 4, SET]);
@@ -112,8 +112,8 @@ fn sweep(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// The hypervisor compares all 64 bits of function numbers. Its own functions are 0x84 and 0x100_0000_0084 of
-/// trap 0x80, and 0x84 of trap 0xff. They return the number and the sum of %o0 to %o5.
+/// The hypervisor compares all 64 bits of function numbers. Its own functions are 0x84 and 0x100_0000_0084 of trap 0x80, and 0x84
+/// of trap 0xff. They return the function number and the sum of %o0 to %o5.
 fn numbers(check: &mut Check<'_>) {
     negotiate(Some(1));
     let far = [

@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns the status that the contract gives a get or set.
+    /// Returns the status of a get or set under the contract.
     pub fn status(self, minor: Option<u64>, id: u64) -> u64 {
         let Some(minor) = minor else { return EBADTRAP };
         match id {
@@ -34,7 +34,7 @@ impl Machine {
     }
 }
 
-/// Returns the bits that a set of the register stores.
+/// Returns the bits that the register stores when it is written.
 pub fn mask(id: u64) -> u64 {
     match id {
         0 => 0xffff_ffff,

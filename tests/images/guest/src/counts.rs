@@ -21,7 +21,7 @@ pub fn run(report: &mut Report, machine: Machine) {
         ("refused", Trap::Fast, 90, 0, GET),
         ("refused_set", Trap::Fast, 90, 0, SET),
         ("unknown_fast", Trap::Fast, 0, 0, 5),
-        // The probe also passes the function number, 0, in %o2. So the version is 1.0.
+        // The probe passes the function number, 0, also in %o2, the minor version. So the guest negotiates version 1.0.
         ("negotiate", Trap::Core, GROUP, 1, 0),
         ("set_version", Trap::Core, GROUP, 1, 0),
         ("get_version", Trap::Core, GROUP, 0, 3),

@@ -1,6 +1,6 @@
-//! Calls to devices that trap. Channel 1 of node 0 (registers 4 and 5) and hub 3 (registers 72 to 89) trap.
-//! Stores to hub 1 (registers 36 to 53) trap on the fast path, where the strand waits for the stores. So do
-//! stores to the other hubs, but these succeed when the slow path repeats the call.
+//! Calls to devices that trap. Channel 1 of node 0 (registers 4 and 5) and hub 3 (registers 72 to 89) always trap.
+//! On the fast path, a store to another hub traps where the strand waits for the store. When the slow path repeats the
+//! call, the store succeeds, except to hub 1 (registers 36 to 53).
 
 use guest_abi::Trap;
 

@@ -1,4 +1,4 @@
-//! Hubs that other strands hold or ask for, or where other strands have the turn. All with the shipped entry code.
+//! Calls for a hub that is free, that another strand holds, or that keeps the turn for a strand. The entry code is as shipped.
 
 use guest_abi::{PerfReg, StrandId, Trap};
 use sweep::control::Control;
@@ -63,7 +63,7 @@ struct States {
     own: StrandId,
     /// The strand whose access is in flight.
     holder: StrandId,
-    /// Another strand, which asks for the hub.
+    /// Another strand that requests the hub.
     other: StrandId,
 }
 
@@ -115,7 +115,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Calls for registers of the hub are refused. Calls for registers of other hubs are not.
+    /// Calls for registers of the hub are refused. Calls for registers of other hubs are served.
     fn taken(&self, check: &mut Check<'_>) {
         self.hold();
         let before = control(Control::State);
@@ -135,7 +135,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// This strand has the turn. The next turn goes to the remembered strand with the next higher number.
+    /// Gives this strand the turn, and uses it. Then the remembered strand with the next higher number has the turn.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);
@@ -173,7 +173,7 @@ impl States {
             self.set(check, id, 0, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // The other strand does not come back. With two strands, this costs four refusals.
+            // The other strand does not come back. With two remembered strands, it costs this strand four refusals.
             for _ in 0..4 {
                 self.get(check, id, EWOULDBLOCK);
             }

@@ -18,11 +18,11 @@ pub struct Around {
     pub g: [u64; 8],
     /// Values before the trap: CWP, CANSAVE, CANRESTORE, OTHERWIN, CLEANWIN, WSTATE, PSTATE, PIL, TL, GL, %y, %asi, %ccr.
     pub before: [u64; 13],
-    /// The same registers after the trap, in the same order.
+    /// The registers of `before`, in the same order, after the trap.
     pub after: [u64; 13],
 }
 
-/// The bits that a trap has set in the free windows and in the globals of levels 1 and 2. All bits were 0 before.
+/// The bits that a trap has set in the free windows and in the globals of levels 1 and 2. Before the trap, these registers were 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
@@ -35,7 +35,7 @@ impl Left {
 }
 
 impl Around {
-    /// Returns the registers after a trap that changes only %o0 to %o5. Their new values are given.
+    /// Returns the registers after a trap that changes only %o0 to %o5, to these values.
     pub fn with_outs([o0, o1, o2, o3, o4, o5]: [u64; 6], before: [u64; 13]) -> Self {
         Self {
             // The stack pointer is stored as %fp - %sp.
@@ -92,9 +92,9 @@ unsafe extern "C" {
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
     /// Traps, and traps again in the handler of each trap.
     pub fn trap_in_handlers() -> !;
-    /// Returns by how much %tick advances across a trap.
+    /// Returns the advance of %tick across a trap, in ticks.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
-    /// Returns by how much %tick advances without a trap.
+    /// Returns the advance of %tick without a trap, in ticks.
     pub fn ticks_none() -> u64;
 }

@@ -42,7 +42,7 @@ unsafe impl Sync for Shared {}
 
 static SESSION: Shared = Shared(UnsafeCell::new(None));
 
-/// The numbers of a strand with all rights and of a strand without rights.
+/// The numbers of two strands: one with all rights, and one without rights.
 const STRAND: usize = 37;
 const WITHOUT_RIGHTS: usize = 38;
 
@@ -94,7 +94,7 @@ fn counters(counters: Counters) {
     control(Control::Counters(counters));
 }
 
-/// The instructions at which the test makes events.
+/// The instructions at which the test makes events happen.
 #[derive(Clone, Copy)]
 enum Place {
     Here,
@@ -128,7 +128,7 @@ fn happens(event: SparcEvent, times: u32) {
     happens_at(Place::Here, SparcMode::Privileged, event, times);
 }
 
-/// Starts to sample these events. Each event comes with its period.
+/// Starts to sample these events. A pair is an event and its period.
 fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> {
     let service = PerfCounters::negotiate_best(sun4v()).ok();
     let mut requests = [Request { event: SparcEvent::Loads.into(), pace: None }; 2];
@@ -147,7 +147,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     })
 }
 
-/// What remains after a session.
+/// How a session ended.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     interrupts: u64,
@@ -299,8 +299,8 @@ fn at_once(check: &mut Check<'_>) {
     check.same("both", reports.map(counted), [Some([1000, 10, 0]); 2]);
 }
 
-/// Checks every register around a call after which the trap comes. Then checks traps in 20 nested
-/// calls, with every number of free windows.
+/// Checks every register around a call that an overflow trap follows. Then checks traps in 20
+/// nested calls, with every number of free windows.
 fn goes_on(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     let ten = Control::Counters(Counters::Happens(SparcMode::Privileged, SparcEvent::Loads, 10));
@@ -320,11 +320,11 @@ fn goes_on(check: &mut Check<'_>) {
     for _ in 0..2 {
         check.same("depth", deep(20), 20 * 21 / 2);
     }
-    // The recursions make 84 samples. The ring is full after eight.
+    // The nested calls take 84 samples. The ring has room for eight of them.
     ended(check, Outcome { lost: 76, ..Outcome::undisturbed(85) }, Some([850, 85, 0]));
 }
 
-/// Returns the sum of the numbers up to `depth`. A trap comes before and after each nested call.
+/// Returns the sum of the numbers up to `depth`. A trap is taken before and after each nested call.
 #[inline(never)]
 fn deep(depth: u64) -> u64 {
     happens(SparcEvent::Loads, 10);
@@ -341,7 +341,7 @@ fn early(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Stores, 100)]);
     for total in 1_u64..=1000 {
         happens(SparcEvent::Stores, 1);
-        // A sample comes after 85, 185, 285, ... events.
+        // A sample is taken after 85, 185, 285, ... events.
         check.same(total, pop().map(|sample| sample.period), (total % 100 == 85).then_some(100));
     }
     ended(check, Outcome::undisturbed(10), Some([1000, 10, 0]));
@@ -354,7 +354,7 @@ fn beyond(check: &mut Check<'_>) {
     for total in (1_u64..=12).map(|calls| calls * 0x7000_0001) {
         happens(SparcEvent::Loads, 0x7000_0001);
         sampled += pop().map_or(0, |sample| sample.period);
-        // All periods that have ended count, with or without a sample.
+        // All periods that have ended count, whether a sample was taken or not.
         check.same(total, sampled, total >> 30 << 30);
     }
     // 0x5_4000_000c events are 21 periods. Of these periods, 12 have a sample.
@@ -383,7 +383,7 @@ fn spurious(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 1000)]);
     traps::hold(true);
     happens(SparcEvent::Loads, 1200);
-    // The rotation handles the overflow. The trap of the overflow still comes, after `with`.
+    // `rotate` handles the overflow. The overflow trap is still taken, after `with`, and finds nothing to do.
     let rotated = with(|shared| {
         let session = shared.as_mut()?;
         session.profiler.rotate(&mut session.unit, &now()).ok()
@@ -395,7 +395,7 @@ fn spurious(check: &mut Check<'_>) {
     ended(check, Outcome { spurious: 1, ..Outcome::undisturbed(2) }, Some([2000, 2, 0]));
 }
 
-/// The ring holds eight samples and is full.
+/// Overfills the ring, which holds eight samples.
 fn full(check: &mut Check<'_>) {
     let _ = start(SparcMode::Privileged, &[(SparcEvent::Loads, 10)]);
     for _ in 0..20 {

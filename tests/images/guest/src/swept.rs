@@ -48,7 +48,7 @@ impl Machines for Here {
     }
 }
 
-/// Makes calls from the strand as which the hypervisor treats this strand.
+/// Makes the calls of the sweep, each from the strand that the sweep names.
 struct Real {
     strand: Option<StrandId>,
 }
@@ -86,7 +86,7 @@ pub fn plain(report: &mut Report, detail: Detail) {
     report.line(format_args!("calls on the slow path: {slow}"));
 }
 
-/// Asks for a machine in which two guests have the same strand. The hypervisor refuses, and the current machine continues.
+/// Tries to switch on a machine in which two guests share a strand. The hypervisor refuses, and the current machine continues.
 pub fn impossible(report: &mut Report) {
     let mut check = report.check("a machine that cannot be is refused");
     let Some((_, possible)) = parts::READ_BACK.configurations().next() else {

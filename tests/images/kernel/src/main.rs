@@ -279,7 +279,7 @@ fn counted(strand: &Strand, times: u64) -> [u64; 2] {
     [counted.pic0().into(), counted.pic1().into()]
 }
 
-/// Handles the overflow trap. `address` is that of the next instruction of the interrupted program.
+/// Handles the overflow trap. The interrupted program continues at `address`.
 #[unsafe(no_mangle)]
 extern "C" fn strand_overflow(strand: &Strand, address: u64, _tstate: u64) {
     // SAFETY: clears bit 15 of %softint, which has caused this trap.

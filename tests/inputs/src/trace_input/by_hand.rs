@@ -7,10 +7,10 @@ use simulator::recording::{Chunk, Kind, Order, Recording, RecordingError, Refere
 
 use super::{fetching, number, same, size};
 
-/// The references of a text in the order of execution. Each reference comes with its strand.
+/// The references of a text recording in the order of execution. A pair is the strand and the reference.
 type Lines = Vec<(usize, Reference)>;
 
-/// Asserts that the reader and a second reader find the same in a text.
+/// Asserts that the reader and a second reader find the same references in a text recording.
 pub(super) fn check(bytes: &[u8]) {
     same(&read(bytes), &plain(bytes), usize::MAX);
 }
@@ -61,7 +61,7 @@ fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
     }
 }
 
-/// Returns the references of a text, or the number of the first wrong line.
+/// Returns the references of a text recording, or the number of the first wrong line.
 fn plain(bytes: &[u8]) -> Result<Lines, u64> {
     let mut lines: Lines = Vec::new();
     for (line, number) in bytes.split_inclusive(|byte| *byte == b'\n').zip(1_u64..) {

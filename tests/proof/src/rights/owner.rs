@@ -1,4 +1,4 @@
-//! The owner of the lock. It makes the steps of a change in the orders that ship ([`Ledger`]).
+//! The owner of the lock. It makes the steps of a change in the orders in which the service makes them ([`Ledger`]).
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -168,7 +168,7 @@ impl<'a, const G: usize, const S: usize> Ledger for Owner<'a, G, S> {
         });
     }
 
-    /// Does nothing: any strand of the model may look for pending steps at any time, without a mark.
+    /// Does nothing. In the model, any strand may look for pending steps at any time.
     fn mark(&mut self) {}
 
     /// Does nothing, because the model has no fast paths.

@@ -1,9 +1,4 @@
-//! The 128 bits of a machine. Machines that are alike have the same bits.
-//!
-//! **Why symmetry is sound.** Rename the strands of a guest, or guests together with their state: every step maps to a step.
-//! Numbers of strands and guests only select state. The owner of the lock makes its steps in every order that can make a
-//! difference. The configurations of a model whose guests are alike are renamings of each other. The properties name no guest and
-//! no strand. So a renamed machine reaches the renamed states, and it is enough to visit one machine of each kind.
+//! Packs a machine into 128 bits. Machines that are alike have the same bits.
 
 use perfctr_service::decisions::protocol::{Asked, Global, Holding};
 use perfctr_service::{Grant, StrandRight};
@@ -11,7 +6,7 @@ use perfctr_service::{Grant, StrandRight};
 use super::world::{Call, Doing, Strand, Tenure, World};
 use super::{Alike, guest};
 
-/// Packed fields. The last field is the lowest.
+/// Packed fields. The last field is in the lowest bits.
 struct Bits(u64);
 
 impl Bits {

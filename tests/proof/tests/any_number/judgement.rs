@@ -1,4 +1,4 @@
-//! The judgement of units that stay busy. The tests compare the definition with the function that ships.
+//! The judgement of busy units. The tests compare `smt/judgement.smt2` with the function that ships.
 
 use perfctr_service::decisions::judgement::{Counts, Found, Watch};
 use tests::random::Random;
@@ -29,7 +29,7 @@ fn near(random: &mut Random, numbers: &[u64]) -> u64 {
     }
 }
 
-/// z3 computes the look of the definition in random states. The test compares it with the result of the function.
+/// z3 computes looks at a busy unit from the definition, in random states. The function must return the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_judgement_is_the_function_that_ships() {

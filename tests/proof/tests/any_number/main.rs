@@ -1,7 +1,7 @@
 //! Claims for any number of strands and for any clock. z3 decides the claims of `smt/*.smt2`. Tests compare the definitions in
 //! the claims with the functions that ship.
 //!
-//! A claim is two questions: the premises can be met (`sat`), and cannot be met while the conclusion is false (`unsat`).
+//! A claim asks two questions: can the premises be met (`sat`), and can they be met while the conclusion is false (`unsat`)?
 
 mod judgement;
 mod turns;
@@ -21,7 +21,7 @@ fn read(name: &str) -> String {
     fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Runs z3 on this text. Returns its output.
+/// Runs z3 with this input. Returns its output.
 fn z3(text: &str) -> String {
     let mut z3 = Command::new(Z3.find().unwrap());
     z3.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -35,7 +35,7 @@ fn z3(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The first line of a file of claims is the command that decides it, with the files that it needs. Each question states its answer.
+/// Each claims file begins with a command that checks the file, with all files that it needs. Each question states its answer.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn all_claims_hold() {

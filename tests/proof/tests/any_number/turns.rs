@@ -1,4 +1,4 @@
-//! The turns at a hub. The test compares the definition with the function that ships.
+//! The turns at a hub. The test compares `smt/turns.smt2` with the function that ships.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
@@ -35,8 +35,8 @@ fn number(random: &mut Random) -> u8 {
     *[random.one_of(&corners), any].get(random.below(2)).unwrap()
 }
 
-/// Returns a random state. Few, many or all strands are remembered. The turn is that of a
-/// remembered strand, stale, or free. The number of refusals is often near its maximum.
+/// Returns a random state. Few, many or all strands are remembered. The turn belongs to a remembered strand, is stale, or is free.
+/// The number of refusals is often near its maximum.
 fn state(random: &mut Random) -> Turns {
     let size = random.one_of(&[0, 1, 2, 3, 5, 40, 255, 2_000]);
     let strands: Vec<u8> = (0..size).map(|_| number(random)).collect();
@@ -55,7 +55,7 @@ fn state(random: &mut Random) -> Turns {
     Turns { remembered, turn: turn.map(strand), refusals, last: number(random).into() }
 }
 
-/// z3 computes the step of the definition in random states. The test compares it with the result of the function.
+/// z3 computes steps from the definition, in random states. The function must return the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_definition_is_the_function_that_ships() {
@@ -102,7 +102,7 @@ fn the_definition_is_the_function_that_ships() {
         check(turns, HubEvent::AsksFree(asks));
         check(turns, other);
     }
-    // The definition of a new hub.
+    // A new hub is the same in the definition and in the function.
     let new = format!("(= new {})", definition(&Turns::NEW));
     steps.push(("new".to_owned(), new));
     all_are_true(&["words.smt2", "turns.smt2"], &steps);

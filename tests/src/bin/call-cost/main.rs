@@ -95,7 +95,7 @@ type EventRing = Ring<Clock19, 4, 2039>;
 
 static RINGS: [EventRing; 72] = [const { Ring::new(Mode::Discard) }; 72];
 
-/// Records a get, which is an event of five words. `about` holds the register, status, guest and strand, one byte each.
+/// Records a register read, which is an event of five words. `about` holds the register, status, guest and strand, one byte each.
 #[inline(never)]
 fn record_event(ring: &EventRing, time: u64, about: u32, duration: u32, value: u64) {
     let [perfreg, status, guest, strand] = about.to_le_bytes();

@@ -1,7 +1,7 @@
 //! Times calls, and measures the calls per second of one strand and of two strands at once, in wall time.
 //!
-//! Prints `call KIND NANOSECONDS RATIO` for each kind of call. Both numbers are medians over many rounds; the ratio is to
-//! rustsbi's call in the same round. Prints `threads KIND ONE TWO` for simultaneous strands: medians of the calls per second.
+//! Prints `call KIND NANOSECONDS RATIO` for each kind of call. Both numbers are medians over many rounds. RATIO is relative
+//! to rustsbi's call in the same round. Prints `threads KIND ONE TWO`: median calls per second of one strand and of two.
 
 use std::array;
 use std::hint::black_box;
@@ -18,11 +18,11 @@ use super::{
     rustsbi_fw_read, with_strand,
 };
 
-/// Enough calls to time, but so few that they are seldom interrupted.
+/// Enough calls for a measurement, but few enough that interrupts are rare.
 const CALLS: u32 = 20_000;
 const ROUNDS: usize = 301;
 
-/// So many calls that the start of two threads takes only a small part of the time.
+/// Enough calls that starting two threads takes only a small part of the time.
 const CALLS_AT_ONCE: u32 = 400_000;
 const ROUNDS_AT_ONCE: usize = 15;
 
@@ -43,7 +43,6 @@ type Overwritten = Ring<Clock19, 4, 2039>;
 
 static RINGS: [Overwritten; 72] = [const { Ring::new(Mode::Overwrite) }; 72];
 
-/// Measures everything, and prints the results.
 pub(super) fn all() {
     calls();
     let hypervisor = hypervisor(Off);
@@ -88,7 +87,7 @@ fn calls() {
     }
 }
 
-/// Returns the time of a call.
+/// Returns the mean time of a call.
 fn nanoseconds(mut call: impl FnMut()) -> f64 {
     let start = Instant::now();
     for _ in 0..CALLS {
@@ -112,7 +111,7 @@ fn make<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers, id: u64, 
     hypercall(strand, black_box(registers));
 }
 
-/// Returns the number of calls served per second. For each kind, one strand makes that call.
+/// Returns the number of calls served per second. For each kind, a separate strand makes calls.
 fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
     let start = Barrier::new(kinds.len());
     let strand = |number, kind| {

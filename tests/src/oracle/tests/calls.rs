@@ -1,4 +1,4 @@
-//! Dispatch, the registers of the call, and gets and sets that succeed.
+//! Dispatch, the registers of the call, and reads and writes that succeed.
 
 use super::*;
 
@@ -113,10 +113,10 @@ fn own_memory_controllers_are_reached_locally_and_all_else_globally() {
         let cell = Cell::at(World::node_of(strand), address);
         assert_eq!(cell, Some(Cell::Register(id)));
     }
-    // Both addresses lead to the same cell.
+    // The local and the global address belong to the same cell.
     assert_eq!(set(&mut world, 64, 10, 0x21), 0);
     assert_eq!(get(&mut world, 130, 10), (0, 0x21));
-    // A hub's local address leads to no register.
+    // A hub's local address belongs to no register.
     assert_eq!(Cell::at(0, 0x81_3000_1000), None);
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Asserts that a get and a set of `id` return `status`, preserve %o1, make no access and change nothing.
+/// Asserts that reads and writes of register `id` return `status`, preserve %o1, make no access and change nothing.
 fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
     let before = world.clone();
     for (function, value) in [(0x106, 0x1111), (0x107, 0x1)] {
@@ -14,7 +14,6 @@ fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
     assert_eq!(*world, before);
 }
 
-/// The name of each register says to which unit it belongs.
 #[test]
 fn each_register_is_part_of_the_unit_in_its_name() {
     for register in &registers::REGISTERS[2..] {
@@ -89,7 +88,7 @@ fn a_guest_reset_while_a_hub_is_out_of_service_has_the_others() {
     assert_eq!(get(&mut world, 0, 89), (0, 0));
 }
 
-/// A register that the version or the machine lacks is ENOTSUPPORTED, even while its unit is out of service.
+/// A call for a register that the version or the machine lacks returns ENOTSUPPORTED, even while the unit is out of service.
 #[test]
 fn a_unit_out_of_service_comes_after_version_and_machine() {
     let mut world = batoka([0], Grant::GLOBAL);

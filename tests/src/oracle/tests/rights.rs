@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_first_check_that_fails_gives_the_status() {
-    // The Maramba guest has no rights. Each line's call fails the check for its status, and all later checks.
+    // The Maramba guest has no rights. In each line, the call fails the check that returns this status, and all later checks.
     let guests = vec![Guest::new([0], Grant::NONE)];
     let mut world = World::new(Machine::Maramba, 2, &[(1, 1)], guests).unwrap();
     for id in [0, 1, 2, 8, 10, 18, 90, u64::MAX] {
@@ -58,7 +58,7 @@ fn a_busy_hub_is_the_last_check() {
 
 #[test]
 fn each_grant_covers_its_registers() {
-    // The strands are on nodes 0 and 2. The statuses are of PCR, PCR with HT, PERF_CONFIG, DRAM of nodes 0 to 3, and hub 3.
+    // The strands are on nodes 0 and 2. The statuses are for PCR, PCR with HT, PERF_CONFIG, DRAM of nodes 0 to 3, and hub 3.
     for (grant, expected) in [
         (Grant::NONE, [10, 10, 10, 10, 10, 10, 10, 10]),
         (Grant::STRAND, [0, 10, 10, 10, 10, 10, 10, 10]),

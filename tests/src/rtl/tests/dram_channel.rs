@@ -1,5 +1,3 @@
-//! Tests of a DRAM channel.
-
 use super::super::dram::{Channel, Register::*, Step::*, sequence};
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of single facts. The values are written out.
+//! Each test checks one fact. The expected values are written out.
 
 mod dram_channel;
 mod phase;

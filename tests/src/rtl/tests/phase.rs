@@ -52,6 +52,6 @@ fn with_a_phase_ov_is_set_by_the_event_that_finds_pic_near_its_wrap() {
         }
         pics.insert(settled(&mut strand));
     }
-    // The values are -15 to -8: the event itself, and up to 7 events that waited with the 16th before the wrap.
+    // The event at -16, and up to 7 events that wait with it, leave PIC at -15 to -8.
     assert_eq!(pics, (0xffff_fff1..=0xffff_fff8).collect());
 }

@@ -29,7 +29,7 @@ pub const WITHOUT_A_HUB: Part = Part {
     run: without_a_hub,
 };
 
-/// Returns one unit to service while others are out of service. The others stay out of service.
+/// Returns one of several units to service. The others stay out of service.
 pub const ONE_BY_ONE: Part = Part {
     name: "units return to service one by one",
     limit: 1,
@@ -37,7 +37,7 @@ pub const ONE_BY_ONE: Part = Part {
     run: one_by_one,
 };
 
-/// A set of PERF_CONFIG fails at one of the banks. Every bank is as before the set.
+/// A write of PERF_CONFIG fails at one of the banks. Afterwards, every bank has its old value.
 pub const HALF_AN_L2: Part = Part {
     name: "sets of an L2 that fail at any bank",
     limit: BANKS.len(),
@@ -106,7 +106,7 @@ fn broken_units(number: usize, configuration: &Configuration, system: &mut dyn S
             } else {
                 system.get(caller, id);
             }
-            // The hardware works again. The unit stays out of service, and the others continue to work.
+            // The hardware works again. The unit stays out of service, and the other units continue to work.
             system.change(Change::Repair);
             for other in [1, 2, 3, 6, 8, id, 18, 35, 36, 89] {
                 system.get(strand(0), other);

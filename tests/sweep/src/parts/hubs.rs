@@ -5,7 +5,7 @@ use guest_abi::Hub;
 use super::{VERSIONS, worlds};
 use crate::{Change, Configuration, Part, System};
 
-/// Calls for every register in every world while all hubs are busy. Then reads a register of each hub that is free again.
+/// Calls for every register in every world while all hubs are busy. Then frees one hub after another, and reads a register of each.
 pub const BUSY: Part = Part {
     name: "busy hubs in every world",
     limit: worlds::LIMIT,
@@ -26,7 +26,7 @@ fn busy(_: usize, configuration: &Configuration, system: &mut dyn System) {
             }
             for hub in Hub::ALL {
                 system.change(Change::Busy(*hub, false));
-                // The service serves the refused strand, so it refuses no other strand on behalf of this strand.
+                // The strand that was refused is served now. So the service no longer refuses other strands on its behalf.
                 system.get(strand, 18 + 18 * hub.index() as u64);
             }
             system.state();

@@ -1,5 +1,3 @@
-//! The parts of the sweep, and what they share.
-
 mod faults;
 mod hubs;
 mod numbers;

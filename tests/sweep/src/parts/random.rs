@@ -9,8 +9,8 @@ use super::PERF_COUNTERS;
 use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
-/// Four machines, each with two distributions of rights. Hubs are busy at any time. So the service
-/// refuses strands on behalf of others, which the reference model does not do.
+/// Four machines, each with two distributions of rights. A hub may become busy at any time. So the service refuses strands on
+/// behalf of others, which the reference model does not do.
 pub const AT_RANDOM: Part = Part { name: "calls at random", limit: 8, configuration, run };
 
 const CALLS: usize = 3000;
@@ -105,7 +105,7 @@ impl Random {
             }
             2 => (Trap::Core, [self.group(), o1, o2, o3, o4, API_GET_VERSION]),
             3 => (Trap::Fast, [self.id(), o1, o2, o3, o4, self.next()]),
-            // The number is neither that of cons_putchar nor that of exit.
+            // Bit 2 of the function number is set, so the function is neither cons_putchar (1) nor exit (2).
             4 => (Trap::Core, [self.id(), o1, o2, o3, o4, self.next() | 4]),
             5..=9 => (Trap::Fast, [self.id(), o1, o2, o3, o4, VFALLS_SET_PERFREG]),
             _ => (Trap::Fast, [self.id(), o1, o2, o3, o4, VFALLS_GET_PERFREG]),

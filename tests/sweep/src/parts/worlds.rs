@@ -38,7 +38,7 @@ pub(super) const TESTED: usize = 1;
 /// The number of ways to place the guest's strands: on all nodes, on the first node, on the last node.
 const PLACES: usize = 3;
 
-/// All numbers of worlds are below this limit.
+/// All world numbers are below this limit.
 pub(super) const LIMIT: usize = MACHINES.len() * PLACES * GRANTS.len() * 2;
 
 /// Returns the world with this number: the guest under test, and a neighbour without rights on the strand after the guest's first.

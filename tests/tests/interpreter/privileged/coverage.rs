@@ -1,4 +1,4 @@
-//! The instructions and traps that walks have, and those that they must have.
+//! The instructions and traps that occur in walks, and those that must occur.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
 //! Deviations of QEMU 7.2 from UltraSPARC Architecture 2007. The interpreter follows the architecture. Random walks avoid the
-//! deviations, and a test shows each with a few instructions. Each variant says what QEMU does, and the architecture in parentheses.
+//! deviations, and a test shows each with a few instructions. Each variant says what QEMU does (and what the architecture requires).
 //!
 //! Sections of chapter 7 are cited by the name of their instruction.
 
@@ -83,7 +83,7 @@ deviations! {
     RedState,
     /// DONE and RETRY at trap level 0 end the machine (DONE: illegal_instruction).
     DoneAtLevelZero,
-    /// POPC ignores rs1 (POPC: a reserved field other than 0 makes an illegal instruction).
+    /// POPC ignores rs1 (POPC: a reserved field other than 0 makes the instruction illegal).
     ReservedFields,
     /// Tcc of two registers leaves their sum in the first register (Tcc: no register changes).
     TrapNumber,
@@ -92,7 +92,7 @@ deviations! {
 }
 
 impl Deviation {
-    /// Returns instructions for a hypervisor at trap level 0, the value to compare, its architectural content, and its content in QEMU.
+    /// Returns instructions for a hypervisor at trap level 0, the place to compare afterwards, the right value, and QEMU's value.
     fn example(self) -> (Vec<u32>, Shown, u64, u64) {
         use Shown::{Pc, Register, Value};
         const L0: u32 = 16;
@@ -200,7 +200,7 @@ enum Shown {
     Value(ControlRegister),
 }
 
-/// Stands for the address after the example, because a real address is never odd.
+/// A mark for the address after the example. A real address is never odd.
 const AFTER: u64 = 1;
 
 impl Shown {

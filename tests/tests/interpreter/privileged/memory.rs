@@ -10,7 +10,7 @@ pub(crate) const BASE: u64 = 0x8000_0000;
 pub(crate) const VALUES: u64 = BASE + 0x8000;
 /// The address of the memory that random instructions load and store.
 pub(crate) const SCRATCH: u64 = BASE + 0xc000;
-/// The hypervisor's trap tables, 16 KB each. After them come the guest's, 32 KB each.
+/// The hypervisor's trap tables, 16 KB each. The guest's trap tables, 32 KB each, follow.
 pub(crate) const HTBAS: [u64; 2] = [BASE + 0x1_0000, BASE + 0x1_4000];
 pub(crate) const TBAS: [u64; 2] = [BASE + 0x1_8000, BASE + 0x2_0000];
 /// The addresses of the code, after the trap tables.

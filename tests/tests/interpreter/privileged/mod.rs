@@ -55,7 +55,7 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     Some(theirs)
 }
 
-/// Walks until the highest trap level traps, until QEMU would continue elsewhere, or for [`STEPS`] steps.
+/// Walks until a trap at the highest trap level, until QEMU continues elsewhere, or for [`STEPS`] steps.
 fn stages(walk: &mut Walk, coverage: &mut Coverage) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut next = Some(walk.state());

@@ -22,7 +22,7 @@ pub(crate) struct State {
     named: [u64; NAMED.len()],
 }
 
-/// The control registers of the log. Each comes with its label and the radix of its number.
+/// The control registers of the log, each with its label and the radix of its number.
 const NAMED: [(ControlRegister, &str, u32); 14] = [
     (PSTATE, "pstate:", 16),
     (TL, "tl:", 10),

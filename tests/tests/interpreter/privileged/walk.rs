@@ -26,7 +26,7 @@ pub(crate) const IE: u64 = 1 << 1;
 pub(crate) const PRIV: u64 = 1 << 2;
 const AM: u64 = 1 << 3;
 pub(crate) const PEF: u64 = 1 << 4;
-/// HPSTATE.HPRIV.
+/// HPSTATE.HPRIV: the strand is in hyperprivileged mode.
 pub(crate) const HPRIV: u64 = 1 << 2;
 
 /// The maximum number of executions of one instruction.
@@ -48,7 +48,7 @@ pub(crate) struct Walk {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// The strand executed an instruction, which is this word.
+    /// The strand executed the instruction with this word.
     Executed(u32),
     /// The strand took a trap with this number, from an instruction or an interrupt.
     Trapped(u16),
@@ -57,7 +57,7 @@ pub(crate) enum Step {
 /// Why a walk avoids an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Avoided {
-    /// QEMU deviates from the architecture.
+    /// QEMU's result differs from the result that the architecture requires.
     Deviation(Deviation),
     /// The architecture leaves the result undefined.
     Undefined,
@@ -169,7 +169,6 @@ impl Walk {
         })
     }
 
-    /// Chooses the instruction at an address.
     fn choose(&mut self, pc: u64) -> u32 {
         let mut word = 0;
         if self.planned == pc && self.strand.npc == pc + 4 && !pc.is_multiple_of(32) {
@@ -193,7 +192,7 @@ impl Walk {
         let get = |walk: &Self, register: Register| walk.strand.registers.get(register);
         let if_so = |so: bool, why| so.then_some(why);
         match Instruction::decode(word) {
-            // The numbers of windows must add up to 6.
+            // CANSAVE, CANRESTORE and OTHERWIN must add up to 6.
             Instruction::Save { .. } => {
                 if_so(windows.can_save > 0 && windows.can_restore == 7, Avoided::Undefined)
             }
@@ -283,7 +282,7 @@ impl Walk {
         }
     }
 
-    /// Returns `true` if an access is to memory for random instructions. Its space must exist on the niagara machine with the MMU off.
+    /// Returns `true` if an access is to memory for random instructions, in a space that the niagara machine has with the MMU off.
     fn reaches(&mut self, place: MemoryOperand) -> bool {
         let level = self.level();
         let get = |register| self.strand.registers.get(register);

@@ -41,7 +41,7 @@ impl Target {
     }
 }
 
-/// The kind of an instruction that transfers control.
+/// An instruction that transfers control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
     Conditional,

@@ -11,7 +11,7 @@ use simulator::execute::Execution;
 /// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
-/// Parses the headers of an ELF file for SPARC V9. The error says whether the file is of another kind or is cut off.
+/// Parses the headers of an ELF file for SPARC V9. The error says whether the file has another format or is truncated.
 pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     // The fields e_ident, e_type and e_machine.
     let kind = file.get(..20).unwrap_or_default();
@@ -28,7 +28,7 @@ pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     bail!("expected a program that can be loaded, found {found}")
 }
 
-/// Returns the address at which execution begins. Fails if a segment is outside of `memory`, or the entry outside of all segments.
+/// Returns the address at which execution begins. Fails if a segment is outside of `memory`, or if no segment has the address.
 pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     let segments = segments(elf).context("expected a whole ELF file")?;
     let (first, last) = (memory.start, memory.end - 1);
@@ -51,7 +51,7 @@ pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     Ok(entry)
 }
 
-/// Returns the addresses of the loaded segments; `None` if a segment goes beyond the end of the file.
+/// Returns the address ranges of the loaded segments, or `None` if a segment extends beyond the end of the file.
 fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     let mut segments = Vec::new();
     for header in elf.elf_program_headers() {
@@ -80,13 +80,13 @@ pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Resul
     Ok(())
 }
 
-/// Returns the address of a symbol.
+/// Returns the address of a symbol. Fails if the file has no symbol with this name.
 pub fn address(elf: &Elf<'_>, name: &str) -> anyhow::Result<u64> {
     let symbol = elf.symbol_by_name(name).map(|symbol| symbol.address());
     symbol.with_context(|| format!("the image has no symbol {name}"))
 }
 
-/// Returns the size in bytes of the section with this name; 0 if the file has no section with this name.
+/// Returns the size in bytes of the section with this name, or 0 if there is no such section.
 pub fn size(elf: &Elf<'_>, name: &str) -> u64 {
     elf.section_by_name(name).map_or(0, |section| section.size())
 }

@@ -30,6 +30,7 @@ use simulator::operator::{Operator, Scenario, Worked};
 use simulator::replay::Selection;
 use simulator::run::Run;
 
+use crate::budget;
 use crate::cmd::events_out::{FileArgs, Outputs};
 use crate::cmd::machine::ConfiguredArgs;
 use crate::cmd::stat::complete_page;
@@ -160,6 +161,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         consoles: complete.guests.len(),
         ..Setup::new(complete.machine)
     };
+    budget::allow(setup.partition);
     let mut execution = Execution::new(&setup)?;
     load(&mut execution, &hypervisor, &complete, memory)?;
     if let Some(input) = &args.input {
@@ -278,7 +280,7 @@ impl BootArgs {
     }
 }
 
-/// Loads reset code, hypervisor, guests and machine description into memory.
+/// Loads the reset code, the hypervisor, the guests and the machine description into memory.
 fn load(
     execution: &mut Execution,
     hypervisor: &Image,

@@ -1,4 +1,4 @@
-//! Prints the functions and source lines of the addresses in a fatal trap's message.
+//! Prints the functions and source lines of the addresses in the message of a fatal trap.
 
 use std::io::{self, Write};
 
@@ -12,8 +12,8 @@ use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
 use crate::symbols::debugging::Debugging;
 
-/// For each guest whose console ends with a fatal trap, prints the function and the source line of each address in its registers,
-/// and the instruction at %tpc.
+/// For each guest whose console ends with a fatal trap, prints the function and the source line of each address in the printed
+/// registers, and the instruction at %tpc.
 pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,
@@ -48,7 +48,7 @@ pub(crate) fn print(
 }
 
 impl Image {
-    /// Returns the word at a virtual address, as the image file has it.
+    /// Returns the word at a virtual address, from the image file.
     fn word(&self, address: u64) -> Option<u32> {
         let elf = elf::parse(&self.bytes).ok()?;
         let mut parts = elf.elf_program_headers().iter();

@@ -28,7 +28,7 @@ pub(crate) fn print(output: &mut impl Write, results: &Executed) -> io::Result<(
     Ok(())
 }
 
-/// Returns a line about a step of the scenario in this file.
+/// Returns a line about a step of the scenario file `scenario`.
 pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
     let mut line = format!("operator: {} ({scenario}:{})", step.action, step.line);
     if let Some(reason) = &step.rejected {

@@ -93,7 +93,7 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     output::complete_json(json, &Run::from(found))
 }
 
-/// Names the variables in each line, and the function and source line of each user of the line.
+/// Adds the names of the variables in each line, and the function and source line of each user of the line.
 fn name(found: &mut SharingReport, symbols: Option<&Symbols>) {
     for line in &mut found.lines {
         let addresses = line.address..line.address.saturating_add(64);

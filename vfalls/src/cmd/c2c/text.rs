@@ -17,7 +17,7 @@ const MOST_GROUPS: usize = 24;
 /// The maximum number of characters of a function's name.
 const MOST_NAME: usize = 40;
 
-/// The maximum number of variables that are named for a line.
+/// The maximum number of variables that the text names for a line.
 const MOST_VARIABLES: usize = 3;
 
 /// Prints the lines, the users of each line, and the cost of a replay with the falsely shared bytes in separate lines.
@@ -96,7 +96,7 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line, sorted by their lowest byte. Users of the same lowest byte are sorted by falling use.
+/// Returns a table of the users of a line, sorted by their lowest byte and then by their number of uses, largest first.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {

@@ -13,11 +13,11 @@ pub(super) struct CallLine {
 /// A software trap that enters the hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trap {
-    /// 0x80.
+    /// Trap 0x80.
     Fast,
     /// A trap from 0x81 to 0xfe.
     Other(u8),
-    /// 0xff.
+    /// Trap 0xff.
     Core,
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Script<R> {
 }
 
 impl<R: Read> Script<R> {
-    /// Returns the script in `stream`. Errors call it `name`.
+    /// Returns the script in `stream`. Error messages name it `name`.
     pub(super) fn new(name: String, stream: R, guests: &[GuestConfig]) -> Self {
         let guests = guests.iter().enumerate().filter_map(|(number, config)| {
             GuestId::new(number).map(|id| ScriptGuest { id, config: *config, stopped: None })
@@ -89,7 +89,7 @@ impl<R: Read> Script<R> {
         Ok(Some(ScriptCall { caller, trap: line.trap, registers: line.registers }))
     }
 
-    /// Returns a strand and the index of its guest. The error is the text that a message gives as expected.
+    /// Returns a strand and the index of its guest. The error says what was expected instead.
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {

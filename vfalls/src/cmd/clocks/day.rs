@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// Counts the readings of the system's time of day, and the corrections that these readings caused.
+/// The number of readings of the system's time of day, and of the corrections that they caused.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     pub(super) readings: u32,
@@ -15,7 +15,7 @@ pub(super) struct Day {
     pub(super) slewed: u32,
     /// Readings after which the time stepped forward or stood still.
     pub(super) stepped: u32,
-    /// The lead of the computed time over the system's time of day at the end, in nanoseconds.
+    /// By how much the computed time leads the system's time of day at the end, in nanoseconds.
     pub(super) ahead: i64,
 }
 
@@ -54,13 +54,13 @@ impl<C: Clock> Following<C> {
         })
     }
 
-    /// Corrects the time of day by a reading of the system's.
+    /// Reads the system's time of day, and corrects the computed time by it.
     pub(super) fn follow(&mut self) {
         let reading = read(&self.clock, self.step, &self.system);
         self.found.note(self.day.follow(reading));
     }
 
-    /// Measures the lead, and returns the counts.
+    /// Measures by how much the computed time leads the system's time, and returns the counts.
     pub(super) fn end(mut self) -> Day {
         let reading = read(&self.clock, self.step, &self.system);
         let day = self.day.at(reading.after);
@@ -73,7 +73,7 @@ impl<C: Clock> Following<C> {
 fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),
-        // The reading of the system may be late by a step of the clock.
+        // The system's time may be late by a step of the clock.
         day: system.now().saturating_sub(step),
         after: clock.ticks(),
         late: system.describe().step.saturating_add(step),

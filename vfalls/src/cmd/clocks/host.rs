@@ -14,7 +14,7 @@ pub(crate) enum ClockName {
     Tsc,
     /// CLOCK_MONOTONIC_RAW, at the rate of the hardware.
     MonotonicRaw,
-    /// CLOCK_MONOTONIC. To follow the time of day, its rate changes by at most 500 parts per million.
+    /// CLOCK_MONOTONIC. Its rate changes by up to 500 parts per million to follow the time.
     Monotonic,
     /// CLOCK_MONOTONIC_COARSE, the time of the latest timer interrupt.
     MonotonicCoarse,
@@ -86,14 +86,14 @@ impl HostClock {
             });
         }
         let hazards = match name {
-            // This clock reads a variable that a timer interrupt updates, and no counter.
+            // This clock does not read a counter, but a variable that a timer interrupt updates.
             ClockName::MonotonicCoarse => Hazards::default(),
             _ => processors.kernel_hazards(),
         };
         Self::of_system(name.id()?, name.text(), name.rating(), hazards)
     }
 
-    /// Returns the system's time of day, in nanoseconds since 1970.
+    /// Returns the clock that shows the system's time of day, in nanoseconds since 1970. Returns `None` if the system has none.
     pub(crate) fn time_of_day() -> Option<Self> {
         Self::of_system(ClockId::CLOCK_REALTIME, "realtime", 0, Hazards::default())
     }

@@ -67,7 +67,8 @@ impl Processors {
         }
     }
 
-    /// Returns the hazards of the system's clocks, which depend on the kernel's counter. An unknown counter may be the cycle counter.
+    /// Returns the hazards of the system's clocks, which the kernel derives from its counter. An
+    /// unknown counter may be the cycle counter.
     pub(crate) fn kernel_hazards(&self) -> Hazards {
         let current = self.kernel.as_ref().map(|clocks| &*clocks.current);
         match current {
@@ -78,8 +79,8 @@ impl Processors {
         }
     }
 
-    /// Returns the scope of the cycle counter. The kernel compares the counters of the processors, and removes `tsc` from its list if
-    /// they differ.
+    /// Returns the scope of the cycle counter. The kernel compares the processors' counters, and
+    /// removes `tsc` from its list if they differ.
     pub(crate) fn scope(&self) -> Scope {
         let listed = |clocks: &KernelClocks| clocks.available.iter().any(|name| name == "tsc");
         if self.kernel.as_ref().is_some_and(listed) {

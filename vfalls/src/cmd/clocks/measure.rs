@@ -11,7 +11,7 @@ use hv_core::time::{Frequency, FrequencyMeter, Reading};
 use crate::cmd::clocks::fit::Fit;
 use crate::cmd::clocks::host::HostClock;
 
-/// The duration of the measurement of the cycle counter's frequency.
+/// How long the frequency of the cycle counter is measured.
 const CALIBRATION: Duration = Duration::from_millis(250);
 
 /// Measures the frequency of a clock against a reference clock.
@@ -55,7 +55,8 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 
-/// Returns the largest number of ticks by which a thread's reading is before another thread's earlier reading.
+/// Returns how far the clock steps back between threads: the largest difference, in ticks, by which
+/// a reading was below an earlier reading of another thread.
 pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
     let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -100,7 +101,7 @@ pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
     let begun = Instant::now();
     let (mut steps, mut smallest, mut last) = (0, None, clock.now());
     while steps < STEPS && begun.elapsed() < TIME {
-        // A check of the time limit takes longer than a read, so many reads come between two checks.
+        // A check of the time takes longer than a read, so there are many reads for each check.
         for _ in 0..100 {
             let now = clock.now();
             if now > last {

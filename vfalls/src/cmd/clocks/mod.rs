@@ -103,7 +103,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
 
     let environment = Environment {
         strands: processors.count,
-        // The system does not report these two facts, so the worst case is assumed.
+        // The system reports neither `idles` nor `rate_changes`, so the worst case is assumed.
         idles: true,
         rate_changes: true,
         cpu_hz: clocks[ClockName::Tsc as usize].map_or(0, |clock| clock.describe().hz),
@@ -152,7 +152,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // Pauses of 0.5 to 1.5 periods do not keep step with a clock that an interrupt updates.
+        // Uneven pauses do not keep step with a clock that an interrupt updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }

@@ -29,7 +29,7 @@ pub(super) struct ClockRow {
     pub(super) present: bool,
     pub(super) hz: Option<u64>,
     pub(super) measured: Option<Measured>,
-    /// In nanoseconds, as are `jitter` and `read` (the duration of a read).
+    /// The smallest step of the clock, in nanoseconds. `jitter` and `read`, the duration of a read, are also in nanoseconds.
     pub(super) resolution: Option<f64>,
     pub(super) read: Option<f64>,
     pub(super) jitter: Option<f64>,

@@ -28,19 +28,20 @@ const MOST_INSTRUCTION: usize = 60;
 pub(crate) struct Annotator<'a> {
     pub(crate) report: &'a ProfileReport,
     pub(crate) symbols: &'a Symbols,
-    /// Whether the program is the bundled program, whose source is part of this tool.
+    /// Whether this is the bundled program, whose source is part of this tool.
     pub(crate) is_bundled: bool,
-    /// The directory in which sources are looked for first.
+    /// The first directory to search for sources.
     pub(crate) source: Option<PathBuf>,
-    /// Whether instructions are shown instead of source lines.
+    /// Whether to show instructions instead of source lines.
     pub(crate) instructions: bool,
 }
 
-/// For each event of the report: the number estimated from its samples, and the true number.
+/// For each event of the report: the number that its samples estimate, and the true number.
 type EventCounts = Vec<(u64, u64)>;
 
 impl Annotator<'_> {
-    /// Prints all functions with this name, which may be the last part of a C++ or Rust path. Fails if none has samples or events.
+    /// Prints all functions with this name, or with a C++ or Rust path that ends with it. Fails if
+    /// none has samples or events.
     pub(crate) fn print(&self, output: &mut impl Write, name: &str) -> anyhow::Result<()> {
         let rows = || self.report.events().flat_map(|event| &event.rows);
         let is_meant = |one: &str| one == name || one.rsplit("::").next() == Some(name);
@@ -55,12 +56,13 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    /// Returns the first address of the function that holds an address.
+    /// Returns the first address of the function that contains `address`.
     fn start(&self, address: u64) -> Option<u64> {
         self.symbols.function(address).map(|(start, _)| start)
     }
 
-    /// Returns the source lines with counts of the hottest functions. `functions` is the number of functions for each event.
+    /// Returns the source lines of the hottest functions, with their counts. `functions` is the
+    /// number of functions for each event.
     pub(crate) fn hottest(&self, functions: usize) -> Vec<SourceLines> {
         let of_event = |event: &EventProfile| -> Vec<u64> {
             let rows = event.rows.iter().filter(|row| row.samples > 0);
@@ -69,7 +71,7 @@ impl Annotator<'_> {
         let found: Vec<u64> = self.report.events().flat_map(of_event).collect();
         let mut all = self.counts(&found.iter().copied().collect());
         let mut lines = Vec::new();
-        // A function that several events name appears once.
+        // A function that is hot for several events appears once.
         for start in found {
             let Some(counts) = all.remove(&start) else {
                 continue;
@@ -91,8 +93,8 @@ impl Annotator<'_> {
         lines
     }
 
-    /// Returns the counts of these functions' instructions. The outer key is the first address of the function, and the inner key
-    /// the address of the instruction.
+    /// Returns the counts of the instructions of each function in `found`. The outer key is the first address of a function, and
+    /// the inner key is the address of an instruction.
     fn counts(&self, found: &BTreeSet<u64>) -> BTreeMap<u64, BTreeMap<u64, EventCounts>> {
         let mut counts: BTreeMap<u64, BTreeMap<u64, EventCounts>> = BTreeMap::new();
         for (number, event) in self.report.events().enumerate() {
@@ -163,7 +165,7 @@ impl Annotator<'_> {
         Ok(())
     }
 
-    /// Returns counts of 0.
+    /// Returns a count of 0 for each event.
     fn nothing(&self) -> EventCounts {
         vec![(0, 0); self.report.events().count()]
     }
@@ -262,7 +264,8 @@ impl Annotator<'_> {
         Ok(print(output, &table)?)
     }
 
-    /// Returns a table without rows. Each event has two columns, or three if there is only one event. The columns `rest` follow.
+    /// Returns a table without rows. Each event has two columns, or three if there is only one
+    /// event. The columns in `rest` come last.
     fn table(&self, rest: &str) -> Table {
         let events: Vec<_> = self.report.events().collect();
         let columns: Vec<_> =
@@ -288,7 +291,7 @@ impl Annotator<'_> {
     }
 }
 
-/// Prints a table with `#` before its header, like the other tables of profiles.
+/// Prints a table, with `#` before its header as in other profiles.
 fn print(output: &mut impl Write, table: &Table) -> std::io::Result<()> {
     for (number, line) in table::text(table).lines().enumerate() {
         let mark = if number == 0 { "# " } else { "  " };
@@ -297,7 +300,7 @@ fn print(output: &mut impl Write, table: &Table) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns a line of a source with tabs replaced by spaces, and escapes for what does not show as itself.
+/// Returns a source line with spaces instead of tabs. Control characters are escaped.
 fn with_spaces(source: &str) -> String {
     let mut text = String::new();
     let mut column = 0;

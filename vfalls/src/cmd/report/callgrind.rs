@@ -10,7 +10,7 @@ use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::stacks::CallEdge;
 use simulator::text;
 
-/// The text for an unknown name, as in callgrind's own files.
+/// The name that callgrind's own files have for everything unknown.
 const UNKNOWN: &str = "???";
 
 /// The number of events of each kind.
@@ -113,7 +113,7 @@ pub(crate) fn write(
     writeln!(output, "\ntotals: {}", joined(&totals))
 }
 
-/// Returns the calls of a stack, and the tail calls in it. `address` is the instruction that executes.
+/// Returns the calls of a stack, including tail calls, down to the instruction at `address`.
 fn calls<'a>(
     calls: &[CallEdge],
     address: u64,

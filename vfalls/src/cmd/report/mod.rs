@@ -82,7 +82,7 @@ pub(crate) struct ReportArgs {
     force: Force,
 }
 
-/// For each event, the page shows the source lines of this number of functions.
+/// The number of functions for each event whose source lines the page shows.
 const PAGE_FUNCTIONS: usize = 5;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {

@@ -65,7 +65,7 @@ pub(crate) struct SamplingArgs {
     source: SourceArgs,
 }
 
-/// The result of sampling.
+/// The result of sampling: the report, and the symbols that its output needs.
 pub(crate) struct Sampled {
     /// The line that names the recording.
     pub(crate) line: String,
@@ -90,7 +90,7 @@ fn address(text: &str) -> anyhow::Result<u64> {
 }
 
 impl SamplingArgs {
-    /// Samples the program, and prints notes. `children` asks for call stacks.
+    /// Samples the program, and prints notes. With `children`, also collects call stacks.
     pub(crate) fn sample(&self, children: bool) -> anyhow::Result<Sampled> {
         ensure!(
             !self.exceptions || self.unit == SampledUnit::R10000,
@@ -145,7 +145,8 @@ impl SamplingArgs {
     }
 }
 
-/// Prints a note if most samples are in no function of the file. The recorded program may be another, or be loaded elsewhere.
+/// Prints a note if most samples are outside of the file's functions. The recording may be of
+/// another program, or the program was loaded elsewhere.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;

@@ -12,7 +12,7 @@ use crate::cmd::machine::differences;
 use crate::symbols::without_directory;
 use crate::table::{self, cut};
 
-/// Returns a table of the events of a unit. It says for each event whether a recording can cause the event.
+/// Returns a table of the events of a unit, and whether a recording can cause each of them.
 pub(crate) fn list(unit: SampledUnit) -> String {
     let mut table = table::with_header("event|occurs|about");
     for event in events::all(unit) {
@@ -22,7 +22,7 @@ pub(crate) fn list(unit: SampledUnit) -> String {
     table::text(&table)
 }
 
-/// Prints a report. `children` adds the events of callees to each function, as the option `--children` of `perf report` does.
+/// Prints a report. With `children`, the events of callees also count for their callers.
 pub(crate) fn print(
     output: &mut impl Write,
     report: &ProfileReport,

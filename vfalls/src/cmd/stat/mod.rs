@@ -202,7 +202,8 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     output::complete_json(json, &events)
 }
 
-/// Prints a line each for recordings, machine and placement. Then prints the lines of a file of `--config`, and an empty line.
+/// Prints one line each for recordings, machine and placement. Then prints the differences that
+/// `--config` makes, and an empty line.
 pub(crate) fn header(
     output: &mut impl Write,
     prepared: &Prepared,
@@ -322,7 +323,7 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
     Ok(outcome)
 }
 
-/// Stops a replay at the first error of output, and keeps the error in `shown`.
+/// Stops a replay at the first output error, and keeps the error in `shown`.
 pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) -> ControlFlow<()> {
     *shown = result;
     match shown {
@@ -331,7 +332,7 @@ pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) ->
     }
 }
 
-/// Returns a bar that shows on a terminal how much of these recordings has been read.
+/// Returns a progress bar for a terminal, which shows how much of these recordings has been read.
 pub(crate) fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
     if !plain::raw_stderr().is_terminal() {
         return Ok(ProgressBar::hidden());

@@ -1,4 +1,4 @@
-//! The replay that the arguments describe.
+//! Prepares the replay that the arguments describe.
 
 use anyhow::{Context, bail, ensure};
 use platform::Machine;

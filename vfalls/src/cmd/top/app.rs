@@ -23,7 +23,7 @@ pub(crate) struct About {
     pub(crate) machine: Machine,
     /// The machine, the placement and the programs, on one line.
     pub(crate) title: String,
-    /// The size of a line of the L2 caches, in bytes.
+    /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
     pub(crate) names: Names,
     /// The size of the recordings in bytes, if it is known.
@@ -31,11 +31,11 @@ pub(crate) struct About {
     pub(crate) colours: bool,
 }
 
-/// A request of a key, other than for another view.
+/// What a key requests, other than another view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Nothing,
-    /// A new pace, and the number of steps to make during a pause.
+    /// A new pace, and the number of intervals to replay during a pause.
     Pace(u64),
     /// Suspend the program, as Ctrl-Z does in a shell.
     Stop,
@@ -61,7 +61,7 @@ pub(crate) struct App {
     about: About,
     pub(crate) pace: Pace,
     view: View,
-    /// For each view, the column by which its rows are sorted.
+    /// The column by which each view sorts its rows.
     sort: [usize; View::ALL.len()],
     scroll: usize,
     /// Whether numbers count from the start of the replay, not from the end of the previous interval.
@@ -72,7 +72,7 @@ pub(crate) struct App {
     now: Option<LiveSample>,
     /// The numbers since the previous sample.
     last: Option<Replayed>,
-    /// The number of scrolled lines for which the screen had room.
+    /// The number of scrolling lines that had room on the screen at the last draw.
     room: usize,
 }
 
@@ -270,7 +270,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).reversed(), middle);
 }
 
-/// The longest wait for a key before the view looks for the next sample.
+/// The maximum wait for a key. Then the view looks for the next sample.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

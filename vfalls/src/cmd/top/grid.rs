@@ -10,7 +10,7 @@ pub(crate) struct Grid {
     /// The column by which the rows are sorted. Its header is underlined.
     sorted: Option<usize>,
     rows: Vec<Vec<Line<'static>>>,
-    /// The indexes of the rows that are headers.
+    /// The indexes in `rows` of the header rows. Each part of the grid has one header.
     headers: Vec<usize>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn meter(used: u64, limit: u64, width: usize) -> Line<'static> {
     Line::from_iter([Span::from("["), bar, Span::from(text), Span::from("]")])
 }
 
-/// Returns a bar of `width` characters, divided in the proportion of these numbers: `[lllrrrrrcc]`.
+/// Returns a bar of `width` characters, divided in proportion to the numbers in `parts`: `[lllrrrrrcc]`.
 pub(crate) fn shares(parts: &[(char, Color, u64)], width: usize) -> Line<'static> {
     let inner = width.saturating_sub(2);
     let all: u64 = parts.iter().map(|(.., part)| part).sum();

@@ -13,7 +13,7 @@ use simulator::run::Replayed;
 const RATES: [Option<u32>; 8] =
     [Some(1), Some(2), Some(5), Some(10), Some(20), Some(50), Some(100), None];
 
-/// The index in [`RATES`] of 10 samples per second, which people can follow.
+/// The index in [`RATES`] of 10 samples per second, which a user can follow.
 const TEN_A_SECOND: usize = 3;
 
 /// The stack size of the replay's thread. Without optimisation, several stack frames each hold a service of 160 KB.
@@ -50,9 +50,9 @@ impl Pace {
 /// The state of the replay at the end of an interval.
 #[derive(Clone)]
 pub(crate) struct LiveSample {
-    /// The result of the replay until now.
+    /// The result of the replay so far.
     pub(crate) run: Replayed,
-    /// The number of bytes of the recordings that have been read.
+    /// The number of bytes of the recordings that have been read so far.
     pub(crate) read: u64,
 }
 
@@ -81,8 +81,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the view a sample, unless the replay goes at full speed and the view has not taken the previous sample. Then waits as
-    /// long as the pace requires. `since` is the end of the previous wait.
+    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then
+    /// waits as long as the pace requires. `since` is the end of the previous wait.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
@@ -117,7 +117,7 @@ impl Shared {
     }
 }
 
-/// A replay that is under way.
+/// A replay in progress.
 pub(crate) struct Live {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<Replayed, RunError>>>,
@@ -149,7 +149,7 @@ impl Live {
         self.shared.state().latest.take()
     }
 
-    /// Sets the pace. A pause lets `steps` more samples pass.
+    /// Sets the pace. During a pause, the replay makes `steps` more samples.
     pub(crate) fn set(&self, pace: Pace, steps: u64) {
         let mut state = self.shared.state();
         state.pace = pace;
@@ -167,7 +167,7 @@ impl Live {
     }
 }
 
-/// Makes the replay stop at its next sample. Does not wait for the stop, because the replay may wait for its input.
+/// Stops the replay at its next sample. Does not wait, because the replay may wait for its input.
 impl Drop for Live {
     fn drop(&mut self) {
         self.shared.state().stopped = true;

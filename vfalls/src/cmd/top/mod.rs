@@ -1,4 +1,4 @@
-//! `top`: shows a replay while it goes on.
+//! `top`: shows a replay in progress.
 
 mod app;
 mod grid;

@@ -18,13 +18,13 @@ pub(crate) struct Name {
 }
 
 pub(crate) struct Names {
-    /// The symbols and the number of threads of each program.
+    /// For each program: its symbols, and its number of threads.
     programs: Vec<(Option<Symbols>, usize)>,
     known: RefCell<HashMap<(usize, u64), Rc<Name>>>,
 }
 
 impl Names {
-    /// Looks up names in the code of these programs, or of the bundled program.
+    /// Returns the names of functions and source lines of `programs`, or of the bundled program.
     pub(crate) fn new(programs: &[Recording], bundled: bool) -> Self {
         let symbols = |program: &Recording| {
             let symbols = match bundled {
@@ -36,7 +36,7 @@ impl Names {
         Self { programs: programs.iter().map(symbols).collect(), known: RefCell::default() }
     }
 
-    /// Returns the program of a thread.
+    /// Returns the index of a thread's program.
     pub(crate) fn program_of(&self, thread: usize) -> usize {
         let ends = self.programs.iter().scan(0, |ends, (_, threads)| {
             *ends += threads;

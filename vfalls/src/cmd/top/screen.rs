@@ -19,7 +19,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::prelude::{CrosstermBackend, Terminal};
 
-/// Whether the terminal shows the view, and must be restored.
+/// Whether the terminal shows the view. If it does, it must be restored.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// The lock that a thread holds while it writes to the terminal.
@@ -29,8 +29,8 @@ static WRITING: Mutex<()> = Mutex::new(());
 pub struct Screen(Terminal<CrosstermBackend<BufWriter<File>>>);
 
 impl Screen {
-    /// Saves what the terminal shows, and clears it for the view. The terminal is restored before a panic is reported, and before
-    /// an interrupt ends the process.
+    /// Saves what the terminal shows, and clears it for the view. The terminal is restored before a
+    /// panic is reported, and before an interrupt ends the process.
     pub fn open() -> anyhow::Result<Self> {
         interrupt::clean_up()?;
         interrupt::before_end(close);
@@ -67,12 +67,13 @@ impl Drop for Screen {
     }
 }
 
-/// Returns standard output without the process's shared lock and buffer: a thread that has ended may still hold these two.
+/// Returns standard output without the process's lock and buffer, which a thread that has ended may still hold.
 fn output() -> io::Result<File> {
     Ok(raw_stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Waits until no other thread writes to the terminal. Gives up after 100 ms: the writer may have ended, or be this thread.
+/// Waits until no other thread writes to the terminal. Gives up after 100 ms, because the thread
+/// that holds the lock may have ended, or may be this one.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
         match WRITING.try_lock() {

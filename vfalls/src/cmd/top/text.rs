@@ -9,10 +9,10 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// After this number of blocks, only every second interval has a block, later only every fourth.
+/// The number of intervals at the start that each have a block. Later blocks are rarer.
 const BLOCKS: u64 = 50;
 
-/// Prints fewer and fewer blocks, so that a long replay does not fill the screen with ever more text.
+/// Prints blocks ever more rarely, so that the text of a long replay stays short.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,

@@ -7,7 +7,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Bar {
     pub label: String,
-    /// For each part: the class of its colour, its length, and the text that the browser shows for it.
+    /// For each part: the class of its colour, its length, and its tooltip.
     pub parts: Vec<(&'static str, f64, String)>,
     /// The text on the right of the bar.
     pub value: String,
@@ -16,7 +16,7 @@ pub(crate) struct Bar {
 const STEP: f64 = 19.0;
 const ABOVE: f64 = 4.0;
 
-/// Draws bars on an axis from 0 to `end` with this title. Long labels are above their bars, short labels on the left.
+/// Draws bars on an axis from 0 to `end`. Long labels are above their bars, short labels on the left.
 pub(crate) fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
     let labels = room(bars.iter().map(|bar| &*bar.label));
     let above = labels > WIDTH / 3.0;

@@ -8,9 +8,9 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Dots {
     pub label: String,
-    /// The durations that have a dot, the shortest first: each has the class of its colour and its text.
+    /// For each dot, in order of duration: the duration, the class of its colour, and its tooltip.
     pub at: Vec<(f64, &'static str, String)>,
-    /// The parts of the distribution: shortest duration, longest duration, and the number of calls between the two.
+    /// For each part of the distribution: its shortest and longest duration, and its number of calls.
     pub parts: Vec<(f64, f64, u64)>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn dots(rows: &[Dots], title: &str) -> Drawing {
             @if let (Some((shortest, ..)), Some((longest, ..))) = (row.at.first(), row.at.last()) {
                 path.range d={ "M" (round(place(*shortest))) " " (round(y)) "H" (round(place(*longest))) } {}
             }
-            // The shortest of several equal durations is drawn last, and so is on top.
+            // Drawn in reverse, so that the first of several equal durations is on top.
             @for (value, class, words) in row.at.iter().rev() {
                 circle.edge.(*class) cx=(round(place(*value))) cy=(round(y)) r="4.5" { title { (row.label) ": " (words) } }
             }

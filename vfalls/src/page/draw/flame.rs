@@ -1,4 +1,4 @@
-//! A flame graph: each function stands above its caller.
+//! A flame graph, in which each function is above its caller.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::page::figure::Drawing;
 
 /// The height of a box.
 const ROW: f64 = 15.0;
-/// The maximum of the average width of a character.
+/// An upper limit for the average width of a character.
 const CHARACTER: f64 = 6.2;
 /// The width of the narrowest box that is drawn.
 const NARROWEST: f64 = 0.4;
-/// The maximum number of boxes that are drawn above each other.
+/// The maximum number of boxes that are drawn above each other. Deeper calls are left out.
 pub(crate) const DEEPEST: usize = 64;
 
-/// The samples of a stack of calls, and the boxes of the functions that its last function calls, by name.
+/// A function in a stack of calls: its samples, and the boxes of its callees, by name.
 #[derive(Default)]
 struct FlameBox<'a> {
     samples: u64,
@@ -25,7 +25,7 @@ struct FlameBox<'a> {
 }
 
 impl FlameBox<'_> {
-    /// Returns the number of boxes that are drawn above each other, including this box. `unit` is the width of a sample.
+    /// Returns the number of boxes in the highest stack that begins with this box. `unit` is the width of a sample.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)
@@ -35,7 +35,7 @@ impl FlameBox<'_> {
         self.samples as f64 * unit >= NARROWEST
     }
 
-    /// Draws a box with this name, and the boxes above it.
+    /// Draws the box of the function `name`, and the boxes above it.
     fn marks(&self, name: &str, at: (f64, f64), unit: f64, all: u64) -> Markup {
         let (left, top) = at;
         let width = self.samples as f64 * unit;

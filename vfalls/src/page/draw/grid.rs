@@ -1,4 +1,4 @@
-//! Numbers that the colours of cells show.
+//! Grids of cells whose colours show numbers.
 
 use std::fmt::Write;
 

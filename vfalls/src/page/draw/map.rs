@@ -10,17 +10,17 @@ use crate::page::figure::Drawing;
 pub(crate) struct Link {
     pub node: usize,
     pub hub: usize,
-    /// The part of the time in which the link is busy, from 0 to 1.
+    /// The share of the time in which the link is busy, from 0 to 1.
     pub used: f64,
 }
 
-/// The parts of a machine. Each has the part of the time in which it is busy, from 0 to 1.
+/// The parts of a machine. Each `f64` is the share of the time in which a part is busy.
 pub(crate) struct MachineMap {
-    /// The channels of each node, with their numbers.
+    /// For each channel of each node: its number, and the share of the time in which it is busy.
     pub channels: Vec<Vec<(usize, f64)>>,
-    /// The text of each node, such as `2 threads`.
+    /// The label of each node, such as `2 threads`.
     pub executes: Vec<String>,
-    /// The hubs, with their numbers.
+    /// For each hub: its number, and the share of the time in which it is busy.
     pub hubs: Vec<(usize, f64)>,
     pub links: Vec<Link>,
 }

@@ -26,7 +26,7 @@ use crate::page::figure::Legend;
 
 pub(super) const WIDTH: f64 = 360.0;
 
-/// The classes of the colours of parts, in the order of use. Colour-blind people can tell these colours apart (Okabe and Ito).
+/// The colour classes of parts, in the order of use. Colour-blind people can tell these colours apart (Okabe and Ito).
 pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
 /// The number of colours of a scale.
@@ -38,7 +38,7 @@ fn round(length: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// Returns the width of the longest of these labels, with a gap.
+/// Returns the width of the longest label, with a gap.
 fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     let longest = labels.map(|label| label.chars().count()).max();
     longest.unwrap_or(0) as f64 * 6.0 + 8.0
@@ -87,14 +87,14 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale for the busy part of the time, from 0 to 1. It is the same on every page. Most colours are for small
-    /// parts.
+    /// Returns the scale for the busy share of the time, from 0 to 1. Every page has the same scale. Most colours are for small
+    /// shares.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
     }
 
-    /// Returns a scale for numbers up to `most`. From colour to colour, the smallest number grows by a constant factor.
+    /// Returns a scale for numbers up to `most`. Each colour's smallest number is a constant factor above the previous colour's.
     pub(super) fn of_counts(most: u64) -> Self {
         let colours = SCALE - 1;
         let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
@@ -106,7 +106,7 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns a scale for numbers up to `most`. From colour to colour, the smallest number grows by a constant step.
+    /// Returns a scale for numbers up to `most`. Each colour's smallest number is a constant step above the previous colour's.
     pub(super) fn of_equal_parts(most: u64) -> Self {
         let colours = SCALE as u64 - 1;
         let mut least: Vec<f64> =
@@ -118,7 +118,7 @@ impl Scale {
     /// Returns the index of a number's colour.
     pub(super) fn level(&self, number: f64) -> usize {
         let level = self.least.partition_point(|least| *least <= number);
-        // A scale with fewer colours skips some, but has the last.
+        // A scale with few levels skips some colours, but uses the last one.
         level * (SCALE - 1) / self.least.len().max(1)
     }
 

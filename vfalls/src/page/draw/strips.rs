@@ -24,7 +24,7 @@ pub(crate) struct Strips<'a> {
     /// The value at the top of a strip.
     pub top: f64,
     pub top_text: String,
-    /// Whether the top is a limit.
+    /// Whether the top is the maximum rate, which is drawn as a line.
     pub limit: bool,
     pub unit: TimeUnit,
 }

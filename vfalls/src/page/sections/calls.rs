@@ -22,7 +22,7 @@ pub(super) fn figures(run: &Replayed, details: &Details) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
-/// Returns the class of the colour of a status.
+/// Returns the colour class of a status.
 pub(in crate::page) fn colour(status: &str) -> &'static str {
     match status {
         "EOK" => "c6",
@@ -33,7 +33,7 @@ pub(in crate::page) fn colour(status: &str) -> &'static str {
     }
 }
 
-/// Returns the first cells of a row of a table of calls.
+/// Returns the cells of a table row: guest, call, registers, status and number of calls.
 fn cells(of: &Calls) -> [String; 5] {
     [
         of.guest.clone(),
@@ -260,7 +260,7 @@ fn over_time(run: &Replayed, details: &Details) -> Option<Figure> {
     })
 }
 
-/// The maximum number of kinds of events in the chart.
+/// The maximum number of event kinds in the chart.
 const MOST_KINDS: usize = 16;
 
 fn events(run: &Replayed, details: &Details) -> Option<Figure> {

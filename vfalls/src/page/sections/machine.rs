@@ -6,7 +6,7 @@ use crate::page::figure::Figure;
 use crate::table;
 use simulator::memory::{Traffic, TrafficKind, Usage};
 
-/// Returns the charts of a machine after `cycles`. `executes` has a text for each node, such as `2 threads`.
+/// Returns the charts of a machine after `cycles` cycles. `executes` has a label for each node, such as `2 threads`.
 pub(in crate::page) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>) -> Vec<Figure> {
     let nodes = executes.len();
     let mut figures = vec![used(usage, cycles, executes)];
@@ -16,7 +16,7 @@ pub(in crate::page) fn figures(usage: &Usage, cycles: u64, executes: Vec<String>
     figures
 }
 
-/// Returns a text for each node with its number of threads or strands. `at` has the node of each.
+/// Returns a label for each node, such as `2 threads`. `at` has the node of each thread or strand.
 pub(in crate::page) fn executes(
     nodes: usize,
     what: &str,

@@ -1,4 +1,5 @@
-//! The part of a replay's page before the charts: the programs, the comparison of counters with the truth, and what stands out.
+//! The part of a replay's page before the charts: the programs, the comparison of the counters with
+//! the truth, and what stands out.
 
 use maud::{Markup, html};
 use simulator::machine::configuration::Configuration;

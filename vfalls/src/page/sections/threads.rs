@@ -56,7 +56,7 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     let drawn: Vec<_> = shown.iter().map(bar).collect();
     let longest = run.threads.iter().map(|one| cpi(one.cycles, one.instructions));
     let colours = PARTS.iter().zip(names).filter(|(_, name)| {
-        // The legend leaves out parts of which no thread has any cycles.
+        // The legend leaves out a part if no thread spends cycles on it.
         run.threads
             .iter()
             .any(|one| parts(&one.stack).iter().any(|(part, cycles)| part == name && *cycles > 0))

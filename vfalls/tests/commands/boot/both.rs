@@ -22,10 +22,10 @@ use xtask::qemu::bundle;
 
 use crate::program::Place;
 
-/// Before the first step, the hypervisor has booted. After the last step, the replay ends.
+/// The hypervisor boots before the first step. The replay ends after the last one.
 ///
-/// A guest loses rights while one of its strands is dead and a device is broken. Steps that the rights do not allow are rejected.
-/// At the end a hub is out of service, because no strand could scrub it.
+/// A guest loses rights while one of its strands is dead and a device is broken. Steps that the
+/// rights do not allow are rejected. One hub is out of service in the end, because no strand can scrub it.
 const STEPS: &str = r#"
 step 2_100_000 kill      strand=65
 step 2_200_000 grant     right="global" guest="b"

@@ -12,8 +12,9 @@ use xtask::qemu::toolchain::Toolchain;
 use crate::boot::{THREE, run};
 use crate::program::Place;
 
-/// Returns two parts of the results. The first does not depend on the compiler: the guests' output, without the number of reads
-/// that bring lines of memory, and the hypercalls. The second does: the guest instructions of each strand.
+/// Returns two parts of the results. The first does not depend on the compiler: the hypercalls, and
+/// the guests' output without the number of lines read. The second depends on it: the guest
+/// instructions of each strand.
 fn results(arguments: &[&str]) -> ((Vec<String>, Value), Vec<u64>) {
     let place = Place::new("bundled-images");
     let printed = run(&[arguments, &["--json", &place.at("results.json")]].concat()).well();
@@ -48,7 +49,7 @@ fn the_bundled_images_do_what_their_sources_do() {
     }
 }
 
-/// Needs the pinned toolchain. Without it, the other tests compare what the images do.
+/// Needs the pinned toolchain. Without it, only the behaviour of the images is compared, by other tests.
 #[test]
 #[ignore = "builds images"]
 fn the_pinned_toolchain_makes_the_bundled_bytes() {

@@ -55,7 +55,7 @@ fn guests_of_a_description() {
 #[test]
 fn a_fatal_trap_says_where() {
     let place = Place::new("fatal-trap");
-    // nop; ldx [%g0 + 1], %g1. The address is misaligned, and the guest has no trap table.
+    // `nop; ldx [%g0 + 1], %g1`: the address is misaligned, and the guest has no trap table.
     let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
     let ended = run(&[&place.file("trap.elf", program)]);
     assert_eq!(ended.status, 1);
@@ -178,7 +178,7 @@ fn bad_input() {
         (0, "another type"),
         (0x104, "another type"),
     ] {
-        // `ta 0x71`: what an executable with this code does is seen below.
+        // The program is `ta 0x71`. The type in its header keeps it from being loaded.
         let mut elf = elf::program(0x8000_0000, &[0x91d0_2071]);
         elf[16..18].copy_from_slice(&u16::to_be_bytes(kind));
         let elf = place.file("guest.elf", elf);

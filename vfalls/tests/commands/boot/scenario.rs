@@ -11,9 +11,9 @@ fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
 }
 
-/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels. The second guest has strands 72 and 80,
-/// and this right. The third guest has strand 88, which dies. A channel breaks before the first guest gets the right, and is mended
-/// before this guest is reset.
+/// The first guest has strands 0, 8 and 64, and no right to the memory channels at first. The
+/// second has strands 72 and 80, and this right. The third has strand 88, which dies. A channel
+/// breaks before the first guest gets the right, and is mended before this guest is reset.
 #[test]
 fn rights_move_units_break_and_strands_die() {
     let place = Place::new("scenario");
@@ -28,7 +28,7 @@ fn rights_move_units_break_and_strands_die() {
         step(2_000_000, "kill", &[("strand", "88")]),
         step(5_000_000, "mend", &[("unit", "\"NODE0_MCU1\"")]),
         step(5_500_000, "reset", &[("guest", "\"primary\"")]),
-        // Before this step, all strands already wait for ever.
+        // When this step is due, all strands already wait for ever.
         step(900_000_000, "grant", &[("right", "\"strand\""), ("guest", "\"ldg2\"")]),
     ];
     place.file("steps.toml", steps.concat());
@@ -68,7 +68,7 @@ fn rights_move_units_break_and_strands_die() {
         (&json!(200_000), &json!(1), &Value::Null, &Value::Null)
     );
     assert!(grant["rejected"].is_string());
-    // The channel was broken when a guest lost the right. So nothing could scrub the channel.
+    // The channel was broken when a guest lost the right, so nothing could scrub it.
     let unit = json!({
         "unit": "NODE0_MCU1", "in_service": false, "clean": false, "faults": 1, "stuck": 0,
     });

@@ -9,7 +9,7 @@ use crate::interrupts::wait_for;
 use crate::program::{Place, command};
 use crate::stat;
 
-/// Even the identifiers in the files are the same.
+/// Two runs write the same files, even with the same identifiers.
 #[test]
 fn files_are_the_same_each_time() {
     let place = Place::new("events-same");
@@ -49,7 +49,7 @@ fn existing_directories() {
     assert_eq!(place.names("events").len(), 3);
 }
 
-/// During the replay, another program makes a file in the directory, or a file with the name of another output.
+/// During the replay, another program makes a file in the directory or with an output's name.
 #[test]
 fn what_comes_meanwhile_stays() {
     let place = Place::new("events-meanwhile");

@@ -98,7 +98,7 @@ fn what_events_prints() {
     assert_eq!(place.run("events events").well(), output);
 }
 
-/// A trace that babeltrace2 copies has the same summary. It merges with a trace of another replay.
+/// A copy that babeltrace2 makes has the same summary as the trace. The copy merges with a trace of another replay.
 #[test]
 fn other_programs_read_write_and_merge_traces() {
     let place = Place::new("events-merged");
@@ -163,7 +163,7 @@ fn a_scenario_is_recorded_too() {
     let place = Place::new("events-scenario");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
     place.run(&format!("stat --scenario {scenario} --events-out events")).well();
-    // `global` passes from one guest to the other. A hub faults and returns. A guest is reset.
+    // `global` moves to the other guest. A hub faults and returns to service. A guest is reset.
     let expected = serde_json::json!({
         "change_complete": 2, "change_pending": 2, "granted": 2, "guest_reset": 1, "held": 2, "revoked": 2,
         "unit_out_of_service": 1, "unit_returned": 1,
@@ -181,13 +181,13 @@ fn without_hubs_and_with_another_machine() {
     assert!(summary["events"].as_u64().unwrap() > 50);
 }
 
-/// The layouts with a type bit in the order of the seed document, compact_trace_events.txt, then the others, at its 4 GHz. Line
-/// by line, with its times corrected:
+/// The layouts at 4 GHz: first the layouts with a type bit, in the order of the seed document, compact_trace_events.txt, then the
+/// others. The list quotes lines of the document by number, and corrects their times:
 /// - 16, 17: "wraps 32 times per second at 4GHz", "each wraps spaced from 0.03125s": 2^27 cycles, 33.55 ms. 20: "granularity :
 ///   2^0 = 1 cycle : 0.25ns @4GHz".
 /// - 29, 31: "wraps each second at 4GHz", "granularity : 2^5 = 32 cycles : 8ns @4GHz": 2^32 cycles, 1.074 s.
-/// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 and 6 bits are 32 too.
-/// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": so are 25 and 7 bits.
+/// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 and 6 bits are also 32.
+/// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": 25 and 7 bits are also 32.
 /// - 121, 124: "2^9 = 512 (remove 9 LSB)" is 128 ns, not 800; "32-4 MSB for 4 GHZ : 0.26s" is 0.067 s.
 /// - 63: "wraps each second at 4GHz". 75: "wraps each 146.14 years at 4GHz".
 #[test]

@@ -1,5 +1,6 @@
-//! Inputs that someone else has made, to do harm.
+//! Malicious inputs.
 
+mod memory;
 mod names;
 mod paths;
 

@@ -1,4 +1,4 @@
-//! One name that is made to deceive, in every input and through every command.
+//! A deceptive name in every input, through every command.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,16 +11,17 @@ use vfalls::cmd::Cli;
 use crate::hostile::recording;
 use crate::program::{Place, command, end};
 
-/// It sets a terminal's title, clears the screen, begins a line, turns the direction of writing and isolates it.
+/// This name sets a terminal's title, clears the screen, begins a line, and reverses and isolates
+/// the direction of writing.
 const NAME: &str = "a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7f}";
 
-/// The same with escapes.
+/// [`NAME`], escaped.
 const SHOWN: &str = r"a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7f}";
 
-/// The same in a string of JSON or TOML.
+/// [`NAME`] in a JSON or TOML string.
 const QUOTED: &str = r"a\u001b]0;title\u0007\u009b2J\r\nFORGED\u202eb\u2066c\u007f";
 
-/// Asserts that a text neither controls a terminal nor has a line that the name begins.
+/// Asserts that `text` cannot control a terminal, and that no line begins inside the name.
 fn is_harmless(text: &str, whence: &str) {
     let bad =
         |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}');
@@ -33,7 +34,7 @@ fn is_harmless(text: &str, whence: &str) {
     assert_eq!(forged, None, "{whence}");
 }
 
-/// Compiles a program of which a function, the source file and the line are named [`NAME`], and records that it executes.
+/// Compiles a program whose function, source file and source line are named [`NAME`]. Records it.
 fn program(place: &Place) {
     let plain = "q".repeat(NAME.len());
     let source = format!("int main(int n) {{ return 3 * n; }} // {NAME}\n");
@@ -55,7 +56,7 @@ fn program(place: &Place) {
     place.file("stranger", recording(NAME, &format!("/{NAME}"), &[NAME]));
 }
 
-/// Makes every input that names something.
+/// Makes inputs of every kind that can contain a name.
 fn inputs(place: &Place) {
     program(place);
     let guests =
@@ -77,7 +78,7 @@ fn inputs(place: &Place) {
         let ended = place.run(line);
         assert_eq!(ended.status, 0, "{line}: {}", ended.stderr);
     }
-    // What the tool writes is tame; another tool writes what it likes.
+    // This tool's files have the name escaped. Another tool's files may have it raw.
     let (shown, quoted) = (SHOWN.replace('\\', "\\\\"), QUOTED);
     for (name, wild) in [("shown.json", "run.json"), ("shown-profile.json", "profile.json")] {
         let text = fs::read_to_string(place.at(name)).unwrap();
@@ -182,7 +183,7 @@ fn a_hostile_name_is_escaped_by_every_command() {
             let whence = format!("{name} {line}");
             is_harmless(&ended.stdout, &whence);
             is_harmless(&ended.stderr, &whence);
-            // The parser of arguments breaks the line at the end of a line.
+            // clap breaks a line at the line break in the name.
             let part = r"FORGED\u{202e}b\u{2066}c";
             if ended.stdout.contains(part) || ended.stderr.contains(part) {
                 shown.insert(*name);
@@ -194,17 +195,18 @@ fn a_hostile_name_is_escaped_by_every_command() {
                 }
             }
             for file in ["j.json", "c.json"] {
-                if let Ok(text) = fs::read(place.at(file)) {
-                    let _: Value = serde_json::from_slice(&text).unwrap();
+                if let Ok(text) = fs::read_to_string(place.at(file)) {
+                    is_harmless(&text, &format!("{whence}: {file}"));
+                    let _: Value = serde_json::from_str(&text).unwrap();
                     files.insert(file);
                 }
             }
         }
     }
-    // The name was there each time, and is shown.
+    // Each command has read the name, and shows it.
     assert_eq!(shown, commands);
     assert_eq!(files.len(), 6, "{files:?}");
-    // A description comes back as it was.
+    // The description survives `dump` and `build` unchanged.
     let dumped = place.run("md dump md.bin").well();
     place.file("dumped.toml", dumped);
     assert_eq!(place.run("md build dumped.toml -o dumped.bin").status, 0);

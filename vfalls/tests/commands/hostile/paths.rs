@@ -43,7 +43,7 @@ fn a_recording_opens_ordinary_files_only() {
             let note = format!("note: functions without names: {path}: ");
             if command.starts_with("report") {
                 let why = said.strip_prefix(&note).unwrap_or_else(|| panic!("{path}: {said}"));
-                // This machine may lack the file, or forbid to read it.
+                // The file may be missing on this machine, or may be unreadable.
                 let ordinary = why != "is no ordinary file\n";
                 assert!(!ordinary || why.starts_with("cannot be read: "), "{path}: {said}");
             }
@@ -51,7 +51,7 @@ fn a_recording_opens_ordinary_files_only() {
     }
 }
 
-/// Debugging information names the source, and the file with the rest of the debugging information.
+/// Debugging information names the source, and a file with more debugging information.
 #[test]
 fn debugging_information_opens_ordinary_files_only() {
     let place = Place::new("hostile-debugging");

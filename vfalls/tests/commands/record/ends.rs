@@ -10,7 +10,7 @@ use super::{HOST, Read, printed, record, recordings};
 use crate::interrupts::{ended, send, wait_for};
 use crate::program::{PROGRAM, Place, command, end};
 
-/// A program that stores 1000 words, prints their address, and does what its argument names.
+/// A program that stores 1000 words and prints their address. Then it does what its argument names.
 const STORE: &str = r#"
 #include <signal.h>
 #include <stdio.h>
@@ -58,8 +58,8 @@ fn place(name: &str) -> Place {
     place
 }
 
-/// Records the program with an argument. Returns the number of times that it stored its words, what `record` printed after the
-/// summary, and the notes in the recording.
+/// Records the program with an argument. Returns how many times it stored its words, what `record`
+/// printed from its summary on, and the notes in the recording.
 #[track_caller]
 fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     let place = place(name);
@@ -89,7 +89,7 @@ fn a_program_that_becomes_another_one_is_named() {
         ["./store turned into /bin/true, which is not recorded: record /bin/true instead"
             .to_owned()];
     assert_eq!(stores("exec", "-- ./store exec"), (1, said.to_vec(), said.to_vec()));
-    // The program acts like a version manager's shim, which becomes a shell first.
+    // The program behaves like a version manager's shim, which becomes a shell first.
     let sleep = fs::canonicalize("/bin/sleep").unwrap();
     let said = [format!(
         "./store turned into /bin/sh and at last into another program; neither is recorded: record that one instead, by: \
@@ -97,7 +97,7 @@ fn a_program_that_becomes_another_one_is_named() {
         sleep.display()
     )];
     assert_eq!(stores("shim", "-- ./store shim"), (1, said.to_vec(), said.to_vec()));
-    // If `exec` finds no program, it fails, and the recorded program goes on.
+    // If `exec` finds no program, it fails, and the recorded program continues.
     assert_eq!(stores("no-exec", "-- ./store no-exec"), (2, vec![], vec![]));
 }
 
@@ -128,8 +128,8 @@ fn the_limit_ends_a_program() {
     let last = "./store was ended: it had made as many references as --limit allows";
     assert!(ended.stderr.ends_with(&format!("\n{last}\n")), "{}", ended.stderr);
     let read = Read::from_place(&place);
-    // A write checks the limit, and a thread writes at most 1 MiB at once: a word for each block and access. Blocks of this program
-    // have fewer than 8 references.
+    // A thread checks the limit only when it writes its log. A log has at most 1 MiB, with a word of 8 bytes for each block and
+    // access. Blocks of this program have fewer than 8 references.
     assert!((100_000..1_200_000).contains(&read.references()), "{}", read.references());
     assert_eq!(read.notes, [last]);
 }
@@ -164,7 +164,7 @@ fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
 #[ignore = "needs qemu-user"]
 fn output_that_is_full_is_an_error_and_leaves_nothing() {
     let place = place("full");
-    // The limit is in blocks of 512 bytes. It also holds for the file with the plug-in, which is smaller.
+    // The limit is in blocks of 512 bytes. It applies to the plug-in's file, too, which is smaller.
     assert_eq!(record(&place, "-- ./store three").status, 0);
     let record = format!("{PROGRAM} record -o full.refs -- ./store loop");
     let line = format!("trap '' XFSZ; ulimit -f 2048; exec {record}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::program::Place;
 
-/// Runs `record` on a file with this content, and expects this refusal.
+/// Asserts that `record` refuses a file with the content `content`, and says `says`.
 #[track_caller]
 fn refused(name: &str, content: &[u8], says: &str) {
     let place = Place::new(&format!("refused-{name}"));

@@ -44,7 +44,8 @@ fn waits(order: &[(usize, Order)]) -> Vec<u64> {
     order.iter().filter_map(wait).collect()
 }
 
-/// Follows all orders: a thread goes on until it must wait for another. Returns whether all threads reach their ends.
+/// Follows all orders. Each thread continues until it must wait for another. Returns whether all
+/// threads reach their ends.
 fn ends(read: &Read) -> bool {
     let mut given = HashSet::new();
     let mut left: Vec<_> = read.threads.iter().map(|thread| &*thread.order).collect();
@@ -107,7 +108,7 @@ fn threads_begin_and_are_joined_on_sparc() {
     four("threads-sparc", SPARC_STATIC);
 }
 
-/// Two threads that alternate two hundred times.
+/// A program in which two threads alternate two hundred times.
 const TURNS: &str = r#"
 #include <pthread.h>
 #include <semaphore.h>
@@ -141,7 +142,7 @@ fn a_wake_comes_before_the_wait_that_it_ends() {
     assert_eq!(record(&place, "-- ./turns").status, 0);
     let read = Read::from_place(&place);
     let [first, second] = &*read.threads else { panic!("{} threads", read.threads.len()) };
-    // A thread does not have to wait in every turn.
+    // A thread need not wait in every turn.
     let ended_waits = |waiting: &Thread, waking: &Thread| {
         let signals: HashSet<_> = signals(&waking.order).into_iter().collect();
         let waits = waits(&waiting.order);

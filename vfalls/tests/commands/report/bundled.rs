@@ -9,8 +9,8 @@ use crate::program::{Place, squeezed};
 use crate::report::{distance, number, profile, run};
 use crate::stat::program;
 
-/// Profiles the bundled program. Compares the number of instructions of each function with the number in the program's README.
-/// Returns the text and the JSON.
+/// Profiles the bundled program. Compares the instructions of each function with the program's
+/// README. Returns the text and the JSON.
 fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (String, Value) {
     let (output, json) = profile(place, &format!("--unit {unit} {arguments}"));
     assert_eq!((&json["unit"], &json["event"]), (&unit.into(), &event.into()));
@@ -20,7 +20,7 @@ fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (
     assert_eq!(number(&json["exact_count"]), 2_552_121);
     let samples = number(&json["samples"]);
     assert!(samples >= 3_000, "{samples}");
-    // At the end of each of the eight strands, up to a period of instructions may not be sampled.
+    // For each of the eight strands, less than one period of instructions at the end is not sampled.
     let all = 2_552_121 / number(&json["period"]);
     assert!((all - 8..=all).contains(&samples), "{samples}");
     assert_eq!(number(&json["lost"]), 0);
@@ -97,7 +97,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
         ("price_orders", 36_920 + look_up_price),
         ("take_ticket", take_ticket),
         ("serve_customers", 56_032 + take_ticket + 120_719),
-        // A recursive function counts once per stack.
+        // A recursive function counts once in each stack.
         ("sort_by_price", 873_964),
     ] {
         let row = rows.iter().find(|row| row["name"] == name).unwrap();
@@ -106,7 +106,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     let header = "# Children In truth Self In truth Samples Function";
     let header_is = |line: &str| squeezed(line).starts_with(header);
     assert!(output.lines().any(header_is), "{output}");
-    // The functions have 248,805 and 56,032 of 2,552,121 instructions.
+    // With and without its callees, the function has 248,805 and 56,032 of 2,552,121 instructions.
     let serves = |line: &&str| line.contains(" serve_customers");
     let serves = squeezed(output.lines().find(serves).unwrap());
     let cells: Vec<&str> = serves.split(' ').collect();

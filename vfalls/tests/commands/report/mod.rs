@@ -32,7 +32,7 @@ fn exact(json: &Value) -> Vec<(&str, u64)> {
     rows.map(|row| (row["name"].as_str().unwrap(), number(&row["exact"]))).collect()
 }
 
-/// Returns the distance between samples and truth, computed from the rows.
+/// Returns the total variation distance between samples and truth, computed from the rows.
 fn distance(rows: &[Value]) -> f64 {
     let sum = |key: &str| rows.iter().map(|row| number(&row[key])).sum::<u64>() as f64;
     let (samples, exact) = (sum("samples"), sum("exact"));

@@ -46,7 +46,7 @@ fn lines_of_a_function() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let shown = annotate("find_order", &["--source", root]).well();
     let lines = shown.lines().skip(4).map(str::trim_end).collect::<Vec<_>>();
-    // Each of the 100 samples comes after 10 other instructions. The second instruction is inlined.
+    // Each of the 100 samples comes after 10 more instructions. The second instruction is inlined.
     let expected = "\
 # Function: find_order
 # Source: simulator/bundled/workload.c
@@ -91,7 +91,8 @@ fn the_page_is_made_of_lines_and_stacks() {
     let options = format!("--symbols {BUNDLED_ELF} -c 10 --source {root} --html page.html");
     place.run(&format!("report refs.txt {options}")).well();
     let page = fs::read_to_string(place.at("page.html")).unwrap();
-    // Each of the 80 samples comes after 10 other instructions, the last at the end. The second instruction is inlined.
+    // Each of the 80 samples is taken after 10 more instructions, and the last one at the end. The
+    // second instruction is inlined.
     for says in [
         "find_order;slot_of",
         "return customer * 0x9e3779b97f4a7c15u &gt;&gt; 54;",
@@ -115,7 +116,7 @@ fn instructions_of_a_function() {
         vfalls(&["annotate", "main", &refs, "--symbols", PROGRAM, "-c", "10", "--asm"]).well();
     let first = shown.lines().map(squeezed).find(|line| line.contains(&format!("{main:#x}")));
     let first = first.unwrap_or_else(|| panic!("{shown}"));
-    // The last sample is of the next instruction. The function has instructions on any host.
+    // The last sample is on the next instruction. The function has instructions on every host.
     assert!(first.starts_with(&format!("90.00% 90 100 {main:#x} ")), "{first}");
     let next = shown.lines().skip_while(|line| !line.contains(&format!("{main:#x}"))).nth(1);
     assert!(next.is_some_and(|next| next.contains("0x")), "{shown}");

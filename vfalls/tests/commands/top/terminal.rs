@@ -43,7 +43,7 @@ fn start(name: &str, (width, height): (usize, usize), options: &str) -> Terminal
     terminal
 }
 
-/// Asserts that the program ended with this status and left the terminal as it was.
+/// Asserts that the program ended with the exit status `status`, and left the terminal as it was.
 fn is_as_before(terminal: &Terminal, status: &str) -> String {
     terminal.wait(|screen| screen.contains(status));
     let screen = terminal.history();
@@ -75,7 +75,7 @@ fn every_view_shows_the_results() {
     terminal.wait(|screen| screen.contains("the last 100 references") && screen.contains("PAUSED"));
     terminal.keys(&["s"]);
     terminal.wait(|screen| screen.contains("  200 references"));
-    // The keys come one at a time: the view would show the intervals of two quick steps together.
+    // The test waits after each key. The view would show the intervals of two quick steps together.
     terminal.keys(&["Right"]);
     terminal.wait(|screen| screen.contains("  300 references"));
     terminal.keys(&["s"]);
@@ -166,7 +166,7 @@ fn other_sizes_and_keys() {
     assert!(screen.contains("stopped before the end"), "{screen}");
 }
 
-/// One signal comes, or two come at once.
+/// The test sends one signal, or two at once.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_signal_gives_the_terminal_back() {
@@ -183,7 +183,7 @@ fn a_signal_gives_the_terminal_back() {
     }
 }
 
-/// The test below runs this test in a terminal.
+/// The next test runs this test in a terminal.
 #[test]
 #[ignore = "panics where a test wants it to"]
 fn panics() {

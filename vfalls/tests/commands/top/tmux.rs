@@ -1,4 +1,4 @@
-//! A real terminal, which tmux (a package of Debian) provides.
+//! A real terminal, which tmux (a Debian package) provides.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::Place;
 
-/// A terminal with a shell, in its own tmux server. The server ends with this value.
+/// A terminal with a shell, in its own tmux server. The server ends when this value is dropped.
 pub(crate) struct Terminal {
     place: Place,
 }
@@ -37,7 +37,7 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Presses keys, which tmux names.
+    /// Presses keys, by tmux's names for them.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
@@ -62,12 +62,12 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p", "-S", "-"])
     }
 
-    /// Returns the screen with the escape sequences of its colours.
+    /// Returns the screen, including the escape sequences for its colours.
     pub(crate) fn colours(&self) -> String {
         self.tmux(&["capture-pane", "-e", "-p"])
     }
 
-    /// Waits until `so` accepts the screen, for at most half a minute, and returns the screen.
+    /// Waits for at most half a minute until `so` accepts the screen. Returns the screen.
     pub(crate) fn wait(&self, so: impl Fn(&str) -> bool) -> String {
         let began = Instant::now();
         loop {

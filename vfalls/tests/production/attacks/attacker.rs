@@ -1,5 +1,4 @@
-//! The guest that attacks. Its two strands make attacks at the same time. Whenever an attack ends the guest, the operator resets
-//! it.
+//! The guest that attacks, on both its strands. If an attack ends it, the operator resets it.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -16,14 +15,16 @@ use crate::callers::{ANSWERED, IDLE, go_on_at, privileged};
 use crate::contract::program;
 use crate::{MEMORY, REAL};
 
-/// The maximum number of instructions of an attack whose outcome the architecture demands, and then of any other attack.
+/// The maximum number of instructions of an attack: [`DEMANDED`] if the architecture demands its
+/// outcome, otherwise [`ATTACK`].
 const DEMANDED: u64 = 100_000;
 const ATTACK: u64 = 2000;
 
-/// The operator resets the guest if no attack ends for this number of turns.
+/// The operator resets the guest after this number of turns in which no attack ended.
 const AWAY: usize = 1000;
 
-/// The attacker's trap table: every trap jumps to `CAUGHT`. Then the address and size of attacks in the attacker's memory.
+/// The address of the attacker's trap table, in which every trap jumps to [`CAUGHT`]. Attacks are
+/// at [`PLACE`], and have at most [`SIZE`] bytes each.
 const TABLE: u64 = 0x8000;
 const VECTORS: u64 = 0x400;
 const CAUGHT: u64 = REAL + 0x1_0000;
@@ -57,7 +58,7 @@ pub(super) struct Tally {
     pub(super) demanded: usize,
     /// The number of attacks in `demanded` in which the guest took a trap.
     pub(super) traps: usize,
-    /// Resets of the guest, because it had ended or because its attacks did not end.
+    /// The number of resets because the guest had ended, or because its attacks did not end.
     pub(super) resets: usize,
 }
 
@@ -72,13 +73,13 @@ struct Flight {
 /// The guest that attacks.
 pub(super) struct Attacker<'a> {
     guest: usize,
-    /// The guest's strands, and a strand of the neighbour, on which the operator acts.
+    /// The guest's strands. The operator acts on `operator`, which is a strand of the neighbour.
     pub(super) ids: [StrandId; 2],
     operator: StrandId,
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The numbers of attacks to make, and the numbers of attacks to make again, because the guest's death interrupted them.
+    /// The attacks to make. `again` has those to repeat, because the guest ended during them.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
@@ -171,7 +172,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Lets a strand make the next attack. The other strand is idle during an attack that ends the guest.
+    /// Starts a strand's next attack. During one that ends the guest, the other strand is idle.
     fn next(&mut self, execution: &mut Execution, strand: usize) {
         let other = self.flights[1 - strand].as_ref();
         let dies = |attack: &Attack| attack.demanded == Demanded::Death;
@@ -214,7 +215,7 @@ impl<'a> Attacker<'a> {
         self.flights[strand] = Some(Flight { number, attack, began });
     }
 
-    /// Ends attacks that exceed their limit, and restarts a guest that has ended.
+    /// Ends attacks that exceed their limit. Has the guest reset if it has ended.
     pub(super) fn look(&mut self, execution: &mut Execution) -> Result<(), Failure> {
         if self.resets && execution.guest(self.guest) == GuestState::Runs {
             match execution.operated() {
@@ -246,8 +247,8 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Lets the operator reset the guest, which has ended or does not go on. An attack in progress may have ended the guest, or
-    /// else is made again.
+    /// Lets the operator reset a guest that has ended or makes no progress. An attack in progress
+    /// either may have ended the guest, or is made again.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {

@@ -1,4 +1,4 @@
-//! Addresses and values that attacks choose from.
+//! The addresses and values from which attacks choose.
 
 use std::sync::OnceLock;
 
@@ -7,14 +7,14 @@ use simulator::execute::map;
 use crate::judge::cells;
 use crate::{MEMORY, REAL};
 
-/// The end of the guest's memory, and the physical address of the neighbour's memory.
+/// The real address of the end of the guest's memory, and the physical address of the neighbour's.
 pub(super) const END: u64 = REAL + MEMORY;
 pub(super) const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
 
-/// Memory that belongs to the guest, and that the guest's program does not use.
+/// A real address of memory that the guest's program does not use.
 pub(super) const OWN: u64 = REAL + 0x60_0000;
 
-/// Addresses at and beside the edges of every region, with every alignment.
+/// Addresses at the edges of every region and beside them, with every alignment.
 pub(super) const EDGES: [u64; 26] = [
     0,
     8,
@@ -50,8 +50,9 @@ pub(super) const fn is_own(address: u64) -> bool {
 
 pub(super) const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
 
-/// Addresses all over the physical space: around each power of two, every 64 KB of the memories of the hypervisor and the
-/// neighbour, the edges of read-only memory, the registers of two consoles, and the registers of all other devices.
+/// Addresses all over the physical space: around each power of two; every 64 KB of the hypervisor's
+/// and the neighbour's memory; the edges of read-only memory; the registers of two consoles and of
+/// all other devices.
 pub(super) fn addresses() -> &'static [u64] {
     static ALL: OnceLock<Vec<u64>> = OnceLock::new();
     ALL.get_or_init(|| {

@@ -1,7 +1,8 @@
-//! The kinds of attacks. For each attack, a kind gives its program and the outcome that the architecture demands.
+//! The kinds of attacks. For each attack, its kind has a program, and the outcome that the
+//! architecture demands.
 //!
-//! Each kind is a product of a few lists. An attack is a number below the size of the product. The digits of the number choose an
-//! entry from each list.
+//! A kind combines the entries of a few lists in all ways. An attack is a number below the number
+//! of combinations, and each digit of it chooses an entry from a list.
 
 use simulator::execute::map;
 use simulator::interpreter::WindowState;
@@ -23,10 +24,10 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The number of attacks of this kind.
     pub(super) count: usize,
-    /// The distance between the attacks that are tried if time is short. It has no divisor in common with the lengths of the lists,
-    /// so each entry of each list is still chosen.
+    /// The distance between the attacks that are tried in the short test. It has no divisor in
+    /// common with the lengths of the lists, so each entry of each list is still tried.
     pub(super) stride: usize,
-    /// Whether the guest has rights, with which it reaches devices.
+    /// Whether the guest has rights. With these, it can reach devices.
     pub(super) has_rights: bool,
     attack: fn(&mut Index) -> Attack,
 }
@@ -64,7 +65,7 @@ pub(super) static ALL: [&Kind; 12] = [
     &kind("at random", 5000, 13, |index| random::attack(&mut Random(index.below(5000) as u64))),
 ];
 
-/// Stands in place of an attack's number for the guest's first program, which negotiates.
+/// The number of the guest's first program, which negotiates. It is no attack.
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
@@ -85,7 +86,7 @@ impl Kind {
 struct Index(usize);
 
 impl Index {
-    /// Uses the next digit to choose from a list.
+    /// Chooses an entry from a list by the next digit.
     fn one_of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
@@ -100,18 +101,18 @@ impl Index {
 #[derive(Clone, Debug)]
 pub(super) struct Attack {
     pub(super) words: Vec<u32>,
-    /// Registers of the current window and globals, each by its number.
+    /// Values of registers of the current window and of globals, by the register's number.
     pub(super) registers: Vec<(u32, u64)>,
     pub(super) windows: WindowState,
     pub(super) window: usize,
     /// The stack pointer of all windows.
     pub(super) stack: Option<u64>,
-    /// The trap level at which the demand applies.
+    /// The trap level at which the outcome must happen.
     pub(super) level: u64,
     pub(super) demanded: Demanded,
 }
 
-/// What the architecture demands of an attack.
+/// The outcome of an attack that the architecture demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demanded {
     /// There is no trap, and the program reaches its end.
@@ -151,7 +152,7 @@ impl Attack {
     }
 }
 
-/// The opcode of `ldtw`, which is `ldtxa` in some address spaces.
+/// The opcode of `ldtw`. In some address spaces it is `ldtxa`.
 const LDTW: u32 = 0x03;
 
 /// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary,
@@ -163,7 +164,7 @@ const OF_MEMORY: [u32; 16] = [
 /// Every load, store and atomic instruction, in every address space and at every edge.
 fn space(index: &mut Index) -> Attack {
     let space = index.below(256) as u32;
-    // The instructions are sorted by opcode, because their order decides which attacks are tried if time is short.
+    // Sorted by opcode, because the order decides which attacks the short test tries.
     let mut accesses_and_cas = [&ACCESSES[..], &CAS].concat();
     accesses_and_cas.sort_unstable();
     let (op3, size) = index.one_of(&accesses_and_cas);
@@ -180,7 +181,7 @@ fn space(index: &mut Index) -> Attack {
     Attack::new([word], demanded).with([(L2, address)])
 }
 
-/// An address beyond the guest's memory causes the trap of a missing real address.
+/// Returns the outcome of an access. It traps if the guest's memory does not have the address.
 fn reached(address: u64) -> Demanded {
     match is_own(address) {
         true => Demanded::Goes,
@@ -205,7 +206,7 @@ fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // A misaligned jump traps, except by %tpc and %tnpc, which do not have bits 1:0.
+        // A misaligned jump traps, but not by %tpc and %tnpc, which have no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),
@@ -258,10 +259,10 @@ fn register(index: &mut Index) -> Attack {
     Attack::new(words, demanded).with([(L3, value)]).at(level)
 }
 
-/// Calls cpu_state of CPU 0.
+/// A call of cpu_state for CPU 0.
 const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
-/// Returns calls that set a register of a hub. Both strands make these calls at the same time, so that the hypervisor takes its
-/// deepest path.
+/// Returns calls that set a hub's register. The other strand makes the same calls at the same time,
+/// so the hypervisor takes its deepest path.
 fn hub() -> Vec<u32> {
     [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
 }
@@ -299,14 +300,14 @@ fn window(index: &mut Index) -> Attack {
 
 /// An invalid stack pointer, and then a call for which the hypervisor spills windows.
 fn stack(index: &mut Index) -> Attack {
-    // A window is saved 2047 bytes above the stack pointer.
+    // The hypervisor saves a window 2047 bytes above the stack pointer.
     let stack = index.one_of(&EDGES).wrapping_sub(index.one_of(&[0, 2047]));
     let can_save = index.below(7) as u8;
     let words = match index.below(6) {
         0 => CPU_STATE.into(),
         1 => hub(),
-        // Calls api_set_version. The next three attacks are a performance counter call without a valid register, cons_write of 0
-        // bytes, and a trap without a service.
+        // api_set_version. The entries after it are a performance counter call with an invalid
+        // register, cons_write of 0 bytes, and a trap without a service.
         2 => vec![mov(O0, 1), mov(O1, 1), mov(10, 0), mov(O5, 0), trap(0xff)],
         3 => vec![mov(O0, 90), mov(O5, 0x106), trap(0x80)],
         4 => vec![mov(O1, 0), mov(O5, 0x63), trap(0x80)],
@@ -322,7 +323,8 @@ fn stack(index: &mut Index) -> Attack {
 const TRAPS: usize = TRAPS_OF_GUESTS + 128;
 const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
 
-/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128 traps belong to the hypervisor.
+/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128
+/// of them are traps that go to the hypervisor.
 fn traps() -> impl Iterator<Item = u16> {
     let of_instructions = [0x08, 0x10, 0x11, 0x20, 0x23, 0x24, 0x28, 0x30, 0x34, 0x37];
     let of_windows = (0x80..0x100).step_by(4);
@@ -348,7 +350,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
         0x34 => vec![accesses(0x0b, L4, L2, number(1))],
         0x37 => vec![accesses(0x1b, L4, L2, 0x4f << 5)],
         0x41..=0x4f => vec![
-            // Writes %softint, then %pil, then the bits PRIV and IE.
+            // Writes %softint, %pil, and then the bits PRIV and IE.
             computes(WR, 20, L3, 0),
             wrpr(PIL, 0),
             wrpr(PSTATE, 6),
@@ -381,7 +383,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
     }
 }
 
-/// Every trap at trap levels 0 and 1. Software traps that the hypervisor serves pass an unknown function number.
+/// Every trap at trap levels 0 and 1. Traps with a service get an unknown function number.
 fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
     let taken = traps().nth(index.below(TRAPS)).unwrap();
@@ -392,8 +394,8 @@ fn level(index: &mut Index) -> Attack {
     provoked(taken, demanded).at(level)
 }
 
-/// Every trap that the guest cannot take, because it is at trap level 2 or its trap table is outside its memory. Also the calls
-/// that end a guest.
+/// Every trap that ends the guest, because it is at trap level 2 or its trap table is outside of
+/// its memory. Also the calls that end a guest.
 fn death(index: &mut Index) -> Attack {
     let (level, table) = index.one_of(&[
         (2, REAL + 0x8000),
@@ -412,8 +414,9 @@ fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// Returns from a trap level that no trap has entered, with every bit of %tstate. Some returns come after a call that nests traps
-/// in the hypervisor. The trap stack must not hold the hypervisor's privilege, so `rdhpr`, the next instruction, must trap.
+/// Returns from a trap level that no trap has entered, with each bit of %tstate. Some returns come
+/// after a call that nests traps in the hypervisor. The trap stack must not hold the hypervisor's
+/// privilege, so the next instruction, `rdhpr`, must trap.
 fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;
     let level = index.below(3) as u64;
@@ -449,13 +452,14 @@ fn returns(index: &mut Index) -> Attack {
     Attack { level: level - 1, ..attack }
 }
 
-/// Every function of both traps at every trap level, with edges as arguments, but no function that ends the guest or stops a CPU.
+/// Every function of both traps at every trap level, with edges as arguments. Leaves out functions
+/// that end the guest or stop a CPU.
 fn call(index: &mut Index) -> Attack {
     let (trap_number, function) = match index.below(292) as u64 {
-        // exit, cpu_stop and cpu_yield.
+        // These are exit, cpu_stop and cpu_yield.
         0x00 | 0x11 | 0x12 => (0x80, u64::MAX),
         fast @ ..0x11e => (0x80, fast),
-        // exit
+        // Function 2 of trap 0xff is exit.
         other => match other - 0x11e {
             2 => (0xff, u64::MAX),
             core => (0xff, core),
@@ -470,8 +474,8 @@ fn call(index: &mut Index) -> Attack {
     attack.with((O0..).zip(arguments)).at(level)
 }
 
-/// A program that changes its own next instruction. The new instruction is each software trap that a guest may use, and each
-/// instruction of every form.
+/// A program that changes its own next instruction. The new instruction is each software trap that
+/// a guest may use, or an instruction of any other format.
 fn own_code(index: &mut Index) -> Attack {
     let (word, demanded) = match index.below(128 + 512 + 32) as u32 {
         software @ ..128 => (trap(software), Demanded::Trap(0x100 + software as u16)),

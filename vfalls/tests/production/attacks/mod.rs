@@ -1,6 +1,6 @@
-//! One guest attacks the production image while another guest makes calls. The attacker reaches nothing outside its own memory, the
-//! neighbour's calls are answered as the reference model says, and the hypervisor goes on. An image without one of its guarding
-//! instructions fails this test.
+//! One guest attacks the production image while another guest makes calls. The attacker reaches
+//! nothing outside of its own memory. The neighbour's answers are the reference model's, and the
+//! hypervisor survives. An image without one of its guarding instructions fails this test.
 
 mod attacker;
 mod edges;
@@ -30,14 +30,14 @@ use kinds::Kind;
 /// The number of instructions in a turn of the test.
 const TURN: u64 = 2000;
 
-/// The maximum number of turns that a call of the neighbour takes.
+/// The maximum number of turns for one call of the neighbour.
 const PATIENCE: usize = 2000;
 
-/// The neighbour must make at least this number of calls more than the attacker makes attacks.
+/// The number of calls by which the neighbour must be ahead of the attacker's attacks.
 const AHEAD: usize = 100;
 
-/// Boots this hypervisor. One guest makes the numbered attacks of a kind, while the other guest makes calls. Returns the first
-/// failure. Panics if an answer to the neighbour differs from the reference model's.
+/// Boots this hypervisor. One guest makes the numbered attacks of a kind, the other makes calls.
+/// Returns the first failure. Panics if an answer to a call differs from the reference model's.
 fn attacked(
     hypervisor: &[u8],
     (sides, guest): (&Sides, usize),
@@ -85,7 +85,7 @@ fn attacked(
             return Err(Failure::Other("the calls of the neighbour do not end".to_owned()));
         }
     }
-    // The machine goes on until the last stores to devices are complete.
+    // The machine runs on until the last stores to devices are complete.
     execution.breakpoints().clear();
     execution.run(Limits::instructions(TURN));
     let seen = watch.seen();
@@ -106,19 +106,20 @@ fn attacked(
     Ok(attacker.tally)
 }
 
-/// Two guests on one core or on two nodes, and the number of the attacker. Only in the last case may the attacker use devices.
+/// Two guests on one core or two nodes, and the attacker's index. Only the last may use devices.
 const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 0),
     ([([2, 64], "global,strand", Grant::GLOBAL_STRAND), ([3, 65], "", Grant::NONE)], 1),
     ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// With `PRODUCTION_LONG` in the environment, makes all attacks of every kind. Otherwise makes one of `stride` attacks, which still
-/// uses every entry of every list.
+/// With `PRODUCTION_LONG` in the environment, makes all attacks of every kind. Otherwise makes
+/// every `stride`-th attack, which still uses every entry of every list.
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // For each kind, the number of attacks. Then the numbers if time is short: made, with a demand, and with a demanded trap.
+    // The number of attacks of each kind, and three numbers for the short test: attacks made, with
+    // a demanded outcome, and with a demanded trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),
@@ -156,7 +157,7 @@ fn attacks_reach_nothing() {
     }
 }
 
-/// Attacks of one kind break an image that lacks a guarding instruction, for the expected reason.
+/// An image that lacks a guarding instruction fails one kind of attack, for the expected reason.
 #[test]
 #[ignore = "builds images"]
 fn attacks_break_what_is_broken() {
@@ -165,7 +166,7 @@ fn attacks_break_what_is_broken() {
         let image = with_word(&hypervisor, address, word);
         // The second guest attacks.
         let (sides, guest) = &SIDES[2];
-        // Calls of the neighbour would also fail, so it makes none.
+        // The neighbour makes no calls, because they would fail, too.
         let numbers = (first..kind.count).step_by(step);
         let outcome = attacked(&image, (sides, *guest), &[], (kind, numbers));
         let Err(Failure::Forbidden(access)) = outcome else {
@@ -181,14 +182,14 @@ const OWN: Range<u64> = map::PARTITION + MEMORY..map::PARTITION + 2 * MEMORY;
 /// An image without one guarding instruction.
 struct Broken {
     what: &'static str,
-    /// The attacks that find the missing instruction: their kind, the first number, and the distance to the next.
+    /// The attacks that find the missing instruction: kind, first number, and step to the next.
     kind: &'static Kind,
     first: usize,
     step: usize,
     /// The address of the changed instruction, and the instruction that replaces it.
     address: u64,
     word: u32,
-    /// Returns whether the removed instruction prevents this access.
+    /// Returns whether the missing instruction should have prevented this access.
     reason: fn(&Observed) -> bool,
 }
 
@@ -231,11 +232,11 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
             data..end,
             |access| is_outside(access, Access::Load),
         ),
-        // The entry that spills the guest's windows now spills by the stack pointer.
+        // The trap table's entry for spills of the guest's windows now uses the stack pointer.
         Broken {
             what: "a spill",
             kind: &kinds::STACKS,
-            // The attacks use stack pointers that put a window into the neighbour's memory, and calls that nest deeply.
+            // Calls nest deeply, and stack pointers put a window into the neighbour's memory.
             first: 399,
             step: 2 * 26,
             address: table + 0xa0 * 32,

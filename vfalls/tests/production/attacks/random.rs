@@ -12,8 +12,8 @@ use tests::assembler::{
     TNPC, TSTATE, WR, WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
-/// The address spaces: memory as primary, nucleus, real and cacheable. Then both scratchpads. Then strands, interrupts and
-/// translation. Then errors and diagnostics.
+/// The address spaces, in this order: memory (primary, nucleus, real, cacheable); both scratchpads;
+/// strands, interrupts and translation; errors and diagnostics.
 const SPACES: [u32; 30] = [
     0x80, 0x88, 0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x1c, 0x1d, 0x24, 0x20, 0x4f, 0x41, 0x63, 0x72,
     0x73, 0x74, 0x50, 0x54, 0x57, 0x58, 0x5c, 0x5f, 0x4c, 0x4a, 0x21, 0x25, 0x42, 0x45,
@@ -82,7 +82,7 @@ fn second(random: &mut Random) -> u32 {
     }
 }
 
-/// Returns one instruction, or several instructions that belong together.
+/// Returns one instruction, or several that belong together.
 fn some(random: &mut Random) -> Vec<u32> {
     let (rd, rs1, operand) = (register(random), register(random), second(random));
     let small = number(random.below(8) as u32);
@@ -123,7 +123,7 @@ fn some(random: &mut Random) -> Vec<u32> {
             words
         }
         19 => {
-            // Causes a trap in a trap handler at every level. The trap table may be anywhere.
+            // Causes a trap inside a trap handler, at every level. The trap table may be anywhere.
             let table = random.below(4) == 0;
             let tba = computes(WRPR, TBA, rs1, 0);
             let word = random.one_of(&[
@@ -159,7 +159,7 @@ fn some(random: &mut Random) -> Vec<u32> {
     }
 }
 
-/// Returns a load, store or atomic instruction of any size in any address space.
+/// Returns a load, store or atomic instruction, of any size and in any address space.
 fn access(random: &mut Random) -> u32 {
     let (rd, rs1) = (register(random), register(random));
     let (op3, _) = random.one_of(&ACCESSES);
@@ -209,7 +209,7 @@ fn deep(random: &mut Random) -> Vec<u32> {
     ]
 }
 
-/// Returns from a trap level that no trap has entered. The target is the next instruction of the program.
+/// Returns from a trap level that no trap has entered, to the next instruction of the program.
 fn climb(random: &mut Random) -> Vec<u32> {
     let level = 1 + random.below(2) as u32;
     vec![

@@ -1,9 +1,9 @@
-//! Compares the production image with the reference model. Strands make calls at the same time; their answers, registers and
-//! accesses are compared.
+//! Compares the production image with the reference model, while strands make calls at the same
+//! time. Compares their answers, registers and accesses.
 //!
 //! - Accesses to devices have an order. The model makes the calls in this order.
-//! - Negotiations access no device. The test finds an order of simultaneous negotiations that explains them. A call during its
-//!   guest's negotiation has the version before or after it.
+//! - Negotiations access no device. The test finds an order of simultaneous negotiations that
+//!   explains them. A call during its guest's negotiation has the version before or after it.
 //! - EWOULDBLOCK needs a reason: an access in flight, or a refused strand.
 
 mod negotiations;
@@ -26,7 +26,7 @@ use negotiations::is_negotiation;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The maximum number of refusals of a strand on behalf of another strand.
+/// The maximum number of times that a strand is refused on behalf of another strand.
 const ON_BEHALF: usize = 4;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -48,10 +48,10 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Starts the comparison with a machine that was just switched on.
+    /// Starts the comparison with a machine at power-on.
     pub(crate) fn new(mut world: World) -> Self {
         for bank in (0..4).flat_map(|node| (0..8).map(move |bank| Cell::L2 { node, bank })) {
-            // Reset leaves the cache off (bit 0).
+            // After reset, bit 0 is set: the cache is off.
             world.devices.insert(bank, 1);
         }
         Self {
@@ -109,8 +109,8 @@ impl Judge {
         }
     }
 
-    /// Makes a call in the model for each version that its guest may have. For each version, returns whether the call's answer and
-    /// accesses are right.
+    /// Makes a call in the model, for each version that its guest may have. Returns for each
+    /// version whether the image's answer and accesses were right.
     fn versions_of(&mut self, call: &Made, seen: &[Observed]) -> [bool; VERSIONS.len()] {
         let node = World::node_of(call.strand.number().into());
         let number = u16::from(call.strand.number());
@@ -155,7 +155,7 @@ impl Judge {
             self.world.guests[guest].versions = assumed;
             let mut outcome = self.world.call(number, trap, call.request.registers);
             outcome.accesses.retain(|access| access.target != Target::Pcr);
-            // The model does not have the L2 lock, so it does not refuse this call.
+            // The model has no L2 lock, so it does not refuse this call.
             if refused && id == 1 && outcome.regs[0] == EOK {
                 outcome.regs[0..2].copy_from_slice(&[EWOULDBLOCK, call.request.registers[1]]);
             }
@@ -182,7 +182,7 @@ impl Judge {
         possible
     }
 
-    /// Checks a loaded value. If a channel's register may have this value at this time, copies the value to the model.
+    /// Checks a loaded value. Copies it to the model if a channel may have this value at this time.
     fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) {
         match cell.unit() {
             Unit::Mcu { .. } => {
@@ -226,7 +226,7 @@ impl Judge {
         }
     }
 
-    /// Checks that each EWOULDBLOCK has a reason.
+    /// Checks that there is a reason for each EWOULDBLOCK.
     fn refusals(&self, made: &[Made]) {
         let device = |call: &Made| match (call.request.trap, call.request.registers) {
             (0x80, [id, .., 0x106 | 0x107]) if matches!(call.after[0], EOK | EWOULDBLOCK) => {
@@ -239,7 +239,7 @@ impl Judge {
             _ => None,
         };
         let of: Vec<_> = made.iter().filter_map(|call| Some((device(call)?, call))).collect();
-        // The calls are in the order of their returns. Few calls overlap, so the calls nearby are enough.
+        // Calls are in the order of their returns. Few overlap, so only nearby calls are searched.
         let overlaps = |number: usize| {
             let (unit, call) = &of[number];
             let around = &of[number.saturating_sub(64)..(number + 64).min(of.len())];
@@ -270,7 +270,7 @@ impl Judge {
     }
 }
 
-/// The minor versions of group 0x205 that a guest can have; `None` is a guest that has not negotiated it.
+/// The minor versions of group 0x205 that a guest can have, or `None` before it negotiates.
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {

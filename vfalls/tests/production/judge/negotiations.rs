@@ -7,8 +7,9 @@ use super::{Judge, VERSIONS};
 use crate::callers::{Made, Request};
 
 impl Judge {
-    /// Finds an order of a guest's negotiations in which the model's answers are those of the image. Every other call must have the
-    /// answer of a version that the guest had before, during or after overlapping negotiations.
+    /// Finds an order of a guest's negotiations in which the model gives the image's answers. Every
+    /// other call must have the answer for a version that the guest had before, during or after
+    /// overlapping negotiations.
     pub(super) fn negotiated(
         &mut self,
         guest: usize,
@@ -26,11 +27,11 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The possible versions. Each is listed with the calls that come earlier in the order and return later.
+        // The possible versions, each with calls that are earlier in the order but return later.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
-        // The possible versions after each negotiation, and the time of the negotiation.
+        // The versions that are possible after each negotiation, and the time of the negotiation.
         let mut had = vec![(0..0, vec![states[0].0.perf_minor()])];
         let mut had_by = vec![None];
         for (_, begins, call) in events {
@@ -93,7 +94,7 @@ impl Judge {
         }
     }
 
-    /// Returns the versions after a call. Returns `None` if the model's answer from `versions` is not the image's answer.
+    /// Returns the versions after a call, or `None` if the model and the image answer differently.
     fn answers(&mut self, guest: usize, call: &Made, versions: &Versions) -> Option<Versions> {
         self.world.guests[guest].versions = versions.clone();
         let number = call.strand.number().into();

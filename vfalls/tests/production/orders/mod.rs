@@ -1,13 +1,15 @@
-//! Two strands call a hub, and the test explores all orders of their accesses. The shipped code, instruction by instruction,
-//! answers as the gate's pure function does.
+//! Two strands call a hub, and the test explores all orders of their accesses. The shipped code,
+//! executed instruction by instruction, must answer as the gate's pure function does.
 //!
-//! The shared memory is the hub's arbiter and the hub's registers. A strand executes until its next access to shared memory. After
-//! each access either strand may continue, and both choices are explored. A state that several orders reach is explored once. A
-//! store to the hub and the `membar` that waits for it count as one access.
+//! The shared memory is the hub's arbiter and the hub's registers. A strand executes until its next
+//! access to shared memory. After each access, either strand may continue, and the test explores
+//! both choices. It explores a state only once, even if several orders reach it. A store to the hub
+//! and the `membar` that waits for it count as one access.
 //!
-//! The allowed outcomes come from [`Turns::step`], in every order of the two calls' own events. While the calls overlap, a strand
-//! may be remembered before its ask is decided. It may also be refused and remembered without a decision, because it found the
-//! other strand in the gate.
+//! The allowed outcomes come from [`Turns::step`], in every order of the two calls' own events.
+//! While the calls overlap, the gate may remember a strand before it decides on the strand's
+//! request. It may also refuse and remember a strand without a decision, because the strand found
+//! the other one in the gate.
 
 mod specified;
 
@@ -36,7 +38,7 @@ const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 
-/// The value of the hub's register before the calls, and then the value that a call sets.
+/// The value of the hub's register before the calls, and the value that a call sets.
 const BEFORE: u64 = 0x0101;
 const WRITTEN: u64 = 0x0202;
 
@@ -95,13 +97,13 @@ struct Orders {
     trap: u64,
     arbiter: u64,
     hub: u64,
-    /// The address and the content of the hypervisor's initial memory.
+    /// The address and the bytes of the hypervisor's initial memory.
     base: (u64, Vec<u8>),
     /// The words of the current state, in the form of [`State::memory`].
     memory: BTreeMap<u64, (u64, usize)>,
     functions: [u64; 2],
     known: HashMap<[u64; 2], u128>,
-    /// The outcomes, each with its [`State::first`].
+    /// All outcomes, each with the [`State::first`] that led to it.
     ends: HashSet<(Outcome, Option<usize>)>,
 }
 
@@ -137,7 +139,7 @@ impl Orders {
             known: HashMap::new(),
             ends: HashSet::new(),
         };
-        // On the fast path, a call's first store takes the hub, and its next access is the access to the hub.
+        // On the fast path, a call's first store takes the hub, and its next access is to the hub.
         for number in [C, B, A] {
             new.noted.borrow_mut().accesses.clear();
             new.begin(number, SET, BEFORE);
@@ -153,7 +155,7 @@ impl Orders {
             stores().min().unwrap() >> 20 << 20
         };
         assert_eq!(new.arbiter % 64, 0, "{:#x}", new.arbiter);
-        // The 16 MiB include all memory that the calls store to, and the stacks.
+        // These 16 MiB include the stacks and all other memory that the calls write.
         new.base = (first, vec![0; 16 << 20]);
         new.booted.0.read(first, &mut new.base.1).unwrap();
         new
@@ -314,7 +316,7 @@ impl Orders {
         if !self.is_within(number) {
             let (status, value) = self.answer(number, self.functions[number]);
             calls[number] = Call::Done(status, value);
-            // After a strand's call, its stack and its own words no longer matter.
+            // After a strand's call, its stack and its other own words no longer matter.
             let arbiter = self.arbiter..self.arbiter + ARBITER;
             let (start, base) = (self.base.0, &self.base.1);
             self.memory.retain(|address, (_, by)| {
@@ -329,7 +331,7 @@ impl Orders {
         self.state(calls, first)
     }
 
-    /// Explores all orders from a state. Returns their number.
+    /// Explores all orders from a state. Returns the number of orders.
     fn explore(&mut self, state: &State) -> u128 {
         let key = state.key();
         if let Some(orders) = self.known.get(&key) {
@@ -373,7 +375,7 @@ impl Orders {
 }
 
 impl State {
-    /// Returns a key of the state: two hashes. Two different states have the same key with a probability of 2^-128.
+    /// Returns a key: two hashes. Different states have the same key with a probability of 2^-128.
     fn key(&self) -> [u64; 2] {
         let mut text = String::new();
         for (strand, call) in self.strands.iter().zip(self.calls) {
@@ -398,7 +400,7 @@ impl State {
 enum Step {
     /// The strand makes a whole call.
     Calls(usize),
-    /// The strand makes a call, and stops after its access to the hub.
+    /// The strand makes a call, but stops after its access to the hub.
     Accesses(usize),
     /// The strand that stopped ends its call.
     Ends(usize),

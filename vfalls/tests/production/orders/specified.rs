@@ -64,7 +64,7 @@ impl Specified {
         served
     }
 
-    /// Adds all possible outcomes of the calls. Without `overlap`, the first call returns before the second call begins.
+    /// Adds all possible outcomes. Unless calls `overlap`, `first` returns before the other begins.
     pub(super) fn outcomes(
         self,
         functions: [u64; 2],

@@ -11,13 +11,14 @@ use vfalls::table;
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Times {
-    /// The kinds of calls in the order of the measurement. Each has its nanoseconds, and their ratio to rustsbi's call.
+    /// The kinds of calls, in the order of the measurement. Each has its time in nanoseconds, and
+    /// the ratio to rustsbi's call.
     calls: Vec<(String, f64, f64)>,
-    /// The calls that threads make at once, in the order of the measurement. Each has its name and its rates.
+    /// The calls that threads make at once, in the order of the measurement.
     threads: Vec<(String, Rates)>,
 }
 
-/// Numbers of calls in a second of wall time.
+/// Calls per second of wall time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Rates {
     /// The rate of one thread.
@@ -39,7 +40,7 @@ impl Times {
         String::from_utf8_lossy(&output.stdout).lines().try_fold(Self::default(), Self::with)
     }
 
-    /// Adds the figures of a line that the program prints.
+    /// Adds the figures in a line of the program's output.
     fn with(mut self, line: &str) -> anyhow::Result<Self> {
         let unknown = || format!("call-cost time says \"{line}\"");
         let words: Vec<&str> = line.split(' ').collect();

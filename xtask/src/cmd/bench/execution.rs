@@ -8,7 +8,7 @@ use simulator::memory::Config;
 
 use super::time::timed;
 
-/// A loop over 2 KB. About a sixth of its instructions are loads and stores, and a sixth are branches.
+/// A loop over 2 KB. About a sixth of its instructions access memory, and a sixth are branches.
 const PROGRAM: [u32; 14] = [
     0x1100_0800, // sethi %hi(0x200000), %o0
     0x9210_0000, // clr %o1
@@ -29,7 +29,7 @@ const PROGRAM: [u32; 14] = [
 /// The number of instructions in a round.
 const INSTRUCTIONS: usize = 5_000_000;
 
-/// The measured rates. Each has a name and a memory system.
+/// The names of the measured rates, and their memory systems.
 pub(super) const KINDS: [(&str, Option<Config>); 2] =
     [("without a memory system", None), ("with the memory system", Some(Config::T2_PLUS))];
 

@@ -1,7 +1,7 @@
-//! Counts three kinds of instructions:
-//! - of a call, from the guest's registers in memory to the answer in memory
-//! - of a sample, from the entry to the end of the guest's overflow handler
-//! - of a reference that `vfalls stat` replays
+//! Counts the instructions of three things:
+//! - a call, from the guest's registers in memory to the answer in memory
+//! - a sample, from the entry to the end of the guest's overflow handler
+//! - a reference that `vfalls stat` replays
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -23,7 +23,7 @@ const PROGRAMS: [&str; 2] = ["call-cost", "sample-cost"];
 /// A call or a sample whose instructions are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallKind {
-    /// The name of the kind, which is the argument of the program.
+    /// The name that the program takes as its argument.
     pub(crate) name: &'static str,
     /// The index of the program in [`PROGRAMS`].
     program: usize,
@@ -43,8 +43,8 @@ const fn sampling(name: &'static str) -> CallKind {
     CallKind { program: 1, ..call(name, "sample_cost::sample") }
 }
 
-/// All kinds: calls, rustsbi's nearest function for comparison, and samples. The samples are with one counter, with random periods,
-/// and with both counters overflowing at once.
+/// All kinds: calls, rustsbi's nearest function for comparison, and samples. The samples are taken
+/// with one counter, with random periods, and with both counters overflowing at once.
 pub(crate) const CALLS: [CallKind; 14] = [
     ours("get_dram"),
     ours("set_dram"),
@@ -84,8 +84,8 @@ impl Counter {
         Ok(collected.div_ceil(TIMES))
     }
 
-    /// Returns the number of instructions for a reference of the bundled recording. Counts those of `vfalls stat` with these
-    /// arguments, minus those for a recording of one reference.
+    /// Returns the number of instructions for each reference of the bundled recording: those of `vfalls stat` with `arguments`,
+    /// minus those for a recording of one reference.
     pub(crate) fn replay(
         &self,
         vfalls: &Path,
@@ -93,7 +93,7 @@ impl Counter {
         references: u64,
     ) -> anyhow::Result<u64> {
         let bundled = cargo::root().join("simulator/bundled/workload.refs");
-        // The recording is short enough for the buffer of a pipe.
+        // The recording fits into the buffer of a pipe.
         let (short, mut end) = io::pipe()?;
         end.write_all(b"0 r 0x1000\n")?;
         drop(end);
@@ -105,7 +105,7 @@ impl Counter {
         Ok(whole.saturating_sub(stat(short.into())?) / references)
     }
 
-    /// Returns the number of instructions of a program with these arguments, from its start to its end.
+    /// Returns the number of instructions of a program with `arguments`, from its start to its end.
     pub(super) fn whole(&self, program: &Path, arguments: &[OsString]) -> anyhow::Result<u64> {
         self.collected(&[], program, arguments, Stdio::null())
     }

@@ -64,17 +64,17 @@ struct Report {
     recording: BTreeMap<&'static str, Cost>,
 }
 
-/// The number of rounds for the rate that the JSON file has, and then the number for each other rate.
+/// The number of rounds for the rate in the JSON file. `FURTHER_ROUNDS` is for all other rates.
 const ROUNDS: usize = 15;
 const FURTHER_ROUNDS: usize = 5;
 const READING_ROUNDS: usize = 5;
 const RECORDING_ROUNDS: usize = 2;
 
-/// Further rates. Each has the numbers of strands and nodes on which the recording is replayed.
+/// The numbers of strands and nodes for which further rates are measured.
 const FURTHER: [(usize, usize); 7] =
     [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
 
-/// The replays that count the instructions of a reference of the bundled recording: a name, and the arguments of `vfalls stat`.
+/// The replays that count instructions per reference: names, and arguments of `vfalls stat`.
 const REPLAYS: [(&str, &[&str]); 5] = [
     ("on 1 strand", &["--place", "0"]),
     ("on the 8 strands of a core", &["--place", "0-7"]),
@@ -126,7 +126,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Numbers of instructions, by the name of the call or replay.
+/// Numbers of instructions, by the name of the kind or replay.
 type Counts = BTreeMap<&'static str, u64>;
 
 /// Shows a progress bar on standard error, and tables on standard output.
@@ -135,7 +135,6 @@ struct Bench {
 }
 
 impl Bench {
-    /// Does a step of the work. Fails after an interrupt.
     fn step<T>(&self, name: &str, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
         self.progress.set_message(name.to_owned());
         ensure!(!interrupt::happened(), Interrupted);
@@ -158,7 +157,7 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// Counts the instructions of a reference in each of [`REPLAYS`].
+    /// Counts the instructions for a reference in each of [`REPLAYS`].
     fn count_references(&self, counter: &Counter) -> anyhow::Result<Counts> {
         let vfalls = self.step("building vfalls", cargo::vfalls)?;
         let references = replay::recording()?.len() as u64;
@@ -174,7 +173,8 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// Measures the time of the replay. Returns the best rate, in references per second, of replaying the decoded recording once.
+    /// Measures the time of the replay. Returns the best rate, in references per second, of one
+    /// replay of the decoded recording.
     fn time(&self) -> anyhow::Result<u64> {
         let references = replay::recording()?;
         let mut table = table::with_header(
@@ -211,7 +211,7 @@ impl Bench {
         Ok(best.round() as u64)
     }
 
-    /// Measures the cost of a reference of each kind of file.
+    /// Measures the cost of a reference from each kind of file.
     fn read(&self, counter: &Counter) -> anyhow::Result<BTreeMap<&'static str, Figures>> {
         let mut table = table::with_header(
             "vfalls stat FILE, a reference|>million references|>instructions|>to reach|>CPU time, ns|>wall time, ns",

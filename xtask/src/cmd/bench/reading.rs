@@ -34,7 +34,7 @@ pub(super) enum FileKind {
     LackeyZstd,
 }
 
-/// All kinds of files, and the names of their figures and budgets. Programs can be recorded only on x86-64.
+/// All kinds of files, and the names of their figures and budgets. Only x86-64 can record programs.
 pub(super) const KINDS: &[(FileKind, &str)] = match cfg!(target_arch = "x86_64") {
     true => &[
         (FileKind::OneThread, "reference_own"),
@@ -45,7 +45,7 @@ pub(super) const KINDS: &[(FileKind, &str)] = match cfg!(target_arch = "x86_64")
     false => &[],
 };
 
-/// The cost of a reference of a file.
+/// The cost of each reference of a file.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Figures {
     references: u64,
@@ -76,7 +76,7 @@ pub(super) struct Files {
     json: OutputFile,
 }
 
-/// The fields of `vfalls stat --json` that this program reads.
+/// The part of `vfalls stat --json` that this program reads.
 #[derive(Deserialize)]
 struct Replayed {
     references: u64,
@@ -114,8 +114,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Returns the number of instructions for each reference. It is computed from the difference between the long and the short
-    /// file, so that the start of the program does not count.
+    /// Returns the number of instructions for each reference. Computes it from the difference
+    /// between the long and the short file, so that the start of the program does not count.
     fn instructions(&self, counter: &Counter) -> anyhow::Result<u64> {
         let count = |file: &OutputFile| {
             let instructions = counter.whole(&self.vfalls, &self.arguments(file))?;
@@ -158,7 +158,7 @@ impl Files {
     }
 }
 
-/// Counts and prints the instructions of a reference of each kind of file that has a budget.
+/// Counts and prints the instructions for a reference of each kind of file with a budget.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
@@ -206,7 +206,7 @@ fn record(command: &[OsString], file: &Path) -> anyhow::Result<()> {
     recorder::record(command, file, Options::default()).map(drop)
 }
 
-/// Writes the first `lines` lines of lackey's output for the program `sort`.
+/// Writes the first `lines` lines of lackey's output for `sort`.
 fn lackey(lines: usize, file: &Path, scratch: &Path) -> anyhow::Result<()> {
     fs::write(scratch, numbers((lines / 400) as u32))?;
     let mut lackey = Command::new(tools::path(&VALGRIND)?)

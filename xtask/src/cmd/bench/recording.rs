@@ -16,7 +16,7 @@ use crate::tools::{self, QEMU_X86};
 use vfalls::output::OutputFile;
 use vfalls::recorder::{self, Options};
 
-/// The programs to record, if they are installed: their names and arguments. `FILE` stands for a text of [`LINES`] lines.
+/// The programs to record, if they are installed: their names and arguments. `FILE` stands for a text file of [`LINES`] lines.
 pub(super) const PROGRAMS: [(&str, &[&str]); 3] = [
     ("sort", &["--numeric-sort", "--output=/dev/null", "FILE"]),
     ("gzip", &["--keep", "--force", "FILE"]),
@@ -32,7 +32,7 @@ const LINES: u32 = 50_000;
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Cost {
     references: u64,
-    /// The time that recording adds to the emulator's own time, per reference.
+    /// The time for each reference that recording adds to the emulator's own time.
     recording_nanoseconds: f64,
     /// The time with recording, divided by the emulator's own time.
     times_the_emulator: f64,
@@ -54,7 +54,7 @@ impl Cost {
 
 /// Measures the cost of recording a program: the best of `rounds` rounds. Returns `None` if the program is not installed.
 pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Result<Option<Cost>> {
-    // The program in PATH may be a script of a version manager.
+    // The program in PATH may be a version manager's script.
     let places = [tools::find(name), Some(Path::new("/usr/bin").join(name))];
     let can_be_recorded =
         |program: &PathBuf| recorder::check(&[program.clone().into()], Options::default()).is_ok();

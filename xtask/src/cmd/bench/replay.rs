@@ -38,7 +38,7 @@ impl Rates {
     }
 }
 
-/// Returns the devices of a machine, with all counters set to frequent events.
+/// Returns the devices of a machine in which all counters count frequent events.
 fn devices(machine: Machine) -> anyhow::Result<Devices> {
     let devices = Devices::new(machine);
     let strands = (0..machine.strands()).filter_map(StrandId::new);
@@ -101,8 +101,8 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references from memory. Each of `strands` strands on `nodes` nodes replays a piece. Returns the number of references and
-/// the seconds of processor time.
+/// Replays references from memory. Each of `strands` strands on `nodes` nodes replays a piece of
+/// them. Returns the number of references and the seconds of processor time.
 pub(super) fn decoded(
     references: &[Reference],
     strands: usize,
@@ -110,7 +110,7 @@ pub(super) fn decoded(
 ) -> anyhow::Result<(usize, f64)> {
     let pieces = references.chunks(references.len().div_ceil(strands).max(1));
     let chunk = |piece: &[Reference]| {
-        // A piece begins with the fetch of an instruction. Data before this fetch belong to an instruction of the previous piece.
+        // A piece begins with a fetch. Data before it belong to the previous piece's instruction.
         let whole = piece.iter().skip_while(|one| !one.kind.is_fetch());
         Chunk::new(whole.copied().collect(), Vec::new())
     };

@@ -14,7 +14,8 @@ pub(super) struct Time {
     pub(super) wall: f64,
 }
 
-/// Returns the result and the time of `work`: the time of all threads of this process, or of the children that `work` waits for.
+/// Returns the result of `work` and its time. `who` chooses whose processor time counts: this process's or its children's. Only
+/// children for which `work` waits count.
 pub(super) fn timed<T>(
     who: UsageWho,
     work: impl FnOnce() -> anyhow::Result<T>,

@@ -47,7 +47,7 @@ fn says_what_to_type() {
     fs::remove_file(rustup).unwrap();
 }
 
-/// A target that is not in the list would never run.
+/// A target outside of the list would never run.
 #[test]
 fn every_target_is_known() {
     let mut files: Vec<String> = fs::read_dir(root().join("tests/fuzz/targets"))

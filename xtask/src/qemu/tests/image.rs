@@ -48,7 +48,7 @@ fn stores_are_waited_for_before_a_call() {
 #[test]
 fn control_is_found() {
     let named = |name| (name, 4);
-    // sethi %hi(0x5eedc0de), %g2; the same of another number
+    // sethi %hi(0x5eedc0de), %g2; sethi with another number
     let (number, other) = ((4, 0x0517_bb70), (8, 0x0517_bb71));
     assert_eq!(control(&[named("_RNvNtC4core3get")], &[other]), None);
     assert_eq!(

@@ -14,7 +14,7 @@ fn adds_up_or_not() {
 #[test]
 fn the_rest_of_a_call_that_enters_rust_is_in_rust() {
     let counted = |get_version| BTreeMap::from([("get_version".into(), get_version)]);
-    // 28 instructions of it are in the trap table and the veneers.
+    // 28 of the call's instructions are in the trap table and the veneers.
     let lines = |get_version| lines(&counted(get_version));
     assert!(lines(58).ends_with("up to the count: passed\n"));
     assert!(lines(27).ends_with("FAILED, get_version takes 27, the table has 28\n"));
@@ -63,9 +63,12 @@ fn lines_of_the_source() {
 
 #[test]
 fn a_call_executes_what_it_branches_to() {
+    // If a branch that annuls is not taken, the instruction behind it is not executed.
     let source: Vec<_> = [
         "brz %o0, there ! kind",
         " ldx [%g5], %g4 ! rights",
+        "brz,a,pt %o1, elsewhere ! function",
+        " stx %g1, [%g2] ! count",
         "ba,a here ! function",
         "there:",
         "clr %o0 ! return",
@@ -79,6 +82,6 @@ fn a_call_executes_what_it_branches_to() {
     .collect();
     let there = ["kind", "rights", "return", "return"];
     assert_eq!(purposes(&source, &["there"]), there);
-    let here = ["kind", "rights", "function", "access", "return"];
+    let here = ["kind", "rights", "function", "function", "access", "return"];
     assert_eq!(purposes(&source, &["here"]), here);
 }

@@ -129,7 +129,7 @@ impl Caches {
     }
 }
 
-/// Returns the lines that a reference touches. A reference ends at the end of the address space.
+/// Returns the lines that a reference touches, up to the end of the address space.
 fn lines(address: u64, size: u16, shift: u32) -> std::ops::RangeInclusive<u64> {
     let last = address.saturating_add(u64::from(size).saturating_sub(1));
     address >> shift..=last >> shift
@@ -200,7 +200,8 @@ mod tests {
         assert_eq!((again.data_misses, again.instruction_misses), (1, 1));
     }
 
-    /// A block that a store brings is dirty at once. A block that a load or fetch brings is clean until the first store.
+    /// A block that a store fetches is dirty at once. A block that a load or an instruction fetch adds is clean until
+    /// the first store.
     #[test]
     fn the_first_store_to_a_clean_block() {
         let mut caches = Caches::new();

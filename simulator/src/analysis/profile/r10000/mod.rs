@@ -13,7 +13,7 @@
 //! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way that is
 //! not predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of their
 //! addresses. The targets of all branches are known. A recording lacks the instructions of a mispredicted path, so nothing is decoded
-//! until the branch is resolved: nullified branches, and cache accesses of the wrong path, do not occur. The branches executed are
+//! until the branch is resolved. So nullified branches, and cache accesses of the wrong path, do not occur. The branches executed are
 //! the branches decoded minus the branches mispredicted, as the manual says.
 //!
 //! The TLB has 64 entries for two pages of 16 KB each, and one address space. A handler of seven instructions refills it in exception

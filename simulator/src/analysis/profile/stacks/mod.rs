@@ -92,7 +92,7 @@ impl Stacks {
         addresses
     }
 
-    /// Returns the stack that has `call` in addition.
+    /// Returns `stack` with `call` added as the innermost call, unless the stack already has it.
     fn with(&mut self, stack: StackId, call: CallEdge) -> StackId {
         *self.counts.entry(call).or_default() += 1;
         if let Some(known) = self.known.get(&(stack, call)) {
@@ -111,7 +111,6 @@ impl Stacks {
         with
     }
 
-    /// Takes back one count of a call.
     fn uncount(&mut self, call: CallEdge) {
         if let Some(count) = self.counts.get_mut(&call) {
             *count -= 1;

@@ -71,7 +71,7 @@ fn stacks_of_short_programs() {
         ("x86_64", "1000C=a 1100J=ab 1200R=abc 1004N=a"),
         // `b` calls `c`, and the delay slot restores the return address of `b`.
         ("sparc64", "1000C=a 1004N=a 1100C=ab 1104N=ab 1200R=abc 1204N=abc 1008N=a"),
-        // Unnamed code that jumps on at once, such as an entry of a procedure linkage table, is not on the stack.
+        // Unnamed code that ends in a jump, such as a procedure linkage table's entry, is not on the stack.
         ("x86_64", "1000C=a 9000N=a- 9004J=a- 1100J=ab 1140R=ab 1004N=a"),
         // `a` calls `setjmp` (here `b`) and then `c`. `c` calls `longjmp` (here `d`), which jumps to the instruction after the call
         // of `b`.
@@ -81,7 +81,7 @@ fn stacks_of_short_programs() {
         // An outer function catches an exception: the library returns to the function's handler, which does not follow a call.
         ("x86_64", "1000C=a 1100C=ab 1200C=abc 1300R=abcd 1140N=ab 1144R=ab 1004N=a"),
         // A signal interrupts `b` between two instructions, or in a system call. The signal's handler `d` returns to `e`. A system
-        // call in `e` returns to where the signal came.
+        // call in `e` returns to where the signal arrived.
         ("x86_64", "1000C=a 1100N=ab 1300R=abd 1400S=abde 1104N=ab 1108R=ab 1004N=a"),
         ("x86_64", "1000C=a 1100S=ab 1300R=abd 1400S=abde 1104N=ab 1108R=ab 1004N=a"),
         ("x86_64", "1000C=a 1100S=ab 1300R=abd 1400S=abde 1100N=ab 1104R=ab 1004N=a"),

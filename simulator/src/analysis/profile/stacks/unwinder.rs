@@ -14,7 +14,7 @@ const MOST_UNWOUND: usize = 1 << 10;
 /// The maximum number of bytes from the start of an entry of a procedure linkage table to the entry's jump.
 const STUB: u64 = 64;
 
-/// A dynamic linker's functions that find a procedure and jump to it have names that start so.
+/// The beginning of the names of a dynamic linker's functions that find a procedure and jump to it.
 const RESOLVER: &str = "_dl_runtime_resolve";
 
 /// An active call of a thread.
@@ -38,7 +38,6 @@ struct UnwoundThread {
     in_slot: bool,
 }
 
-/// Tracks the call stacks of a program's threads.
 pub(crate) struct Unwinder<'a> {
     stacks: Stacks,
     threads: Vec<UnwoundThread>,
@@ -69,8 +68,8 @@ impl<'a> Unwinder<'a> {
         self.stacks
     }
 
-    /// Returns the call stack of a fetched instruction. The instructions of a thread come in program order. A reference that is not a
-    /// fetch changes nothing.
+    /// Returns the call stack of a fetched instruction. The caller passes the instructions of a thread in program order. A reference
+    /// that is not a fetch changes nothing.
     pub(crate) fn fetch(&mut self, thread: usize, fetch: &Reference) -> StackId {
         let own = &mut self.threads[thread];
         if !fetch.kind.is_fetch() {

@@ -58,7 +58,7 @@ impl Choice<'_> {
             }
             (_, 0 | 1) => vec![done],
             _ => {
-                // The return goes to any address, with any state.
+                // The trap returns to an arbitrary address, with an arbitrary state.
                 let (pc, npc, at) = (self.walk.fresh(), self.walk.fresh(), self.scratch());
                 let (high, low) = self.far(at, pc);
                 let (higher, lower) = self.far(at, npc);
@@ -114,7 +114,7 @@ impl Choice<'_> {
             8 => (16, if any & 0xf0 == 0 { any & 3 } else { 0 }),
             9 => (9, any & 7),
             10 => {
-                // The numbers of windows add up to 6. Often no window is free, and sometimes no window is clean.
+                // CANSAVE, CANRESTORE and OTHERWIN add up to 6. Often no window is free, and sometimes no window is clean.
                 let saved = if any & 0x100 == 0 { (any & 0xff) % 7 } else { 0 };
                 let other = (any >> 9 & 0xff) % (7 - saved);
                 let restored = 6 - saved - other;

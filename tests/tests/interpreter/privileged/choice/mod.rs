@@ -20,7 +20,7 @@ pub(crate) fn state_value(random: &mut Random, most: usize) -> u64 {
     global << 40 | (any & 0xffff) << 24 | (pstate | PEF) << 8 | any >> 40 & 7
 }
 
-/// The choice of instructions for the current address of a strand.
+/// The choice of the next instructions at the current address of a strand.
 pub(crate) struct Choice<'w> {
     pub(crate) walk: &'w mut Walk,
     pub(crate) pc: u64,
@@ -47,7 +47,7 @@ impl Choice<'_> {
         let tl = self.walk.control(Privileged(7)).unwrap_or(0);
         let back = tl > 0 && level > Level::User;
         let global = self.walk.control(Privileged(16)).unwrap_or(0);
-        // The walk returns before it runs out of trap levels.
+        // The walk returns from traps before it runs out of trap levels.
         let (most_tl, most_gl) = if level == Level::Hyperprivileged { (5, 3) } else { (2, 2) };
         if back && (tl >= most_tl || global >= most_gl) && self.random().below(8) != 0 {
             return match self.random().below(2) {

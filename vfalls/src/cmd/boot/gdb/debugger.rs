@@ -1,4 +1,4 @@
-//! What a debugger asks for, and what it is answered.
+//! Executes a debugger's commands, and answers its packets.
 
 use guest_abi::StrandId;
 use simulator::execute::Stop;
@@ -7,48 +7,47 @@ use super::machine::{self, Machine, PointKind, Reached, Resume, Watchpoint};
 use super::packets::{self, LONGEST, Packets, Received, bytes, digits, number};
 use super::registers;
 
-/// A machine, and the debugger that has it or may come to have it. The machine waits at first.
+/// A machine that a debugger controls or can connect to. At first, the machine waits.
 pub struct Debugger<'a> {
     pub(super) machine: Machine<'a>,
     packets: Packets,
-    /// The last packet that was sent.
+    /// The last packet to the debugger, which may request it again.
     sent: Vec<u8>,
-    /// Whether a debugger has sent a packet, and is still there.
+    /// Whether a debugger has sent a packet, and has neither detached nor disconnected.
     attached: bool,
     killed: bool,
-    /// The strand whose registers and memory packets mean.
+    /// The strand whose registers and memory the packets read and write.
     selected: StrandId,
-    /// The strand that `c` and `s` mean; `None` for all strands.
+    /// The only strand that `c` and `s` resume, or `None` if they resume all strands.
     resumed: Option<StrandId>,
-    /// What executes; `None` while the machine waits.
+    /// How the machine executes, or `None` while it waits.
     runs: Option<Resume>,
-    /// The stop after which nothing executes any more, although the machine is not switched off.
+    /// The stop that ended the execution although the machine is not switched off.
     failed: Option<Stop>,
 }
 
-/// A packet that makes no sense: the debugger is told so, and goes on.
+/// The error for an invalid packet. The debugger gets `E01`, and the session continues.
 struct Wrong;
 
-/// What a packet is answered.
 enum Answer {
     Text(String),
-    /// Nothing now: the machine executes, or ends.
+    /// No answer yet, because the machine executes or ends.
     Later,
 }
 
-/// The answer to a packet that is not known, by which debuggers find out what there is.
+/// The answer to an unknown packet. It tells a debugger that the packet is not supported.
 const UNKNOWN: &str = "";
 const OK: &str = "OK";
 const WRONG: &str = "E01";
 
-/// Numbers of signals.
+/// The signal numbers of the protocol.
 const NO_SIGNAL: u8 = 0;
 const SIGINT: u8 = 2;
 const SIGTRAP: u8 = 5;
 const SIGABRT: u8 = 6;
 
 impl<'a> Debugger<'a> {
-    /// Returns a machine without a debugger. The first debugger finds `selected` selected.
+    /// Returns a machine without a debugger. The first debugger begins with strand `selected`.
     pub fn new(machine: Machine<'a>, selected: StrandId) -> Self {
         Self {
             machine,
@@ -63,22 +62,22 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Returns whether the machine executes.
+    /// Returns `true` while the machine executes.
     pub fn runs(&self) -> bool {
         self.runs.is_some()
     }
 
-    /// Returns whether a debugger has sent a packet, and is still there.
+    /// Returns `true` if a debugger has sent a packet, and has neither detached nor disconnected.
     pub fn is_attached(&self) -> bool {
         self.attached
     }
 
-    /// Returns whether a debugger has ended the execution.
+    /// Returns `true` if a debugger has ended the execution.
     pub fn is_killed(&self) -> bool {
         self.killed
     }
 
-    /// Takes a byte that the debugger has sent, and adds the answer to `answers`.
+    /// Handles a byte from the debugger. Adds any answer to `answers`.
     pub fn hear(&mut self, byte: u8, answers: &mut Vec<u8>) {
         match self.packets.push(byte) {
             Some(Received::Wrong) => answers.push(b'-'),
@@ -102,8 +101,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Executes at most about `most` instructions, if the machine does not wait. Adds what the debugger has to know to `answers`.
-    /// Returns the stop after which nothing executes any more.
+    /// Executes at most about `most` instructions, unless the machine waits. If the debugger controls the machine, adds the
+    /// packet that reports a stop to `answers`. Returns the stop if execution cannot continue.
     pub fn execute(&mut self, most: u64, answers: &mut Vec<u8>) -> Option<Stop> {
         let resume = self.runs.as_mut()?;
         if self.failed.is_some() {
@@ -141,14 +140,14 @@ impl<'a> Debugger<'a> {
         None
     }
 
-    /// Tells the debugger that the machine has ended.
+    /// Tells the debugger that the machine has ended with this exit code.
     pub fn end(&mut self, code: u8, answers: &mut Vec<u8>) {
         if self.attached {
             self.send(&format!("W{code:02x}"), answers);
         }
     }
 
-    /// Forgets a connection that has ended. If a debugger has not detached before, the machine waits for the next one as it is now.
+    /// Handles the end of a connection. If the debugger has not detached, the machine stops, and waits for the next debugger.
     pub fn lose(&mut self) {
         self.packets = Packets::default();
         if self.attached {
@@ -251,7 +250,7 @@ impl<'a> Debugger<'a> {
         }))
     }
 
-    /// Answers a question about the machine.
+    /// Answers a `q` packet.
     fn query(&self, question: &str) -> Result<String, Wrong> {
         let (name, rest) = question.split_once([':', ',']).unwrap_or((question, ""));
         Ok(match name {
@@ -259,7 +258,7 @@ impl<'a> Debugger<'a> {
                 format!("PacketSize={LONGEST:x};qXfer:features:read+;vContSupported+")
             }
             "C" => format!("QC{}", thread(self.selected)),
-            // gdb detaches at its end, instead of ending the machine.
+            // With this answer, gdb detaches when it quits, instead of killing the machine.
             "Attached" => "1".to_owned(),
             "fThreadInfo" => {
                 let threads: Vec<String> = self.machine.strands().map(thread).collect();
@@ -285,7 +284,7 @@ impl<'a> Debugger<'a> {
         })
     }
 
-    /// Returns the strand of a thread; `None` for any or all threads.
+    /// Returns the strand of a thread id, or `None` for 0 (any thread) and -1 (all threads).
     fn strand(&self, id: &str) -> Result<Option<StrandId>, Wrong> {
         if matches!(id, "-1" | "0") {
             return Ok(None);
@@ -328,7 +327,7 @@ impl<'a> Debugger<'a> {
         Answer::Later
     }
 
-    /// Returns what the actions of `vCont` mean. At most one strand steps.
+    /// Parses the actions of a `vCont` packet. At most one strand steps.
     fn actions(&self, actions: &str) -> Result<Resume, Wrong> {
         let (mut step, mut strands, mut all) = (None, Vec::new(), false);
         for action in actions.split(';') {
@@ -356,12 +355,12 @@ impl<'a> Debugger<'a> {
     }
 }
 
-/// Returns the number of a strand's thread. There is no thread 0.
+/// Returns the thread id of a strand, in hexadecimal. Thread ids begin at 1.
 fn thread(strand: StrandId) -> String {
     format!("{:x}", strand.index() + 1)
 }
 
-/// Returns two numbers with a comma between them.
+/// Parses two numbers with a comma between them.
 fn pair(text: &str) -> Result<(u64, u64), Wrong> {
     let (first, second) = text.split_once(',').ok_or(Wrong)?;
     number(first).zip(number(second)).ok_or(Wrong)

@@ -18,7 +18,7 @@ pub struct Machine<'a> {
     watchpoints: Vec<Watchpoint>,
 }
 
-/// Where the memory of each guest is. In a guest, addresses are real; in the hypervisor, physical.
+/// Where each guest's memory is. A guest uses real addresses, the hypervisor physical ones.
 #[derive(Clone)]
 struct Addresses {
     guests: Vec<StrandSet>,
@@ -26,10 +26,10 @@ struct Addresses {
     memory: u64,
 }
 
-/// The number of a kind of breakpoint or watchpoint in packets.
+/// gdb's number for a type of breakpoint or watchpoint, from the packets `Z` and `z`.
 pub(super) type PointKind = u64;
 
-/// An address that software uses, on any strand.
+/// Stops the machine when any strand makes an access of type `kind` to `addresses`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Watchpoint {
     pub(super) kind: PointKind,
@@ -40,18 +40,18 @@ pub(super) const STORES: PointKind = 2;
 pub(super) const LOADS: PointKind = 3;
 pub(super) const ACCESSES: PointKind = 4;
 
-/// The most watchpoints at the same time: each access is compared with each.
+/// The maximum number of watchpoints. Each access is compared with all of them.
 const MOST_WATCHPOINTS: usize = 64;
 
 /// Which strands execute, and how far.
 pub(super) enum Resume {
     All,
-    /// These strands, in turns. All others wait.
+    /// The strands in `strands` take turns. All others wait.
     Only {
         strands: Vec<StrandId>,
         begun: bool,
     },
-    /// One strand, by one instruction. If it waits for others, these execute, unless it is alone.
+    /// One strand executes one instruction. Others execute while it waits, unless it is `alone`.
     Step {
         strand: StrandId,
         from: Level,
@@ -59,10 +59,10 @@ pub(super) enum Resume {
     },
 }
 
-/// What an execution has come to.
+/// Why the machine has stopped executing.
 pub(super) enum Reached {
     Stop(Stop),
-    /// A strand has made its step.
+    /// A strand has executed its step.
     Stepped(StrandId),
     /// A strand waits, and no other strand may execute.
     Waits(StrandId),
@@ -73,7 +73,7 @@ impl Addresses {
         self.guests.iter().position(|strands| strands.has(strand)).map(|guest| guest as u64)
     }
 
-    /// Returns the address by which software has made an access.
+    /// Returns the address that software used for an access.
     fn used(&self, access: &Observed) -> Option<u64> {
         if access.level == Level::Hyperprivileged {
             return Some(access.physical);
@@ -106,7 +106,7 @@ impl<'a> Machine<'a> {
         Self { execution, guests, addresses, watchpoints: Vec::new() }
     }
 
-    /// Returns a strand of the machine.
+    /// Returns the strand with this number, if the machine has it.
     pub(super) fn strand(&self, number: u64) -> Option<StrandId> {
         let machine = self.execution.machine();
         StrandId::new(usize::try_from(number).ok()?)
@@ -118,7 +118,7 @@ impl<'a> Machine<'a> {
         self.guests.iter().flat_map(|guest| guest.config.strands.iter())
     }
 
-    /// Returns whose strand it is, and what it does.
+    /// Describes a strand for gdb: its number, its guest, and what it is doing.
     pub(super) fn describe(&self, strand: StrandId) -> String {
         let does = match self.execution.state(strand) {
             State::Parked => "parked",
@@ -134,7 +134,8 @@ impl<'a> Machine<'a> {
         format!("strand {strand} of {}: {does}", guest.escape_debug())
     }
 
-    /// Returns the physical address of `size` bytes at an address of a strand; `None` outside of its guest's memory.
+    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns `None` if the bytes are outside of
+    /// the memory of the strand's guest.
     fn physical(&self, strand: StrandId, address: u64, size: u64) -> Option<u64> {
         if self.execution.strand(strand).level() == Level::Hyperprivileged {
             return Some(address);
@@ -158,7 +159,7 @@ impl<'a> Machine<'a> {
         self.execution.load(physical, bytes).ok()
     }
 
-    /// Sets a watchpoint that is not set yet; `None` if there is no room.
+    /// Sets a watchpoint, if it is not set yet. Returns `None` if there are too many watchpoints.
     pub(super) fn watch(&mut self, watchpoint: Watchpoint) -> Option<()> {
         self.ignore(&watchpoint);
         if self.watchpoints.len() == MOST_WATCHPOINTS {
@@ -169,7 +170,6 @@ impl<'a> Machine<'a> {
         Some(())
     }
 
-    /// Removes a watchpoint.
     pub(super) fn ignore(&mut self, watchpoint: &Watchpoint) {
         self.watchpoints.retain(|other| other != watchpoint);
         self.renew_watch();
@@ -192,12 +192,12 @@ impl<'a> Machine<'a> {
         }));
     }
 
-    /// Returns the watchpoint that has stopped an access.
+    /// Returns the watchpoint at which an access stopped the machine.
     pub(super) fn watchpoint(&self, access: &Observed) -> Option<&Watchpoint> {
         self.watchpoints.iter().find(|point| point.stops(access, &self.addresses))
     }
 
-    /// Executes at most about `most` instructions.
+    /// Executes about `most` instructions, or fewer if something else stops the execution.
     pub(super) fn execute(&mut self, resume: &mut Resume, most: u64) -> Reached {
         match resume {
             Resume::All => Reached::Stop(self.execution.run(Limits::instructions(most))),
@@ -251,7 +251,7 @@ impl<'a> Machine<'a> {
         if alone {
             return Reached::Stop(Stop::Limit);
         }
-        // The strand stays in the hypervisor: it may wait for other strands, which execute now.
+        // The strand is still in the hypervisor, and may wait for other strands. So all strands execute.
         Reached::Stop(self.execution.run(Limits::instructions(most)))
     }
 }

@@ -1,11 +1,12 @@
-//! Serves gdb's remote protocol. Strands are threads.
+//! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
-//! Breakpoints and watchpoints are at the addresses that software uses, on every strand. In a guest, a strand reads and writes the
-//! guest's memory by real address; in the hypervisor, all memory by physical address. A step of a guest executes a whole hypercall or
-//! trap.
+//! Breakpoints and watchpoints hold for every strand, at the addresses that software uses. In a
+//! guest, a strand reads and writes the guest's memory by real address. In the hypervisor, it reads
+//! and writes all memory by physical address. A step of a guest executes a whole hypercall or trap.
 //!
-//! The protocol is our own, because the crate `gdbstub` ends its session at a packet that it cannot read: here the debugger gets an
-//! error and goes on. The machine belongs to the user: a debugger that is lost leaves it as it is, for the next one.
+//! We do not use the crate `gdbstub`, because it ends its session at a packet that it cannot read.
+//! Here the debugger gets an error, and the session continues. If the connection is lost, the
+//! machine stays as it is, and waits for the next debugger.
 
 mod debugger;
 mod machine;
@@ -40,18 +41,19 @@ pub(crate) struct Debugged<'a, W> {
     pub(crate) output: &'a mut W,
 }
 
-/// The pause between two looks for a connection or an interrupt.
+/// The pause between two checks for a connection or an interrupt.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The longest time that an answer may take. A debugger that reads nothing is lost then.
+/// The time limit for sending an answer. A debugger that does not take the answer in this time counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The largest number of instructions between two looks at the connection: few milliseconds, as an interrupt acts at once.
+/// The maximum number of instructions between two checks of the connection. Executing them takes a few milliseconds, so an
+/// interrupt takes effect at once.
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {
-    /// Executes up to the first guest's entry, waits for gdb at a port of this computer, and serves gdb until the machine stops.
-    /// Returns the reason of the stop.
+    /// Executes up to the first guest's entry, and waits for gdb at a port of this computer. Serves
+    /// gdb until the machine stops, and returns the reason of the stop.
     pub(crate) fn debug(mut self, port: u16) -> anyhow::Result<Stop> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .with_context(|| format!("port {port} cannot be used"))?;
@@ -88,7 +90,7 @@ impl<W: Write> Debugged<'_, W> {
         let mut connection = None;
         loop {
             ensure!(!interrupt::happened(), Interrupted);
-            // A connection without a debugger gives way to the next one.
+            // A connection on which no debugger has attached is closed when the next one opens.
             if !debugger.is_attached()
                 && let Ok((next, _)) = listener.accept()
             {
@@ -137,7 +139,7 @@ fn prepared(connection: TcpStream) -> io::Result<TcpStream> {
     Ok(connection)
 }
 
-/// Takes what a debugger has sent. If the machine waits, this waits a little, too. Fails if the connection has ended.
+/// Reads what a debugger has sent. If the machine is stopped, waits up to [`PAUSE`] for data. Fails if the connection has ended.
 fn hear(
     connection: &mut TcpStream,
     debugger: &mut Debugger<'_>,

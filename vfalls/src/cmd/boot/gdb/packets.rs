@@ -1,6 +1,6 @@
-//! Packets of gdb's remote protocol: `$`, a text, `#`, and the sum of the text's bytes in two digits.
+//! gdb's packets: `$`, text, `#`, and two hexadecimal digits, which are the sum of the text's bytes modulo 256.
 
-/// The most bytes of a packet's text.
+/// The maximum length of a packet's text, in bytes.
 pub(super) const LONGEST: usize = 0x4000;
 
 /// What a debugger has sent.
@@ -14,7 +14,7 @@ pub(super) enum Received {
     Interrupt,
 }
 
-/// What has been received of the next packet.
+/// The part of the next packet that has arrived.
 #[derive(Default)]
 pub(super) struct Packets {
     place: PacketPlace,
@@ -26,12 +26,12 @@ enum PacketPlace {
     #[default]
     Between,
     Text,
-    /// In the checksum, after its first digit if there is one.
+    /// The next byte is a digit of the checksum. The value is the first digit, once it has arrived.
     Checksum(Option<u8>),
 }
 
 impl Packets {
-    /// Takes the next byte. `$` begins a packet anywhere, so that nothing before it can spoil the packet.
+    /// Adds the next byte. A `$` always begins a new packet, whatever came before it.
     pub(super) fn push(&mut self, byte: u8) -> Option<Received> {
         match (self.place, byte) {
             (_, b'$') => {
@@ -42,7 +42,7 @@ impl Packets {
             (PacketPlace::Between, 0x03) => return Some(Received::Interrupt),
             (PacketPlace::Between, _) => {}
             (PacketPlace::Text, b'#') => self.place = PacketPlace::Checksum(None),
-            // One byte more than the longest text tells that the text is too long.
+            // Stores up to one byte more than a packet may have. The extra byte shows that the packet is too long.
             (PacketPlace::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
             (PacketPlace::Text, _) => {}
             (PacketPlace::Checksum(None), _) => self.place = PacketPlace::Checksum(Some(byte)),
@@ -66,17 +66,17 @@ fn sum(text: &[u8]) -> u8 {
     text.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
 }
 
-/// Returns the packet with a text, which has neither `$` nor `#`.
+/// Returns the packet with this text, which must not contain `$` or `#`.
 pub(super) fn packet(text: &str) -> Vec<u8> {
     format!("${text}#{:02x}", sum(text.as_bytes())).into_bytes()
 }
 
-/// Returns the digits of bytes.
+/// Returns bytes as hexadecimal digits.
 pub(super) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the bytes of which `text` has the digits.
+/// Returns the bytes that the hexadecimal digits in `text` encode.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks() else {
         return None;
@@ -85,9 +85,9 @@ pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
 }
 
-/// Returns the number of which `text` has the digits.
+/// Returns the number that the hexadecimal digits in `text` encode.
 pub(super) fn number(text: &str) -> Option<u64> {
-    // `from_str_radix` takes a sign.
+    // `from_str_radix` would accept a sign.
     let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     u64::from_str_radix(text, 16).ok().filter(|_| digits)
 }

@@ -1,26 +1,28 @@
-//! gdb's numbers and layout of the SPARC V9 registers.
+//! gdb's numbers of the SPARC V9 registers, and their layout in packets.
 
 use simulator::interpreter::Strand;
 use simulator::interpreter::instruction::Register;
 
-/// The description of the registers for gdb.
+/// The target description, from which gdb knows the registers.
 pub(super) const DESCRIPTION: &str =
     "<target version=\"1.0\"><architecture>sparc:v9</architecture></target>";
 
-/// The numbers: %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7, %f0-%f31 of 32 bits, %f32-%f62 of 64 bits, then these.
+/// The number of registers. They are %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7, %f0-%f31 of 32 bits,
+/// %f32-%f62 of 64 bits, and then the registers below.
 const COUNT: u32 = 86;
 const PC: u32 = 80;
 const NPC: u32 = 81;
-/// %ccr, %asi, %pstate and %cwp, as in %tstate.
+/// gdb's number of the register with %ccr, %asi, %pstate and %cwp, in the layout of %tstate.
 const STATE: u32 = 82;
-/// %fsr is 83, %fprs 84.
+/// gdb's number of %y. Registers 83 and 84 are %fsr and %fprs.
 const Y: u32 = 85;
 
-/// The fields %ccr and %asi of the state.
+/// The lowest bits of the fields %ccr and %asi in [`STATE`].
 const CCR: u32 = 32;
 const ASI: u32 = 24;
 
-/// Returns the value and the size in bytes of a register; floating-point registers are 0. Returns `None` if there is no such register.
+/// Returns the value of a register and its size in bytes. Floating-point registers read as 0.
+/// Returns `None` if there is no such register.
 fn value(strand: &Strand, number: u32) -> Option<(u64, usize)> {
     let value = match number {
         0..32 => strand.registers.get(Register::new(number)),
@@ -35,13 +37,13 @@ fn value(strand: &Strand, number: u32) -> Option<(u64, usize)> {
     Some((value, 8))
 }
 
-/// Returns the bytes of all registers.
+/// Returns the values of all registers, in gdb's order.
 pub(super) fn read(strand: &Strand) -> Vec<u8> {
     let values = (0..COUNT).filter_map(|number| value(strand, number));
     values.flat_map(|(value, size)| value.to_be_bytes().into_iter().skip(8 - size)).collect()
 }
 
-/// Writes all registers, or none. Returns `None` if a change is impossible, or these are not the bytes of all registers.
+/// Writes all registers, or none. Returns `None` if the length is wrong, or if the value of a read-only register would change.
 pub(super) fn write(strand: &mut Strand, mut bytes: &[u8]) -> Option<()> {
     let mut changed = strand.clone();
     for number in 0..COUNT {

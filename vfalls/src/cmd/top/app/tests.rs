@@ -104,7 +104,7 @@ fn what_does_not_fit_is_scrolled() {
     let mut app = app(Model::Batoka, 4);
     press(&mut app, '3');
     let rows = screen(&mut app, 80, 24);
-    // 8 channels, 4 hubs, 16 links, 16 pairs of nodes, 4 headers and 3 empty lines are 51 rows, of which 19 fit.
+    // 8 channels, 4 hubs, 16 links, 16 pairs of nodes, 4 headers and 3 empty lines are 51 rows. 18 rows and this line fit.
     assert_eq!(rows[22].trim_end(), "... 33 more, by the down key");
     app.key(KeyCode::Down.into());
     assert_eq!(screen(&mut app, 80, 24)[22].trim_end(), "... 32 more, by the down key");

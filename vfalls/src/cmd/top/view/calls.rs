@@ -8,7 +8,7 @@ use super::{Look, ViewPage};
 use crate::cmd::top::grid::Grid;
 use crate::numbers::count;
 
-/// Returns a row for each guest, and a row for each class of registers that the guest asked for.
+/// Returns a row for each guest, and for each class of registers in its calls.
 pub(super) fn page(of: &Replayed) -> ViewPage {
     let statuses: Vec<&str> = of.by_status().into_keys().collect();
     let columns: String = statuses.iter().map(|status| format!("|>{status}")).collect();

@@ -17,7 +17,7 @@ use crate::table::cut;
 /// The number of columns, each of which can sort the rows.
 pub(super) const COLUMNS: usize = 7;
 
-/// Adds up the misses of all instructions to which `name` gives the same function or source line.
+/// Adds up the misses of instructions with the same `name`, which is a function or a source line.
 fn by_name(
     of: &Replayed,
     look: Look<'_>,
@@ -111,7 +111,7 @@ pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
     page
 }
 
-/// Returns the functions that use a line, in falling order of use.
+/// Returns the functions that use a line, the heaviest user first.
 fn users(line: &SharedLine, look: Look<'_>) -> Vec<String> {
     let mut functions: BTreeMap<String, u64> = BTreeMap::new();
     for user in line.users.iter().filter(|user| user.what != Use::Fetch) {

@@ -11,7 +11,7 @@ use crate::numbers::count;
 /// The width of the columns before the bar.
 const NUMBERS: usize = 66;
 
-/// Returns the bandwidth, in GB/s, of this number of lines in the time of the run.
+/// Returns the bandwidth, in GB/s, at which `lines` lines move during the run.
 fn rate(lines: u64, of: &Replayed, look: Look<'_>) -> String {
     let gigabytes = (lines * look.line) as f64 / 1e9;
     format!("{:.2}", gigabytes / of.time.seconds.max(f64::MIN_POSITIVE))
@@ -62,7 +62,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
                 rate(one.into + one.out, of, look),
                 limit(2 * one.limit),
             ];
-            // The busy cycles are the sum of both directions.
+            // `busy` is the sum for both directions of the link.
             grid.row(row(numbers, one.busy / 2));
         }
     }
@@ -72,7 +72,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each pair of nodes, with the lines that went from the first node to the second.
+/// Returns a row for each pair of nodes, with the lines that the first node sent to the second.
 fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();

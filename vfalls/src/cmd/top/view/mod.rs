@@ -57,7 +57,7 @@ pub(crate) enum View {
 #[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
     pub(crate) machine: Machine,
-    /// The size of a line of the L2 caches, in bytes.
+    /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
     pub(crate) names: &'a Names,
     /// The number of the column by which rows are sorted.

@@ -62,7 +62,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage::table(lines)
 }
 
-/// Returns the value by which a column, from the third on, sorts threads.
+/// Returns the value of a thread by which a column sorts. `column` is 2 or more.
 fn sort_key(thread: &ThreadRun, column: usize) -> f64 {
     let (served, instructions) = (thread.served, thread.instructions.max(1) as f64);
     match column {

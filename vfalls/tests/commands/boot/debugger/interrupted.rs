@@ -1,4 +1,4 @@
-//! The user interrupts a run that a debugger has, or waits for.
+//! Interrupts a run that a debugger is attached to, or that waits for one.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -37,7 +37,7 @@ fn while_a_debugger_is_connected() {
 #[test]
 fn before_the_guest_begins() {
     let place = Place::new("interrupted-before");
-    // ba, to itself; nop
+    // The hypervisor is `ba .; nop`.
     let forever = place.file("forever.elf", elf::program(0x10_0000, &[0x1080_0000, 0x0100_0000]));
     for signal in SIGNALS {
         let mut run = command(&["boot", "--gdb", "0", "--hypervisor", &forever]);

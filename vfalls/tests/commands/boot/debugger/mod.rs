@@ -14,9 +14,10 @@ use xtask::tools::{self, GDB};
 use crate::interrupts::{send, wait_for};
 use crate::program::{Place, command};
 
-/// A guest that adds 1 to the word at 0x80002000 until %g3 is not 0, and exits then.
+/// A guest that adds 1 to the word at 0x80002000 until %g3 is not 0. Then it exits.
 ///
-/// sethi %hi(0x80002000), %g1; ldx [%g1], %g2; add %g2, 1, %g2; stx %g2, [%g1]; brz %g3, -3; nop; mov 0, %o0; mov 2, %o5; ta 0xff
+/// sethi %hi(0x80002000), %g1; ldx [%g1], %g2; add %g2, 1, %g2; stx %g2, [%g1]; brz %g3, -3; nop;
+/// mov 0, %o0; mov 2, %o5; ta 0xff
 const COUNTER: [u32; 9] = [
     0x0320_0008,
     0xc458_6000,
@@ -48,7 +49,7 @@ impl Debuggee {
         Self { port: port.parse().unwrap(), run, stderr }
     }
 
-    /// Starts the counter, on a machine with one node.
+    /// Starts the guest [`COUNTER`] on a machine with one node.
     fn counter(name: &str) -> Self {
         let place = Place::new(name);
         let guest = place.file("counter.elf", elf::program(0x8000_0000, &COUNTER));
@@ -61,12 +62,12 @@ impl Debuggee {
         stream
     }
 
-    /// Returns what gdb says to these lines, with ` | ` between them. At their end gdb detaches.
+    /// Types the lines in `typed`, separated by ` | `, into gdb, which then detaches. Returns gdb's output.
     fn gdb(&self, typed: &str) -> String {
         self.gdb_before("set endian big", typed)
     }
 
-    /// As [`gdb`](Self::gdb), with lines from before gdb connects.
+    /// Does the same as [`gdb`](Self::gdb), but types `before` before gdb connects.
     fn gdb_before(&self, before: &str, typed: &str) -> String {
         let mut gdb = Command::new("timeout");
         gdb.arg("60").arg(tools::path(&GDB).unwrap()).args(["-nx", "-batch"]);
@@ -78,7 +79,7 @@ impl Debuggee {
         [said.stdout, said.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat()
     }
 
-    /// Ends the run by a signal, which takes effect at once.
+    /// Asserts that the signal `signal` ends the run at once.
     fn ends_by(mut self, signal: &str) {
         assert_eq!(self.run.try_wait().unwrap(), None, "it has ended before");
         let sent = Instant::now();
@@ -95,7 +96,7 @@ impl Debuggee {
         stdout
     }
 
-    /// Returns what is left of standard output and standard error.
+    /// Returns the rest of standard output and standard error.
     fn rest(&mut self) -> (String, String) {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.run.stdout.as_mut().unwrap().read_to_string(&mut stdout).unwrap();
@@ -104,14 +105,14 @@ impl Debuggee {
     }
 }
 
-/// A test that fails leaves no run behind.
+/// Ends the run if a test fails.
 impl Drop for Debuggee {
     fn drop(&mut self) {
         let _ = self.run.kill().and_then(|()| self.run.wait());
     }
 }
 
-/// Asserts that these texts, with ` | ` between them, follow each other.
+/// Asserts that the parts of `expected`, separated by ` | `, are in `said` in the same order.
 #[track_caller]
 fn says(said: &str, expected: &str) {
     expected.split(" | ").fold(said, |rest, text| match rest.split_once(text) {
@@ -152,7 +153,7 @@ fn one_strand_executes_while_the_others_are_locked() {
     run.ends_by("INT");
 }
 
-/// The other strand of the bundled guest is halted: locked, it cannot execute.
+/// The bundled guest's other strand is halted. With scheduler locking, it cannot execute.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn a_locked_strand_that_waits_is_reported() {
@@ -162,7 +163,7 @@ fn a_locked_strand_that_waits_is_reported() {
     run.ends_by("INT");
 }
 
-/// gdb then sends `Hc`, `c` and `s`.
+/// Without `vCont`, gdb sends `Hc`, `c` and `s`.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn an_old_debugger_steps_and_continues() {
@@ -180,7 +181,7 @@ fn an_old_debugger_steps_and_continues() {
     run.ends_well();
 }
 
-/// The instruction that is written adds 100.
+/// The test writes an instruction that adds 100.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn memory_and_registers_are_written() {
@@ -225,7 +226,7 @@ fn watchpoints_stop_at_loads_and_stores() {
 #[ignore = "needs gdb-multiarch"]
 fn a_debugger_detaches_and_another_attaches() {
     let run = Debuggee::counter("gdb-detach");
-    // The breakpoint and the watchpoint go with the debugger.
+    // When the debugger detaches, its breakpoint and watchpoint are removed.
     run.gdb("break *0x8000000c | continue | watch *(long *) 0x80002000 | detach");
     let said = run.gdb("print *(long *) 0x80002000 > 1 | info threads | stepi");
     says(&said, "$1 = 1 | (strand 0 of counter: runs)");

@@ -1,0 +1,173 @@
+//! The word from which the fast path refuses calls at once: what a guest cannot have, and why.
+
+use guest_abi::{Hub, HvError, Kind, Mcu, McuRole, Node, PerfReg};
+use hv_core::NegotiatedVersion;
+
+use crate::Unit;
+use crate::rights::versions::VERSIONS;
+use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
+
+/// The refusals of a guest in one version. Where the word says nothing, the slow path decides.
+///
+/// | bits | contents |
+/// |---|---|
+/// | 63 | open: calls may be refused from this word |
+/// | 62-55 | the memory channels that are refused, in the order of their registers |
+/// | 54-47 | those of them that are refused with ENOACCESS; the others are refused with ENOTSUPPORTED |
+/// | 46 | register 1 is refused, with ENOACCESS |
+/// | 45-42 | the hubs that are refused |
+/// | 41, 40 | register 0 is refused, with ENOACCESS; sets of HT are refused |
+/// | 39-36 | the status of all refused hubs |
+/// | 31-9 | the number of changes, with bit 32 as its carry |
+/// | 8-3 | of refused hubs: the offset of the count of sets with this status, in the counts of the strand |
+/// | 2 | held: a right is being added, and no strand opens the word |
+/// | 1-0 | the version |
+///
+/// SPARC V9 branches on the sign of a shifted word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RefusalWord(u64);
+
+pub(crate) const VERSION_BITS: u64 = 3;
+pub(crate) const HUB_STATUS_SHIFT: u32 = 36;
+pub(crate) const HUB_STATUS_BITS: u64 = 0xf;
+pub(crate) const HUB_COUNT: u64 = 0x1f8;
+/// The distance of a channel's bit from the bit that says ENOACCESS.
+pub(crate) const TO_NO_ACCESS: u32 = 8;
+
+const _: () = assert!(VERSIONS.len() as u64 <= VERSION_BITS);
+
+const fn hub_count(refusal: Refusal) -> u64 {
+    Counts::offset(Operation::Set, Class::Hub, Outcome::Refused(refusal)) as u64
+}
+
+const _: () = assert!(
+    hub_count(Refusal::NotSupported) & !HUB_COUNT == 0
+        && hub_count(Refusal::NoAccess) & !HUB_COUNT == 0
+);
+
+impl RefusalWord {
+    /// Nothing is refused.
+    pub(crate) const CLOSED: Self = Self(0);
+    pub(crate) const OPEN: Self = Self(1 << 63);
+    pub(crate) const L2: Self = Self(1 << 46);
+    pub(crate) const HUBS: Self = Self(0xf << 42);
+    /// Register 0.
+    pub(crate) const PCR: Self = Self(1 << 41);
+    /// HT in register 0.
+    pub(crate) const HT: Self = Self(1 << 40);
+    pub(crate) const HELD: Self = Self(1 << 2);
+    pub(crate) const CARRY: Self = Self(1 << 32);
+    pub(crate) const CHANGE: Self = Self(1 << 9);
+    /// The bits that remain in a word that is closed.
+    pub(crate) const KEPT: Self = Self(Self::CARRY.0 - Self::CHANGE.0 | Self::HELD.0);
+
+    pub(crate) const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Returns a word that refuses every call of a guest that has not negotiated, and no other call.
+    pub(crate) const fn of_version(version: NegotiatedVersion) -> Self {
+        Self(Self::OPEN.0 | version.number() as u64 & VERSION_BITS)
+    }
+
+    #[must_use]
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    const fn has(self, bits: Self) -> bool {
+        self.0 & bits.0 != 0
+    }
+
+    pub(crate) const fn is_held(self) -> bool {
+        self.has(Self::HELD)
+    }
+
+    /// Returns the refusals of `new` with the changes that this word has counted.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn renewed(self, new: Self) -> Self {
+        Self(self.0 & Self::KEPT.0 | new.0)
+    }
+
+    /// Refuses these hubs because of `why`, which is the same for all hubs.
+    #[must_use]
+    pub(crate) const fn with_hubs(self, hubs: Self, why: Refusal) -> Self {
+        Self(self.0 | hubs.0 | why.error().number() << HUB_STATUS_SHIFT | hub_count(why))
+    }
+
+    pub(crate) const fn hub(hub: Hub) -> Self {
+        Self(1 << (45 - hub.index()))
+    }
+
+    const fn channel(node: Node, mcu: Mcu) -> Self {
+        Self(1 << (63 - (PerfReg::dram(node, mcu, McuRole::Pcr).id() >> 1)))
+    }
+
+    /// Refuses a memory channel with ENOTSUPPORTED.
+    #[must_use]
+    pub(crate) const fn without_channel(self, node: Node, mcu: Mcu) -> Self {
+        self.or(Self::channel(node, mcu))
+    }
+
+    /// Refuses a unit of the machine with ENOACCESS, unless it is refused already. Hubs need a word [with](Self::with_hubs) this status. L2
+    /// control is not refused here, because register 1 is another unit for each node.
+    #[must_use]
+    pub(crate) const fn without_unit(self, unit: Unit) -> Self {
+        match unit {
+            Unit::Mcu(node, mcu) => match Self::channel(node, mcu) {
+                channel if self.has(channel) => self,
+                Self(channel) => Self(self.0 | channel | channel >> TO_NO_ACCESS),
+            },
+            Unit::Hub(hub) => self.or(Self::hub(hub)),
+            Unit::L2(_) => self,
+        }
+    }
+
+    /// Returns why a call is refused in `version`; `None` if the slow path must decide. `sets_ht` is `true` for a set of HT.
+    #[inline(always)]
+    pub(crate) const fn refusal(
+        self,
+        version: NegotiatedVersion,
+        id: u64,
+        sets_ht: bool,
+    ) -> Option<Refusal> {
+        if !self.has(Self::OPEN) || self.0 & VERSION_BITS != version.number() as u64 {
+            return None;
+        }
+        if version.number() == 0 {
+            return Some(Refusal::BadTrap);
+        }
+        let refused = match id {
+            0 => self.has(if sets_ht { Self::HT } else { Self::PCR }),
+            1 => self.has(Self::L2),
+            2..=17 => {
+                let channel = Self(1 << (63 - (id >> 1)));
+                if self.has(channel) && !self.has(Self(channel.0 >> TO_NO_ACCESS)) {
+                    return Some(Refusal::NotSupported);
+                }
+                self.has(channel)
+            }
+            _ => match PerfReg::new(id) {
+                None => return Some(Refusal::Invalid),
+                Some(register) => match register.kind() {
+                    Kind::Hub { hub, .. } if self.has(Self::hub(hub)) => {
+                        return if self.0 >> HUB_STATUS_SHIFT & HUB_STATUS_BITS
+                            == HvError::NoAccess.number()
+                        {
+                            Some(Refusal::NoAccess)
+                        } else {
+                            Some(Refusal::NotSupported)
+                        };
+                    }
+                    _ => false,
+                },
+            },
+        };
+        if refused { Some(Refusal::NoAccess) } else { None }
+    }
+}

@@ -1,0 +1,60 @@
+//! The most memory that a command may take, so that an input of somebody else cannot exhaust the computer.
+
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::exit::CANNOT;
+use crate::interrupt;
+use crate::say::say;
+
+const MB: u64 = 1_000_000;
+
+/// The budget of a command that the user gives none, in bytes.
+static DEFAULT: AtomicU64 = AtomicU64::new(1000 * MB);
+
+/// The pause between two looks at the memory. A program fills some 50 MB in that time.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Adds to the budget of a command that the user gives none.
+pub(crate) fn allow(bytes: u64) {
+    DEFAULT.fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// Ends the process with one line and the status of bad input, when it takes more than `budget` MB of memory. Off Linux, where no
+/// file says how much memory a process takes, there is no limit.
+pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
+    if memory().is_none() {
+        return Ok(());
+    }
+    let watch = move || {
+        loop {
+            let most = budget.map_or_else(|| DEFAULT.load(Ordering::Relaxed), |mb| mb * MB);
+            if memory().is_some_and(|taken| taken > most) {
+                interrupt::end(|| {
+                    say(format_args!(
+                        "error: takes more than {} MB of memory; --memory-limit allows more",
+                        most / MB
+                    ));
+                    CANNOT.into()
+                });
+            }
+            thread::sleep(PAUSE);
+        }
+    };
+    let thread = thread::Builder::new().stack_size(1 << 16).spawn(watch);
+    thread.map(drop).context("no thread for the budget of memory")
+}
+
+/// Returns the memory that this process takes, with what is swapped out, in bytes.
+fn memory() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let field = |name| {
+        let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+        value.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    };
+    Some((field("VmRSS:")? + field("VmSwap:")?) << 10)
+}

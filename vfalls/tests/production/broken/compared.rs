@@ -1,0 +1,164 @@
+//! What may differ between a run with failures and the run without them.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use guest_abi::StrandId;
+use perfctr_service::Unit;
+use platform::memory_map::MAILBOX;
+use platform::memory_map::mailbox::{OPERATOR_WORDS, RECORDS};
+use simulator::execute::{Execution, map};
+
+use super::super::{ENOACCESS, strand};
+use super::plan::{Between, STRANDS, unit};
+use super::{Image, Run, list_at};
+
+/// Returns the words of memory that differ: their physical addresses, and their values in each of the two runs.
+fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
+    const EMPTY: &[u8] = &[0; 8192];
+    let of_range = |(address, _): &(u64, &[u8])| range.contains(address);
+    let mut right = right.pages().filter(of_range).peekable();
+    let mut found = found.pages().filter(of_range).peekable();
+    let mut words = Vec::new();
+    while let Some(address) =
+        [right.peek(), found.peek()].into_iter().flatten().map(|page| page.0).min()
+    {
+        let next = |(at, _): &(u64, &[u8])| *at == address;
+        let pages = [right.next_if(next), found.next_if(next)];
+        let [a, b] = pages.map(|page| page.map_or(EMPTY, |(_, bytes)| bytes));
+        if a != b {
+            let pairs = a.as_chunks().0.iter().zip(b.as_chunks().0).map(|(a, b)| [*a, *b]);
+            let words_of_page = (address..).step_by(8).zip(pairs).filter(|(_, [a, b])| a != b);
+            words.extend(words_of_page.map(|(at, pair)| (at, pair.map(u64::from_be_bytes))));
+        }
+    }
+    words
+}
+
+/// The guests' memory.
+const GUESTS: Range<u64> = map::PARTITION..map::PARTITION + 2 * super::MEMORY;
+
+/// Says what is wrong at the end of a stage of a run, beside the run without failures at this time. Returns the number of calls
+/// that the failures change.
+pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Result<usize, String> {
+    let told = told(stage, found)?;
+    let mut refused = 0;
+    let mut may_differ = BTreeSet::new();
+    for number in 0..STRANDS.len() {
+        let list = &found.plan.lists[stage][number];
+        let mut out = Vec::new();
+        for (place, entry) in list.iter().enumerate() {
+            let fails = |unit: &Unit| found.plan.faults.iter().any(|fault| fault.unit == *unit);
+            let Some(unit) = unit(entry, number).filter(fails) else { continue };
+            let at = list_at(number) + 64 * place as u64 + 8;
+            let [[status, _], [answer, value]] = [right, &found.execution]
+                .map(|execution| [at, at + 8].map(|at| word(execution, at)));
+            let is_last = list[place + 1..]
+                .iter()
+                .all(|later| super::plan::unit(later, number) != Some(unit));
+            let is_out =
+                told.contains(&unit) && (stage, found.plan.between) != (1, Between::Return);
+            let is_right = match (status, answer) {
+                (ENOACCESS, answer) => answer == ENOACCESS,
+                (_, ENOACCESS) => is_out && value == entry[2],
+                (status, answer) => {
+                    status == answer && !out.contains(&unit) && !(is_out && is_last && stage == 1)
+                }
+            };
+            if !is_right {
+                return Err(format!(
+                    "stage {stage}, strand {number}, call {place} {entry:x?} on {unit}: {answer}, {value:#x} in place of {status}; told {told:?}"
+                ));
+            }
+            if answer == ENOACCESS && status != ENOACCESS {
+                refused += 1;
+                out.push(unit);
+            }
+            may_differ.extend([at, at + 8]);
+        }
+        let [right, found] =
+            [right, &found.execution].map(|it| it.strand(strand(STRANDS[number])).seen_by_guest());
+        // Before the end, a strand may be in the hypervisor.
+        if stage == 1 && right != found {
+            return Err(format!("strand {number}: {}", lines_that_differ(&right, &found)));
+        }
+    }
+    if stage == 1 {
+        judge_hypervisor(right, found)?;
+    }
+    let differs = differences(right, &found.execution, GUESTS);
+    match differs.iter().find(|(address, _)| !may_differ.contains(address)) {
+        None => Ok(refused),
+        Some((address, words)) => {
+            let lists = (0..4).filter(|number| list_at(*number) <= *address);
+            let number = lists.max_by_key(|number| list_at(*number)).unwrap_or(0);
+            let entry =
+                found.plan.lists[stage][number].get((address - list_at(number)) as usize / 64);
+            Err(format!(
+                "stage {stage}, memory at {address:#x}: {words:x?}, strand {number}, {entry:x?}"
+            ))
+        }
+    }
+}
+
+/// Says which word of the hypervisor's memory differs, other than
+/// - what the operator is told and answered, and what is below the tops of the stacks;
+/// - of a strand's block: the guest's registers that a slow call or another trap has kept, and the reports;
+/// - of the services' state, a limited number of words: the counts and times of calls and waits, and the states of units.
+fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
+    const LIMIT: usize = 100;
+    let Image { services, blocks, number, stacks } = &found.ready.image;
+    let block = (blocks.end - blocks.start) / StrandId::COUNT as u64;
+    let mut of_services = 0;
+    for (address, words) in differences(right, &found.execution, map::HYPERVISOR) {
+        let may_differ = match address {
+            MAILBOX.. => !(OPERATOR_WORDS..RECORDS).contains(&((address - MAILBOX) as usize / 8)),
+            _ if address >= *stacks || address == *number => true,
+            _ if blocks.contains(&address) => {
+                // The words of the fast path, the stack, %pcr and %pic; the handler, what it serves, and the bounds.
+                let word = (address - blocks.start) % block / 8;
+                !matches!(word, 0..25 | 38..46)
+            }
+            _ if services.contains(&address) => {
+                of_services += 1;
+                of_services <= LIMIT
+            }
+            _ => false,
+        };
+        if !may_differ {
+            return Err(format!("the hypervisor's memory at {address:#x}: {words:x?}"));
+        }
+    }
+    Ok(())
+}
+
+fn word(execution: &Execution, address: u64) -> u64 {
+    let (page, offset) = (address & !0x1fff, address as usize & 0x1fff);
+    let found = execution.pages().find(|(at, _)| *at == page);
+    found.map_or(0, |(_, bytes)| u64::from_be_bytes(bytes[offset..offset + 8].try_into().unwrap()))
+}
+
+fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug) -> String {
+    let [right, found] = [format!("{right:#x?}"), format!("{found:#x?}")];
+    let lines = right.lines().zip(found.lines()).filter(|(right, found)| right != found);
+    lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
+}
+
+/// Returns the units of whose failure the operator has been told. It is told of each once, and in the end of each whose report has come.
+fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
+    let (failures, number) = run.execution.failures();
+    let mut told = Vec::new();
+    for failure in &failures {
+        let fails = run.plan.faults.iter().map(|fault| fault.unit);
+        let name = failure.unit.as_deref().unwrap_or_default();
+        match fails.into_iter().find(|unit| unit.to_string() == name) {
+            Some(unit) if !told.contains(&unit) => told.push(unit),
+            _ => return Err(format!("the operator is told: {failure}")),
+        }
+    }
+    match run.reported.iter().find(|unit| stage == 1 && !told.contains(unit)) {
+        Some(unit) => Err(format!("the operator is not told of {unit}")),
+        None if told.len() as u64 != number => Err(format!("{number} failures")),
+        None => Ok(told),
+    }
+}

@@ -1,0 +1,369 @@
+//! Units that fail while two guests make calls. One guest uses the units on three strands; the other one, its neighbour, uses them when it
+//! gets the right to. Each run is compared with the run without the failures.
+
+mod compared;
+mod drawn;
+mod plan;
+
+use std::array;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use guest_abi::{PerfReg, StrandId};
+use hv_core::GuestId;
+use object::{Object, ObjectSymbol};
+use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right, Unit};
+use platform::PhysicalAddress;
+use platform::address::{L2_BANKS, global, l2_control, local};
+use simulator::execute::mailbox::GuestState;
+use simulator::execute::{Execution, Limits, Stop, StoreConduct};
+use simulator::interpreter::instruction::Register;
+use simulator::interpreter::{Level, TrapFrame};
+use simulator::operator::Answer;
+use vfalls::cmd::boot::elf;
+
+use super::callers::go_on_at;
+use super::lists::{self, Entry};
+use super::{Booted, Guest, MEMORY, REAL, strand};
+use plan::{Between, EXIT, FAILS, Plan, STRANDS, faulty};
+
+/// The maximum number of cycles that the machine takes for anything, and the number within which each report has come.
+const PATIENCE: u64 = 3_000_000;
+const QUIET: u64 = 3000;
+
+/// The strands of the guest that uses the units, and the strand of its neighbour.
+const OWN: [usize; 3] = [0, 1, 2];
+const NEIGHBOUR: usize = 3;
+
+/// A strand's memory has room for a list with fewer entries than this number. The rest is zero.
+const LONGEST: usize = 40;
+
+/// The instruction `ldxa [%g1] DFESR, %g1`, and HTSTATE.HPRIV.
+const READ_REPORT: u32 = 0xc2d8_4980;
+const HPRIV: u16 = 4;
+
+/// A machine whose guests have booted and wait for their lists.
+pub(super) struct Ready {
+    execution: Execution,
+    /// The addresses in the guests' program where a CPU begins its list, where it has ended it, and where it does nothing.
+    again: u64,
+    finished: u64,
+    idle: u64,
+    /// The address of the instruction that reads a report, and of the handler of traps that are no hypercalls.
+    reads_report: u64,
+    trapped: u64,
+    image: Image,
+}
+
+/// Addresses of the hypervisor's memory: the services' state, the blocks of all strands, the number of records, and the stacks.
+struct Image {
+    services: Range<u64>,
+    blocks: Range<u64>,
+    number: u64,
+    stacks: u64,
+}
+
+impl Image {
+    fn new(elf: &elf::Elf<'_>) -> Self {
+        let range = |part: &str| {
+            let mut symbols = elf.symbols();
+            let symbol =
+                symbols.find(|symbol| symbol.name().is_ok_and(|name| name.ends_with(part)));
+            let symbol = symbol.unwrap();
+            symbol.address()..symbol.address() + symbol.size()
+        };
+        let stacks = elf::address(elf, "__bss_end").unwrap();
+        let (services, blocks) = (range("5PLACE"), range("12SUN4V_BLOCKS"));
+        Self { services, blocks, number: range("6record6NUMBER").start, stacks }
+    }
+}
+
+impl Ready {
+    pub(super) fn new(hypervisor: &[u8]) -> Self {
+        let guests =
+            [Guest::listed(&STRANDS[..3], "global,strand"), Guest::listed(&STRANDS[3..], "strand")];
+        let mut booted = Booted::boot_nodes(2, hypervisor, &guests, None);
+        let [again, finished, idle] = booted.words(0, 0xa0);
+        let elf = elf::parse(hypervisor).unwrap();
+        let instructions = elf::instructions(&elf).unwrap();
+        let reads = instructions.iter().find(|(_, code)| *code == READ_REPORT);
+        let (reads_report, _) = *reads.unwrap();
+        let trapped = elf::address(&elf, "sun4v_trapped").unwrap();
+        let (execution, image) = (booted.0, Image::new(&elf));
+        let ready = Self { execution, again, finished, idle, reads_report, trapped, image };
+        let plan = Plan::default();
+        let mut run = Run::new(&ready, &plan, false);
+        run.until("the guests boot", |run| run.finished == [true; 4]).unwrap();
+        let Run { execution, .. } = run;
+        Self { execution, ..ready }
+    }
+}
+
+/// What the failures have interrupted, in words, and how; and the number of times.
+pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
+
+/// A run of a plan.
+struct Run<'a> {
+    ready: &'a Ready,
+    plan: &'a Plan,
+    execution: Execution,
+    begun: u64,
+    /// The times at which units fail or work again. The earliest is last.
+    events: Vec<(u64, Unit, bool)>,
+    /// Whether each strand is at the end of its list.
+    finished: [bool; STRANDS.len()],
+    hits: Hits,
+    /// The units of failed stores of which the hypervisor has read the reports.
+    reported: Vec<Unit>,
+}
+
+impl<'a> Run<'a> {
+    fn new(ready: &'a Ready, plan: &'a Plan, fails: bool) -> Self {
+        let mut execution = ready.execution.clone();
+        execution.breakpoints().extend([ready.finished, ready.reads_report]);
+        if fails {
+            execution.breakpoints().insert(ready.trapped);
+        }
+        execution.set_stores(StoreConduct { latency: plan.latency, without_address: false });
+        let begun = execution.now();
+        let faults = plan.faults.iter().filter(|_| fails);
+        let events = faults.flat_map(|fault| {
+            [(fault.from, true), (fault.until, false)].map(|it| (fault.unit, it))
+        });
+        let mut events: Vec<_> =
+            events.map(|(unit, (at, fails))| (begun.saturating_add(at), unit, fails)).collect();
+        events.sort_by_key(|(at, ..)| u64::MAX - at);
+        let (finished, hits, reported) = ([false; 4], Hits::new(), Vec::new());
+        Self { ready, plan, execution, begun, events, finished, hits, reported }
+    }
+
+    /// Runs the plan. Calls `seen` at the end of each stage.
+    fn run(
+        &mut self,
+        mut seen: impl FnMut(usize, &mut Self) -> Result<(), String>,
+    ) -> Result<(), String> {
+        self.begin(0)?;
+        if let Some((at, number)) = self.plan.looks {
+            let at = self.begun + at;
+            self.until("time goes on", |run| run.execution.now() >= at)?;
+            self.operate(number, &Step::Look(2)).map(drop)?;
+        }
+        self.finish()?;
+        seen(0, self)?;
+        self.change()?;
+        let at = self.begun + FAILS;
+        self.until("time goes on", |run| run.execution.now() >= at)?;
+        self.begin(1)?;
+        self.finish()?;
+        let at = self.execution.now() + QUIET;
+        self.until("time goes on", |run| run.execution.now() >= at)?;
+        (0..4).try_for_each(|number| self.to_guest(number))?;
+        seen(1, self)
+    }
+
+    /// Does what the operator does between the stages.
+    fn change(&mut self) -> Result<(), String> {
+        let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
+        match self.plan.between {
+            Between::Nothing => {}
+            Between::Transfer => {
+                let mut grants = Grants::none(2);
+                for right in [Right::Global, Right::Strand] {
+                    grants.grant(second, right).unwrap();
+                }
+                self.operate(1, &Step::Reconfigure(grants)).map(drop)?;
+            }
+            Between::Reset | Between::Exit => {
+                if self.plan.between == Between::Exit {
+                    self.put(0, &[EXIT]);
+                    self.go(0)?;
+                    let has_ended = |run: &mut Self| run.execution.guest(0) != GuestState::Runs;
+                    self.until("the guest ends", has_ended)?;
+                }
+                for number in OWN {
+                    self.put(number, &[]);
+                    self.finished[number] = false;
+                }
+                self.operate(NEIGHBOUR, &Step::Reset(first)).map(drop)?;
+                self.finish()?;
+            }
+            Between::Return => {
+                self.events.clear();
+                for fault in &self.plan.faults {
+                    self.execution.devices().set_faulty(faulty(fault.unit), false);
+                    self.operate(NEIGHBOUR, &Step::ReturnToService(fault.unit)).map(drop)?;
+                }
+            }
+        }
+        // Until the rights are given, calls are refused.
+        for _ in 0..100 {
+            let seen = self.operate(NEIGHBOUR, &Step::Look(2))?;
+            if seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.pending.is_none())) {
+                return Ok(());
+            }
+        }
+        Err("what the operator has begun does not end".to_owned())
+    }
+
+    /// Runs until this is so.
+    fn until(&mut self, what: &str, is_so: impl Fn(&mut Self) -> bool) -> Result<(), String> {
+        let end = self.execution.now() + PATIENCE;
+        while !is_so(self) {
+            let now = self.execution.now();
+            if now >= end {
+                let at = STRANDS.map(|number| self.execution.strand(strand(number)).pc);
+                return Err(format!(
+                    "not in time: {what}: {at:x?}, {:?}",
+                    self.execution.failures()
+                ));
+            }
+            while let Some((_, unit, fails)) = self.events.pop_if(|(at, ..)| *at <= now) {
+                self.execution.devices().set_faulty(faulty(unit), fails);
+            }
+            let next = self.events.last().map_or(u64::MAX, |(at, ..)| *at);
+            // A turn that has begun lasts up to 16 cycles.
+            let cycles = next.clamp(now + 16, now + 500);
+            match self.execution.run(Limits { cycles, ..Limits::NONE }) {
+                Stop::Limit => {}
+                Stop::Breakpoint(id) => self.stopped(id),
+                stop => return Err(format!("{stop:?}: {:?}", self.execution.failures())),
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        self.until("the lists end", |run| run.finished == [true; 4])
+    }
+
+    /// Lets a strand's step of the operator be done. Returns the answer.
+    fn operate(&mut self, number: usize, step: &Step) -> Result<Answer, String> {
+        self.execution
+            .operate(strand(STRANDS[number]), step)
+            .map_err(|error| format!("{error:?}"))?;
+        for _ in 0..PATIENCE / 100 {
+            let at = self.execution.now() + 100;
+            self.until("time goes on", |run| run.execution.now() >= at)?;
+            if let Some(answer) = self.execution.operated() {
+                return Ok(answer);
+            }
+        }
+        Err(format!("the operator gets no answer: {step:?}"))
+    }
+
+    /// Lets all strands begin their lists of a stage.
+    fn begin(&mut self, stage: usize) -> Result<(), String> {
+        (0..4).try_for_each(|number| {
+            self.put(number, &self.plan.lists[stage][number]);
+            self.finished[number] = false;
+            self.go(number)
+        })
+    }
+
+    fn put(&mut self, number: usize, list: &[Entry]) {
+        let mut entries = [[0; 8]; LONGEST];
+        entries[..list.len()].copy_from_slice(list);
+        let words = entries.as_flattened().iter();
+        let bytes: Vec<u8> = words.flat_map(|word| word.to_be_bytes()).collect();
+        self.execution.load(list_at(number), &bytes).unwrap();
+    }
+
+    /// Lets a strand go on until it executes its guest.
+    fn to_guest(&mut self, number: usize) -> Result<(), String> {
+        let id = strand(STRANDS[number]);
+        for _ in 0..PATIENCE {
+            if self.execution.strand(id).level() < Level::Hyperprivileged {
+                return Ok(());
+            }
+            self.execution.step(id);
+        }
+        Err(format!("strand {number} stays in the hypervisor"))
+    }
+
+    /// Lets a strand of a guest begin its list.
+    fn go(&mut self, number: usize) -> Result<(), String> {
+        self.to_guest(number)?;
+        go_on_at(self.execution.strand_mut(strand(STRANDS[number])), self.ready.again);
+        Ok(())
+    }
+
+    /// A strand has come to a breakpoint.
+    fn stopped(&mut self, id: StrandId) {
+        let number = STRANDS.iter().position(|number| *number == id.index()).unwrap();
+        let strand = self.execution.strand_mut(id);
+        if strand.pc == self.ready.finished {
+            go_on_at(strand, self.ready.idle);
+            self.finished[number] = true;
+            return;
+        }
+        let is_report = strand.pc == self.ready.reads_report;
+        let frames = strand.control.frames().to_vec();
+        let Some((interrupted, below)) = frames.split_last() else { return };
+        let in_hypervisor = interrupted.hpstate & HPRIV != 0;
+        if !is_report && !in_hypervisor {
+            return;
+        }
+        let what = match in_hypervisor {
+            true => self.at_work(number, below),
+            false => "the guest's own instructions",
+        };
+        let how = if is_report { "a store" } else { "an access at once" };
+        *self.hits.entry((what, how)).or_default() += 1;
+        if is_report {
+            let address = self.execution.failed_store(id);
+            self.reported.extend(address.and_then(|address| unit_at(id, PhysicalAddress(address))));
+        }
+    }
+
+    /// Says at what the hypervisor is at work on a strand, from the traps that it handles there.
+    fn at_work(&mut self, number: usize, frames: &[TrapFrame]) -> &'static str {
+        if frames.iter().any(|frame| frame.number == 0x07) {
+            return "another report";
+        }
+        let Some(call) = frames.iter().rfind(|frame| frame.hpstate & HPRIV == 0) else {
+            return "start and end of guests";
+        };
+        match call.number {
+            0x100.. => {
+                let mut registers =
+                    self.execution.strand(strand(STRANDS[number])).registers.clone();
+                registers.set_window(call.state as usize & 7);
+                let place = registers.get(Register::new(16)).wrapping_sub(REAL) & (MEMORY - 64);
+                let mut bytes = [0; 64];
+                let base = list_at(number) & !(MEMORY - 1);
+                self.execution.read(base + place, &mut bytes).unwrap();
+                let words = bytes.as_chunks().0;
+                plan::what(&array::from_fn(|word| u64::from_be_bytes(words[word])))
+            }
+            0x3e | 0x3f => "a miss of the TLB",
+            0x5e => "a report that is told",
+            0x60 => match self.plan.between {
+                Between::Nothing => "an interrupt: the operator looks",
+                Between::Transfer => "an interrupt: a transfer",
+                Between::Reset | Between::Exit => "an interrupt: a reset",
+                Between::Return => "an interrupt: a unit returns",
+            },
+            _ => "a trap that the guest takes",
+        }
+    }
+}
+
+/// Returns the address of a strand's list.
+fn list_at(number: usize) -> u64 {
+    if number == NEIGHBOUR { lists::list_at(1, 0) } else { lists::list_at(0, number as u64) }
+}
+
+/// Returns the unit that a strand accesses at an address.
+fn unit_at(id: StrandId, address: PhysicalAddress) -> Option<Unit> {
+    if (0..L2_BANKS).any(|bank| l2_control(bank) == Some(address)) {
+        return Some(Unit::L2(id.node()));
+    }
+    let is_own = |unit: &Unit| matches!(unit, Unit::Mcu(node, _) if *node == id.node());
+    PerfReg::all().find_map(|register| {
+        let unit = Unit::for_register(register, id.node())?;
+        let is_at =
+            global(register) == Some(address) || is_own(&unit) && local(register) == Some(address);
+        is_at.then_some(unit)
+    })
+}

@@ -1,0 +1,213 @@
+//! What the strands and the operator do in a run, and which units fail when.
+
+use std::array;
+
+use guest_abi::{Hub, Mcu, Node, PerfReg};
+use perfctr_service::Unit;
+use platform::models::FaultyUnit;
+use simulator::execute::StoreLatency;
+use tests::random::Random;
+
+use super::super::lists::{Entry, GET, SET};
+use super::strand;
+
+/// The strands: three of the guest with the rights, and one of its neighbour.
+pub(super) const STRANDS: [usize; 4] = [0, 1, 64, 8];
+
+/// Units fail within this number of cycles, and work again within this number if they do.
+pub(super) const FAILS: u64 = 2000;
+
+const GROUP: u64 = 0x205;
+const L2: u64 = 1;
+
+/// What the operator does between the two stages of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Between {
+    #[default]
+    Nothing,
+    /// Gives the rights to the neighbour.
+    Transfer,
+    /// Resets the guest with the rights.
+    Reset,
+    /// Resets this guest, which has ended.
+    Exit,
+    /// Returns the units to service, which work again.
+    Return,
+}
+
+/// A unit that fails, from one time to another in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) unit: Unit,
+    pub(super) from: u64,
+    pub(super) until: u64,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    /// The list of each strand, for the first and the second stage.
+    pub(super) lists: [[Vec<Entry>; STRANDS.len()]; 2],
+    /// When the operator looks, in cycles, and the number of the strand that serves that.
+    pub(super) looks: Option<(u64, usize)>,
+    pub(super) between: Between,
+    pub(super) latency: StoreLatency,
+    pub(super) faults: Vec<Fault>,
+}
+
+const fn fast(function: u64, o0: u64, o1: u64) -> Entry {
+    [13, o0, o1, 0, 0, 0, function, 0]
+}
+
+const fn core(function: u64, o0: u64, o1: u64, o2: u64) -> Entry {
+    [11, o0, o1, o2, 0, 0, function, 0]
+}
+
+/// The entry that ends the guest. The last entry of each list, whose answer no unit changes, has [`LAST`].
+pub(super) const EXIT: Entry = fast(0, 5, 0);
+pub(super) const LAST: Entry = fast(GET, 90, 7);
+
+/// Says what an entry does.
+pub(super) fn what(entry: &Entry) -> &'static str {
+    let [kind, id, minor, .., function, _] = *entry;
+    match (kind, function) {
+        (13, GET | SET) => {
+            let names = match id {
+                0 => ["get of the PCR", "set of the PCR"],
+                L2 => ["get of L2", "set of L2"],
+                2..10 => ["get of a channel", "set of a channel"],
+                18..90 => ["get of a hub", "set of a hub"],
+                90.. => ["EINVAL"; 2],
+                _ => ["ENOTSUPPORTED"; 2],
+            };
+            names[usize::from(function == SET)]
+        }
+        (13, 0x17) => "a function of the slow path",
+        (13, 5) => "an unknown function",
+        (11, 3) => "get of a version",
+        (11, 0) if minor == 1 => "a negotiation",
+        (11, 0x84) => "an unknown CORE function",
+        (9, _) => "a software trap",
+        _ => "start and end of guests",
+    }
+}
+
+/// Returns the unit of which an entry asks, on this strand.
+pub(super) fn unit(entry: &Entry, number: usize) -> Option<Unit> {
+    let is_access = entry[0] == 13 && [GET, SET].contains(&entry[6]);
+    let register = PerfReg::new(entry[1]).filter(|_| is_access)?;
+    Unit::for_register(register, strand(STRANDS[number]).node())
+}
+
+pub(super) const fn faulty(unit: Unit) -> FaultyUnit {
+    match unit {
+        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
+        Unit::Hub(hub) => FaultyUnit::Hub(hub),
+        Unit::L2(node) => FaultyUnit::L2(node),
+    }
+}
+
+/// The registers that only one strand of the guest uses, so that no value depends on the order of strands. The strands share units.
+fn own(number: usize) -> Vec<u64> {
+    let channels: &[u64] = match number {
+        0 => &[2, 4, 7, L2],
+        1 => &[3, 5, 9],
+        2 => &[6, 8, L2],
+        _ => &[2, 3, 4, 5, 6, 7, 8, 9, L2],
+    };
+    let hubs = [0, 1, 2].map(|hub| 18 + 18 * hub + 3 * number as u64);
+    let hubs = hubs.into_iter().flat_map(|first| first..first + 3);
+    channels.iter().copied().chain(hubs).collect()
+}
+
+/// The units that the strands use.
+const UNITS: [Unit; 9] = [
+    Unit::Mcu(Node::Node0, Mcu::ALL[0]),
+    Unit::Mcu(Node::Node0, Mcu::ALL[1]),
+    Unit::Mcu(Node::Node1, Mcu::ALL[0]),
+    Unit::Mcu(Node::Node1, Mcu::ALL[1]),
+    Unit::Hub(Hub::ALL[0]),
+    Unit::Hub(Hub::ALL[1]),
+    Unit::Hub(Hub::ALL[2]),
+    Unit::L2(Node::Node0),
+    Unit::L2(Node::Node1),
+];
+
+impl Plan {
+    /// Draws what strands and operator do.
+    pub(super) fn drawn(random: &mut Random) -> Self {
+        let between = random.one_of(&[
+            Between::Nothing,
+            Between::Nothing,
+            Between::Nothing,
+            Between::Transfer,
+            Between::Reset,
+            Between::Exit,
+            Between::Return,
+        ]);
+        // A strand can change the version only if no other one of its guest makes calls.
+        let alone = random.below(4) == 0;
+        let lists = array::from_fn(|stage| {
+            array::from_fn(|number| match number {
+                1 | 2 if alone => Vec::new(),
+                _ => list(random, number, stage, alone),
+            })
+        });
+        let looks = (random.below(2) == 0).then(|| (random.below(1000) as u64, random.below(4)));
+        Self { lists, looks, between, ..Self::default() }
+    }
+
+    /// Draws one to three units that fail, and how long stores take. At the end of the second stage each strand asks for these units.
+    pub(super) fn with_faults(&self, random: &mut Random) -> Self {
+        let mut plan = self.clone();
+        for _ in 0..random.one_of(&[1, 1, 2, 3]) {
+            let unit = random.one_of(&UNITS);
+            let at = random.below(FAILS as usize) as u64;
+            let from = random.one_of(&[0, at]);
+            let lasts = 1 + random.below(1000) as u64;
+            let until = random.one_of(&[u64::MAX, (from + lasts).min(FAILS)]);
+            if plan.faults.iter().all(|fault| fault.unit != unit) {
+                plan.faults.push(Fault { unit, from, until });
+            }
+        }
+        let longest = 1 + random.below(1000) as u64;
+        plan.latency = StoreLatency::Drawn { state: random.next_u64(), longest };
+        plan
+    }
+}
+
+/// Draws the list of a strand. In the second stage it asks for all units at the end.
+fn list(random: &mut Random, number: usize, stage: usize, alone: bool) -> Vec<Entry> {
+    let own = own(number);
+    let stored: Vec<u64> =
+        own.iter().copied().filter(|register| (2..18).contains(register)).collect();
+    let mut list = Vec::new();
+    for _ in 0..2 + random.below(8) {
+        // A hub that selects 1 counts cycles.
+        let value = random.one_of(&[0, 0x0202, 0x0303, 0x0203]);
+        match random.below(if alone && stage == 0 { 20 } else { 18 }) {
+            0..4 => list.push(fast(SET, random.one_of(&stored), value)),
+            4..6 => list.push(fast(SET, random.one_of(&own), value)),
+            6..8 => list.push(fast(GET, random.one_of(&own), value)),
+            8 => list.push(fast(SET, 0, random.one_of(&[2, 4, 6]))),
+            9 => list.push(fast(GET, 0, value)),
+            10 => list.push(fast(GET, random.one_of(&[10, 91, u64::MAX]), value)),
+            11 => list.push(fast(5, 0, value)),
+            12 => list.push(fast(0x17, 0, value)),
+            13 => list.push(core(random.one_of(&[3, 0x84]), GROUP, 0, value)),
+            14 => list.push(core(0, GROUP, 1, 1)),
+            15 => list.push([9, 1, 2, 3, 4, 5, 6, 0]),
+            16 => list.push([10, 0, 0, 0, 0, 0, 0, 0]),
+            17 => list.push([4, 1 + random.below(100) as u64, 0, 0, 0, 0, 0, 0]),
+            _ => list.extend([core(0, GROUP, 1, 0), core(0, GROUP, 1, 1)]),
+        }
+    }
+    if stage == 1 {
+        list.extend(UNITS.iter().filter_map(|wanted| {
+            let mut asks = own.iter().map(|register| fast(GET, *register, 0x5a5a));
+            asks.find(|entry| unit(entry, number) == Some(*wanted))
+        }));
+    }
+    list.push(LAST);
+    list
+}
