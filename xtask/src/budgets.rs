@@ -27,7 +27,7 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
 }
 
 /// Calls on SPARC V9. The count goes from the trap to `done`, and includes both.
-pub const SPARC: [Budget; 12] = [
+pub const SPARC: [Budget; 14] = [
     row("get_dram", Some(61), [24, 21]),
     row("set_dram", Some(63), [30, 27]),
     row("get_pcr", Some(27), [17, 16]),
@@ -36,6 +36,8 @@ pub const SPARC: [Budget; 12] = [
     row("set_zambezi", None, [49, 40]),
     row("refused", None, [52, 40]),
     row("refused_set", None, [52, 40]),
+    row("would_block", None, [50, 45]),
+    row("would_block_set", None, [50, 49]),
     row("unknown_fast", Some(13), [30, 13]),
     row("get_version", Some(88), [100, 60]),
     row("set_version", Some(100), [120, 80]),

@@ -37,7 +37,7 @@ impl Counted {
 const FILE: &str = "perfctr-service/README.md";
 
 /// The first cells of the rows in the README's table of calls, and the names of their counts.
-const ROWS: [(&str, &str); 12] = [
+const ROWS: [(&str, &str); 14] = [
     ("get of a DRAM register", "get_dram"),
     ("set of a DRAM register", "set_dram"),
     ("get of the strand's PCR", "get_pcr"),
@@ -46,6 +46,8 @@ const ROWS: [(&str, &str); 12] = [
     ("set of a hub register", "set_zambezi"),
     ("get that is refused", "refused"),
     ("set that is refused", "refused_set"),
+    ("get of a taken hub", "would_block"),
+    ("set of a taken hub", "would_block_set"),
     ("a function that nobody has", "unknown_fast"),
     ("api_get_version", "get_version"),
     ("api_set_version of the same version", "set_version"),

@@ -1,6 +1,7 @@
 //! Repeats a call while its status is EWOULDBLOCK, a limited number of times.
 //!
-//! Keep the pauses short: the service serves a refused strand first if the strand tries again soon.
+//! Keep the pauses below a millisecond: then the service serves a refused strand after at most one access of each other strand, however
+//! often others ask.
 
 use core::fmt;
 use core::hint::spin_loop;

@@ -24,10 +24,10 @@
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate with a lock that is never held during a device access.
 //!
 //! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. This disables the
-//! fast path of a free hub until a strand is served in turn and no strand is remembered. A release clears `state`, and a
-//! fast path does not count the end of its access, so the strand that sets the bit counts it first. So a strand that finds the hub taken twice learns from the
-//! count whether an access has ended in between. This holds even if another strand took the free hub only until it saw that the fast
-//! path is closed.
+//! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, a fast path left it. A
+//! fast path does not count the end of its access, so the strand that sets the bit counts it first. So a strand that finds the hub taken
+//! twice learns from the count whether an access has ended in between. This holds even if another strand took the free hub only until it
+//! saw that the fast path is closed.
 //!
 //! A strand that gives the turn to another puts the other's token into `state`, with both bits. So a strand that is remembered needs this
 //! word alone: while [`CLOSED`] is set, the strand is refused without any change, unless the hub is reserved for it
@@ -150,7 +150,7 @@ impl Gate {
         exchanged();
         let open = self.closed.load(EXCHANGE_AND_LOOK) == 0;
         if !open {
-            self.release();
+            self.release_free();
         }
         open
     }
@@ -167,7 +167,7 @@ impl Gate {
     }
 
     /// Asks for the hub on the slow path. On success the caller has the only access in flight, until it calls [`release`](Self::release) or
-    /// [`give_back`](Self::give_back). Calls `ended` if an access may have ended without being counted.
+    /// [`give_back`](Self::give_back). Calls `ended` if an access on the fast path may have ended without being counted.
     pub(super) fn ask(&self, strand: StrandId, ended: impl FnOnce()) -> Result<(), Refused> {
         let state = self.state.load(Ordering::SeqCst);
         let free = is_free(state);
@@ -203,10 +203,15 @@ impl Gate {
         }
     }
 
-    /// Releases the hub. A closed fast path stays closed by [`Gate::closed`].
     #[inline(always)]
-    pub(super) fn release(&self) {
+    pub(super) fn release_free(&self) {
         self.give_up(0);
+    }
+
+    /// Releases the hub after [`ask`](Self::ask). A closed fast path stays closed, even if another strand closes it at this moment.
+    pub(super) fn release(&self) {
+        let closed = self.closed.load(Ordering::Relaxed) != 0;
+        self.give_up(if closed { RESERVED } else { 0 });
     }
 
     /// Releases the hub of a strand that found the chip busy. The same strand has the next turn.

@@ -66,7 +66,7 @@ impl HubArbiter {
 
     #[inline(always)]
     pub(crate) fn give_back_free(&self) {
-        self.gate.release();
+        self.gate.release_free();
     }
 
     /// Returns the guard of a strand that has taken the hub with [`take_free`](Self::take_free).
@@ -146,7 +146,6 @@ impl From<Refused> for Blocked {
 }
 
 impl HubGuard<'_> {
-    /// Counts the end of the access: if the gate opens, the next strand does not count it.
     pub(crate) fn complete(self) {
         self.arbiter.progress.ended();
     }

@@ -8,6 +8,7 @@
 //!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
 //!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N: a strand that has gone costs this once.
 //! - A refusal because an access is in flight does not count, because it serves no other strand's turn.
+//! - A refusal of a strand does not count within `REPEAT_TICKS` after its last refusal that has counted. It is no event here.
 //! - A dead strand is not remembered, and has no turn.
 //!
 //! **Why b = N - 1.** Other strands get at most b accesses before a refused strand Y is served. Let Y ask at least once in every r asks of
@@ -15,8 +16,9 @@
 //! newcomer joins only ahead of the turn. So each other strand has at most one turn, and one access, before the turn reaches Y. The turn
 //! stays at Y for r refusals of other strands, in which Y asks.
 //!
-//! **Why r = 2w.** Guests spin. When all w remembered strands ask at the same rate, each strand asks once in w - 1 asks of the others. r
-//! leaves a factor of two for a slow strand. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, each of the w - 1 others is counted at most twice, so
+//! less than r refusals are counted. So a strand that asks at least once in this time asks at least once in r asks of the others, however
+//! often they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 

@@ -24,7 +24,7 @@ pub struct State {
     holder: Option<(StrandId, bool)>,
     /// Whether the fast path is closed.
     closed: bool,
-    /// Whether the gate shows that the end of the last access has been counted.
+    /// Whether the last access on the fast path has been counted.
     counted: bool,
     /// The strand that has stopped in the gate.
     inside: Option<StrandId>,
@@ -60,7 +60,7 @@ impl State {
         self.watch.counts.ended = OTHER;
     }
 
-    /// A strand on the slow path closes the fast path, and counts the end of the last access.
+    /// A strand on the slow path closes the fast path, and counts the last access on the fast path.
     fn shut(&mut self) {
         self.closed = true;
         if !self.counted {
@@ -178,7 +178,7 @@ impl Model for BusyHub {
                 if !fast {
                     state.count_end();
                 }
-                state.counted = false;
+                state.counted = !fast && state.closed;
             }
             Action::ChipBusy(clock) => {
                 let (holder, _) = state.holder.take()?;

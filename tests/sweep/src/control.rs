@@ -31,6 +31,8 @@ pub enum Control {
     Recurse(u64),
     /// Begins a strand's read of a hub register. The read does not end.
     Hold(PerfReg, StrandId),
+    /// Lets time pass from now on.
+    Clock,
     /// Reports that a strand has died.
     Died(StrandId),
     /// Turns the tracer on or off, for this machine and later machines.

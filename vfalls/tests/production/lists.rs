@@ -295,7 +295,9 @@ impl Waits {
         match at {
             0 => {
                 // On the fast path, one store writes this word and the next word.
-                let state = if store.size == 8 { store.value >> 32 } else { store.value } & !1;
+                let state = if store.size == 8 { store.value >> 32 } else { store.value };
+                // A free hub may be reserved for the strand of the turn.
+                let state = if state & 1 != 0 { 0 } else { state & !(1 << 31) };
                 let before = std::mem::replace(&mut words.state, state);
                 if state == before || state == 0 {
                     return;

@@ -7,6 +7,7 @@ mod callers;
 mod contract;
 mod failures;
 mod faults;
+mod fight;
 mod judge;
 mod kernel;
 mod late;

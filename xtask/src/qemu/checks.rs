@@ -41,6 +41,8 @@ mod task {
     pub(super) const STATES_OF_MEMORY: u64 = 14;
     /// Counts the instructions of calls.
     pub(super) const COUNTS: u64 = 15;
+    /// Counts the instructions of calls for a taken hub.
+    pub(super) const COUNTS_OF_TAKEN: u64 = 16;
 }
 
 /// The software traps that the tests' images claim.
@@ -97,6 +99,7 @@ impl Checks<'_> {
         ] {
             boots.push((on(devices)?, &both[..], task));
         }
+        boots.push((on(Devices::Memory)?, &rust[..], task::COUNTS_OF_TAKEN));
         let shipped = build::production(self.toolchain, Production::PcrInMemory)?;
         boots.push((shipped, &rust[..], task::COUNTS));
         let mut differs = None;

@@ -47,7 +47,7 @@ fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     assert!(refused <= most, "{refused} refusals: {told:?}");
     assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
     assert!(!call(gate, DIES), "{told:?}");
-    gate.release();
+    gate.release_free();
     // In r = 4 asks the other strand is served at most b = 1 times. Then the strand that is back has its turn.
     let accesses = (0..4).filter(|_| call(gate, OTHER)).count();
     assert!(accesses <= 1, "{accesses} accesses: {told:?}");

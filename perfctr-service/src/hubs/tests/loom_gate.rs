@@ -135,7 +135,7 @@ impl Hub {
                 let events = self.events.lock().unwrap();
                 assert_eq!(open, waiting.is_empty(), "{waiting:?} wait: {events:?}");
                 if open {
-                    self.gate.release();
+                    self.gate.release_free();
                 }
             }
             for number in waiting {
@@ -312,7 +312,7 @@ fn an_end_is_counted_before_the_next_strand_is_served() {
         let ends = {
             let hub = Rc::clone(&hub);
             loom::thread::spawn(move || {
-                hub.0.release();
+                hub.0.release_free();
                 hub.2.set(true);
                 hub.3.set(ask(&hub, 2).is_ok());
             })
@@ -348,7 +348,7 @@ fn an_end_is_counted_before_a_strand_that_knows_of_it_is_refused() {
         let ends = {
             let hub = Rc::clone(&hub);
             loom::thread::spawn(move || {
-                hub.0.release();
+                hub.0.release_free();
                 hub.2.store(1, Ordering::Release);
                 assert!(!hub.0.take_free(strand(0)));
             })

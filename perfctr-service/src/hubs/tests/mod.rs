@@ -41,7 +41,7 @@ type Release = fn(&Gate);
 /// Asks as a call does: first on the fast path, then on the slow path.
 fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     match gate.take_free(strand(number)) {
-        true => Ok(Gate::release),
+        true => Ok(Gate::release_free),
         false => gate.ask(strand(number), || ()).map(|()| Gate::release as Release),
     }
 }

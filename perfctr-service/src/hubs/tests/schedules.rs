@@ -194,7 +194,7 @@ impl Both {
         for _ in 0..3 {
             let open = self.gate.take_free(strand(number));
             assert!(open, "not forgotten: {told:?}");
-            self.gate.release();
+            self.gate.release_free();
         }
     }
 }

@@ -79,7 +79,7 @@ impl Hub {
         let refusals = (0..most + gone + 1).filter(refused).count();
         assert!(refusals <= most, "{refusals} refusals, not {most}");
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
-        self.gate.release();
+        self.gate.release_free();
     }
 }
 

@@ -93,6 +93,10 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
         Control::Counts => return Ok(RUNNING.get().map(|running| modelled(running).counts())),
         Control::SlowCalls => return Ok(Some(slow_calls())),
         Control::Hold(register, strand) => hold(register, strand),
+        Control::Clock => {
+            #[cfg(feature = "memory")]
+            board::start_clock();
+        }
         Control::Died(strand) => {
             if let (Some(running), Some(on)) = (RUNNING.get(), CALLER.get()) {
                 running.hypervisor.services().0.strand_died(on.0.caller().strand, strand);

@@ -35,6 +35,8 @@ static WORDS: [AtomicU64; 2 * CELLS + 1] = [const { AtomicU64::new(0) }; _];
 static PCRS: [AtomicU64; StrandId::COUNT] = [const { AtomicU64::new(0) }; _];
 /// The strand whose registers are in the processor.
 static STRAND: AtomicUsize = AtomicUsize::new(0);
+/// Whether time passes for the service.
+static CLOCK: AtomicBool = AtomicBool::new(false);
 static CROSS_CALLS: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; _];
 static BUSY: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_HUBS: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
@@ -87,6 +89,10 @@ pub fn with_accesses(at_access: fn(), function: impl FnOnce()) {
     AT_ACCESS.set(Some(at_access));
     function();
     AT_ACCESS.set(None);
+}
+
+pub fn start_clock() {
+    CLOCK.store(true, Relaxed);
 }
 
 /// Returns the registers of the processor.
@@ -270,9 +276,9 @@ impl StrandRegisters for Registers {
         self.0.set_pic(strand, value);
     }
 
-    /// Returns 0. Time does not pass, so no hub is busy for too long.
-    fn ticks(&self, _: StrandId) -> u64 {
-        0
+    /// Returns 0 unless [`start_clock`] was called. Time does not pass, so no hub is busy for too long.
+    fn ticks(&self, strand: StrandId) -> u64 {
+        if CLOCK.load(Relaxed) { self.0.ticks(strand) } else { 0 }
     }
 
     fn cross_call(&self, strand: StrandId) {

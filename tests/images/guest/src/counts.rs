@@ -56,7 +56,7 @@ pub fn traced(check: &mut Check<'_>) {
 }
 
 /// Reports the instructions of a call with these %o0, %o1 and %o5.
-fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
+pub fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
     // The count leaves out the read of the clock and the `ta`.
     report.count(name, instructions(ticks(trap, call)).wrapping_sub(2));
 }

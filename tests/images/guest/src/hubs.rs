@@ -2,35 +2,60 @@
 
 use guest_abi::{PerfReg, StrandId, Trap};
 use sweep::control::Control;
-use sweep::parts;
+use sweep::{Configuration, parts};
 
 use crate::calls::{call, negotiate};
 use crate::contract::{EOK, EWOULDBLOCK, GET, SET, mask};
+use crate::counts;
 use crate::report::{Check, Report};
 use crate::swept::control;
 
 const STRANDS: [usize; 3] = [3, 67, 131];
 
 pub fn run(report: &mut Report) {
-    let mut check = report.check("hubs in every state, fast path");
-    // The machines have hubs. The guest has all rights on this strand and on others.
-    let mut machines = parts::READ_BACK.configurations();
-    let (Some((_, machine)), [Some(own), Some(holder), Some(other)]) = (
-        machines.find(|(_, machine)| machine.guests[0].strands.iter().count() == 4),
-        STRANDS.map(StrandId::new),
-    ) else {
-        check.same("configuration", "none", "one");
+    let Some((machine, strands)) = machine() else {
+        report.check("a machine with hubs").same("there", false, true);
         return;
     };
+    let mut check = report.check("hubs in every state, fast path");
     for hub in 0..4 {
-        control(Control::PowerOn(machine));
-        control(Control::Caller(own));
-        negotiate(Some(1));
-        let states = States { hub, own, holder, other };
+        let states = States::new(machine, strands, hub);
         states.free(&mut check);
         states.taken(&mut check);
         states.remembered(&mut check);
     }
+}
+
+/// Counts the instructions of calls for a hub that another strand has or waits for. The calling strand has been refused before.
+pub fn count(report: &mut Report) {
+    let Some((machine, strands)) = machine() else { return };
+    let states = States::new(machine, strands, 0);
+    control(Control::Clock);
+    let refused = |report: &mut Report, name: &str, function| {
+        states.get(&mut report.check("refused before"), 18, EWOULDBLOCK);
+        counts::count(report, name, Trap::Fast, [18, 0x55, function]);
+    };
+    states.hold();
+    refused(report, "would_block", GET);
+    refused(report, "would_block_set", SET);
+    states.die();
+    states.get(&mut report.check("served"), 18, EOK);
+    states.hold();
+    control(Control::Caller(states.other));
+    states.get(&mut report.check("refused"), 18, EWOULDBLOCK);
+    states.die();
+    control(Control::Caller(states.own));
+    // It is the turn of the other strand.
+    refused(report, "would_block_turn", GET);
+}
+
+/// Returns a machine with hubs, and three strands of its guest, which has all rights.
+fn machine() -> Option<(Configuration, [StrandId; 3])> {
+    let mut machines = parts::READ_BACK.configurations();
+    let (_, machine) =
+        machines.find(|(_, machine)| machine.guests[0].strands.iter().count() == 4)?;
+    let [own, holder, other] = STRANDS.map(StrandId::new);
+    Some((machine, [own?, holder?, other?]))
 }
 
 struct States {
@@ -43,6 +68,14 @@ struct States {
 }
 
 impl States {
+    /// Switches on a machine whose guest calls from the first of these strands.
+    fn new(machine: Configuration, [own, holder, other]: [StrandId; 3], hub: u64) -> Self {
+        control(Control::PowerOn(machine));
+        control(Control::Caller(own));
+        negotiate(Some(1));
+        Self { hub, own, holder, other }
+    }
+
     fn ids(&self) -> impl Iterator<Item = u64> + use<> {
         let first = 18 + 18 * self.hub;
         first..first + 18

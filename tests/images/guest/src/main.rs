@@ -54,6 +54,8 @@ extern "C" fn guest_main() -> ! {
             preserved::software_traps(&mut report);
         }
         15 => counts::run(&mut report, machine),
+        16 if machine.hubs => hubs::count(&mut report),
+        16 => {}
         2 => {
             faults::run(&mut report, machine);
             counts::traced(&mut report.check("calls that are recorded come to Rust"));

@@ -61,7 +61,11 @@ fn strand(number: usize) -> StrandId {
     super::strand(STRANDS[number])
 }
 
-/// Returns the strand's token, as the word at [`STATE`] has it above its lowest bit.
+/// The bits of the word at [`STATE`]: the gate is closed; the hub is free, and reserved for the strand of the turn if it is closed.
+const SHUT: u32 = 1 << 31;
+const RESERVED: u32 = 1;
+
+/// Returns the strand's token as the word at [`STATE`] holds it.
 fn token(number: usize) -> u32 {
     (STRANDS[number] as u32 + 1) << 1
 }
@@ -186,9 +190,17 @@ impl Orders {
         u32::from_be_bytes(self.word(self.arbiter + at))
     }
 
+    /// Returns the token of the strand whose access is in flight, or 0.
+    fn holder(&mut self) -> u32 {
+        match self.arbiter_word(STATE) {
+            state if state & RESERVED != 0 => 0,
+            state => state & !SHUT,
+        }
+    }
+
     /// Executes a strand until its next access to shared memory or the return of its call.
     fn advance(&mut self, number: usize) {
-        let before = self.arbiter_word(STATE) & !1;
+        let before = self.holder();
         let (mut reached, mut stored) = (false, false);
         while !reached && self.is_within(number) {
             let pc = self.booted.0.strand(strand(number)).pc;
@@ -199,7 +211,7 @@ impl Orders {
                 let shared = self.arbiter..self.arbiter + ARBITER;
                 reached |= shared.contains(&address);
                 if address >> 32 != 0 {
-                    let holder = self.arbiter_word(STATE) & !1;
+                    let holder = self.holder();
                     assert_eq!(holder, token(number), "an access of {number}");
                     stored = store;
                     reached |= !store;
@@ -212,7 +224,7 @@ impl Orders {
             let waited = self.booted.0.strand(strand(number)).pc != pc;
             reached |= stored && waited && self.word(pc) == SYNC.to_be_bytes();
         }
-        let after = self.arbiter_word(STATE) & !1;
+        let after = self.holder();
         assert!(
             before == 0 || before == token(number) || after == before,
             "strand {number} has taken the hub from another"
@@ -244,6 +256,14 @@ impl Orders {
         turns.refusals = turn >> 16;
         turns.last = self.arbiter_word(LAST);
         turns
+    }
+
+    fn set_refusals(&mut self, number: u32) {
+        let at = self.arbiter + TURN;
+        let turn = u64::from_be_bytes(self.word(at));
+        let turn = turn & !(0x7fff << 16) | u64::from(number) << 16;
+        self.booted.0.load(at, &turn.to_be_bytes()).unwrap();
+        self.memory.insert(at, (turn, C));
     }
 
     /// Puts the machine into this state.
@@ -336,13 +356,18 @@ impl Orders {
     /// Records the outcome of a state in which both calls have returned.
     fn end(&mut self, state: &State) {
         let turns = self.turns();
-        let [hub, closed, lock] = [STATE, CLOSED, LOCK].map(|at| self.arbiter_word(at));
+        let holder = self.holder();
+        let [word, closed, lock] = [STATE, CLOSED, LOCK].map(|at| self.arbiter_word(at));
         assert_eq!(lock, 0);
         let open = turns.remembered.is_empty();
         assert_eq!(closed == 0, open, "{turns:?}");
-        // If a gate is shut, it is closed. Only the third strand may still hold the hub.
-        assert!(hub & 1 <= closed, "{hub} {turns:?}");
-        assert!([0, token(C)].contains(&(hub & !1)), "{hub} {turns:?}");
+        // A shut gate is closed. Only the third strand may still hold the hub. A free hub is reserved for the strand of the turn.
+        assert!(word & SHUT <= closed, "{word:#x} {turns:?}");
+        assert!([0, token(C)].contains(&holder), "{word:#x} {turns:?}");
+        if word & RESERVED != 0 {
+            let turn = turns.turn.map_or(0, |turn| (turn.index() as u32 + 1) << 1 | SHUT);
+            assert_eq!(word & !RESERVED, turn, "{turns:?}");
+        }
         let (calls, device) = (state.calls, state.device);
         let outcome = Outcome { calls, device, turns };
         self.ends.insert((outcome, state.first));
@@ -379,15 +404,17 @@ enum Step {
     Accesses(usize),
     /// The strand that stopped ends its call.
     Ends(usize),
+    /// The refusals of the turn become this number.
+    Refusals(u32),
 }
 
 #[test]
 #[ignore = "builds images"]
 fn two_calls_of_a_hub_in_every_order() {
-    use Step::{Accesses, Calls, Ends};
+    use Step::{Accesses, Calls, Ends, Refusals};
     let third_refused = [Accesses(A), Calls(C), Ends(A)];
     let turn_of_third = [&third_refused[..], &[Calls(A)]].concat();
-    let almost_forgotten = [&turn_of_third[..], &[Calls(B), Calls(A), Calls(B), Calls(A)]].concat();
+    let almost_forgotten = [&turn_of_third[..], &[Refusals(6)]].concat();
     let turn_of_one = [Accesses(C), Calls(A), Ends(C), Calls(B)];
     let cases: [(&str, &[Step], [u64; 2]); 8] = [
         ("free", &[], [GET, GET]),
@@ -414,6 +441,7 @@ fn two_calls_of_a_hub_in_every_order() {
             },
             holder: None,
             marked: [false; 2],
+            recent: [false; 3],
         };
         for step in steps {
             let number = match *step {
@@ -429,6 +457,11 @@ fn two_calls_of_a_hub_in_every_order() {
                     number
                 }
                 Ends(number) => number,
+                Refusals(number) => {
+                    orders.set_refusals(number);
+                    specified.outcome.turns.refusals = number;
+                    continue;
+                }
             };
             while orders.is_within(number) {
                 orders.advance(number);

@@ -30,6 +30,8 @@ pub(super) struct Specified {
     pub(super) outcome: Outcome,
     pub(super) holder: Option<usize>,
     pub(super) marked: [bool; 2],
+    /// The strands that were refused so shortly before that no further refusal counts.
+    pub(super) recent: [bool; 3],
 }
 
 impl Specified {
@@ -39,8 +41,17 @@ impl Specified {
         answer
     }
 
+    /// Returns `true` if a strand is refused without any change.
+    fn repeats(&self, number: usize) -> bool {
+        let other = |turn| turn != strand(number);
+        self.recent[number] && (self.holder.is_some() || self.outcome.turns.turn.is_some_and(other))
+    }
+
     /// Lets a strand ask for the hub. Returns `true` if its access is in flight.
     pub(super) fn asks(&mut self, number: usize) -> bool {
+        if self.repeats(number) {
+            return false;
+        }
         let event = match self.holder {
             Some(_) => HubEvent::AsksTaken(strand(number)),
             None => HubEvent::AsksFree(strand(number)),
@@ -49,6 +60,7 @@ impl Specified {
         if served {
             self.holder = Some(number);
         }
+        self.recent[number] = !served;
         served
     }
 
