@@ -106,11 +106,11 @@ proptest! {
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// At least once in 32 looks, the strand pauses or its clock steps back. Then no unit is stuck.
+    /// If a strand pauses, or its clock steps back, at least once in 32 looks, no unit is stuck.
     #[test]
     fn a_strand_that_makes_pauses_finds_nothing_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
         looks.iter_mut().step_by(every).for_each(|look| look.2 = pause);
-        // All looks find the unit busy, because two pauses in a row can wrap to a short time.
+        // Let every look find the unit busy: otherwise two pauses in a row can add up to a time that wraps to a short one.
         looks.iter_mut().for_each(|look| look.0 = Found::Busy);
         prop_assert!(!stuck(from, looks).contains(&true));
     }
