@@ -107,7 +107,7 @@ impl Stream {
         })
     }
 
-    /// Returns the number of missing events.
+    /// Returns the number of missing events in all gaps.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.gaps().map(|(_, lost)| lost).sum()
@@ -142,13 +142,13 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Returns the number of events.
+    /// Returns the number of events in all streams.
     #[must_use]
     pub fn events(&self) -> usize {
         self.streams.iter().flat_map(Stream::events).count()
     }
 
-    /// Returns the number of missing events.
+    /// Returns the number of missing events, in all gaps and outside the rings.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let lost = self.streams.iter().map(Stream::lost);

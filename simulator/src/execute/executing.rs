@@ -199,7 +199,7 @@ impl<C: Cost> AtWork<'_, C> {
         local.renew_due();
     }
 
-    /// Updates what depends on control registers. The instruction that changed them ends at `ends`.
+    /// Updates the state that depends on control registers. The instruction that changed the registers ends at `ends`.
     #[cold]
     fn settle(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;

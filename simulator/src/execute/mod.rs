@@ -124,7 +124,7 @@ impl Limits {
     }
 }
 
-/// Why an execution has stopped. If it is continued, the outcome is the same as without the stop.
+/// Why an execution has stopped. If the execution continues, the outcome is the same as without the stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// A limit is reached.
@@ -142,7 +142,7 @@ pub enum Stop {
     Watched(Observed),
 }
 
-/// An executing machine. Methods panic if it lacks the strand. A clone has no observers.
+/// An executing machine. Methods panic if the machine does not have the given strand. A clone has no observers.
 #[derive(Clone)]
 pub struct Execution {
     devices: Box<Devices>,

@@ -14,7 +14,7 @@ use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The maximum number of events shown, and of stretches of time that share them.
+/// The maximum number of shown events, and the number of equal stretches of time from which they are chosen.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
@@ -128,8 +128,8 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
 /// Returns the numbers of at most `most` events, in order. `events` returns for each event its time, its kind, and whether the event
 /// is a call that succeeded.
 ///
-/// If there are more events, the time from the first to the last is divided into stretches of equal length. Every stretch keeps up to
-/// the same number of events of each kind. Successful calls are kept only if room is left after all other events. If some events are
+/// If there are more events, the time from the first to the last is divided into stretches of equal length. A common limit applies to
+/// each kind of event in each stretch. Successful calls are kept only if the other events leave room for them. If some events are
 /// dropped, the kept events are evenly spaced.
 fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -> E) -> Vec<usize> {
     let first = events().map(|(time, ..)| time).min().unwrap_or(0);

@@ -37,7 +37,7 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    /// Adds `n` events of the sampled event number `event`, caused by the instruction `at`.
+    /// Adds `n` occurrences of the sampled event with index `event`, caused by the instruction `at`.
     pub(crate) fn add(&mut self, event: usize, at: Point, n: u64) {
         if n > 0 {
             *self.exact[event].entry(at).or_default() += n;

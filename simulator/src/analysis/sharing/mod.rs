@@ -40,7 +40,7 @@ pub struct Job<'a> {
     pub placement: Option<Placement>,
     /// The maximum number of lines to report.
     pub most: usize,
-    /// Called now and then with the number of the replay, from 0, and the number of bytes of the recording read so far.
+    /// Receives, from time to time, the number of the replay (from 0) and the number of bytes of the recording read so far.
     pub progress: &'a mut dyn FnMut(usize, u64),
 }
 

@@ -122,7 +122,7 @@ fn write_field(text: &mut String, field: &Field) {
     };
 }
 
-/// Quotes a text and drops its control characters.
+/// Quotes a string and drops its control characters.
 fn quoted(text: &str) -> String {
     let kept = text.chars().filter(|char| !char.is_control());
     let escaped = kept.flat_map(|char| {
