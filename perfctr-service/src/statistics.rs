@@ -88,7 +88,7 @@ impl Refusal {
 /// How a call of the service ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// EOK.
+    /// EOK: the service has served the call.
     Ok,
     /// Any status except EOK.
     Refused(Refusal),

@@ -39,7 +39,7 @@ pub const RESET: u64 = ROM.start + 0x20;
 pub const RESET_CODE: [u32; 3] =
     [0x0300_0000 | (HYPERVISOR.start >> 10) as u32, 0x81c0_4000, 0x0100_0000];
 
-/// Words at the end of [`HYPERVISOR`]. The program that starts the machine writes them. Each may be 0.
+/// Words at the end of [`HYPERVISOR`]. The program that starts the machine writes them, and may leave each of them 0.
 pub mod start {
     use crate::{Machine, Model};
 

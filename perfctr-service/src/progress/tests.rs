@@ -13,7 +13,7 @@ use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 /// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the last look.
 type Look = (Found, [u32; 3], u64);
 
-/// Plays looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.
+/// Evaluates looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {
@@ -34,7 +34,7 @@ const fn busy(ticks: u64) -> Look {
 
 const BUSY: Look = busy(PAUSE);
 
-/// Plays 32 busy looks, which use up 31 of 32 pauses, and then `last`. Returns the number of looks until the unit is stuck.
+/// Evaluates 32 busy looks, which use up 31 of 32 pauses, and then `last`. Returns the number of looks until the unit is stuck.
 fn stuck_with(last: &[Look]) -> Option<usize> {
     let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
     let stuck = stuck(u64::MAX - 5 * PAUSE, looks);

@@ -56,7 +56,7 @@ impl fmt::Display for TooMuchCode {
 
 impl Error for TooMuchCode {}
 
-/// What an encoder needs to know about a block.
+/// The facts about a block that an encoder needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KnownBlock {
     pub(crate) address: u64,

@@ -79,7 +79,7 @@ impl Predictor {
         (self.context.wrapping_mul(0x9e37_79b9) >> 18) as usize % CONTEXTS
     }
 
-    /// Returns the expected shape.
+    /// Returns the latest shape in the current context, which is expected to occur again.
     #[inline(always)]
     pub fn shape(&self) -> u32 {
         self.next[self.context()]

@@ -27,7 +27,7 @@ macro_rules! names {
         }
 
         impl LayoutName {
-            /// All layouts.
+            /// All layouts, in the order of this enum.
             pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
 
             /// Returns the name of the layout on command lines and in metadata.

@@ -61,7 +61,7 @@ pub struct TracedEvent {
 }
 
 impl TracedEvent {
-    /// Decodes the event.
+    /// Decodes the fields from the payload.
     #[must_use]
     pub fn event(&self) -> Option<DecodedEvent> {
         DecodedEvent::decode(self.id, &self.payload)
@@ -87,7 +87,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Returns the events.
+    /// Returns the recorded events, without the gaps.
     pub fn events(&self) -> impl Iterator<Item = &TracedEvent> {
         self.entries.iter().filter_map(|entry| match entry {
             StreamEntry::Event(event) => Some(event),

@@ -173,7 +173,7 @@ impl<C: Cost> AtWork<'_, C> {
         Ok(ends)
     }
 
-    /// Carries out everything that is due: interrupts arrive, timers match, stores complete.
+    /// Carries out everything that is due: delivers interrupts, matches timers and completes stores.
     #[cold]
     fn happen(&mut self, now: u64) {
         self.changed = true;
@@ -233,7 +233,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.look();
     }
 
-    /// Updates the counters.
+    /// Updates the strand's counters up to `now`, and notes when they can overflow next.
     #[cold]
     fn tell(&mut self, now: u64) {
         self.reach.cost.tell(self.reach.id, now);

@@ -261,7 +261,7 @@ impl Execution {
         }
     }
 
-    /// Returns the hypervisor's latest records of failures, oldest first, and the number of all.
+    /// Returns the hypervisor's latest records of failures, oldest first, and the number of all records so far.
     pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
         records::failures(&mut self.running.shared.physical)
     }
@@ -277,7 +277,7 @@ impl Execution {
         &mut self.running.strands[strand.index()].strand
     }
 
-    /// Returns whether a strand executes.
+    /// Returns whether a strand is running, parked, halted or in the error state.
     #[must_use]
     pub fn state(&self, strand: StrandId) -> State {
         self.running.strands[strand.index()].local.state

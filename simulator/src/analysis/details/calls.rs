@@ -21,14 +21,14 @@ const STRETCHES: usize = 100;
 /// The maximum number of parts of a histogram.
 const PARTS: u32 = 32;
 
-/// The hypercalls of a guest that have the same function, class of registers and status.
+/// The hypercalls of a guest that have the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
     /// `get`, `set`, `set_version` or `fast`.
     pub call: Cow<'static, str>,
-    /// The class of the registers of a get or set: `strand`, `l2`, `dram` or `hub`.
+    /// The register class of a `get` or `set`: `strand`, `l2`, `dram` or `hub`.
     pub registers: Cow<'static, str>,
     pub status: String,
     pub count: u64,
@@ -64,7 +64,7 @@ impl Durations {
     }
 }
 
-/// Returns the calls of a trace, sorted by guest, function, class of registers and status.
+/// Returns the calls of a trace, sorted by guest, function, register class and status.
 pub(super) fn calls(trace: &Trace) -> Vec<Calls> {
     let mut durations = BTreeMap::<_, Vec<u32>>::new();
     let events = trace.streams.iter().flat_map(Stream::events);
