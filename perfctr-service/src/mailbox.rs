@@ -138,8 +138,8 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the waiting step, if there is one. The strand `on` executes this function. `rest` performs a reset, and the image's part
-/// after the death of a strand.
+/// Serves the waiting step, if there is one. The strand `on` executes this function. `rest` does the image's part of a guest's
+/// reset or of a strand's death.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,

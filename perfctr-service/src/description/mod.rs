@@ -46,9 +46,9 @@ pub struct DescribedGuest<'a> {
     pub config: GuestConfig,
 }
 
-/// Returns the guests of a description in the order of the arcs to them. A description without a `guests` node has no guests. First
-/// checks all guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. Fails if a guest has
-/// a strand that `machine` lacks.
+/// Returns the guests of a description in the order of the arcs to them; none without a `guests` node, as in a description for a
+/// guest. First checks all guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. Fails if
+/// a guest has a strand that `machine` lacks.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,

@@ -158,8 +158,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. The caller writes this frame to the file before
-    /// any references encoded so far: no other thread may write before that.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. The file must have this frame before all
+    /// references encoded so far, so no other thread may write until this frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };

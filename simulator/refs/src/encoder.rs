@@ -11,7 +11,7 @@ use super::predictor::Predictor;
 /// The maximum number of accesses of one execution of a block. Further accesses become an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
 
-/// The position, in the first byte of an event, of the run: the number of expected executions before the event, in bits 7:5.
+/// The position of the run in the first byte of an event. The run (bits 7:5) is the number of expected executions before the event.
 pub const RUN_SHIFT: u32 = 5;
 /// The largest run that fits into the first byte. It also stands for longer runs: a varint with the rest of the run follows.
 pub const LONG_RUN: u64 = 7;

@@ -14,7 +14,7 @@ use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The maximum number of shown events, and the number of equal stretches of time from which they are chosen.
+/// The maximum numbers of shown events, and of stretches of time from which the events are chosen.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
@@ -128,7 +128,7 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
 /// Returns the numbers of at most `most` events, in order. `events` returns for each event its time, its kind, and whether the event
 /// is a call that succeeded.
 ///
-/// If there are more events, the time from the first to the last is divided into stretches of equal length. A common limit applies to
+/// If there are more events, the time from the first to the last is divided into stretches of equal length. The same limit applies to
 /// each kind of event in each stretch. Successful calls are kept only if the other events leave room for them. If some events are
 /// dropped, the kept events are evenly spaced.
 fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -> E) -> Vec<usize> {

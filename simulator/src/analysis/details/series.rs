@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of intervals. `LEAST` is the maximum of short intervals, and the lowest limit if there are many counters.
+/// The maximum number of points. For short intervals it is `LEAST`. Many counters lower it, but not below `LEAST`.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 

@@ -17,7 +17,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns the value of a key. A string value has no quotes.
+    /// Returns the value of a key, without the quotes of a string.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let found = self.values.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
