@@ -45,7 +45,7 @@
 //!
 //! - A block has a signed varint with its address minus the end of the previously defined block (0 for the first block); a varint
 //!   with the number of its instructions, 1 to 1024; the size of each instruction, a byte that is not 0; and a byte with the exit.
-//!   The exit is 0 to the next instruction, 1 by a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0
+//!   The exit is 0 for the next instruction, 1 a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0
 //!   are followed by a varint with the number of the instruction that passes control on. Exit 1 is also followed by a signed varint:
 //!   the address of the next instruction if the branch is not taken, minus the end of the block.
 //! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at

@@ -20,7 +20,7 @@ use crate::recording::{Flow, Kind, Reference};
 pub(super) struct Executing {
     pub(super) strand: Strand,
     pub(super) local: Local,
-    /// The time at which the strand can go on.
+    /// The time at which the strand can execute its next instruction.
     pub(super) ready: u64,
     /// The hypercall that has not returned.
     calling: Option<Calling>,
@@ -76,13 +76,13 @@ impl<C: Cost> AtWork<'_, C> {
         self.strand.pc
     }
 
-    /// Returns whether the turn goes on: the strand runs, and has sent no orders to other strands.
+    /// Returns whether the turn continues: the strand runs, and has sent no orders to other strands.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
     }
 
-    /// Executes an instruction or takes a trap. Returns the time at which the strand can go on.
+    /// Executes an instruction or takes a trap. Returns the time at which the strand can execute the next instruction.
     #[inline(always)]
     pub(super) fn execute(&mut self, now: u64) -> Result<u64, ErrorState> {
         if now >= self.reach.local.due {

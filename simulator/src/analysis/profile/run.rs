@@ -23,7 +23,7 @@ pub(crate) trait Processor {
     fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError>;
 }
 
-/// The true number of events of one kind at each point.
+/// The true number of occurrences of one event, by instruction and call stack.
 pub(crate) type Exact = HashMap<Point, u64>;
 
 #[derive(Clone, Debug, Default)]
