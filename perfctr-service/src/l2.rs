@@ -17,8 +17,7 @@ fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
 
-/// The lock on the L2 control registers of a node. A strand keeps the lock while it writes all banks, so other strands see a single
-/// step.
+/// The lock on the L2 control registers of a node. A strand keeps it while it writes all banks, so other strands see a single step.
 #[derive(Debug)]
 pub(crate) struct L2Arbiter {
     lock: OwnedLock,
@@ -71,8 +70,8 @@ impl HeldL2<'_> {
         Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
-    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores the earlier banks. If the restoring fails too,
-    /// calls `differ`.
+    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If the restoring fails, calls
+    /// `differ`.
     #[inline(always)]
     pub(crate) fn set(
         &self,

@@ -18,8 +18,7 @@ pub(crate) struct Row {
     pub(crate) place: u64,
 }
 
-/// The rows of all registers, for calls from one node. DRAM registers of this node have local addresses. All others have global
-/// addresses.
+/// All registers, for calls from one node. DRAM registers of the node have local addresses, and all others have global addresses.
 pub(crate) type Rows = [Row; PerfReg::COUNT];
 
 const NODES: usize = Node::ALL.len();
@@ -69,8 +68,8 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
 mod tests {
     use super::*;
 
-    /// DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have no address. All others have
-    /// global ones.
+    /// DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have no address. All others are
+    /// global.
     #[test]
     fn addresses_from_each_node() {
         let globals = [

@@ -201,8 +201,7 @@ fn reserved_and_empty_selects_count_nothing() {
     }
 }
 
-/// Reads PIC, writes it and stops the counter in each phase, with an event in every clock. The first update comes after `ahead`
-/// clocks.
+/// Reads, writes and stops PIC in each phase, with an event in every clock. The first update comes after `ahead` clocks.
 #[test]
 fn each_phase_of_eight() {
     for ahead in 1..=8_u8 {
