@@ -68,8 +68,8 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
 mod tests {
     use super::*;
 
-    /// DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have no address. All others are
-    /// global.
+    /// DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have none. All
+    /// other addresses are global.
     #[test]
     fn addresses_from_each_node() {
         let globals = [
