@@ -44,7 +44,7 @@ impl<'a> Property<'a> {
         self.name
     }
 
-    /// The value of the property.
+    /// Returns the number, string, data or arc that the property holds.
     pub const fn value(self) -> Value<'a> {
         self.value
     }
