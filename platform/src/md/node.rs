@@ -13,7 +13,7 @@ pub struct Node<'a> {
     index: usize,
 }
 
-/// A property of a node.
+/// A named value of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Property<'a> {
     name: &'a str,

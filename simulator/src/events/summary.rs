@@ -25,7 +25,7 @@ pub struct Summary {
     pub span: Option<[u64; 2]>,
     pub events: u64,
     pub lost: u64,
-    /// The number of missing events that no stream counts.
+    /// The number of lost events that are not in the count of any stream.
     pub missed: u64,
     /// The calls of each guest, by function and object.
     pub calls: Vec<Calls>,
@@ -52,8 +52,8 @@ pub struct Calls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of calls of one kind, in ticks. Of n sorted durations, counted from 1, the p-th percentile is number p n / 100,
-/// rounded up.
+/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is the one at position p·n/100, rounded
+/// up and counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {

@@ -21,7 +21,7 @@ pub(super) trait Cost {
         data: Option<Reference>,
     ) -> u64;
 
-    /// Updates the counters of a strand and the clocks of the devices. No instruction is issued before `now`.
+    /// Updates the counters of a strand and the clocks of the devices to the time `now`. No later instruction is issued before `now`.
     fn tell(&mut self, strand: StrandId, now: u64);
 
     /// Reads the L2 control registers again, after a store that may have changed them.
