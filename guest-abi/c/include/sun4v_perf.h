@@ -789,12 +789,12 @@ enum sun4v_asu_event {
   SUN4V_ASU_WAKEUP = 0x5,
 };
 
-/* The number of no register: the result for a unit that does not exist. */
+/* Functions that return a register number return this value if the register does not exist. */
 #define SUN4V_NO_REG 0xffffffffffffffffull
 
 /*
- A way to reach a hypervisor: a function that makes the trap or simulates it. NULL instead of a transport, or a transport whose
- `trap` is NULL, stands for the real trap on SPARC V9; elsewhere the status of every call is then EBADTRAP.
+ How calls reach the hypervisor: through `trap`, which makes or simulates the trap. If `trap` or the pointer to this structure is
+ NULL, calls make the real trap on SPARC V9; on other machines they return EBADTRAP.
  */
 struct sun4v_transport {
   /*
@@ -810,7 +810,7 @@ struct sun4v_transport {
 struct sun4v_version {
   /* Versions with different major numbers are incompatible. */
   uint64_t major;
-  /* A higher minor number only adds to a lower one. */
+  /* A higher minor number only adds calls and registers. */
   uint64_t minor;
 };
 
@@ -826,7 +826,7 @@ struct sun4v_present {
   uint32_t unclear;
 };
 
-/* A count of 64 bits, made from the values of a narrower counter. All zeros is the count for a counter that holds 0. */
+/* A 64-bit count from a narrower counter. If the counter holds 0, start with both members 0. */
 struct sun4v_count {
   /* The events since the counter was first read. */
   uint64_t events;
@@ -839,15 +839,15 @@ extern "C" {
 #endif // __cplusplus
 
 /*
- Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in %o5), and stores the
- values after the trap in `regs`. Does nothing for another trap number or if `regs` is NULL. The caller answers for the
- effects of the call.
+ Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in
+ %o5), and stores the values after the trap in `regs`. Does nothing for another trap number or if
+ `regs` is NULL. The caller is responsible for the effects of the call.
  */
 void sun4v_trap(const struct sun4v_transport *transport, uint64_t trap_number, uint64_t *regs);
 
 /*
- CORE: asks for a version of an API group, for the whole guest. The granted minor number may be lower. Major 0 gives the group
- up.
+ CORE: requests a version of an API group for the whole guest. The hypervisor may grant a lower
+ minor number. Major 0 releases the group.
  */
 uint64_t sun4v_api_set_version(const struct sun4v_transport *transport,
                                uint64_t group,
@@ -855,7 +855,7 @@ uint64_t sun4v_api_set_version(const struct sun4v_transport *transport,
                                uint64_t minor,
                                uint64_t *granted_minor);
 
-/* CORE: gets the negotiated version of an API group; 0.0 if it is not negotiated. */
+/* CORE: stores the negotiated version of an API group; 0.0 if the group is not negotiated. */
 uint64_t sun4v_api_get_version(const struct sun4v_transport *transport, uint64_t group, struct sun4v_version *version);
 
 /* CORE: writes one character to the guest's console. */
@@ -868,57 +868,57 @@ uint64_t sun4v_cons_break(const struct sun4v_transport *transport);
 uint64_t sun4v_exit(const struct sun4v_transport *transport, uint64_t code);
 
 /*
- Negotiates group 0x205, for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants a higher
- minor number than `minor`, gives the group up again, and returns ENOTSUPPORTED.
+ Negotiates group 0x205 for the whole guest. Returns EINVAL for major 0, without a call. If the hypervisor grants a higher
+ minor number than `minor`, releases the group and returns ENOTSUPPORTED.
  */
 uint64_t sun4v_perf_negotiate(const struct sun4v_transport *transport,
                               uint64_t major,
                               uint64_t minor,
                               struct sun4v_version *granted);
 
-/* Negotiates version 1.1 of group 0x205, and 1.0 where 1.1 is refused. */
+/* Negotiates version 1.1 of group 0x205, or 1.0 if the hypervisor refuses 1.1. */
 uint64_t sun4v_perf_negotiate_best(const struct sun4v_transport *transport, struct sun4v_version *granted);
 
-/* Gives group 0x205 up, for the whole guest. The counters keep their values. */
+/* Releases group 0x205 for the whole guest. The counters keep their values. */
 uint64_t sun4v_perf_release(const struct sun4v_transport *transport);
 
 /*
- Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version
- or machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its
- hub is taken at this moment.
+ Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89,
+ ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS if the guest may
+ not use it or its unit is out of service, EWOULDBLOCK if its hub is busy at the moment.
  */
-uint64_t sun4v_perf_get(const struct sun4v_transport *transport,
-                        uint64_t reg,
-                        uint64_t *value);
+uint64_t sun4v_perf_get(const struct sun4v_transport *transport, uint64_t reg, uint64_t *value);
 
 /*
  Writes a performance register. The service drops the bits that a guest cannot write. Returns the same statuses as
- `sun4v_perf_get`, and ENOACCESS for HT without the right to it.
+ `sun4v_perf_get`; also ENOACCESS if the guest sets HT without the right to do so.
  */
 uint64_t sun4v_perf_set(const struct sun4v_transport *transport, uint64_t reg, uint64_t value);
 
-/* Does `sun4v_perf_get`, and repeats it on EWOULDBLOCK: at most `tries` calls in all (0 means 1). */
+/* Calls `sun4v_perf_get` until the status is not EWOULDBLOCK, at most `tries` times (0 means 1). */
 uint64_t sun4v_perf_get_retrying(const struct sun4v_transport *transport,
                                  uint64_t reg,
                                  uint32_t tries,
                                  uint64_t *value);
 
-/* Does `sun4v_perf_set`, and repeats it on EWOULDBLOCK: at most `tries` calls in all (0 means 1). */
+/* Calls `sun4v_perf_set` until the status is not EWOULDBLOCK, at most `tries` times (0 means 1). */
 uint64_t sun4v_perf_set_retrying(const struct sun4v_transport *transport, uint64_t reg, uint32_t tries, uint64_t value);
 
-/* Finds the units that exist, by a read of the control register of each: 32 calls. Returns EBADTRAP without negotiation. */
+/* Finds the units that exist: reads the control register of each, in 32 calls. Returns EBADTRAP without negotiation. */
 uint64_t sun4v_perf_probe(const struct sun4v_transport *transport, struct sun4v_present *present);
 
-/* Gets the kind of L2 misses that the strands of the caller's node count (register 1): one of `enum sun4v_perf_config`. */
+/* Reads register 1: which L2 misses are counted on the caller's node, as one of `enum sun4v_perf_config`. */
 uint64_t sun4v_perf_config(const struct sun4v_transport *transport, uint64_t *config);
 
-/* Selects the kind of L2 misses that all strands of the caller's node count. Returns EINVAL for a value beyond 3, without a call. */
-uint64_t sun4v_set_perf_config(const struct sun4v_transport *transport,
-                               uint64_t config);
+/*
+ Writes register 1: selects which L2 misses are counted by the strands on the caller's node. Returns EINVAL for a value
+ above 3, without a call.
+ */
+uint64_t sun4v_set_perf_config(const struct sun4v_transport *transport, uint64_t config);
 
 /*
- Selects the event of counter 0 or 1 of a unit, and keeps the event of the other: reads the control register and writes it.
- Returns EINVAL for a unit or a counter that does not exist, without a call.
+ Selects the event of counter 0 or 1 of a unit: reads the control register, replaces this event, and writes the register. Returns
+ EINVAL for a unit or counter that does not exist, without a call.
  */
 uint64_t sun4v_unit_select(const struct sun4v_transport *transport,
                            uint32_t unit,
@@ -932,29 +932,24 @@ uint64_t sun4v_unit_pcr(uint32_t unit);
 uint64_t sun4v_unit_pic(uint32_t unit, uint32_t counter);
 
 /*
- Returns the value of a unit's control register with this event for counter 0 or 1, and all other bits as in `pcr`. Returns
- `pcr` for a unit or a counter that does not exist.
+ Returns `pcr`, the value of a unit's control register, with `event` for counter 0 or 1. Returns
+ `pcr` unchanged for a unit or counter that does not exist.
  */
-uint64_t sun4v_unit_pcr_with(uint32_t unit,
-                             uint64_t pcr,
-                             uint32_t counter,
-                             uint64_t event);
+uint64_t sun4v_unit_pcr_with(uint32_t unit, uint64_t pcr, uint32_t counter, uint64_t event);
 
 /* Returns the event of counter 0 or 1 in a unit's control register; 0 for a unit or a counter that does not exist. */
 uint64_t sun4v_unit_pcr_event(uint32_t unit, uint64_t pcr, uint32_t counter);
 
 /*
- Returns the strand's PCR with this event (SL in bits 11:8, MASK in bits 7:0) for counter 0 or 1, and all other bits as in
- `pcr`. To count one event only, begin with SUN4V_SPARC_PCR_OFF.
+ Returns `pcr`, the value of the strand's PCR, with `event` (SL in bits 11:8, MASK in bits 7:0)
+ for counter 0 or 1. To count one event only, begin with SUN4V_SPARC_PCR_OFF.
  */
-uint64_t sun4v_sparc_pcr_with(uint64_t pcr,
-                              uint32_t counter,
-                              uint64_t event);
+uint64_t sun4v_sparc_pcr_with(uint64_t pcr, uint32_t counter, uint64_t event);
 
-/* Returns the strand's PCR with counter 0 or 1 off: it neither counts nor traps. All other bits are as in `pcr`. */
+/* Returns `pcr`, the value of the strand's PCR, with counter 0 or 1 off: it neither counts nor traps. */
 uint64_t sun4v_sparc_pcr_without(uint64_t pcr, uint32_t counter);
 
-/* Returns the DRAM PIC with these counters, of 31 bits each, and with clear flags. */
+/* Returns the value of a DRAM PIC with the counts `pic0` and `pic1`, of 31 bits each, and both flags clear. */
 uint64_t sun4v_dram_pic(uint32_t pic0, uint32_t pic1);
 
 /* Returns counter 0 or 1 of a DRAM PIC, without its flag; 0 for another counter. */
@@ -963,30 +958,31 @@ uint32_t sun4v_dram_pic_counter(uint64_t pic, uint32_t counter);
 /* Returns counter 0 or 1 of a SPARC PIC; 0 for another counter. */
 uint32_t sun4v_sparc_pic_counter(uint64_t pic, uint32_t counter);
 
-/* Returns counter 0 or 1 of a DRAM PIC with its flag in bit 31, as `sun4v_dram_count` takes it; 0 for another counter. */
+/*
+ Returns counter 0 or 1 of a DRAM PIC with its flag in bit 31, in the form that
+ `sun4v_dram_count` expects; 0 for another counter.
+ */
 uint32_t sun4v_dram_pic_raw(uint64_t pic, uint32_t counter);
 
 /*
- Takes the present value of a DRAM counter (31 bits, and its flag in bit 31), and returns the count. The count is right if fewer
- than 2^31 events happened since the last call. If the flag was clear at the last call, the count is right unless the counter
- has wrapped twice. Returns 0 for NULL.
+ Updates a count from the present value of its DRAM counter (31 bits, flag in bit 31), and returns the count. The count is right
+ if fewer than 2^31 events happened since the last call. If the flag was clear at the last call, the count is right unless the
+ counter has wrapped twice. Returns 0 for NULL.
  */
 uint64_t sun4v_dram_count(struct sun4v_count *count,
                           uint32_t raw);
 
 /*
- Takes the present value of a counter of a strand's %pic (32 bits), and returns the count. The count is right if fewer than 2^32
- events happened since the last call. Returns 0 for NULL.
+ Updates a count from the present value of its %pic counter (32 bits), and returns the count. The
+ count is right if fewer than 2^32 events happened since the last call. Returns 0 for NULL.
  */
-uint64_t sun4v_strand_count(struct sun4v_count *count,
-                            uint32_t raw);
+uint64_t sun4v_strand_count(struct sun4v_count *count, uint32_t raw);
 
 /*
- Returns the longest safe interval between two reads of a DRAM counter, in ticks, if at most `events` happen in any `ticks`.
- Returns 0 if either argument is 0.
+ Returns the longest safe interval between two reads of a DRAM counter, in ticks. Assumes at most
+ `events` events in any `ticks` ticks. Returns 0 if either argument is 0.
  */
-uint64_t sun4v_dram_longest_interval(uint32_t events,
-                                     uint32_t ticks);
+uint64_t sun4v_dram_longest_interval(uint32_t events, uint32_t ticks);
 
 /* Returns the longest safe interval between two reads of a counter of a strand's %pic: see `sun4v_dram_longest_interval`. */
 uint64_t sun4v_strand_longest_interval(uint32_t events, uint32_t ticks);
