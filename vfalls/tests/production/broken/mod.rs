@@ -10,7 +10,7 @@ use std::array;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use guest_abi::{PerfReg, StrandId};
+use guest_abi::{Node, PerfReg, StrandId};
 use hv_core::GuestId;
 use object::{Object, ObjectSymbol};
 use perfctr_service::mailbox::Step;
@@ -27,7 +27,7 @@ use vfalls::cmd::boot::elf;
 use super::callers::go_on_at;
 use super::lists::{self, Entry};
 use super::{Booted, Guest, MEMORY, REAL, strand};
-use plan::{Between, EXIT, FAILS, Plan, STRANDS, faulty};
+use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS, faulty};
 
 /// The maximum number of cycles that the machine takes for anything, and the number within which each report has come.
 const PATIENCE: u64 = 3_000_000;
@@ -194,8 +194,10 @@ impl<'a> Run<'a> {
                 }
                 // The reports of earlier stores may come behind the first return.
                 for _ in 0..2 {
-                    for fault in &self.plan.faults {
-                        self.operate(NEIGHBOUR, &Step::ReturnToService(fault.unit)).map(drop)?;
+                    for Fault { unit, .. } in &self.plan.faults {
+                        // L2 control is reached on its node only.
+                        let on = if *unit == Unit::L2(Node::Node1) { 2 } else { NEIGHBOUR };
+                        self.operate(on, &Step::ReturnToService(*unit)).map(drop)?;
                     }
                     self.quiet()?;
                 }
