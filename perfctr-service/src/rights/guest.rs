@@ -647,7 +647,7 @@ mod tests {
             let record = move || crossing.set_traced(true);
             let derive = || guest.refresh(&UnitSet::default());
             if steps::before(step, record, derive).1 {
-                assert!(!refuses(&guest), "{step} {closed}");
+                assert!(!refuses(&guest), "{step}");
             }
         }
     }
