@@ -7,7 +7,8 @@ use platform::{Bus, StrandRegisters};
 use crate::trace::Why;
 use crate::units::Unit;
 
-/// `(bus, registers)`, or `(bus, registers, tracer)` for a service that records [events](crate::trace::ServiceEvent).
+/// What an image gives to the service: a tuple `(bus, registers)`, or `(bus, registers, tracer)` to record
+/// [events](crate::trace::ServiceEvent).
 pub trait Environment {
     /// Accesses device registers.
     type Bus: Bus;
@@ -16,13 +17,13 @@ pub trait Environment {
     /// Records events.
     type Trace: Trace;
 
-    /// Returns the bus.
+    /// Returns the access to device registers.
     fn bus(&self) -> &Self::Bus;
 
-    /// Returns the registers of strands.
+    /// Returns the access to the registers of strands.
     fn registers(&self) -> &Self::Registers;
 
-    /// Returns the tracer.
+    /// Returns the recorder of events.
     fn trace(&self) -> &Self::Trace;
 
     /// The service calls this each time a strand takes a unit out of service, so that the operator

@@ -8,15 +8,16 @@ use platform::{AccessError, Bus, PhysicalAddress};
 
 use crate::progress::{Found, Progress, Stopwatch};
 
-/// The number of tries to get the lock of a node's L2 control. Then the call ends with EWOULDBLOCK. A strand holds the lock for at most 8
-/// reads and 16 writes, and the 63 other strands of the node may come first. With one try, model checkers see both results.
+/// A strand tries this many times to lock the L2 control of a node. Then its call ends with EWOULDBLOCK. A strand holds the lock
+/// for at most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers try once, so that they
+/// see both outcomes.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (0..L2_BANKS).filter_map(l2_control)
 }
 
-/// Decides which strand has the L2 control registers of a node. A strand holds them across accesses: a write of all banks is one step.
+/// The lock on the L2 control registers of a node. A strand keeps it while it writes all banks, so other strands see a single step.
 #[derive(Debug)]
 pub(crate) struct L2Arbiter {
     lock: OwnedLock,
@@ -33,15 +34,15 @@ impl L2Arbiter {
         Self { lock: OwnedLock::default(), progress: Progress::default() }
     }
 
-    /// Takes the registers; `None` after [`LOCK_TRIES`] tries.
+    /// Locks the registers for a strand; `None` after [`LOCK_TRIES`] tries.
     #[inline(always)]
     pub(crate) fn take(&self, strand: StrandId) -> Option<HeldL2<'_>> {
         let lock = self.lock.lock(strand, LOCK_TRIES)?;
         Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
-    /// Counts that a strand could not take the registers. `watch` is the strand's own stopwatch,
-    /// and `now` returns the strand's time. Returns `true` if the registers are stuck.
+    /// Records that a strand could not lock the registers. `watch` is the strand's own stopwatch, and `now` returns the strand's
+    /// time. Returns `true` if the registers are stuck.
     pub(crate) fn found_busy(&self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> bool {
         watch.look(&self.progress, Found::Busy, 0, now)
     }
@@ -69,7 +70,8 @@ impl HeldL2<'_> {
         Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
-    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If that fails too, calls `differ`.
+    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If the restoring fails, calls
+    /// `differ`.
     #[inline(always)]
     pub(crate) fn set(
         &self,
@@ -105,7 +107,8 @@ mod tests {
     use crate::hubs::tests::strand;
     use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-    /// The death of the holder ends its access, so a waiting strand's watch restarts. Another strand's death does not restart the watch.
+    /// When the strand that holds the registers dies, its access ends, so the watch of a waiting strand restarts. The death of
+    /// another strand does not restart the watch.
     #[test]
     fn a_death_ends_the_access_of_the_strand_that_died() {
         for (dead, ends) in [(1, true), (2, false)] {

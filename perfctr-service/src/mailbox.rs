@@ -10,7 +10,7 @@
 //! | 1 | the step: 1 reconfigure, 2 a strand died, 3 reset of a guest, 4 return to service, 5 look |
 //! | 2 | the number of guests, or the number of the strand, guest or [unit](Unit::number) |
 //! | 8 | the result: 0 for done, else a number of [`Refusal`] |
-//! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or the two numbers of a refusal |
+//! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or two details of the refusal |
 //!
 //! From word 9 on, [`Step::Look`] writes: 1 while a change is pending; 4 words with the awaited strands; a word per unit; the held rights.
 //!
@@ -55,7 +55,7 @@ struct UnitWord {
     faults: u32,
 }
 
-/// The indices of the first words of the parts that [`Step::Look`] writes.
+/// The index of the first word of each part that [`Step::Look`] writes.
 const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
@@ -73,7 +73,7 @@ pub enum Step {
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Requests a [`Seen`] with this number of guests. Changes nothing.
+    /// Requests the service's state as [`Seen`], with the rights of this number of guests. Changes nothing.
     Look(usize),
 }
 
@@ -82,7 +82,7 @@ pub enum Step {
 pub struct Seen {
     /// See [`PerfCounterService::pending`].
     pub pending: Option<StrandSet>,
-    /// See [`PerfCounterService::unit`]. Has each unit of the largest machine, at its [number](Unit::number).
+    /// The state of each unit of the largest machine, indexed by [`Unit::number`]. See [`PerfCounterService::unit`].
     pub units: [UnitState; Unit::COUNT],
     /// See [`PerfCounterService::held`].
     pub held: Grants,
@@ -138,7 +138,8 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
     }
 }
 
-/// Serves the waiting step, if there is one, on the strand `on`, which executes this function. `rest` does the image's part.
+/// Serves the waiting step, if there is one. The strand `on` executes this function. `rest` does the image's part of a guest's
+/// reset or of a strand's death.
 pub fn serve<E: Environment>(
     words: &mut [u64; WORDS],
     service: &PerfCounterService<E>,
@@ -177,11 +178,11 @@ pub fn serve<E: Environment>(
     words[STATE] = DONE;
 }
 
-/// Returns the result and the two numbers of an error.
+/// Returns the words for an error: the result in word 8, and two details from word 9 on.
 fn numbers(error: ChangeError) -> [u64; 3] {
     match error {
         ChangeError::Config(ConfigError::TwoGlobals(a, b)) => [2, a as u64, b as u64],
-        // The other problems are found before the first guest starts.
+        // The check of the configuration finds all other problems before the first guest starts.
         ChangeError::Config(_) => [UNKNOWN, 0, 0],
         ChangeError::OtherGuests { given, there_are } => [3, given as u64, there_are as u64],
         ChangeError::Busy => [4, 0, 0],

@@ -60,7 +60,7 @@ impl Class {
 /// The reason why a call was refused. The variants are in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// EBADTRAP: the group is not negotiated.
+    /// EBADTRAP: the guest has not negotiated API group 0x205.
     BadTrap,
     /// EINVAL: no register has the number.
     Invalid,
@@ -88,7 +88,7 @@ impl Refusal {
 /// How a call of the service ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// EOK.
+    /// EOK: the service has served the call.
     Ok,
     /// Any status except EOK.
     Refused(Refusal),
@@ -128,7 +128,7 @@ const OPERATIONS: usize = 2;
 const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
-/// The counts of one strand. Only this strand writes them, without read-modify-write. Relaxed: a count says nothing about other memory.
+/// The counts of one strand. Only this strand writes them, without read-modify-write. Relaxed: no other memory depends on a count.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
@@ -142,7 +142,7 @@ impl Counts {
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Removes a call that answered EOK from the counts.
+    /// Removes a call that returned EOK from the counts.
     pub(crate) fn take_back(&self, operation: Operation, class: Class) {
         let count = &self.0[operation as usize][class as usize][Outcome::Ok.index()];
         count.store(count.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl Statistics {
         self.0[operation as usize][class as usize][outcome.index()]
     }
 
-    /// Returns the number of calls with `outcome`.
+    /// Returns the number of calls with `outcome`, of all functions and register classes.
     pub fn outcome(&self, outcome: Outcome) -> u64 {
         let classes = self.0.iter().flatten();
         classes.map(|outcomes| outcomes[outcome.index()]).sum()

@@ -14,16 +14,16 @@ pub(crate) struct Row {
     pub(crate) address: PhysicalAddress,
     /// The bits that a guest can write.
     pub(crate) mask: u64,
-    /// The register's [place](AccessWord::place).
+    /// The number of the register's bit in an [`AccessWord`]. All registers of a hub have the same bit.
     pub(crate) place: u64,
 }
 
-/// All registers for the strands of one node. DRAM registers of the node have local addresses, and all others have global addresses.
+/// All registers, for calls from one node. DRAM registers of the node have local addresses, and all others have global addresses.
 pub(crate) type Rows = [Row; PerfReg::COUNT];
 
 const NODES: usize = Node::ALL.len();
 
-/// One table for the calls from each node.
+/// The tables, indexed by the calling strand's node.
 static ROWS: [Rows; NODES] = {
     let none = Row { address: PhysicalAddress(0), mask: 0, place: 0 };
     let mut tables = [[none; PerfReg::COUNT]; NODES];
@@ -68,7 +68,8 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
 mod tests {
     use super::*;
 
-    /// The DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have none, others a global one.
+    /// DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have none. All
+    /// other addresses are global.
     #[test]
     fn addresses_from_each_node() {
         let globals = [

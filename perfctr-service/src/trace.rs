@@ -50,7 +50,7 @@ const GRANTS: Shown = Shown::Names(&[
 hv_core::events! {
     /// The events of the service, with numbers from 8 on.
     ///
-    /// The event of a call has the time at which the call ended. It comes after events for what happened in the call, such as a taken hub.
+    /// The event of a call has the time of its end, and follows events that happened during the call, such as a hub conflict.
     ///
     /// Several events have these fields:
     /// - `perfreg`: the number of a register. A refused call has the number that the guest passed, even if no register has that number.
@@ -145,7 +145,7 @@ hv_core::events! {
             awaited: u16 = Number,
             strand: u16 = Number,
         }
-        /// All pending grants have taken effect, and all that guests have lost is scrubbed.
+        /// All pending grants have taken effect, and all units that guests have lost are scrubbed.
         19 ChangeComplete "change_complete" {
             strand: u32 = Number,
         }

@@ -1,4 +1,4 @@
-//! The traits with which a service accesses hardware registers, and their error.
+//! The traits through which a service accesses hardware registers, and the error of an access.
 
 use core::fmt;
 
@@ -38,7 +38,7 @@ impl core::error::Error for AccessError {}
 /// - [`read`](Self::read) and [`write`](Self::write) return when the device has answered, before any later store.
 /// - A fast path in assembly may end before its write is complete. [`complete_writes`](Self::complete_writes) comes before the next access.
 ///
-/// This needs a barrier if the machine does not order stores to devices with accesses to memory: `membar #Sync` on SPARC V9.
+/// If the machine does not order stores to devices with accesses to memory, a barrier is necessary: `membar #Sync` on SPARC V9.
 pub trait Bus {
     /// Reads a register. An access that returns an error has no effect.
     fn read(&self, strand: StrandId, at: PhysicalAddress) -> Result<u64, AccessError>;
@@ -83,7 +83,7 @@ pub trait StrandRegisters {
     ///   restarts.
     ///
     /// When the target takes the cross-call, it must see all earlier writes of the sending strand to memory. If a store to a device
-    /// sends the interrupt, and can overtake a store to memory, this needs a barrier first: `membar #Sync` on SPARC V9.
+    /// sends the interrupt, and can overtake a store to memory, a barrier must come first: `membar #Sync` on SPARC V9.
     fn cross_call(&self, strand: StrandId);
 }
 

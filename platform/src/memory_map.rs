@@ -12,7 +12,7 @@
 
 use core::ops::Range;
 
-/// The hypervisor's memory. The image is linked at its first byte and entered there.
+/// The hypervisor's memory. The first byte is the address at which the image is linked and entered.
 pub const HYPERVISOR: Range<u64> = 0x10_0000..0x400_0000;
 /// The [mailbox]: a page of the hypervisor's memory.
 pub const MAILBOX: u64 = 0x3fe_0000;
@@ -39,7 +39,7 @@ pub const RESET: u64 = ROM.start + 0x20;
 pub const RESET_CODE: [u32; 3] =
     [0x0300_0000 | (HYPERVISOR.start >> 10) as u32, 0x81c0_4000, 0x0100_0000];
 
-/// Words at the end of [`HYPERVISOR`]. The program that starts the machine writes them. Each may be 0.
+/// Words at the end of [`HYPERVISOR`]. The program that starts the machine writes them, and may leave each of them 0.
 pub mod start {
     use crate::{Machine, Model};
 
@@ -87,7 +87,7 @@ pub mod start {
 /// | [`STATES`](mailbox::STATES) + n | the state of guest n |
 /// | [`CODES`](mailbox::CODES) + n | the exit code of guest n |
 /// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
-/// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has written for the operator |
+/// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has begun to write for the operator |
 /// | the words after it | the latest [records](mailbox::record) |
 pub mod mailbox {
     /// The number of words for the operator's steps.
@@ -109,7 +109,7 @@ pub mod mailbox {
     pub mod state {
         /// The guest runs.
         pub const RUNS: u64 = 1;
-        /// The guest has ended itself, with the code in its word.
+        /// The guest has ended itself. Its exit code is in its word from [`CODES`](super::CODES) on.
         pub const EXITED: u64 = 2;
         /// A trap has ended the guest.
         pub const TRAPPED: u64 = 3;
@@ -124,17 +124,17 @@ pub mod mailbox {
 
         /// The value of word [`VERSION`] in a complete record. It differs while the record is written.
         pub const CURRENT: u64 = 1;
-        /// The value of a word that does not apply.
+        /// The value of a word that does not apply to the failure.
         pub const NONE: u64 = u64::MAX;
         #[allow(missing_docs, reason = "the names say it")]
         pub const VERSION: usize = 0;
-        /// A [`Reason`].
+        /// The word with the [`Reason`].
         pub const REASON: usize = 1;
         /// The number of the unit that is out of service: `perfctr_service::Unit::number`.
         pub const UNIT: usize = 2;
         /// The strand that found the failure.
         pub const STRAND: usize = 3;
-        /// The guest of that strand.
+        /// The guest that has the strand in word [`STRAND`].
         pub const GUEST: usize = 4;
         /// The physical address of the store that failed, or the line of the panic.
         pub const ADDRESS: usize = 5;
@@ -202,8 +202,9 @@ pub mod property {
     pub const ENTRY: &str = "entry";
 }
 
-/// The message at the end of a guest or of the hypervisor, written to the console of a machine without a description: [`DLE`](escape::DLE),
-/// [`END`](escape::END), a decimal number and LF. A guest cannot forge it, because each DLE that the guest writes is doubled.
+/// The message on the console when a guest or the hypervisor ends, on a machine without a description: [`DLE`](escape::DLE),
+/// [`END`](escape::END), a decimal number and LF. A guest cannot forge it, because the hypervisor doubles each DLE that the guest
+/// writes.
 pub mod escape {
     /// The byte that is doubled if the guest writes it.
     pub const DLE: u8 = 0x10;

@@ -63,7 +63,7 @@ pub(crate) fn end(last: impl FnOnce() -> i32) {
     });
 }
 
-/// Sets the function that [`end`] calls before it ends the process. Only the first call has an
+/// Sets the function that the tool calls before it ends the process early. Only the first call has an
 /// effect.
 pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);

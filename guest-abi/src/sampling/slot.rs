@@ -20,8 +20,8 @@ pub struct EventReport<E> {
     pub samples: u64,
     /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// The number of periods that ended before the interrupt of an earlier period. They have no
-    /// sample of their own: the earlier period's sample includes their events.
+    /// The number of periods that ended while the interrupt of an earlier period was pending. The
+    /// sample of the earlier period stands for their events, too.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,
@@ -125,8 +125,8 @@ impl<E: Copy> Slot<E> {
         Overflow::Sampled(finished + missed * u64::from(next.events()))
     }
 
-    /// Makes the next overflow due one period after this one was due, which was `past` events ago. If the counter has passed that
-    /// point too, skips whole periods. Returns the number of skipped periods.
+    /// Schedules the next overflow. The present one was due `past` events ago, and the next is due one period after that point.
+    /// If the counter has passed the next point too, skips whole periods. Returns the number of skipped periods.
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;

@@ -1,6 +1,7 @@
 //! The image's side of the [mailbox](platform::memory_map::mailbox).
 
 use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -42,4 +43,10 @@ pub(super) fn power_off() {
 pub(super) fn set(word: usize, value: u64) {
     // SAFETY: the image has nothing else in the mailbox's second half.
     unsafe { ptr::write_volatile((MAILBOX as *mut u64).add(word), value) };
+}
+
+/// Adds 1 to a word that several strands may count in. Returns its value before.
+pub(super) fn count(word: usize) -> u64 {
+    // SAFETY: as for `set`, and strands access this word by this function only.
+    unsafe { AtomicU64::from_ptr((MAILBOX as *mut u64).add(word)) }.fetch_add(1, Relaxed)
 }

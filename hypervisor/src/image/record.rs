@@ -1,7 +1,5 @@
 //! Reports the hypervisor's failures to the operator: see [`platform::memory_map::mailbox::record`].
 
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
 use guest_abi::StrandId;
 use perfctr_service::trace::Why;
 use perfctr_service::{Environment, Unit};
@@ -12,7 +10,7 @@ use platform::memory_map::mailbox::record::{
 use platform::sparc64::FatalTrap;
 
 use super::layout::Layout;
-use super::mailbox::set;
+use super::mailbox::{count, set};
 
 /// A failure to report to the operator.
 pub(super) struct Record<'a> {
@@ -24,13 +22,10 @@ pub(super) struct Record<'a> {
     pub(super) trap: Option<&'a FatalTrap>,
 }
 
-static NUMBER: AtomicUsize = AtomicUsize::new(0);
-
 impl Record<'_> {
     /// Writes the record. Any number of strands may do so at the same time.
     pub(super) fn tell(&self, layout: Option<&Layout>) {
-        let number = NUMBER.fetch_add(1, Relaxed);
-        let first = slot(number);
+        let first = slot(count(RECORDS) as usize);
         set(first + VERSION, NONE);
         let guest = self.strand.and_then(|strand| layout?.guest_of(strand));
         let words = [
@@ -51,7 +46,6 @@ impl Record<'_> {
             );
         }
         set(first + VERSION, CURRENT);
-        set(RECORDS, NUMBER.load(Relaxed) as u64);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Errors in the nodes that describe guests, and the places of the errors.
+//! Errors in the nodes that describe guests, with their offsets.
 
 use core::fmt;
 
@@ -9,9 +9,9 @@ use platform::md::{Node, NodeError, Problem};
 /// An error in a node that describes guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestError<'a> {
-    /// The name of the node.
+    /// The name of the wrong node, such as `guest`.
     pub node: &'a str,
-    /// The offset in bytes of the node, or of its wrong property, in the description.
+    /// The offset of the wrong property (or else of the node), in bytes from the start of the description.
     pub offset: usize,
     /// What is wrong with the node or property.
     pub problem: GuestProblem<'a>,
@@ -23,9 +23,9 @@ pub struct GuestError<'a> {
 pub enum GuestProblem<'a> {
     /// A problem that any node can have.
     Node(Problem<'a>),
-    /// The machine does not have this strand; the second field is its number of strands.
+    /// The machine does not have this strand. The second field is the machine's number of strands.
     NoSuchStrand(u64, usize),
-    /// Two `cpu` nodes stand for the same strand.
+    /// Two `cpu` nodes describe the same strand.
     StrandTwice(StrandId),
     /// An earlier guest has the same strand.
     SharedStrand(StrandId),
@@ -33,9 +33,9 @@ pub enum GuestProblem<'a> {
     TooManyGuests,
     /// An earlier guest has the same `resource_id`.
     ResourceIdTwice(u64),
-    /// An earlier guest also has `global`. Its node is at this offset.
+    /// An earlier guest also has `global`. That guest's node is at this offset.
     SecondGlobal(usize),
-    /// No right has this name.
+    /// The property `perf-counters` has this word, but no right has this name.
     UnknownWord(&'a str),
     /// The property `perf-counters` has this word twice.
     WordTwice(&'a str),

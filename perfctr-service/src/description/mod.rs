@@ -1,6 +1,6 @@
 //! The guests of a machine and their rights, from the hypervisor's machine description.
 //!
-//! A node belongs to each node from which a `fwd` arc leads to it. The service reads these nodes:
+//! Node B belongs to node A if a `fwd` arc leads from A to B. The service reads these nodes:
 //!
 //! | node | belongs to | properties |
 //! |---|---|---|
@@ -13,12 +13,12 @@
 //!
 //! | property of `guest` | meaning |
 //! |---|---|
-//! | string `perf-counters` | `global`, `strand`, `htstrand`, or `global` with one of the other two and a comma; empty for none |
+//! | string `perf-counters` | `global`, `strand`, `htstrand`, `global,strand` or `global,htstrand`; empty for no right |
 //! | number `perfctraccess` | if not 0: `global` and `strand` |
 //! | number `perfctrhtaccess` | if not 0, and `perfctraccess` is not 0 either: `htstrand` in place of `strand` |
 //! | number `perfctrcompatible` | if not 0: version 1.0 gives the guest the registers of 1.1 |
 //!
-//! `perf-counters` is LDoms' property. It replaces the next two, which are older. `perfctrcompatible` is this project's own.
+//! LDoms' `perf-counters` replaces the older `perfctraccess` and `perfctrhtaccess`. `perfctrcompatible` is this project's own.
 
 mod error;
 mod rights;
@@ -34,21 +34,21 @@ pub use error::{GuestError, GuestProblem};
 /// A guest in a description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescribedGuest<'a> {
-    /// The `guest` node.
+    /// The node from which the guest was read.
     pub node: Node<'a>,
-    /// The property `name`.
+    /// The property `name`; `None` if the node does not have it.
     pub name: Option<&'a str>,
     /// The guest's unique number among the resources of the hypervisor.
     pub resource_id: u64,
     /// The number that other guests use for the guest.
     pub gid: Option<u64>,
-    /// The configuration for the service.
+    /// The guest's strands and rights.
     pub config: GuestConfig,
 }
 
-/// Returns the guests of a description in the order of the arcs to them; no guests if the description is for a guest. First checks all
-/// guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. `machine`, if given, must have all the
-/// strands.
+/// Returns the guests of a description in the order of the arcs to them; none without a `guests` node, as in a description for a
+/// guest. First checks all guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. Fails if
+/// a guest has a strand that `machine` lacks.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,
@@ -68,7 +68,7 @@ fn members(list: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     list.children("guest")
 }
 
-/// Checks that every `cpu` is a strand, and that no two are the same strand.
+/// Checks that each `cpu` node describes an existing strand, and that no two nodes describe the same strand.
 fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     let mut seen = StrandSet::EMPTY;
     for cpu in md.nodes_named("cpu") {
@@ -81,7 +81,7 @@ fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     Ok(())
 }
 
-/// Checks each guest, by itself and against earlier guests.
+/// Checks each guest, and that no earlier guest has the same `resource_id`, the same strand, or also `global`.
 fn check_guests<'a>(md: Md<'a>, list: Node<'a>) -> Result<(), GuestError<'a>> {
     let mut taken = StrandSet::EMPTY;
     let mut global = OneGlobal::new();
@@ -135,7 +135,7 @@ fn strands<'a>(md: Md<'a>, guest: Node<'a>) -> Result<StrandSet, GuestError<'a>>
         .collect()
 }
 
-/// Returns the strand of a `cpu`, on a machine with `count` strands.
+/// Returns the strand that a `cpu` node describes, on a machine with `count` strands.
 fn strand(cpu: Node<'_>, count: usize) -> Result<StrandId, GuestError<'_>> {
     let pid = cpu.needed_number("pid")?;
     usize::try_from(pid)

@@ -1,4 +1,4 @@
-//! The rights of a guest, from LDoms' property or from the two older properties.
+//! Reads the rights of a guest from the property `perf-counters`, or from the older `perfctraccess` and `perfctrhtaccess`.
 
 use platform::md::Node;
 

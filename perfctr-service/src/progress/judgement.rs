@@ -1,4 +1,4 @@
-//! Decides whether a unit that stays busy is stuck. A function returns the next state of a strand's watch after an ask.
+//! Decides whether a unit that stays busy is stuck. [`Watch::step`] returns the next state of a strand's watch.
 //!
 //! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since its last look
 //! counts as *waited* if the unit was busy at both looks, no access has ended in between, and the time is at most [`BUSY_PAUSE_TICKS`].
@@ -6,14 +6,14 @@
 //! has found the unit busy at least 32 times, without a longer pause, and no access has ended in that time.
 //!
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
-//!   restarts it too. Equal readings add nothing. (A smaller jump would have to come at more than 32 looks in a row, during one access.)
+//!   restarts it too. Equal readings add nothing. (Smaller jumps matter only at more than 32 looks in a row, during one access.)
 //! - A strand that is refused in another strand's turn does not learn whether the chip is busy. It has found the unit busy if the chip was
 //!   busy for some strand since its last look. Otherwise the look does not change the watch, and a pause continues.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
 /// The time for which a unit may stay busy, in ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
-/// A longer time between two looks at a busy unit is a pause. In ticks of %stick: about 30 ms, three ticks of a kernel's clock.
+/// The longest time between two looks that counts as waiting, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
 
 /// The counts of a unit. They may wrap, because only differences matter.
@@ -23,11 +23,11 @@ pub struct Counts {
     pub ended: u32,
     /// The number of accesses that a busy chip has refused.
     pub chip_busy: u32,
-    /// The number of entries to the gate.
+    /// How often a strand entered the unit's gate.
     pub entered: u32,
 }
 
-/// What a strand found when it asked for a unit and did not get it.
+/// The reason why a strand that asked for a unit did not get it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Another access is in flight, or the chip is busy.
@@ -45,7 +45,7 @@ pub struct Watch {
     pub counts: Counts,
     /// The time of the last look that found the unit busy.
     pub last: u64,
-    /// The ticks that the strand has waited; `None` if it has not found the unit busy yet.
+    /// The ticks that the strand has waited; `None` if the strand has not found the unit busy since the watch restarted.
     pub waited: Option<u32>,
 }
 

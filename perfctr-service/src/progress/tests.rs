@@ -13,7 +13,7 @@ use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 /// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the last look.
 type Look = (Found, [u32; 3], u64);
 
-/// Plays looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.
+/// Evaluates looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.
 fn stuck(from: u64, looks: impl IntoIterator<Item = Look>) -> Vec<bool> {
     let (mut watch, mut counts, mut now) = (Watch::default(), Counts::default(), from);
     let look = |(found, [ended, chip_busy, entered], ticks): Look| {
@@ -34,7 +34,7 @@ const fn busy(ticks: u64) -> Look {
 
 const BUSY: Look = busy(PAUSE);
 
-/// Plays 32 busy looks, which use up 31 of 32 pauses, and then `last`. Returns the number of looks until the unit is stuck.
+/// Evaluates 32 busy looks, which use up 31 of 32 pauses, and then `last`. Returns the number of looks until the unit is stuck.
 fn stuck_with(last: &[Look]) -> Option<usize> {
     let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
     let stuck = stuck(u64::MAX - 5 * PAUSE, looks);
@@ -106,11 +106,11 @@ proptest! {
         prop_assert!(!stuck(from, looks).contains(&true));
     }
 
-    /// At least once in 32 looks, the strand pauses or its clock steps back. Then no unit is stuck.
+    /// If a strand pauses, or its clock steps back, at least once in 32 looks, no unit is stuck.
     #[test]
     fn a_strand_that_makes_pauses_finds_nothing_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
         looks.iter_mut().step_by(every).for_each(|look| look.2 = pause);
-        // All looks find the unit busy, because two pauses in a row can wrap to a short time.
+        // Let every look find the unit busy: otherwise two pauses in a row can add up to a time that wraps to a short one.
         looks.iter_mut().for_each(|look| look.0 = Found::Busy);
         prop_assert!(!stuck(from, looks).contains(&true));
     }

@@ -639,10 +639,13 @@ mod tests {
             }
             assert_eq!(guest.refusals().refusal(V1_1, 2, false), None, "{step}");
         }
-        for step in 0.. {
+        for (step, closed) in (0..30).flat_map(|step| [(step, false), (step, true)]) {
             let guest =
                 Arc::new(guest(Grant::NONE, false, Machine::new(Model::Batoka, 1).unwrap()));
             guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+            if closed {
+                guest.close_refusals();
+            }
             let crossing = Arc::clone(&guest);
             let record = move || crossing.set_traced(true);
             let derive = || guest.refresh(&UnitSet::default());

@@ -74,7 +74,7 @@ impl fmt::Display for MdError {
 
 impl core::error::Error for MdError {}
 
-/// The error if the content of a node is not as expected.
+/// An error in the content of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeError<'a> {
     /// The name of the node.

@@ -13,7 +13,7 @@ pub struct Node<'a> {
     index: usize,
 }
 
-/// A property of a node.
+/// A named value of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Property<'a> {
     name: &'a str,
@@ -44,7 +44,7 @@ impl<'a> Property<'a> {
         self.name
     }
 
-    /// The value of the property.
+    /// Returns the number, string, data or arc that the property holds.
     pub const fn value(self) -> Value<'a> {
         self.value
     }

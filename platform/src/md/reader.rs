@@ -219,7 +219,7 @@ impl<'a> Md<'a> {
     }
 }
 
-/// Returns the bytes from `offset` to `offset + length` of a block; `None` if the block ends before them.
+/// Returns the bytes from `offset` to `offset + length` of a block; `None` if the block is too short.
 fn part(block: &[u8], offset: u32, length: u32) -> Option<&[u8]> {
     block.get(offset as usize..)?.get(..length as usize)
 }

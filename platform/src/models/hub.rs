@@ -67,7 +67,7 @@ impl HubChip {
         self.faulty = faulty;
     }
 
-    /// Counts `n` events `event` of a node's link port unit.
+    /// Counts `n` occurrences of `event` in a node's link port unit.
     pub fn count_lpu(&mut self, port: Node, event: LpuEvent, n: u64) {
         let unit = match port {
             Node::Node0 => HubUnit::LpuA,
@@ -80,7 +80,7 @@ impl HubChip {
         }
     }
 
-    /// Counts `n` events `event` of the address serialization unit.
+    /// Counts `n` occurrences of `event` in the address serialization unit.
     pub fn count_asu(&mut self, event: AsuEvent, n: u64) {
         if !matches!(event, AsuEvent::None) {
             self.count(HubUnit::Asu, event.code(), n);

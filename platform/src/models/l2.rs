@@ -36,7 +36,7 @@ impl L2 {
         Ok(())
     }
 
-    /// Makes every register 0, even if the bank is faulty.
+    /// Sets every register to 0, even if the bank is faulty.
     pub(super) fn clear(&mut self) {
         self.control = [0; L2_BANKS];
     }

@@ -9,7 +9,7 @@ use guest_abi::sampling::{CounterSet, CounterUnit, Program, SparcMode};
 
 use super::StrandUnit;
 
-/// The error if a guest without the right to set HT asks to count hyperprivileged events.
+/// The error of a guest that tries to count hyperprivileged events without the right to set HT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoHtRight;
 

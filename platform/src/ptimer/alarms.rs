@@ -49,7 +49,7 @@ pub enum ScheduleError<T> {
 }
 
 impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
-    /// Enables the interrupt, and returns an empty list. A [`PtimerError`] of this type's functions is a failed access to the timer.
+    /// Enables the interrupt, and returns an empty list. Fails, like the functions below, if an access to the timer fails.
     pub fn new(timer: Ptimer<A>) -> Result<Self, PtimerError> {
         let mut alarms = Self { counts: Widened::new(0_u64), list: Vec::new(), timer };
         alarms.write(Register::Intr, ALARM)?;

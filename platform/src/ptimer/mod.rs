@@ -8,7 +8,7 @@
 //! - [`Alarms`]: several 64-bit deadlines on the single 27-bit comparator.
 //!
 //! # Where descriptions of the device differ
-//! The oldest description (nvidia_ptimer) is contradicted by later sources in these points. This module follows the later sources:
+//! Later sources contradict the oldest description (nvidia_ptimer) in these points. This module follows the later sources:
 //! - ALARM_0 is at 0x9420. (The oldest description says 0x9410, which belongs to TIME_1.)
 //! - Not all 64 bits of TIME_1 and TIME_0 belong to the counter: bits 4:0 and 63:61 read 0.
 //! - DENOMINATOR may be equal to NUMERATOR. The device hangs only if DENOMINATOR is above NUMERATOR.

@@ -27,9 +27,9 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RatioError {
-    /// A rate is 0, or the input clock is slower than the wanted rate. From NV41 on, both input clocks are slower.
+    /// One of the rates is 0, or no input clock of the device is as fast as the wanted rate.
     InputTooSlow,
-    /// The input clock is more than 65,535 times faster than the wanted rate. From NV41 on, this is the crystal divided by 32.
+    /// The input clock (from NV41 on, the crystal divided by 32) is more than 65,535 times faster than the wanted rate.
     InputTooFast,
 }
 
@@ -156,7 +156,8 @@ fn nearest(a: u64, b: u32) -> Option<(u16, u16)> {
     Some((last.0 as u16, last.1 as u16))
 }
 
-/// Returns the distance of `of` from `a / b`, times `b` and both denominators. The products are integers that compare like the distances.
+/// Returns the distance of `of` from `a / b`, multiplied by `b` and by the denominators of `of` and `other`. The product is an
+/// integer, so the distances of `of` and `other` can be compared exactly.
 fn distance(of: Convergent, a: u64, b: u32, other: Convergent) -> u128 {
     let (found, wanted) = (u128::from(of.0) * u128::from(b), u128::from(a) * u128::from(of.1));
     found.abs_diff(wanted) * u128::from(other.1)

@@ -8,7 +8,7 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use super::{COUNTER_BITS, Input, PtimerRegisters, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
-/// The number of tries to read both halves of one time. The second try succeeds unless another writer sets the time meanwhile.
+/// How often both halves of the time are read until they belong together. The second try succeeds unless a writer sets the time.
 const READS: u32 = 8;
 /// The number of equal reads that show that the counter stands still.
 const STALLED: u32 = 16;
@@ -28,7 +28,7 @@ pub enum PtimerError {
     Access(AccessError),
     /// No setting exists for the rate.
     Ratio(RatioError),
-    /// TIME_1 changed between every two of several reads.
+    /// TIME_1 changed during every try to read the time.
     Torn,
     /// The time has more than 61 bits.
     OutOfRange,
@@ -71,7 +71,7 @@ impl<A: PtimerRegisters> Ptimer<A> {
     /// for the rate. Like all functions of this type, fails if an access to a register fails.
     pub fn start(access: A, input: Input, hz: u32) -> Result<Self, PtimerError> {
         let setting = Setting::for_rate(input, hz)?;
-        // Even for a moment, a ratio above 1 hangs the device. So stop the counter before the two writes.
+        // A ratio above 1 hangs the device, even if it lasts only a moment. So stop the counter before the two writes.
         access.write(Register::Denominator, 0)?;
         for register in [Register::ClockSource, Register::Numerator, Register::Denominator] {
             if let Some(value) = setting.value(register) {

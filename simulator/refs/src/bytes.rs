@@ -1,4 +1,4 @@
-//! Encodes and decodes numbers and texts.
+//! Encodes and decodes numbers and strings.
 
 /// Appends a varint: 7 bits in each byte, the lowest bits first. Bit 7 is set in all bytes but the last.
 #[inline(always)]
@@ -51,13 +51,13 @@ pub fn sign_extended(bits: u64) -> u64 {
     ((bits << 16).cast_signed() >> 16).cast_unsigned()
 }
 
-/// Appends a text, preceded by its length.
+/// Appends a string, preceded by its length.
 pub(crate) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put_varint(bytes, text.len() as u64);
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// Reads numbers and texts from bytes.
+/// Reads numbers and strings from bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Rest<'a>(
     /// The bytes that have not been read.
@@ -101,7 +101,7 @@ impl<'a> Rest<'a> {
         Some((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    /// Takes a text with its length; `None` if the text is cut off or not UTF-8.
+    /// Takes a string with its length; `None` if the string is cut off or not UTF-8.
     pub fn text(&mut self) -> Option<&'a str> {
         let length = self.varint()?;
         str::from_utf8(self.bytes(length)?).ok()

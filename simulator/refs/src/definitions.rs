@@ -30,17 +30,17 @@ pub struct BlockDefinition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
-    /// To the instruction after the block.
+    /// The block passes control to the instruction after it.
     None,
-    /// By a conditional branch. The branch is not taken if the block at address `next` executes next.
+    /// A conditional branch. It is not taken if the block at address `next` executes next.
     Conditional { instruction: u16, next: u64 },
-    /// By a branch without a condition, or a jump.
+    /// An unconditional branch, or a jump.
     Jump { instruction: u16 },
-    /// By a call.
+    /// A call, which passes control to a function.
     Call { instruction: u16 },
-    /// By a return.
+    /// A return, which passes control back to the caller.
     Return { instruction: u16 },
-    /// Into the operating system.
+    /// A trap, which passes control to the operating system.
     Trap { instruction: u16 },
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for TooMuchCode {
 
 impl Error for TooMuchCode {}
 
-/// What an encoder needs to know about a block.
+/// The facts about a block that an encoder needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KnownBlock {
     pub(crate) address: u64,
@@ -89,7 +89,7 @@ pub struct Definitions {
 struct New {
     blocks: Vec<u8>,
     block_count: u64,
-    /// The end of the block that was defined last.
+    /// The address after the block that was defined last.
     address: u64,
     shapes: Vec<u8>,
     shape_count: u64,
@@ -116,7 +116,7 @@ impl Definitions {
     /// There are too many definitions.
     ///
     /// # Panics
-    /// If the block has no instruction or too many, or its exit is not one of its instructions.
+    /// If the block has no instruction or too many, or the instruction of its exit is not in the block.
     pub fn block(&mut self, definition: BlockDefinition) -> Result<u32, TooMuchCode> {
         let count = definition.sizes.len();
         if let Some(&known) = self.known.get(&definition) {
@@ -158,8 +158,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must precede all references
-    /// encoded so far: no other thread may write before this frame is written.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. The file must have this frame before all
+    /// references encoded so far, so no other thread may write until this frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };

@@ -11,9 +11,9 @@ use super::predictor::Predictor;
 /// The maximum number of accesses of one execution of a block. Further accesses become an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
 
-/// The lowest bit of the run in the first byte of an event.
+/// The position of the run in the first byte of an event. The run (bits 7:5) is the number of expected executions before the event.
 pub const RUN_SHIFT: u32 = 5;
-/// The value that means a run of at least this length. A varint with the rest of the run follows.
+/// The largest run that fits into the first byte. It also stands for longer runs: a varint with the rest of the run follows.
 pub const LONG_RUN: u64 = 7;
 /// The bit in the first byte of an event that marks an unexpected shape.
 pub const WRONG_SHAPE: u8 = 1 << 4;
@@ -76,7 +76,7 @@ impl Encoder {
     }
 
     /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays in the log: the
-    /// next block decides whether its branch was taken. Returns `false` if there is nothing to write.
+    /// next block shows whether its branch was taken. Returns `false` if there is nothing to write.
     ///
     /// # Errors
     /// The program has too much code. The recording ends before this log.

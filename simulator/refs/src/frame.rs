@@ -38,11 +38,11 @@ pub enum Stored {
 /// the compressed content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// The part of the recording in the content.
+    /// The part of the recording that the content holds.
     pub kind: FrameKind,
     /// The number of the thread in a frame of references; otherwise 0.
     pub thread: u32,
-    /// The number of references in the frame; in the frame that ends a file, of all frames.
+    /// The number of references in the frame. The frame that ends a file has the number in all frames.
     pub references: u64,
     /// The uncompressed content. The [documentation of the format](crate) describes it for each
     /// kind.

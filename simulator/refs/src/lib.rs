@@ -7,7 +7,7 @@
 //!
 //! Numbers are little-endian. A *varint* is a number of up to 64 bits in 1 to 10 bytes: 7 bits each, the lowest first, with bit 7
 //! set in all but the last. A *signed* varint holds twice the number, or twice its absolute value less one if it is negative. A
-//! *text* is a varint with its length and that number of bytes of UTF-8.
+//! *string* is a varint with its length and that number of bytes of UTF-8.
 //!
 //! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the version 1 in 4 bytes, 4 bytes of 0. Frames follow,
 //! each with a header of 32 bytes:
@@ -34,18 +34,18 @@
 //!
 //! # What frames contain
 //!
-//! **Program** (1): a text with the program's architecture, a varint with the number of words of the command line, and the words as
-//! texts.
+//! **Program** (1): a string with the program's architecture, a varint with the number of words of the command line, and the words as
+//! strings.
 //!
 //! **Mappings** (2): a varint with the number of mappings. Each mapping has varints with its first address, its length, and its
-//! position in the file; a text with the path; a varint with the length of the build id; and the build id.
+//! position in the file; a string with the path; a varint with the length of the build id; and the build id.
 //!
 //! **Definitions** (3): varints with the numbers of blocks and of shapes, then the blocks, then the shapes. The whole file numbers
 //! shapes from 0 and blocks from 1. Block 0 has no instruction, and stands for data that no block accesses.
 //!
 //! - A block has a signed varint with its address minus the end of the previously defined block (0 for the first block); a varint
 //!   with the number of its instructions, 1 to 1024; the size of each instruction, a byte that is not 0; and a byte with the exit.
-//!   The exit is 0 to the next instruction, 1 by a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0
+//!   The exit is 0 for the next instruction, 1 a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0
 //!   are followed by a varint with the number of the instruction that passes control on. Exit 1 is also followed by a signed varint:
 //!   the address of the next instruction if the branch is not taken, minus the end of the block.
 //! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at
@@ -68,7 +68,7 @@
 //! - An order has a varint with the number of executions since the previous order (or the start of the frame), and a varint with
 //!   twice the order's number, plus 1 if it is a [wait](Order::Wait).
 //!
-//! **Note** (5): a text without its length.
+//! **Note** (5): a string without its length.
 //!
 //! **End** (6): a byte with the exit status of the program, if the program exited by itself.
 //!

@@ -31,8 +31,8 @@ struct SlotHistory {
     by_stride: i8,
 }
 
-/// The next score after the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only the region was
-/// right. A table is faster than a bounded sum.
+/// In each row, the next scores after the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only
+/// the region was right. A table is faster than a bounded sum.
 const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0], [0, 1, -2, -1]];
 
 /// A [`Predictor`] without its empty entries, for a thread that waits.
@@ -60,7 +60,7 @@ impl From<PackedPredictor> for Predictor {
     }
 }
 
-/// Returns the entries that differ from the first state, with their numbers. The list has no spare capacity.
+/// Returns the entries that differ from the default, each with its index. The list has no spare capacity.
 fn used<T: Copy + Default + PartialEq>(entries: &[T]) -> Vec<(u16, T)> {
     let used = (0..).zip(entries).filter(|(_, one)| **one != T::default());
     let mut used: Vec<_> = used.map(|(at, one)| (at, *one)).collect();
@@ -79,7 +79,7 @@ impl Predictor {
         (self.context.wrapping_mul(0x9e37_79b9) >> 18) as usize % CONTEXTS
     }
 
-    /// Returns the expected shape.
+    /// Returns the latest shape in the current context, which is expected to occur again.
     #[inline(always)]
     pub fn shape(&self) -> u32 {
         self.next[self.context()]

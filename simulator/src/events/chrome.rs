@@ -121,7 +121,7 @@ impl<W: Write> Chrome<'_, W> {
     ) -> io::Result<()> {
         let mut args = json!({"status": status_name(call.status), "ticks": call.duration});
         if let Some(value) = call.value {
-            // The value is text, because JSON readers keep only 53 bits of a number.
+            // The value is a string, because JSON readers keep only 53 bits of a number.
             args["value"] = format!("{value:#x}").into();
         }
         self.line(&json!({

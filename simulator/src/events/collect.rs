@@ -114,7 +114,7 @@ macro_rules! collectors {
         }
 
         impl Rings {
-            /// Returns empty rings.
+            /// Returns empty rings for all strands, in this layout.
             #[must_use]
             pub fn new(layout: LayoutName, mode: Mode) -> Self {
                 match layout {

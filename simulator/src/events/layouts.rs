@@ -1,4 +1,4 @@
-//! The layouts of event headers: how precise their times are, and when these wrap.
+//! The layouts of event headers: how precise the times in a header are, and when the times wrap.
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
@@ -27,7 +27,7 @@ macro_rules! names {
         }
 
         impl LayoutName {
-            /// All layouts.
+            /// All layouts, in the order of this enum.
             pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
 
             /// Returns the name of the layout on command lines and in metadata.

@@ -61,7 +61,7 @@ pub struct TracedEvent {
 }
 
 impl TracedEvent {
-    /// Decodes the event.
+    /// Decodes the fields from the payload.
     #[must_use]
     pub fn event(&self) -> Option<DecodedEvent> {
         DecodedEvent::decode(self.id, &self.payload)
@@ -87,7 +87,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Returns the events.
+    /// Returns the recorded events, without the gaps.
     pub fn events(&self) -> impl Iterator<Item = &TracedEvent> {
         self.entries.iter().filter_map(|entry| match entry {
             StreamEntry::Event(event) => Some(event),
@@ -107,7 +107,7 @@ impl Stream {
         })
     }
 
-    /// Returns the number of missing events.
+    /// Returns the number of missing events in all gaps.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.gaps().map(|(_, lost)| lost).sum()
@@ -142,13 +142,13 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Returns the number of events.
+    /// Returns the number of events in all streams.
     #[must_use]
     pub fn events(&self) -> usize {
         self.streams.iter().flat_map(Stream::events).count()
     }
 
-    /// Returns the number of missing events.
+    /// Returns the number of missing events, in all gaps and outside the rings.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let lost = self.streams.iter().map(Stream::lost);

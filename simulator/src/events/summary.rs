@@ -25,11 +25,11 @@ pub struct Summary {
     pub span: Option<[u64; 2]>,
     pub events: u64,
     pub lost: u64,
-    /// The number of missing events that no stream counts.
+    /// The number of lost events that are not in the count of any stream.
     pub missed: u64,
     /// The calls of each guest, by function and object.
     pub calls: Vec<Calls>,
-    /// The durations of calls, by function, class of registers and outcome.
+    /// The durations of calls, by function, register class and outcome.
     pub latencies: Vec<Latency>,
     /// The number of calls that found their hub taken, by time.
     pub conflicts: Vec<Conflicts>,
@@ -52,8 +52,8 @@ pub struct Calls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of calls of one kind, in ticks. Of n sorted durations, counted from 1, the p-th percentile is number p n / 100,
-/// rounded up.
+/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is the one at position p·n/100, rounded
+/// up and counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {
@@ -102,7 +102,7 @@ impl StreamSummary {
 }
 
 impl Summary {
-    /// Returns the summary of a trace.
+    /// Sums up the events of all streams of a trace.
     #[must_use]
     pub fn new(trace: &Trace) -> Self {
         let all = || trace.streams.iter().flat_map(Stream::events);
@@ -155,7 +155,7 @@ impl Summary {
     }
 }
 
-/// Returns a call's function, class of registers and outcome, which identify a [`Latency`].
+/// Returns a call's function, register class and outcome, which identify a [`Latency`].
 fn kind(call: &TracedCall) -> (&'static str, &'static str, &'static str) {
     let class = (call.function.register()).map_or("", |id| Class::from_id(id).name());
     let ended = if call.status == guest_abi::status::EOK { "EOK" } else { "refused" };

@@ -60,7 +60,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns the completed call; `None` if the strand starts elsewhere, as after mach_exit.
+    /// Returns the completed call; `None` if the strand continues at another address, as after mach_exit.
     pub(super) fn returned(self, strand: &Strand, now: u64) -> Option<Call> {
         (strand.pc == self.returns).then(|| Call {
             status: out_registers(strand)[0],
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn calls_are_events() {
         let cases = [
-            // `get` of register 2 and of an unknown one, `set`, a negotiation, another function.
+            // Two reads (of register 2 and of an unknown register), a write, a negotiation, and another function.
             (call(Trap::Fast, 0x106, [2, 0, 0, 0, 0], 0, 77), TracedFunction::Get(2), Some(77)),
             (call(Trap::Fast, 0x106, [90, 5, 0, 0, 0], 6, 5), TracedFunction::Get(90), None),
             (call(Trap::Fast, 0x107, [3, 99, 0, 0, 0], 0, 99), TracedFunction::Set(3), Some(99)),

@@ -12,7 +12,7 @@ pub(super) trait Cost {
     /// With more, a strand may be ahead of the others by this number of cycles.
     const QUANTUM: u64;
 
-    /// Counts an instruction. Returns the time at which the strand can go on.
+    /// Counts an instruction. Returns the time at which the strand can execute the next one.
     fn instruction(
         &mut self,
         strand: StrandId,
@@ -21,10 +21,10 @@ pub(super) trait Cost {
         data: Option<Reference>,
     ) -> u64;
 
-    /// Updates the counters of a strand and the clocks of the devices. No instruction is issued before `now`.
+    /// Updates the counters of a strand and the clocks of the devices to the time `now`. No later instruction is issued before `now`.
     fn tell(&mut self, strand: StrandId, now: u64);
 
-    /// Reads the L2 control registers again. Called after a store that may have changed them.
+    /// Reads the L2 control registers again, after a store that may have changed them.
     fn settings_changed(&mut self);
 }
 

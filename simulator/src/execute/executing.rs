@@ -20,7 +20,7 @@ use crate::recording::{Flow, Kind, Reference};
 pub(super) struct Executing {
     pub(super) strand: Strand,
     pub(super) local: Local,
-    /// The time at which the strand can go on.
+    /// The time at which the strand can execute its next instruction.
     pub(super) ready: u64,
     /// The hypercall that has not returned.
     calling: Option<Calling>,
@@ -76,13 +76,13 @@ impl<C: Cost> AtWork<'_, C> {
         self.strand.pc
     }
 
-    /// Returns whether the turn goes on: the strand runs, and has sent no orders to other strands.
+    /// Returns whether the turn continues: the strand runs, and has sent no orders to other strands.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         self.reach.local.state == State::Running && self.reach.shared.orders.is_empty()
     }
 
-    /// Executes an instruction or takes a trap. Returns the time at which the strand can go on.
+    /// Executes an instruction or takes a trap. Returns the time at which the strand can execute the next instruction.
     #[inline(always)]
     pub(super) fn execute(&mut self, now: u64) -> Result<u64, ErrorState> {
         if now >= self.reach.local.due {
@@ -173,7 +173,7 @@ impl<C: Cost> AtWork<'_, C> {
         Ok(ends)
     }
 
-    /// Carries out everything that is due: interrupts arrive, timers match, stores complete.
+    /// Carries out everything that is due: delivers interrupts, matches timers and completes stores.
     #[cold]
     fn happen(&mut self, now: u64) {
         self.changed = true;
@@ -199,7 +199,7 @@ impl<C: Cost> AtWork<'_, C> {
         local.renew_due();
     }
 
-    /// Updates what depends on control registers. The instruction that changed them ends at `ends`.
+    /// Updates the state that depends on control registers. The instruction that changed the registers ends at `ends`.
     #[cold]
     fn settle(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;
@@ -233,7 +233,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.look();
     }
 
-    /// Updates the counters.
+    /// Updates the strand's counters up to `now`, and notes when they can overflow next.
     #[cold]
     fn tell(&mut self, now: u64) {
         self.reach.cost.tell(self.reach.id, now);

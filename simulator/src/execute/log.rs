@@ -21,9 +21,9 @@ pub struct Noted {
 pub enum What {
     Illegal(u32),
     FloatingPoint(u32),
-    /// A load from a register without effect here: its alternate space, and its address there.
+    /// A load from a register that has no effect in this machine: the alternate space, and the address in the space.
     Load(u8, u64),
-    /// A store to a register without effect here: the same two numbers as for a load.
+    /// A store to a register that has no effect in this machine: the alternate space, and the address in the space.
     Store(u8, u64),
     Nothing(u64),
 }

@@ -124,7 +124,7 @@ impl Limits {
     }
 }
 
-/// Why an execution has stopped. If it is continued, the outcome is the same as without the stop.
+/// Why an execution has stopped. If the execution continues, the outcome is the same as without the stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// A limit is reached.
@@ -142,7 +142,7 @@ pub enum Stop {
     Watched(Observed),
 }
 
-/// An executing machine. Methods panic if it lacks the strand. A clone has no observers.
+/// An executing machine. Methods panic if the machine does not have the given strand. A clone has no observers.
 #[derive(Clone)]
 pub struct Execution {
     devices: Box<Devices>,
@@ -230,10 +230,10 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the store that has failed last on a strand; `None` if the strand has read the report.
+    /// Returns the physical address of the failed store whose report a strand has read last; `None` if there was no report then.
     #[must_use]
-    pub fn failed_store(&self, strand: StrandId) -> Option<u64> {
-        self.running.strands[strand.index()].local.failed.map(|store| store.address)
+    pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
+        self.running.strands[strand.index()].local.reported.map(|store| store.address)
     }
 
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
@@ -272,7 +272,7 @@ impl Execution {
         }
     }
 
-    /// Returns the hypervisor's latest records of failures, oldest first, and the number of all.
+    /// Returns the hypervisor's latest records of failures, oldest first, and the number of all records so far.
     pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
         records::failures(&mut self.running.shared.physical)
     }
@@ -288,7 +288,7 @@ impl Execution {
         &mut self.running.strands[strand.index()].strand
     }
 
-    /// Returns whether a strand executes.
+    /// Returns whether a strand is running, parked, halted or in the error state.
     #[must_use]
     pub fn state(&self, strand: StrandId) -> State {
         self.running.strands[strand.index()].local.state

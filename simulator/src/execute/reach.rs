@@ -35,7 +35,7 @@ pub(super) struct Reach<'a, C> {
 pub(super) struct Done {
     /// The instruction and its physical address; `None` if the fetch failed.
     pub(super) fetched: Option<(Instruction, u64)>,
-    /// The access to memory; `None` if there is none. An atomic instruction has one.
+    /// The access to memory; `None` if there is none. An atomic instruction has a single access.
     pub(super) data: Option<Reference>,
     /// The cycles that the instruction takes besides its memory accesses.
     pub(super) takes: u64,

@@ -79,8 +79,9 @@ impl<C: Cost> Reach<'_, C> {
                 highest.into()
             }
             stores::DFESR => {
-                let failed = self.local.failed.take();
-                failed.map_or(0, |store| self.shared.stores.status(&store))
+                self.local.reported = self.local.failed.take();
+                let status = |store| self.shared.stores.status(store);
+                self.local.reported.as_ref().map_or(0, status)
             }
             (space, at) if (space, at & !stores::SELECTS) == stores::STORE_BUFFER => {
                 self.local.entries.read(at)

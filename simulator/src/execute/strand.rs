@@ -77,6 +77,8 @@ pub(super) struct Local {
     pub(super) entries: Entries,
     /// A store that failed. It stays here until DFESR is read.
     pub(super) failed: Option<LateStore>,
+    /// The failed store of which DFESR has told when it was last read.
+    pub(super) reported: Option<LateStore>,
     /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
     /// The time at which the next interrupt arrives, timer matches or store completes.
@@ -118,6 +120,7 @@ impl Local {
             stores: VecDeque::new(),
             entries: Entries::default(),
             failed: None,
+            reported: None,
             failing: false,
             due: NEVER,
             partition: 0,

@@ -175,7 +175,7 @@ impl<V: Variant> L2<V> {
         (slot, victim)
     }
 
-    /// Drops the line in a slot. The slot is filled next. Returns `None` if the slot is free.
+    /// Drops the line in a slot that the caller is about to fill. Returns `None` if the slot is already free.
     pub(super) fn take(&mut self, slot: L2Slot) -> Option<Victim> {
         let shape = *self.shape();
         let set = &mut self.sets[slot.set()];

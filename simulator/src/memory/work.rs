@@ -31,7 +31,8 @@ impl Watched<'_> {
     }
 }
 
-/// The memory system while it executes references. Meanwhile nobody reads the devices. Methods panic if the machine lacks the strand.
+/// The memory system while it executes references. Until the work ends, the devices must not be read: their counters are out of
+/// date. Methods panic if the machine lacks the strand.
 ///
 /// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start and
 /// when [settings change](Self::settings_changed).
@@ -86,7 +87,7 @@ impl<V: Variant> Work<'_, V> {
             }
             for reference in rest.first_part() {
                 if quantum.begins_at(&reference) {
-                    // The first instruction is executed at any time.
+                    // The first instruction is executed even if `until` has passed.
                     if executed > 0 && access.now >= quantum.until {
                         return access.finish(executed);
                     }
@@ -110,7 +111,7 @@ impl<V: Variant> Work<'_, V> {
         let mut before = access.until_now();
         for reference in quantum.references.iter() {
             if quantum.begins_at(&reference) {
-                // The first instruction is executed at any time.
+                // The first instruction is executed even if `until` has passed.
                 if executed > 0 && access.now >= quantum.until {
                     break;
                 }

@@ -11,7 +11,7 @@ pub(crate) const FETCH_SHIFT: u32 = 5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// The references of all shapes. A datum's address is its index among the shape's data.
+    /// The references of all shapes. A load or store has, as its address, its index among the data of the shape.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
 }
@@ -106,7 +106,7 @@ pub(crate) struct Done {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StepAction {
-    /// Fetches from other aligned [bytes](FETCH_SHIFT) than the latest fetch.
+    /// A fetch outside the aligned [bytes](FETCH_SHIFT) of the latest fetch.
     Fetch,
     Load,
     Store,

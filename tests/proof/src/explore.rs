@@ -261,7 +261,7 @@ impl<const WORDS: usize> Visited<WORDS> {
                     }
                     let (state, mut actions) = (model.unpack(words), vec![]);
                     model.actions(&state, &mut actions);
-                    // The code stores the number of the action, because an action need not be `Clone`.
+                    // Keep the number of the action, because an action need not be `Clone`.
                     let leads = |action| {
                         let after = model.next_state(&state, action);
                         after.is_some_and(|after| model.pack(&after) == to)

@@ -23,13 +23,13 @@ fn two_guests() -> Rc<Modelled> {
     machine
 }
 
-/// Makes a call of the loser. The lock is tried once, so the call may find L2 control taken.
+/// Makes one call as the loser. The lock is tried only once, so the call may find L2 control taken.
 fn program<const ID: u64>(machine: &Modelled) {
     let status = machine.set(LOSER, ID, 3);
     assert!(matches!(status, EOK | ENOACCESS) || ID == L2 && status == EWOULDBLOCK, "{status}");
 }
 
-/// Makes two calls of the loser. After each, the strand takes a cross-call.
+/// Makes two calls as the loser, and takes a cross-call after each.
 fn loser<const ID: u64>(machine: &Modelled) {
     program::<ID>(machine);
     machine.acknowledge(LOSER);
@@ -78,7 +78,7 @@ fn the_loser_calls_and_acknowledges() {
     transferred(4, [operator, loser::<DRAM>]);
 }
 
-/// The next holder calls while the operator and then the loser make their steps. At most 2 preemptions.
+/// The next holder calls while first the operator and then the loser take their steps. At most 2 preemptions.
 fn next_holder_calls<const ID: u64>() {
     transferred(
         2,

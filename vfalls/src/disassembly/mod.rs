@@ -1,4 +1,4 @@
-//! Disassembly of SPARC V9, by tables of this crate, and of x86-64.
+//! Disassembles SPARC V9, with tables of this crate, and x86-64.
 
 pub(crate) mod sparc;
 pub(crate) mod x86;

@@ -11,7 +11,8 @@ use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The number of lines of a screen. Threads for which there is no room are left out. Wrong counters are all listed.
+/// The number of lines of a screen. Threads that do not fit are added up in one row. Wrong counters are all listed, even if the
+/// summary gets longer.
 const LINES: usize = 24;
 
 /// The number of lines outside of the tables: three header lines, two empty lines, and the comparison with the truth.

@@ -3,6 +3,7 @@
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
+use perfctr_service::{Grants, Right};
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Limits, Stop};
 use simulator::interpreter::{Level, Trap};
@@ -43,17 +44,18 @@ fn list() -> Vec<Entry> {
 }
 
 /// Returns a machine with two guests that make calls. The first one has made its whole list once.
-fn running() -> Booted {
+pub(super) fn running(hypervisor: &[u8]) -> Booted {
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
-    let mut booted = Booted::boot_nodes(1, &image(Production::Shipped), &guests, None);
+    let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
     booted.list(0, 0, &list());
-    booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
+    let gets = [0, 2, HUB_PCR, 1].map(|register| repeated(GET, register, 0));
+    booted.list(1, 0, &[&gets[..], &[AGAIN]].concat());
     booted.0.run(Limits::instructions(2_000_000));
     booted
 }
 
 /// Makes the hypervisor take an unexpected trap on strand 0. Returns what is wrong afterwards.
-fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
+pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let mut booted = Booted(at.clone());
     if booted.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_err() {
         return Some("no trap level is left".to_owned());
@@ -87,13 +89,6 @@ fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
         }
         _ => return Some(format!("{told:?}")),
     };
-    let is_answered = |booted: &mut Booted| {
-        let mut slices = 0..SLICES;
-        slices.any(|_| {
-            booted.0.run(Limits::instructions(SLICE));
-            booted.0.operated().is_some()
-        })
-    };
     if step && !is_answered(&mut booted) {
         return Some("the operator gets no answer".to_owned());
     }
@@ -102,23 +97,35 @@ fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     if !is_answered(&mut booted) {
         return Some("the guest is not reset".to_owned());
     }
+    let all = [(8, 0), (0, 0), (0, 2), (0, HUB_PCR), (0, 1)];
+    not_served(&mut booted, &all[..if l2_works { 5 } else { 4 }])
+}
+
+/// Returns whether the operator gets the answer to a step.
+fn is_answered(booted: &mut Booted) -> bool {
+    (0..SLICES).any(|_| {
+        booted.0.run(Limits::instructions(SLICE));
+        booted.0.operated().is_some()
+    })
+}
+
+/// Says which of these gets, by strand and register, are not served from now on.
+fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     let calls = booted.calls();
-    let served = |strand, register| {
+    let is_served = |(strand, register): &(usize, u64)| {
         let calls = calls.borrow();
         calls.iter().any(|call| {
             let made = (call.strand.index(), call.function, call.arguments[0]);
-            made == (strand, GET, register) && call.status == 0
+            made == (*strand, GET, *register) && call.status == 0
         })
     };
-    let all = [(8, 0), (0, 0), (0, 2), (0, HUB_PCR), (0, 1)];
-    let all = &all[..if l2_works { 5 } else { 4 }];
     for _ in 0..SLICES {
         booted.0.run(Limits::instructions(SLICE));
-        if all.iter().all(|(strand, register)| served(*strand, *register)) {
+        if all.iter().all(is_served) {
             return None;
         }
     }
-    let missing = all.iter().filter(|(strand, register)| !served(*strand, *register));
+    let missing = all.iter().filter(|get| !is_served(get));
     Some(format!("not served: {:?}", missing.collect::<Vec<_>>()))
 }
 
@@ -128,7 +135,7 @@ fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
 #[ignore = "builds images"]
 fn the_hypervisor_traps_at_any_instruction() {
     let every = if std::env::var_os("ALL").is_some() { 1 } else { 11 };
-    let mut booted = running();
+    let mut booted = running(&image(Production::Shipped));
     let mut wrong = Vec::new();
     let mut number = 0;
     let mut asked = false;
@@ -150,4 +157,86 @@ fn the_hypervisor_traps_at_any_instruction() {
         booted.0.step(strand(8));
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Lets the hypervisor take an unexpected trap on strand 0 and go on. Returns whether the strand is parked, so that only the operator
+/// ends its guest; else its guest has ended. Says what is wrong then: another guest gets the rights, and its calls are served.
+fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
+    let mut booted = Booted(at.clone());
+    let trap = Trap::software(UNEXPECTED).into();
+    booted.0.strand_mut(strand(0)).take(trap).map_err(|_| "no trap level is left")?;
+    let stop = booted.0.run(Limits::instructions(20 * SLICE));
+    let executed = booted.0.counts(strand(0)).all();
+    booted.0.run(Limits::instructions(SLICE));
+    let states = [0, 1].map(|guest| booted.0.guest(guest));
+    let rests = booted.0.counts(strand(0)).all() == executed;
+    let (GuestState::Runs | GuestState::Failed, GuestState::Runs, Stop::Limit, true) =
+        (states[0], states[1], stop, rests)
+    else {
+        let pc = booted.0.strand(strand(0)).pc;
+        return Err(format!("{states:?}, {stop:?}, at {pc:#x}: {:?}", booted.0.failures()));
+    };
+    let mut grants = Grants::none(2);
+    for right in [Right::Global, Right::Strand] {
+        grants.grant(GuestId::new(1).unwrap(), right).unwrap();
+    }
+    for step in [Step::Died(strand(0)), Step::Reconfigure(grants)] {
+        booted.0.operate(strand(8), &step).unwrap();
+        if !is_answered(&mut booted) {
+            return Err(format!("no answer: {step:?}"));
+        }
+    }
+    if booted.0.guest(0) != GuestState::Failed {
+        return Err(format!("after the death: {:?}", booted.0.guest(0)));
+    }
+    let (failures, _) = booted.0.failures();
+    let l2_is_out = failures.iter().any(|failure| failure.unit.is_some());
+    let gets = [(8, 0), (8, 2), (8, HUB_PCR), (8, 1)];
+    match not_served(&mut booted, &gets[..if l2_is_out { 3 } else { 4 }]) {
+        None => Ok(states[0] == GuestState::Runs),
+        Some(why) => Err(why),
+    }
+}
+
+/// A second unexpected trap comes at the instructions that handle the first one. If the operator has been told of the first, and the
+/// guest has not ended, the strand is parked.
+#[test]
+#[ignore = "builds images"]
+fn a_second_trap_parks_the_strand() {
+    let (between, every) = if std::env::var_os("ALL").is_some() { (300, 1) } else { (1500, 17) };
+    let mut booted = running(&image(Production::Shipped));
+    let (mut wrong, mut parked, mut number) = (Vec::new(), 0, 0);
+    while number < 4_500 {
+        let at_work = booted.0.strand(strand(0)).level() == Level::Hyperprivileged;
+        number += usize::from(at_work);
+        if at_work && number % between == 0 {
+            let mut handles = Booted(booted.0.clone());
+            let first = Trap::software(UNEXPECTED).into();
+            handles.0.strand_mut(strand(0)).take(first).unwrap();
+            let mut must_park = false;
+            for step in 0..20_000 {
+                if handles.0.guest(0) != GuestState::Runs {
+                    break;
+                }
+                if step % every == 0 {
+                    match is_parked_after_trap(&handles.0) {
+                        Ok(parks) if parks || !must_park => {
+                            parked += usize::from(parks);
+                            must_park = parks;
+                        }
+                        other => {
+                            let pc = handles.0.strand(strand(0)).pc;
+                            wrong.push(format!("{number}, {step}, at {pc:#x}: {other:?}"));
+                        }
+                    }
+                }
+                handles.0.step(strand(0));
+                handles.0.step(strand(8));
+            }
+        }
+        booted.0.step(strand(0));
+        booted.0.step(strand(8));
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(parked > 20, "{parked}");
 }

@@ -143,7 +143,7 @@ fn broken_lists() {
 
 #[test]
 fn wrong_indices_of_the_next_node() {
-    // The index of the node itself, its property, its end, the node after the next, or far outside.
+    // The index leads to the node itself, its property, its end, the node after the next, or far outside.
     for next in [0, 1, 2, 4, 9, u64::MAX] {
         broken(&[(0x18, &next.to_be_bytes())], 0x10, Defect::NextNode(3));
     }

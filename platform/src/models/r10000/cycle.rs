@@ -22,7 +22,7 @@ pub enum Operation {
     Other,
 }
 
-/// The end of a decoded branch.
+/// The outcome of a decoded branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Branch {
     /// The prediction was right.
@@ -46,7 +46,7 @@ impl Cycle {
         Self { counts }.and(R10000Event::Cycles0, 1).and(R10000Event::Cycles1, 1)
     }
 
-    /// Adds `n` events `event`. The functions below add the events of instructions and branches.
+    /// Adds `n` occurrences of `event`. The functions below add the events of instructions and branches.
     #[must_use]
     pub const fn and(mut self, event: R10000Event, n: u32) -> Self {
         let count = &mut self.counts[event as usize];
@@ -90,13 +90,13 @@ impl Cycle {
         }
     }
 
-    /// Adds a branch that is decoded.
+    /// Adds a branch that the processor decodes in this cycle.
     #[must_use]
     pub const fn decode_branch(self) -> Self {
         self.and(R10000Event::BranchesDecoded, 1)
     }
 
-    /// Adds the end of a decoded branch.
+    /// Adds the outcome of a decoded branch.
     #[must_use]
     pub const fn resolve_branch(self, branch: Branch) -> Self {
         match branch {
@@ -105,7 +105,7 @@ impl Cycle {
         }
     }
 
-    /// Adds a TLB miss, of a program or of the handler of another TLB miss. The miss counts in the mode of its cycle.
+    /// Adds a TLB miss of the program, or of the handler of another TLB miss. The miss counts in the mode of its cycle.
     #[must_use]
     pub const fn refill_tlb(self) -> Self {
         self.and(R10000Event::TlbRefills, 1)

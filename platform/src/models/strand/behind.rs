@@ -2,7 +2,7 @@
 
 use guest_abi::sampling::CounterSet;
 
-/// The clock in which PIC is updated, out of every eight clocks.
+/// Which one of every eight clocks updates PIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phase(u8);
 

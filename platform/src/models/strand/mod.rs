@@ -13,8 +13,8 @@ use behind::Behind;
 pub use behind::Phase;
 pub use skid::Early;
 
-/// For each class, the MASK that a counter counts in the current mode. Indices 0 to 7 are classes of completed instructions, 8 to 15 of
-/// flushed instructions.
+/// For each class, the MASK bits that a counter counts in the current mode. Indices 0 to 7 are classes of completed instructions, 8
+/// to 15 of flushed instructions.
 type Counted = [u8; 16];
 
 /// %pcr and %pic of one strand, and bit 15 of its %softint. After reset all are 0, and the strand is in user mode and takes interrupts.
@@ -33,8 +33,8 @@ pub struct StrandUnit {
     pcr: SparcPcr,
     pic: [u32; 2],
     counted: [Counted; 2],
-    /// As long as a counter stays at or below this value, its events only increment it. A wrap or a higher value calls
-    /// [`noted`](Self::noted).
+    /// A limit for each counter. Events up to the limit only increment the counter. Events that wrap the counter, or raise it above
+    /// the limit, also need [`noted`](Self::noted).
     quiet: [u32; 2],
     early: Early,
     mode: SparcMode,
@@ -111,10 +111,12 @@ impl StrandUnit {
         self.select();
     }
 
-    /// Sets when PIC is updated: every 8 clocks of [`pass`](Self::pass), or at once for `None`. Drops the events that still wait.
+    /// Sets when PIC shows new events: every 8 clocks of [`pass`](Self::pass), or at once if `phase` is `None`. Drops the events
+    /// that PIC does not show yet.
     ///
-    /// With 8 clocks, a read of PIC lacks up to 8 events of each counter, and up to 7 earlier events still follow a write of PIC. A write
-    /// of %pcr that clears UT, ST or HT loses up to 8 events of each counter. A change of a counter's SL loses up to 8 of its events.
+    /// With updates every 8 clocks, a read of PIC misses up to 8 events of each counter. After a write of PIC, an update can still
+    /// add up to 7 earlier events. A write of %pcr that clears UT, ST or HT, or changes the SL of a counter, loses up to 8 events
+    /// of each affected counter.
     pub fn set_phase(&mut self, phase: Option<Phase>) {
         self.behind = phase.map(Behind::new);
         self.select();
@@ -150,20 +152,21 @@ impl StrandUnit {
         self.pic = [value.pic0(), value.pic1()];
     }
 
-    /// Returns the mode in which the strand runs.
+    /// Returns the current mode: user, privileged or hyperprivileged.
     pub fn mode(&self) -> SparcMode {
         self.mode
     }
 
-    /// Changes the mode in which the strand runs.
+    /// Switches the strand to `mode`. An overflow trap that waited for the end of hyperprivileged mode sets bit 15 of %softint now.
     pub fn set_mode(&mut self, mode: SparcMode) {
         self.mode = mode;
         self.select();
         self.request();
     }
 
-    /// Returns the number of events of each counter before a counter can request the trap. This is 0 if a counter with TOE counts
-    /// idle clocks, because any number of them may come at once. It is `u64::MAX` if no counter can request the trap.
+    /// Returns how many events a counter with TOE can still count without a trap request; the smaller number if both counters have
+    /// TOE. Returns 0 if a counter with TOE counts idle clocks, because [`count`](Self::count) may add any number of them. Returns
+    /// `u64::MAX` if no counter can request the trap.
     pub fn events_before_trap(&self) -> u64 {
         let trapping = Counter::ALL
             .iter()
@@ -175,9 +178,11 @@ impl StrandUnit {
         left.min().map_or(u64::MAX, u64::from)
     }
 
-    /// Counts `n` clocks. In each clock, all events of this select happen together. Classes 8 to 15 stand for a flushed instruction.
+    /// Counts `n` clocks. In each clock, all events that `events` selects happen together. Its classes 8 to 15 mean a flushed
+    /// instruction.
     ///
-    /// Report events of one class in the same clock together. With updates every 8 clocks, the `n` clocks begin with the current clock.
+    /// If events of one class happen in the same clock, report them in one call. If PIC is updated every 8 clocks, the first of the
+    /// `n` clocks is the current clock.
     #[inline(always)]
     pub fn count(&mut self, events: impl Into<SparcSelect>, n: u32) {
         let events = events.into();
@@ -207,7 +212,7 @@ impl StrandUnit {
         if self.behind.is_none() {
             return self.overflow(counters);
         }
-        // PIC already shows these events. They move to the events that wait.
+        // PIC already includes the `n` events, but must not show them before the next update. So take them back, and let them wait.
         for counter in counters.iter() {
             let pic = &mut self.pic[counter.index()];
             *pic = pic.wrapping_sub(n);

@@ -201,7 +201,7 @@ fn reserved_and_empty_selects_count_nothing() {
     }
 }
 
-/// Reads, writes and stops in each phase, with an event in every clock. The first update comes after `ahead` clocks.
+/// Reads, writes and stops PIC in each phase, with an event in every clock. The first update comes after `ahead` clocks.
 #[test]
 fn each_phase_of_eight() {
     for ahead in 1..=8_u8 {
@@ -273,7 +273,7 @@ fn the_trap_in_each_phase() {
     }
 }
 
-/// Without TOE, OV is set when PIC wraps. PIC wraps only when it is brought up to date.
+/// Without TOE, OV is set when PIC wraps. PIC wraps only when an update adds the waiting events.
 #[test]
 fn ov_without_toe_comes_with_the_wrap() {
     let mut unit = strand(0x208, 0x200);

@@ -47,7 +47,7 @@ fn a_deadline_that_passes_while_it_is_set_comes_at_once() {
         let accesses = device.accesses.get();
         match alarms.schedule(deadline, 9).unwrap() {
             When::Now => {
-                // A read of the time takes 3 accesses. After more accesses, the driver has set the comparator.
+                // A read of the time takes 3 accesses. If there were more, the driver has also set the comparator.
                 raced += u32::from(device.accesses.get() - accesses > 3);
                 assert_eq!(alarms.expired(), Ok(Some(9)));
             }

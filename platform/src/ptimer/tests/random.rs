@@ -1,4 +1,4 @@
-//! Random deadlines, jumps of time and interrupts are compared with an independent list.
+//! Compares the alarms with an independent list, with random deadlines, jumps of time and interrupts.
 
 use std::vec::Vec;
 

@@ -14,21 +14,21 @@ use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The maximum number of events shown, and of stretches of time that share them.
+/// The maximum numbers of shown events, and of stretches of time from which the events are chosen.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
 /// The maximum number of parts of a histogram.
 const PARTS: u32 = 32;
 
-/// The hypercalls of a guest that have the same function, class of registers and status.
+/// The hypercalls of a guest that have the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
     /// `get`, `set`, `set_version` or `fast`.
     pub call: Cow<'static, str>,
-    /// The class of the registers of a get or set: `strand`, `l2`, `dram` or `hub`.
+    /// The register class of a `get` or `set`: `strand`, `l2`, `dram` or `hub`.
     pub registers: Cow<'static, str>,
     pub status: String,
     pub count: u64,
@@ -64,7 +64,7 @@ impl Durations {
     }
 }
 
-/// Returns the calls of a trace, sorted by guest, function, class of registers and status.
+/// Returns the calls of a trace, sorted by guest, function, register class and status.
 pub(super) fn calls(trace: &Trace) -> Vec<Calls> {
     let mut durations = BTreeMap::<_, Vec<u32>>::new();
     let events = trace.streams.iter().flat_map(Stream::events);
@@ -128,8 +128,8 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
 /// Returns the numbers of at most `most` events, in order. `events` returns for each event its time, its kind, and whether the event
 /// is a call that succeeded.
 ///
-/// If there are more events, the time from the first to the last is divided into stretches of equal length. Every stretch keeps up to
-/// the same number of events of each kind. Successful calls are kept only if room is left after all other events. If some events are
+/// If there are more events, the time from the first to the last is divided into stretches of equal length. The same limit applies to
+/// each kind of event in each stretch. Successful calls are kept only if the other events leave room for them. If some events are
 /// dropped, the kept events are evenly spaced.
 fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -> E) -> Vec<usize> {
     let first = events().map(|(time, ..)| time).min().unwrap_or(0);

@@ -26,7 +26,7 @@ pub struct InstructionMisses {
     pub missed: Missed,
 }
 
-/// Misses of instructions, and the waiting cycles.
+/// The misses at instructions, and the cycles that strands waited there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
     /// Loads and fetches that missed the L1 caches, and all stores, by what served them.

@@ -22,7 +22,7 @@ pub struct Lines {
     pub moved: usize,
     /// Misses that the cache of another node served.
     pub transfers: u64,
-    /// Copies that a node lost because another node wrote to the line.
+    /// Copies of lines that a node lost because another node wrote to the line.
     pub invalidations: u64,
     /// The 20 lines that moved most often, in descending order, with their users since the first move.
     pub hottest: Vec<SharedLine>,

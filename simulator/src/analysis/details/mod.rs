@@ -44,7 +44,7 @@ pub struct Details {
     pub code_others: Missed,
     /// Lines that moved between nodes, and their users.
     pub lines: Lines,
-    /// Hypercalls with their durations, by guest, function, class of registers and status; empty during the replay.
+    /// Hypercalls with their durations, by guest, function, register class and status; empty during the replay.
     pub calls: Vec<Calls>,
     /// The number of calls that found their hub taken, by time; empty during the replay.
     pub conflicts: Vec<Conflicts>,

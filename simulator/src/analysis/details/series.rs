@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points. `LEAST` applies to short intervals and to many counters.
+/// The maximum number of points. For short intervals it is `LEAST`. Many counters lower it, but not below `LEAST`.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
@@ -130,7 +130,7 @@ pub(crate) struct Point {
     pub(crate) clock: u64,
     /// The number of hypercalls of each guest.
     pub(crate) calls: Vec<u64>,
-    /// By counter: the measured count, and the true one.
+    /// For each counter, the measured count and the true count.
     pub(crate) counters: Vec<[u64; 2]>,
     pub(crate) usage: Usage,
 }

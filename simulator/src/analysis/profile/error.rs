@@ -12,7 +12,7 @@ use crate::replay::placement::PlacementError;
 pub enum EventError {
     #[error("found '{0}', expected EVENT[,EVENT]...")]
     EmptyName(String),
-    /// The unit has no event of this name. The text includes suggestions of similar names.
+    /// The unit has no event of this name. The message suggests similar names.
     #[error("{0}")]
     Unknown(String),
     #[error("there is no event {0}, but 0 to 31")]

@@ -15,7 +15,7 @@ pub trait Functions {
     fn source(&self, address: u64) -> Option<String>;
 }
 
-/// The function that holds an address. If no function is known there, the page.
+/// The function that holds an address, or the page if no function is known there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
     /// The start of the function or page.

@@ -21,7 +21,7 @@ pub(crate) const RING: usize = 4096;
 /// waiting samples.
 pub(crate) const TICK: u64 = 1 << 14;
 
-/// The samples at a point.
+/// The samples of one instruction with one call stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Weight {
@@ -45,8 +45,8 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and next instruction of each interrupt since the samples were last read. They determine the stacks of the
-    /// samples.
+    /// The time and next instruction of each interrupt since the samples were last read. The stacks of the samples are found from
+    /// these instructions.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }

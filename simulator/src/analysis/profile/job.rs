@@ -25,7 +25,7 @@ use crate::recording::Recording;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
 
-/// A program to sample, and how.
+/// A program to sample, and the settings for sampling.
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Job<'a> {
     pub program: Recording,
@@ -40,7 +40,7 @@ pub struct Job<'a> {
     pub exceptions: bool,
     /// The symbols of the program; `None` for a report by page.
     pub symbols: Option<&'a dyn Functions>,
-    /// Called now and then with the number of bytes of the recording read so far.
+    /// Receives, from time to time, the number of bytes of the recording read so far.
     pub progress: &'a mut dyn FnMut(u64),
 }
 

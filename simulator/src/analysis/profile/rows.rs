@@ -25,12 +25,12 @@ pub struct CodeRow {
     /// The source of the function's first instruction as `FILE:LINE`, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The percentage of the sampled events.
+    /// The row's share of the sampled events, in percent.
     pub percent: f64,
     pub samples: u64,
     /// The number of events that the samples represent.
     pub events: u64,
-    /// The percentage of the true events.
+    /// The row's share of the true events, in percent.
     pub exact_percent: f64,
     /// The true number of events.
     pub exact: u64,
@@ -43,7 +43,7 @@ pub struct Rows {
     pub rows: Vec<CodeRow>,
     /// The total variation distance: half the sum of the differences between the shares; 0 if there are no events.
     pub total_variation: f64,
-    /// The mean distance that randomly drawn samples would have.
+    /// The mean distance that the same number of randomly drawn samples would have.
     pub by_chance: f64,
 }
 

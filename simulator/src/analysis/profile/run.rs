@@ -23,7 +23,7 @@ pub(crate) trait Processor {
     fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError>;
 }
 
-/// The true number of events of one kind at each point.
+/// The true number of occurrences of one event, by instruction and call stack.
 pub(crate) type Exact = HashMap<Point, u64>;
 
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    /// Adds `n` events of the sampled event number `event`, caused by the instruction `at`.
+    /// Adds `n` occurrences of the sampled event with index `event`, caused by the instruction `at`.
     pub(crate) fn add(&mut self, event: usize, at: Point, n: u64) {
         if n > 0 {
             *self.exact[event].entry(at).or_default() += n;

@@ -30,7 +30,7 @@ pub use users::{Code, Use, User, byte_list};
 
 /// A program to examine, and the machine that replays it.
 pub struct Job<'a> {
-    /// Opens the recording. Called once for each replay.
+    /// Opens the recording. Each replay calls this once.
     pub open: &'a mut dyn FnMut() -> Result<Recording, RecordingError>,
     /// The machine that replays the program.
     pub machine: Machine,
@@ -40,7 +40,7 @@ pub struct Job<'a> {
     pub placement: Option<Placement>,
     /// The maximum number of lines to report.
     pub most: usize,
-    /// Called now and then with the number of the replay, from 0, and the number of bytes of the recording read so far.
+    /// Receives, from time to time, the number of the replay (from 0) and the number of bytes of the recording read so far.
     pub progress: &'a mut dyn FnMut(usize, u64),
 }
 
@@ -79,7 +79,7 @@ struct Replayed {
 }
 
 impl Job<'_> {
-    /// Examines the program.
+    /// Replays the program up to three times, and reports the lines that move between nodes.
     ///
     /// # Errors
     /// The recording cannot be read, the threads cannot be placed, or the machine has no memory.

@@ -19,7 +19,7 @@ pub struct SharingReport {
     pub program: String,
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes.
+    /// The number of nodes of the machine.
     pub nodes: usize,
     pub configuration: Configuration,
     /// Which strand executed which thread.
@@ -48,7 +48,7 @@ pub struct Cost {
     pub invalidations: u64,
 }
 
-/// The cost of a program with the bytes of falsely shared lines in lines of their own.
+/// The cost of the program if, in each falsely shared line, the bytes of each node had a line of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Separated {
     /// The number of lines whose bytes were separated.

@@ -65,8 +65,8 @@ fn nodes_that_use_the_same_byte_share_truly() {
     assert_eq!(report.apart, None);
 }
 
-/// Node 0 clears the line. Strands of nodes 1 and 2 increment their counters in turns. Node 0 reads both counters at the end. These
-/// reads of other nodes' data move few lines.
+/// Node 0 clears the line. Strands of nodes 1 and 2 increment their counters in turns. Node 0 reads both counters at the end, which
+/// causes only few of the moves.
 #[test]
 fn counters_that_are_read_at_the_end_are_falsely_shared() {
     let count = "64 m 1000\n128 m 1008\n".repeat(100);

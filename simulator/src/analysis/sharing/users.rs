@@ -45,7 +45,7 @@ pub fn byte_list(bits: u64) -> String {
     ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
 }
 
-/// An instruction of a thread that uses a line.
+/// An instruction that uses a line, and the thread that executes the instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct User {

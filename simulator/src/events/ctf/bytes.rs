@@ -11,7 +11,7 @@ impl Endian {
     /// Both byte orders.
     pub const ALL: [Self; 2] = [Self::Big, Self::Little];
 
-    /// Returns `be` or `le`, as metadata call the byte order.
+    /// Returns `be` or `le`, the name of the byte order in metadata.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

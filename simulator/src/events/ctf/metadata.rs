@@ -122,7 +122,7 @@ fn write_field(text: &mut String, field: &Field) {
     };
 }
 
-/// Quotes a text and drops its control characters.
+/// Quotes a string and drops its control characters.
 fn quoted(text: &str) -> String {
     let kept = text.chars().filter(|char| !char.is_control());
     let escaped = kept.flat_map(|char| {
@@ -138,7 +138,7 @@ pub(super) struct Format {
     pub(super) packet_header: Type,
     pub(super) packet_context: Type,
     pub(super) event_header: Type,
-    /// The class and type of each kind of event, by the kind's number in this trace.
+    /// The class and type of each event kind, by the kind's number in this trace.
     pub(super) events: HashMap<u64, (&'static Class, Type)>,
 }
 
@@ -191,7 +191,7 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the number, class and type of a block's kind of event, one of [`DecodedEvent::classes`].
+/// Returns the number, class and type of the event kind that a block declares. The kind is one of [`DecodedEvent::classes`].
 fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
     let name = block.text("name")?;
     let class = (name.strip_prefix("hv:"))

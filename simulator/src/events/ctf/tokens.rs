@@ -4,13 +4,13 @@
 pub(super) enum Token<'a> {
     /// A name or a number.
     Word(&'a str),
-    /// A text, without its quotes.
+    /// A string, without its quotes.
     Text(String),
     /// Punctuation of one or more characters.
     Mark(&'a str),
 }
 
-/// Splits a text into tokens, each with the number of its line.
+/// Splits metadata into tokens, each with its line number.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, String> {
     let mut tokens = Vec::new();
     let (mut rest, mut line) = (text, 1);
@@ -46,7 +46,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, String> {
     }
 }
 
-/// Returns the quoted text at the start of `text`, and its length with quotes. A byte may be written in the form `\xc3`.
+/// Returns the quoted string at the start of `text`, and its length with quotes. A byte may be written in the form `\xc3`.
 fn quoted(text: &str) -> Option<(String, usize)> {
     let mut content = Vec::new();
     let mut rest = text.as_bytes().get(1..)?;

@@ -17,13 +17,13 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Returns the value of a key. A text is returned without its quotes.
+    /// Returns the value of a key, without the quotes of a string.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let found = self.values.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the text of a key, or an error if the block lacks the key.
+    /// Returns the value of a key like [`get`](Self::get), or an error if the block lacks the key.
     pub(super) fn text(&self, key: &str) -> Result<&str, String> {
         let kind = &self.kind;
         self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
 
 struct Parser<'t, 'a> {
     tokens: &'t [(usize, Token<'a>)],
-    /// The number of lines in the text. Errors at the end of the text name the last line.
+    /// The number of lines of the metadata. Errors at the end name the last line.
     lines: usize,
     aliases: HashMap<&'a str, Type>,
 }
@@ -135,7 +135,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(path)
     }
 
-    /// Consumes a quoted text, or words that are joined by dots.
+    /// Consumes a quoted string, or words that are joined by dots.
     fn value(&mut self) -> Result<String, String> {
         match self.tokens {
             [(_, Token::Text(text)), rest @ ..] => {

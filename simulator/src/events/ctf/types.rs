@@ -34,7 +34,7 @@ impl Type {
 }
 
 /// The integers of a packet or event, in order. Each has the name of its field and, in an
-/// enumeration, the name of its value. If several fields have one name, the last counts.
+/// enumeration, the name of its value. If several fields have the same name, lookups find the last.
 #[derive(Debug, Default)]
 pub(super) struct Values<'a>(Vec<(&'a str, u64, Option<&'a str>)>);
 

@@ -42,8 +42,12 @@ pub(super) const DEFINITIONS: &[u8] = &[
     2, 2, 0x0a, 0x00, // a store of 2^2 bytes
 ];
 
-/// The executions have shapes 1, 2, 1 and 0 and addresses 0x10, 0x1000, 0x20 and 0x30. The predictor expects shape 0 each time, and
-/// addresses 0, 0, 0x10 (without a stride) and 0x30 (0x20 and a stride of 0x10). So only the last execution is as expected.
+/// | execution | shape, address | what the predictor expects |
+/// |---|---|---|
+/// | 1 | 1, 0x10 | 0, 0 |
+/// | 2 | 2, 0x1000 | 0, 0 |
+/// | 3 | 1, 0x20 | 0, 0x10: there is no stride yet |
+/// | 4 | 0, 0x30 | 0, 0x30: the stride is 0x10 |
 pub(super) const REFERENCES: &[u8] = &[
     4, 6, 5, // executions, bytes of events, bytes of literals
     0x11, 1, // shape 1, a literal of one byte

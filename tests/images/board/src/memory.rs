@@ -16,7 +16,7 @@ use sweep::modelled::Hardware;
 
 use crate::kept::Kept;
 
-/// The bus of an image with devices. The service's table directs accesses to words of memory instead.
+/// The bus. The service's table contains addresses of memory words, so no access reaches a device.
 pub struct Bus(Mmio);
 
 /// The registers of all strands. The processor has the registers of one strand. Memory has the registers of all others.
@@ -276,7 +276,7 @@ impl StrandRegisters for Registers {
         self.0.set_pic(strand, value);
     }
 
-    /// Returns 0 unless [`start_clock`] was called. Time does not pass, so no hub is busy for too long.
+    /// Returns 0 until [`start_clock`] is called. Until then no time passes, so that no hub is busy for too long.
     fn ticks(&self, strand: StrandId) -> u64 {
         if CLOCK.load(Relaxed) { self.0.ticks(strand) } else { 0 }
     }

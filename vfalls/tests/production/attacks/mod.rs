@@ -249,12 +249,15 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
     ]
 }
 
-/// Returns the image with one instruction replaced.
+/// Returns the image with one word replaced.
 pub(crate) fn with_word(hypervisor: &[u8], address: u64, word: u32) -> Vec<u8> {
     let elf = elf::parse(hypervisor).unwrap();
-    let text = elf.section_by_name(".text").unwrap();
-    let (offset, _) = text.file_range().unwrap();
-    let at = (offset + address - text.address()) as usize;
+    let at = elf.sections().find_map(|section| {
+        let (offset, size) = section.file_range()?;
+        let within = address.checked_sub(section.address())?;
+        (within < size && section.address() != 0).then_some((offset + within) as usize)
+    });
+    let at = at.unwrap();
     let mut image = hypervisor.to_vec();
     image[at..at + 4].copy_from_slice(&word.to_be_bytes());
     image

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use tests::random::Random;
 use xtask::qemu::build::Production;
@@ -13,6 +17,9 @@ use super::{Ready, Run, compared};
 /// The number of runs with failures that are compared with one run without.
 const EACH: u64 = 20;
 
+/// The number of rows of the table of 100,000 runs.
+const KINDS: usize = 32;
+
 /// What came of a run with failures: whether calls on the units were refused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
@@ -20,10 +27,10 @@ enum Outcome {
     Unnoticed,
 }
 
-type Table = BTreeMap<(&'static str, &'static str), [u64; 2]>;
+pub(super) type Table = BTreeMap<(&'static str, &'static str), [u64; 2]>;
 
 /// Makes the runs of a seed, and adds them to the table. Returns the number of runs that no failure has interrupted.
-fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
+pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
     let mut random = Random(seed);
     let plan = Plan::drawn(&mut random);
     let mut ends = Vec::new();
@@ -56,25 +63,50 @@ fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
     Ok(without)
 }
 
-/// With `ALL` in the environment, makes 100,000 runs. With `SEED`, begins with that seed.
+/// With `ALL` in the environment, makes 100,000 runs. With `SEED` and `SEEDS`, makes the runs of this number of seeds from the first on.
 #[test]
 #[ignore = "builds images"]
 fn failures_stay_their_own_trouble() {
     let number = |name| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("SEED").unwrap_or(1);
-    let seeds = number("SEEDS").unwrap_or(if env::var_os("ALL").is_some() { 5000 } else { 100 });
-    let ready = Ready::new(&image(Production::Shipped));
-    let mut table = Table::new();
-    let mut without = 0;
-    for seed in first..first + seeds {
-        without += make(&ready, seed, &mut table).unwrap_or_else(|why| panic!("{why}"));
-        if (seed - first + 1) % 500 == 0 {
-            tests::tell(format_args!("{} runs", (seed - first + 1) * EACH));
+    let all = env::var_os("ALL").is_some();
+    let seeds = number("SEEDS").unwrap_or(if all { 5000 } else { 100 });
+    let hypervisor = image(Production::Shipped);
+    let next = AtomicU64::new(first);
+    let made = Mutex::new((Table::new(), 0));
+    let work = || {
+        let ready = Ready::new(&hypervisor);
+        let mut table = Table::new();
+        let mut without = 0;
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + seeds {
+                break;
+            }
+            without += make(&ready, seed, &mut table).unwrap_or_else(|why| panic!("{why}"));
+            if (seed - first + 1) % 500 == 0 {
+                tests::tell(format_args!("{} runs", (seed - first + 1) * EACH));
+            }
         }
-    }
+        let mut made = made.lock().unwrap();
+        made.1 += without;
+        for (what, [refused, unnoticed]) in table {
+            let counts = made.0.entry(what).or_default();
+            *counts = [counts[0] + refused, counts[1] + unnoticed];
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            scope.spawn(work);
+        }
+    });
+    let (table, without) = made.into_inner().unwrap();
     tests::tell(format_args!("seeds {first} to {}: {} runs", first + seeds - 1, seeds * EACH));
+    tests::tell(format_args!("{:36} {:20} {:>8} {:>9}", "hit", "by", "refused", "unnoticed"));
     for ((what, how), [refused, unnoticed]) in &table {
-        tests::tell(format_args!("{what:40} {how:20} {refused:>8} {unnoticed:>8}"));
+        tests::tell(format_args!("{what:36} {how:20} {refused:>8} {unnoticed:>9}"));
     }
-    tests::tell(format_args!("no failure interrupts {without}"));
+    tests::tell(format_args!("runs that no failure interrupts: {without}"));
+    assert!(without < seeds * EACH / 2);
+    assert!(!all || table.len() >= KINDS, "{}", table.len());
 }

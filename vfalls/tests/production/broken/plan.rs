@@ -120,7 +120,8 @@ fn own(number: usize) -> Vec<u64> {
     channels.iter().copied().chain(hubs).collect()
 }
 
-/// The units that the strands use.
+/// The units that the strands use. The first ones are channels.
+const CHANNELS: usize = 4;
 const UNITS: [Unit; 9] = [
     Unit::Mcu(Node::Node0, Mcu::ALL[0]),
     Unit::Mcu(Node::Node0, Mcu::ALL[1]),
@@ -157,14 +158,17 @@ impl Plan {
         Self { lists, looks, between, ..Self::default() }
     }
 
-    /// Draws one to three units that fail, and how long stores take. At the end of the second stage each strand asks for these units.
+    /// Draws the units that fail, and how long stores take: one to three units, or all channels at once.
     pub(super) fn with_faults(&self, random: &mut Random) -> Self {
         let mut plan = self.clone();
-        for _ in 0..random.one_of(&[1, 1, 2, 3]) {
-            let unit = random.one_of(&UNITS);
+        let at_once = random.below(4) == 0;
+        for number in 0..if at_once { CHANNELS } else { random.one_of(&[1, 1, 2, 3]) } {
             let at = random.below(FAILS as usize) as u64;
-            let from = random.one_of(&[0, at]);
             let lasts = 1 + random.below(1000) as u64;
+            let (unit, from) = match at_once {
+                true => (UNITS[number], 0),
+                false => (random.one_of(&UNITS), random.one_of(&[0, at])),
+            };
             let until = random.one_of(&[u64::MAX, (from + lasts).min(FAILS)]);
             if plan.faults.iter().all(|fault| fault.unit != unit) {
                 plan.faults.push(Fault { unit, from, until });

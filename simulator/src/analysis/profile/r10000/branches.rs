@@ -6,7 +6,7 @@ const ENTRIES: usize = 512;
 /// The highest of the states of an entry: 0 strongly not taken, 1 not taken, 2 taken, 3 strongly taken.
 const STRONGLY_TAKEN: u8 = 3;
 
-/// The branch prediction table. It has a counter of two bits for each of 512 pairs of instructions.
+/// The branch prediction table, with a two-bit counter for each of 512 pairs of instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Branches {
     entries: Box<[u8; ENTRIES]>,

@@ -388,7 +388,7 @@ impl Processor for Core {
             happened: Happened::default(),
         });
         self.references.extend(references.iter());
-        // A cycle can use a full active list, and `WIDTH` further instructions to decode.
+        // A cycle needs at most a full active list, and `WIDTH` further instructions to decode.
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(truth)?;
         }

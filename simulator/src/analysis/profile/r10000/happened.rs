@@ -37,7 +37,7 @@ impl Happened {
         self.stores_graduated += u64::from(stores(kind));
     }
 
-    /// Returns the number of events of a kind, or the reason why the event never happens.
+    /// Returns how often `event` happened, or the reason why it never happens.
     pub(super) fn count(&self, event: R10000Event) -> Result<u64, &'static str> {
         use R10000Event as Event;
         Ok(match event {

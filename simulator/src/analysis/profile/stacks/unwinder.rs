@@ -5,16 +5,16 @@ use std::collections::HashSet;
 use super::{CallEdge, Functions, StackId, Stacks};
 use crate::recording::{Flow, Reference};
 
-/// The maximum number of frames of a thread. When a call would exceed it, the outer half of the frames is dropped.
+/// The maximum number of frames of a thread. When a call would exceed this number, the outer half of the frames is dropped.
 const MOST_FRAMES: usize = 1 << 14;
 
 /// The maximum number of frames that one return can end.
 const MOST_UNWOUND: usize = 1 << 10;
 
-/// The maximum number of bytes from the start of an entry of a procedure linkage table to the entry's jump.
+/// The maximum number of bytes from the start of a procedure linkage table entry to the entry's jump.
 const STUB: u64 = 64;
 
-/// The beginning of the names of a dynamic linker's functions that find a procedure and jump to it.
+/// The prefix of the names of the dynamic linker's functions that find a procedure and jump to it.
 const RESOLVER: &str = "_dl_runtime_resolve";
 
 /// An active call of a thread.

@@ -1,0 +1,225 @@
+//! Images with a defect. The drawn runs fail in each.
+
+use object::{Object, ObjectSection};
+use simulator::interpreter::Level;
+use tests::assembler::{NOP, RDHPR, RDPR, TNPC, TPC, TSTATE, WR, WRPR, computes, number, set};
+use vfalls::cmd::boot::elf;
+use xtask::qemu::build::Production;
+
+use super::super::attacks::with_word;
+use super::super::{Booted, failures, image, strand};
+use super::Ready;
+use super::drawn::{Table, make};
+
+/// A defect is found within this number of seeds.
+const SEEDS: u64 = 300;
+
+/// Unused words of the image, in front of the trap table.
+const ROOM: u64 = 0x10_2000;
+
+/// Registers that the handler of reports may use before it looks at what was interrupted.
+const G1: u32 = 1;
+const G2: u32 = 2;
+const G3: u32 = 3;
+
+/// Opcodes (op3), and the bit of a shift of 64 bits.
+const ADD: u32 = 0x00;
+const SUB: u32 = 0x04;
+const ANDN: u32 = 0x05;
+const SUBCC: u32 = 0x14;
+const SLLX: u32 = 0x25;
+const LONG: u32 = 1 << 12;
+
+/// Branches on %xcc: always without a delay slot, if not equal, and if less (unsigned).
+const BA_A: u32 = 0x3068_0000;
+const BNE: u32 = 0x1260_0000;
+const BLU: u32 = 0x0a60_0000;
+
+/// `rdhpr %htstate, %g3`
+const READ_HTSTATE: u32 = computes(RDHPR, G3, 1, 0);
+const CLEAR_G3: u32 = computes(0x02, G3, 0, 0);
+const MEMBAR: u32 = 0x8143_e040;
+/// `mov %g0, %g2`, behind which the handler of reports looks at what was interrupted.
+const HOOK: u32 = 0x8410_0000;
+
+const fn branch(condition: u32, from: u64, to: u64) -> u32 {
+    condition | (to.wrapping_sub(from) as u32) >> 2 & 0x7_ffff
+}
+
+/// An image to change.
+struct Changed {
+    file: Vec<u8>,
+    instructions: Vec<(u64, u32)>,
+}
+
+impl Changed {
+    fn symbol(&self, name: &str) -> u64 {
+        elf::address(&elf::parse(&self.file).unwrap(), name).unwrap()
+    }
+
+    /// Returns the addresses of the instructions with this code between two symbols.
+    fn all(&self, code: u32, [first, end]: [&str; 2]) -> Vec<u64> {
+        let range = self.symbol(first)..self.symbol(end);
+        let of_range = self.instructions.iter().filter(|(address, _)| range.contains(address));
+        let all: Vec<_> =
+            of_range.filter(|(_, found)| *found == code).map(|(address, _)| *address).collect();
+        assert!(!all.is_empty(), "{code:#x} behind {first}");
+        all
+    }
+
+    fn put(&mut self, address: u64, code: u32) {
+        self.file = with_word(&self.file, address, code);
+    }
+
+    fn replace(&mut self, code: u32, by: u32, within: [&str; 2]) {
+        self.all(code, within).into_iter().for_each(|address| self.put(address, by));
+    }
+
+    /// Executes more instructions before the one at an address. A branch to `sun4v_trapped` has its condition in place of it.
+    fn insert(&mut self, address: u64, more: &[u32]) {
+        let (_, original) = *self.instructions.iter().find(|(at, _)| *at == address).unwrap();
+        let trapped = self.symbol("sun4v_trapped");
+        self.put(address, branch(BA_A, address, ROOM));
+        let mut at = ROOM;
+        for code in more {
+            let code = if [BNE, BLU].contains(code) { branch(*code, at, trapped) } else { *code };
+            self.put(at, code);
+            at += 4;
+        }
+        self.put(at, original);
+        self.put(at + 4, branch(BA_A, at + 4, address + 4));
+    }
+
+    /// Executes more instructions in the handler of reports.
+    fn insert_late(&mut self, more: &[u32]) {
+        self.insert(self.all(HOOK, LATE)[0], more);
+    }
+}
+
+const LATE: [&str; 2] = ["sun4v_late", "sun4v_load"];
+const KEEP: [&str; 2] = ["sun4v_keep", "sun4v_abandon"];
+
+const fn read(register: u32, privileged: u32) -> u32 {
+    computes(RDPR, register, privileged, 0)
+}
+
+const fn write(privileged: u32, register: u32) -> u32 {
+    computes(WRPR, privileged, register, 0)
+}
+
+/// `wr %g0, 0x55, %y`
+const CHANGE_Y: u32 = computes(WR, 0, 0, number(0x55));
+
+type Defect = (&'static str, fn(&mut Changed));
+
+const DEFECTS: [Defect; 11] = [
+    ("a report in a delay slot ends the guest", |image| {
+        let is_slot = [read(G2, TPC), read(G3, TNPC), computes(SUB, G3, G3, G2)];
+        image.insert_late(&[&is_slot[..], &[computes(SUBCC, 0, G3, number(4)), BNE, NOP]].concat());
+    }),
+    ("a report in a delay slot loses the branch", |image| {
+        image.insert_late(&[read(G3, TPC), computes(ADD, G3, G3, number(4)), write(TNPC, G3)]);
+    }),
+    ("a second report ends the guest", |image| {
+        let [high, low] = set(G3, image.symbol("sun4v_late") as u32);
+        let size = image.symbol("sun4v_load") - image.symbol("sun4v_late");
+        let is_late = [read(G2, TPC), high, low, computes(SUB, G2, G2, G3)];
+        let size = computes(SUBCC, 0, G2, number(size as u32));
+        image.insert_late(&[&is_late[..], &[size, BLU, NOP]].concat());
+    }),
+    ("a second report overwrites what the first has kept", |image| {
+        image.replace(computes(ADD, 7, 7, number(32)), NOP, LATE);
+        image.replace(computes(SUB, 7, 7, number(32)), NOP, LATE);
+    }),
+    ("a report changes %ccr", |image| {
+        let clear = [
+            read(G3, TSTATE),
+            computes(0x02, G2, 0, number(0xff)),
+            computes(SLLX, G2, G2, number(32) | LONG),
+            computes(ANDN, G3, G3, G2),
+            write(TSTATE, G3),
+        ];
+        image.insert_late(&clear);
+    }),
+    ("a report changes %y", |image| image.insert_late(&[CHANGE_Y])),
+    ("the type of a report is in other bits", |image| {
+        image.replace(shift(60), shift(59), LATE);
+    }),
+    ("the entry of a report is in other bits", |image| {
+        image.replace(shift(55), shift(56), LATE);
+    }),
+    ("no wait for stores before Rust is called for an interrupt", |image| {
+        image.replace(MEMBAR, NOP, KEEP);
+    }),
+    ("Rust changes %y in the handler of an interrupt", |image| {
+        change_y_in_rust(image);
+        image.replace(computes(WR, 0, G1, number(0)), NOP, KEEP);
+    }),
+    ("a load of a hub that fails is not known", |image| {
+        let load = image.symbol("perfctr_load_hub");
+        let elf = elf::parse(&image.file).unwrap();
+        let [first, end] = ["__sun4v_faults", "__sun4v_faults_end"].map(|name| image.symbol(name));
+        let section = elf.section_by_name(".rodata").unwrap();
+        let table = section.data_range(first, end - first).unwrap().unwrap();
+        let mut words = (first..).step_by(8).zip(table.as_chunks().0);
+        let place = words.find(|(_, word)| u64::from_be_bytes(**word) == load).unwrap().0;
+        image.put(place + 4, 0);
+    }),
+];
+
+/// `srlx %g1, shift, %g2`
+const fn shift(by: u32) -> u32 {
+    computes(0x26, G2, G1, number(by) | LONG)
+}
+
+/// Changes %y before Rust is called that handles an interrupt. Compiled code may do so.
+fn change_y_in_rust(image: &mut Changed) {
+    // The last window register that is set before the call.
+    let wait = image.all(MEMBAR, KEEP)[0];
+    image.insert(wait - 8, &[CHANGE_Y]);
+}
+
+fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
+    let file = image(Production::Shipped);
+    let instructions = elf::instructions(&elf::parse(&file).unwrap()).unwrap();
+    let mut changed = Changed { file, instructions };
+    change(&mut changed);
+    changed.file
+}
+
+/// Returns the first seed whose runs fail, and why.
+fn found(hypervisor: &[u8], seeds: u64) -> Option<(u64, String)> {
+    let ready = Ready::new(hypervisor);
+    let mut made = (1..=seeds).map(|seed| (seed, make(&ready, seed, &mut Table::new())));
+    made.find_map(|(seed, made)| Some((seed, made.err()?)))
+}
+
+#[test]
+#[ignore = "builds images"]
+fn each_defect_is_found() {
+    let room = elf::instructions(&elf::parse(&image(Production::Shipped)).unwrap()).unwrap();
+    let is_room = |(address, _): &&(u64, u32)| (ROOM..ROOM + 64).contains(address);
+    assert!(room.iter().filter(is_room).all(|(_, code)| *code == 0));
+    assert_eq!(found(&changed(change_y_in_rust), 20), None);
+    for (what, change) in DEFECTS {
+        match found(&changed(change), SEEDS) {
+            Some((_, why)) => tests::tell(format_args!("{what}: {}", why.lines().next().unwrap())),
+            None => panic!("not found: {what}"),
+        }
+    }
+}
+
+/// In an image that takes the level of globals for the level of privilege, a trap at the first instructions of a handler is taken
+/// for the guest's.
+#[test]
+#[ignore = "builds images"]
+fn the_level_of_globals_is_not_the_hypervisors() {
+    let image = changed(|image| image.replace(READ_HTSTATE, CLEAR_G3, KEEP));
+    let mut booted = failures::running(&image);
+    let at_call = |booted: &Booted| booted.0.strand(strand(0)).level() == Level::Hyperprivileged;
+    while !at_call(&booted) {
+        booted.0.step(strand(0));
+    }
+    let why = failures::wrong_after_trap(&booted.0, false).unwrap();
+    assert!(why.starts_with("[Trapped, Runs]"), "{why}");
+}
