@@ -92,6 +92,7 @@ impl Negotiated {
     }
 
     /// Returns the negotiated version.
+    #[inline]
     pub fn get(&self) -> NegotiatedVersion {
         // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
         // loaded the word of a version must then load that version or a later one here, so a fence orders the two loads. SPARC V9

@@ -52,6 +52,15 @@ pub trait Context {
         false
     }
 
+    /// Refuses and [answers](Frame::answer) a call that the fast path has not served, if this takes few instructions and the
+    /// [`slow_path`](Self::slow_path), or the check of the version before it, would give the same answer. Otherwise does nothing and
+    /// returns `false`.
+    #[inline(always)]
+    #[allow(unused_variables)]
+    fn refuse(&self, function: u64, frame: &mut Frame<'_>) -> bool {
+        false
+    }
+
     /// Serves a FAST call of a guest that has negotiated version `version`.
     fn slow_path(
         &self,
@@ -117,6 +126,9 @@ pub trait Services {
 
     /// Tries the [fast path](Context::fast_path) of each service. Returns `true` if a service has answered.
     fn fast_path(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
+
+    /// Asks each service to [refuse](Context::refuse) the call. Returns `true` if a service has answered.
+    fn refuse(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
 
     /// Serves a FAST call, or refuses it because the group is not negotiated; `None` if no service has the function.
     fn slow_path(
@@ -200,6 +212,16 @@ macro_rules! list_of_services {
                     return true;
                 })*
                 false
+            }
+
+            #[inline(always)]
+            fn refuse(
+                contexts: &Self::Contexts<'_>,
+                function: u64,
+                frame: &mut Frame<'_>,
+            ) -> bool {
+                let ($($name,)*) = contexts;
+                false $(|| $name.refuse(function, frame))*
             }
 
             #[inline(always)]

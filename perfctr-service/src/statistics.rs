@@ -1,7 +1,9 @@
 //! Counts of calls by function, register class and outcome. Each strand has its own counts. Any strand may read them.
 
-use guest_abi::{HvError, Kind, PerfReg};
+use guest_abi::{HvError, Mcu, McuRole, Node, PerfReg};
 use hv_core::sync::{AtomicU64, Ordering};
+
+const REGISTERS: u64 = PerfReg::COUNT as u64;
 
 /// A function of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,15 +31,17 @@ pub enum Class {
 
 impl Class {
     /// Returns the class of a register number.
+    #[inline]
     pub const fn from_id(id: u64) -> Self {
-        match PerfReg::new(id) {
-            None => Self::Invalid,
-            Some(register) => match register.kind() {
-                Kind::Strand => Self::Strand,
-                Kind::L2 => Self::L2,
-                Kind::Dram { .. } => Self::Dram,
-                Kind::Hub { .. } => Self::Hub,
-            },
+        const FIRST_OF_DRAM: u64 = PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pcr).id();
+        const FIRST_OF_HUBS: u64 = PerfReg::FIRST_OF_HUBS.id();
+        // Not from the table of registers, so that a refusal takes few instructions.
+        match id {
+            0 => Self::Strand,
+            1..FIRST_OF_DRAM => Self::L2,
+            FIRST_OF_DRAM..FIRST_OF_HUBS => Self::Dram,
+            FIRST_OF_HUBS..REGISTERS => Self::Hub,
+            _ => Self::Invalid,
         }
     }
 

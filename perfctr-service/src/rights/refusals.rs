@@ -1,9 +1,10 @@
 //! The word from which the fast path refuses calls at once: what a guest cannot have, and why.
 
-use guest_abi::{Hub, HvError, Kind, Mcu, McuRole, Node, PerfReg};
+use guest_abi::{Hub, HvError, Mcu, McuRole, Node, PerfReg};
 use hv_core::NegotiatedVersion;
 
 use crate::Unit;
+use crate::rights::access::{SINGLE_REGISTERS, hub_of};
 use crate::rights::versions::VERSIONS;
 use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 
@@ -35,6 +36,13 @@ pub(crate) const HUB_COUNT: u64 = 0x1f8;
 pub(crate) const TO_NO_ACCESS: u32 = 8;
 
 const _: () = assert!(VERSIONS.len() as u64 <= VERSION_BITS);
+
+/// The bit in which the statuses of refused hubs differ.
+const HUBS_NO_ACCESS: u64 = 2 << HUB_STATUS_SHIFT;
+const _: () = assert!(
+    HvError::NoAccess.number() << HUB_STATUS_SHIFT & HUBS_NO_ACCESS != 0
+        && HvError::NotSupported.number() << HUB_STATUS_SHIFT & HUBS_NO_ACCESS == 0
+);
 
 const fn hub_count(refusal: Refusal) -> u64 {
     Counts::offset(Operation::Set, Class::Hub, Outcome::Refused(refusal)) as u64
@@ -136,38 +144,32 @@ impl RefusalWord {
         id: u64,
         sets_ht: bool,
     ) -> Option<Refusal> {
-        if !self.has(Self::OPEN) || self.0 & VERSION_BITS != version.number() as u64 {
+        let decides = Self::OPEN.0 | VERSION_BITS;
+        if self.0 & decides != Self::OPEN.0 | version.number() as u64 {
             return None;
         }
         if version.number() == 0 {
             return Some(Refusal::BadTrap);
         }
-        let refused = match id {
-            0 => self.has(if sets_ht { Self::HT } else { Self::PCR }),
-            1 => self.has(Self::L2),
-            2..=17 => {
-                let channel = Self(1 << (63 - (id >> 1)));
-                if self.has(channel) && !self.has(Self(channel.0 >> TO_NO_ACCESS)) {
-                    return Some(Refusal::NotSupported);
-                }
-                self.has(channel)
+        // The bit of what is refused, and the bit that says ENOACCESS.
+        let (refused, no_access) = match Class::from_id(id) {
+            Class::Strand if sets_ht => (Self::HT.0, Self::HT.0),
+            Class::Strand => (Self::PCR.0, Self::PCR.0),
+            Class::L2 => (Self::L2.0, Self::L2.0),
+            Class::Dram => {
+                let channel = 1 << 63 >> (id >> 1);
+                (channel, channel >> TO_NO_ACCESS)
             }
-            _ => match PerfReg::new(id) {
-                None => return Some(Refusal::Invalid),
-                Some(register) => match register.kind() {
-                    Kind::Hub { hub, .. } if self.has(Self::hub(hub)) => {
-                        return if self.0 >> HUB_STATUS_SHIFT & HUB_STATUS_BITS
-                            == HvError::NoAccess.number()
-                        {
-                            Some(Refusal::NoAccess)
-                        } else {
-                            Some(Refusal::NotSupported)
-                        };
-                    }
-                    _ => false,
-                },
-            },
+            Class::Hub => {
+                let hub = 1 << (45 - hub_of(id - SINGLE_REGISTERS));
+                (hub, HUBS_NO_ACCESS)
+            }
+            Class::Invalid => return Some(Refusal::Invalid),
         };
-        if refused { Some(Refusal::NoAccess) } else { None }
+        match (self.0 & refused != 0, self.0 & no_access != 0) {
+            (false, _) => None,
+            (true, false) => Some(Refusal::NotSupported),
+            (true, true) => Some(Refusal::NoAccess),
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. Or it finds in
-//! another word of the guest why the call is refused. It serves the whole call or changes nothing. It needs no stack unless the device
-//! fails. Every other call takes the [slow path](PerfCounterContext::slow), which makes the checks in the order of the contract.
+//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. It serves the whole
+//! call or changes nothing. It needs no stack unless the device fails. A call that it does not serve is [refused](PerfCounterContext::refused)
+//! at once if another word of the guest says why. Every other call takes the [slow path](PerfCounterContext::slow), which makes the checks
+//! in the order of the contract.
 //!
 //! The shape of the fast path keeps the number of its instructions small. [`serve`](PerfCounterContext::serve) gets the test as a closure,
 //! because it makes the same test on the word for unrecorded calls and on the word for recorded calls. It gets the work twice: as a closure
@@ -17,24 +18,11 @@ use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
-use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS};
+use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS, hub_of};
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{self, Row};
 use crate::trace::Conflict;
 use crate::{Environment, PerfCounterContext, StrandRight, Unit};
-
-/// Returns `index / HUB_REGISTERS` for the registers of all hubs. A general division would need a 128-bit product.
-#[inline(always)]
-const fn hub_of(index: u64) -> u64 {
-    (index * 57) >> 10
-}
-
-// A check of the first and the last register of each hub suffices, because `hub_of` never decreases.
-const _: () = assert!(
-    matches!([hub_of(0), hub_of(17), hub_of(18), hub_of(35)], [0, 0, 1, 1])
-        && matches!([hub_of(36), hub_of(53), hub_of(54), hub_of(71)], [2, 2, 3, 3])
-        && HUB_REGISTERS == 18
-);
 
 /// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits in an x86-64 instruction.
 const SHORT: u64 = i32::MAX as u64;
@@ -103,6 +91,15 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         }
     }
 
+    #[inline(always)]
+    fn refuse(&self, function: u64, frame: &mut Frame<'_>) -> bool {
+        match function {
+            VFALLS_GET_PERFREG => self.refused::<false>(frame),
+            VFALLS_SET_PERFREG => self.refused::<true>(frame),
+            _ => false,
+        }
+    }
+
     fn slow_path(
         &self,
         function: u64,
@@ -135,30 +132,9 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register whose hub is free, or refuses it. Otherwise changes nothing and returns `false`.
-    #[inline(always)]
-    fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
-        self.served::<SET>(frame) || self.refused::<SET>(frame.reborrow())
-    }
-
-    /// Refuses and answers a call for something that the guest cannot have. Otherwise changes nothing and returns `false`.
-    #[inline(never)]
-    fn refused<const SET: bool>(&self, mut frame: Frame<'_>) -> bool {
-        let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
-        let version = self.version.get();
-        // The refusals are loaded after the version, as on the slow path.
-        fence(Ordering::Acquire);
-        let Some(refusal) = self.guest.refusals().refusal(version, id, access.sets_ht()) else {
-            return false;
-        };
-        self.counts.add(access.operation(), Class::from_id(id), Outcome::Refused(refusal));
-        frame.answer(Err(refusal.error()));
-        true
-    }
-
     /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
     #[inline(always)]
-    fn served<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
+    fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
             let inlined = || access.answer(self.pcr_fast(id, access));
@@ -207,6 +183,21 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             self.recorded::<SET>(frame.reborrow(), id, outlined);
         }
         allowed
+    }
+
+    /// Refuses and answers a call for something that the guest cannot have. Otherwise changes nothing and returns `false`.
+    #[inline(always)]
+    fn refused<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
+        let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
+        let version = self.version.get();
+        // The refusals are loaded after the version, as on the slow path.
+        fence(Ordering::Acquire);
+        let Some(refusal) = self.guest.refusals().refusal(version, id, access.sets_ht()) else {
+            return false;
+        };
+        self.counts.add(access.operation(), Class::from_id(id), Outcome::Refused(refusal));
+        frame.answer(Err(refusal.error()));
+        true
     }
 
     /// Serves a recorded call. Answers the call first, so that no work is left after the event.

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{ApiGroup, Clock, Registers, StrandId};
+use guest_abi::{ApiGroup, Clock, Mcu, Node, Registers, StrandId};
 use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
 use hv_core::{After, Caller, GuestId, Hypervisor, NoConsole, Strand};
 use perfctr_service::trace::Get;
@@ -202,7 +202,12 @@ fn main() -> ExitCode {
         eprintln!("call-cost: unknown kind '{kind}'");
         return ExitCode::from(2);
     };
-    if !kind.contains("trace") {
+    if kind.ends_with("bad_trap") {
+        let hypervisor = hypervisor(Off);
+        let strand = hypervisor.strand(caller(70));
+        negotiate(&strand, 0);
+        calls(black_box(&strand), call, status);
+    } else if !kind.contains("trace") {
         with_strand(Off, |strand| calls(strand, call, status));
     } else {
         let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS);
@@ -222,7 +227,15 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
         "get_zambezi" => (VFALLS_GET_PERFREG, 62, 0),
         "set_zambezi" => (VFALLS_SET_PERFREG, 62, 0),
         "get_other_zambezi" => (VFALLS_GET_PERFREG, 26, 0),
-        "refused" => (VFALLS_GET_PERFREG, 15, 10),
+        // The guest of these two has not negotiated.
+        "get_bad_trap" => (VFALLS_GET_PERFREG, 7, 7),
+        "set_bad_trap" => (VFALLS_SET_PERFREG, 7, 7),
+        "get_invalid" => (VFALLS_GET_PERFREG, 90, 6),
+        "set_invalid" => (VFALLS_SET_PERFREG, 90, 6),
+        "get_not_supported" => (VFALLS_GET_PERFREG, 16, 13),
+        "set_not_supported" => (VFALLS_SET_PERFREG, 16, 13),
+        "get_no_access" => (VFALLS_GET_PERFREG, 15, 10),
+        "set_no_access" => (VFALLS_SET_PERFREG, 15, 10),
         _ => return None,
     };
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
@@ -247,17 +260,23 @@ fn caller(strand: usize) -> Caller {
 
 /// Returns a hypervisor with one guest. The guest has negotiated version 1.1.
 fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
-    // The guest is only on nodes 0 and 1. Register 15 is on node 3, so it is refused.
+    // The guest is only on nodes 0 and 1. Register 15 is on node 3, so it is refused. Register 16 is absent.
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig { strands, grant: Grant::ALL, compatible: false };
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
+    let machine = machine.without_channel(Node::Node3, Mcu::Mcu1);
     let service = PerfCounterService::new(machine, (&BOARD, &BOARD, trace), &[guest])
         .expect("one guest is valid");
     let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
-    let mut registers = Registers::call(API_SET_VERSION, [ApiGroup::VFALLS.0, 1, 1, 0, 0]);
-    let after = hypervisor.strand(caller(70)).core_trap(&mut registers);
-    assert_eq!((after, registers.o0), (After::Resume, 0), "version 1.1 is granted");
+    negotiate(&hypervisor.strand(caller(70)), 1);
     hypervisor
+}
+
+/// Negotiates version 1.1, or gives the group up if `major` is 0.
+fn negotiate<T: Trace>(strand: &Measured<'_, T>, major: u64) {
+    let mut registers = Registers::call(API_SET_VERSION, [ApiGroup::VFALLS.0, major, 1, 0, 0]);
+    let after = strand.core_trap(&mut registers);
+    assert_eq!((after, registers.o0), (After::Resume, 0), "the version is granted");
 }
 
 fn calls<T: Trace>(strand: &Measured<'_, T>, call: Registers, status: u64) {
