@@ -163,16 +163,6 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
         if !S::fast_path(&self.contexts, registers.o5, &mut Frame::new(registers)) {
-            self.missed(registers);
-        }
-    }
-
-    /// A function of its own, so that calls that are served or refused save few registers. On SPARC V9 it would need one more window.
-    #[cold]
-    #[cfg_attr(target_arch = "sparc64", inline(always))]
-    #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
-    fn missed(&self, registers: &mut Registers) {
-        if !S::refuse(&self.contexts, registers.o5, &mut Frame::new(registers)) {
             self.slow_trap(registers);
         }
     }

@@ -44,20 +44,11 @@ pub trait Context {
     /// does nothing and returns `false`.
     ///
     /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not
-    /// negotiated the group (see [`Service::version_changed`]). It must not serve a function that is not in [`Service::FUNCTIONS`];
+    /// negotiated the group (see [`Service::version_changed`]); it may refuse its calls with EBADTRAP. It must not serve a function that is not in [`Service::FUNCTIONS`];
     /// a debug assertion checks this.
     #[inline(always)]
     #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
-        false
-    }
-
-    /// Refuses and [answers](Frame::answer) a call that the fast path has not served, if this takes few instructions and the
-    /// [`slow_path`](Self::slow_path), or the check of the version before it, would give the same answer. Otherwise does nothing and
-    /// returns `false`.
-    #[inline(always)]
-    #[allow(unused_variables)]
-    fn refuse(&self, function: u64, frame: &mut Frame<'_>) -> bool {
         false
     }
 
@@ -126,9 +117,6 @@ pub trait Services {
 
     /// Tries the [fast path](Context::fast_path) of each service. Returns `true` if a service has answered.
     fn fast_path(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
-
-    /// Asks each service to [refuse](Context::refuse) the call. Returns `true` if a service has answered.
-    fn refuse(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
 
     /// Serves a FAST call, or refuses it because the group is not negotiated; `None` if no service has the function.
     fn slow_path(
@@ -212,16 +200,6 @@ macro_rules! list_of_services {
                     return true;
                 })*
                 false
-            }
-
-            #[inline(always)]
-            fn refuse(
-                contexts: &Self::Contexts<'_>,
-                function: u64,
-                frame: &mut Frame<'_>,
-            ) -> bool {
-                let ($($name,)*) = contexts;
-                false $(|| $name.refuse(function, frame))*
             }
 
             #[inline(always)]

@@ -35,13 +35,15 @@ impl Class {
     pub const fn from_id(id: u64) -> Self {
         const FIRST_OF_DRAM: u64 = PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pcr).id();
         const FIRST_OF_HUBS: u64 = PerfReg::FIRST_OF_HUBS.id();
-        // Not from the table of registers, so that a refusal takes few instructions.
-        match id {
-            0 => Self::Strand,
-            1..FIRST_OF_DRAM => Self::L2,
-            FIRST_OF_DRAM..FIRST_OF_HUBS => Self::Dram,
-            FIRST_OF_HUBS..REGISTERS => Self::Hub,
-            _ => Self::Invalid,
+        // Not from the table of registers, and in this order, so that a refusal takes few instructions.
+        if id >= FIRST_OF_HUBS {
+            if id < REGISTERS { Self::Hub } else { Self::Invalid }
+        } else if id >= FIRST_OF_DRAM {
+            Self::Dram
+        } else if id != 0 {
+            Self::L2
+        } else {
+            Self::Strand
         }
     }
 

@@ -67,7 +67,7 @@ impl RefusalWord {
     pub(crate) const CARRY: Self = Self(1 << 32);
     pub(crate) const CHANGE: Self = Self(1 << 9);
     /// The bits that remain in a word that is closed.
-    pub(crate) const KEPT: Self = Self(Self::CARRY.0 - Self::CHANGE.0 | Self::HELD.0);
+    pub(crate) const KEPT: Self = Self((Self::CARRY.0 - Self::CHANGE.0) | Self::HELD.0);
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -136,40 +136,48 @@ impl RefusalWord {
         }
     }
 
-    /// Returns why a call is refused in `version`; `None` if the slow path must decide. `sets_ht` is `true` for a set of HT.
+    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `sets_ht` is `true` for a
+    /// set of HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,
         version: NegotiatedVersion,
+        class: Class,
         id: u64,
         sets_ht: bool,
     ) -> Option<Refusal> {
-        let decides = Self::OPEN.0 | VERSION_BITS;
-        if self.0 & decides != Self::OPEN.0 | version.number() as u64 {
+        if (self.0 ^ version.number() as u64) & VERSION_BITS != 0 {
             return None;
         }
-        if version.number() == 0 {
-            return Some(Refusal::BadTrap);
-        }
-        // The bit of what is refused, and the bit that says ENOACCESS.
-        let (refused, no_access) = match Class::from_id(id) {
-            Class::Strand if sets_ht => (Self::HT.0, Self::HT.0),
-            Class::Strand => (Self::PCR.0, Self::PCR.0),
-            Class::L2 => (Self::L2.0, Self::L2.0),
+        // A word without a version has no bits but the first.
+        let refused = match class {
+            Class::Strand if sets_ht => self.has(Self::HT),
+            Class::Strand => self.has(Self::PCR),
+            Class::L2 => self.has(Self::L2),
             Class::Dram => {
-                let channel = 1 << 63 >> (id >> 1);
-                (channel, channel >> TO_NO_ACCESS)
+                let of_channel = self.0 << (id >> 1);
+                match (of_channel >> 63, of_channel >> (63 - TO_NO_ACCESS) & 1) {
+                    (0, _) => false,
+                    (_, 0) => return Some(Refusal::NotSupported),
+                    _ => true,
+                }
             }
-            Class::Hub => {
-                let hub = 1 << (45 - hub_of(id - SINGLE_REGISTERS));
-                (hub, HUBS_NO_ACCESS)
+            Class::Hub
+                if self.0 << SINGLE_REGISTERS << hub_of(id - SINGLE_REGISTERS) >> 63 == 0 =>
+            {
+                false
             }
-            Class::Invalid => return Some(Refusal::Invalid),
+            Class::Hub if self.0 & HUBS_NO_ACCESS == 0 => return Some(Refusal::NotSupported),
+            Class::Hub => true,
+            Class::Invalid if version.number() != 0 && self.has(Self::OPEN) => {
+                return Some(Refusal::Invalid);
+            }
+            Class::Invalid => false,
         };
-        match (self.0 & refused != 0, self.0 & no_access != 0) {
-            (false, _) => None,
-            (true, false) => Some(Refusal::NotSupported),
-            (true, true) => Some(Refusal::NoAccess),
+        match (refused, version.number()) {
+            (true, _) => Some(Refusal::NoAccess),
+            (false, 0) if self.has(Self::OPEN) => Some(Refusal::BadTrap),
+            _ => None,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
 //! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. It serves the whole
-//! call or changes nothing. It needs no stack unless the device fails. A call that it does not serve is [refused](PerfCounterContext::refused)
-//! at once if another word of the guest says why. Every other call takes the [slow path](PerfCounterContext::slow), which makes the checks
+//! call or changes nothing. It needs no stack unless the device fails. A call for something that the guest cannot have
+//! is [refused](PerfCounterContext::refused) if another word of the guest says why. Every other call takes the [slow path](PerfCounterContext::slow), which makes the checks
 //! in the order of the contract.
 //!
 //! The shape of the fast path keeps the number of its instructions small. [`serve`](PerfCounterContext::serve) gets the test as a closure,
@@ -91,15 +91,6 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         }
     }
 
-    #[inline(always)]
-    fn refuse(&self, function: u64, frame: &mut Frame<'_>) -> bool {
-        match function {
-            VFALLS_GET_PERFREG => self.refused::<false>(frame),
-            VFALLS_SET_PERFREG => self.refused::<true>(frame),
-            _ => false,
-        }
-    }
-
     fn slow_path(
         &self,
         function: u64,
@@ -132,14 +123,14 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
+    /// Serves and answers a call for an allowed register whose hub is free, or refuses it. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
             let inlined = || access.answer(self.pcr_fast(id, access));
             // Two separate calls, so that the test for HT is a branch that is seldom taken.
-            return if access.sets_ht() {
+            let served = if access.sets_ht() {
                 cold();
                 let allows = |word: AccessWord, _| word.register(0) && word.ht();
                 self.serve::<SET>(frame, id, allows, inlined, Self::pcr_fast)
@@ -147,20 +138,26 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 let allows = |word: AccessWord, _| word.register(0);
                 self.serve::<SET>(frame, id, allows, inlined, Self::pcr_fast)
             };
+            return served || self.refused::<SET>(frame, Class::Strand);
         }
         if id < SINGLE_REGISTERS {
             let allows = |word: AccessWord, id| word.register(id);
             let inlined = || access.answer(self.dram_fast(id, access));
-            return self.serve::<SET>(frame, id, allows, inlined, Self::dram_fast);
+            return self.serve::<SET>(frame, id, allows, inlined, Self::dram_fast)
+                || match id {
+                    1 => self.refused::<SET>(frame, Class::L2),
+                    _ => self.refused::<SET>(frame, Class::Dram),
+                };
         }
         let Some((_, arbiter)) = self.hub(id) else {
-            return false;
+            return self.refused::<SET>(frame, Class::Invalid);
         };
         let allows_and_takes = |word: AccessWord, id| {
             self.hub(id).is_some_and(|(hub, _)| word.hub(hub)) && arbiter.take_free(self.token)
         };
         let inlined = || access.answer(self.with_hub(arbiter, id, access));
         self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
+            || self.refused::<SET>(frame, Class::Hub)
     }
 
     /// Serves and answers a call if one of the guest's two words `allows` it. `inlined` and `outlined` do the same work.
@@ -185,17 +182,18 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         allowed
     }
 
-    /// Refuses and answers a call for something that the guest cannot have. Otherwise changes nothing and returns `false`.
+    /// Refuses and answers a call for a register of this class that the guest cannot have. Otherwise changes nothing and returns `false`.
     #[inline(always)]
-    fn refused<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
+    fn refused<const SET: bool>(&self, frame: &mut Frame<'_>, class: Class) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         let version = self.version.get();
         // The refusals are loaded after the version, as on the slow path.
         fence(Ordering::Acquire);
-        let Some(refusal) = self.guest.refusals().refusal(version, id, access.sets_ht()) else {
+        let Some(refusal) = self.guest.refusals().refusal(version, class, id, access.sets_ht())
+        else {
             return false;
         };
-        self.counts.add(access.operation(), Class::from_id(id), Outcome::Refused(refusal));
+        self.counts.add(access.operation(), class, Outcome::Refused(refusal));
         frame.answer(Err(refusal.error()));
         true
     }
