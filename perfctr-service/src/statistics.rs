@@ -1,9 +1,7 @@
 //! Counts of calls by function, register class and outcome. Each strand has its own counts. Any strand may read them.
 
-use guest_abi::{HvError, Mcu, McuRole, Node, PerfReg};
+use guest_abi::{HvError, Kind, PerfReg};
 use hv_core::sync::{AtomicU64, Ordering};
-
-const REGISTERS: u64 = PerfReg::COUNT as u64;
 
 /// A function of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,19 +29,15 @@ pub enum Class {
 
 impl Class {
     /// Returns the class of a register number.
-    #[inline]
     pub const fn from_id(id: u64) -> Self {
-        const FIRST_OF_DRAM: u64 = PerfReg::dram(Node::Node0, Mcu::Mcu0, McuRole::Pcr).id();
-        const FIRST_OF_HUBS: u64 = PerfReg::FIRST_OF_HUBS.id();
-        // Not from the table of registers, and in this order, so that a refusal takes few instructions.
-        if id >= FIRST_OF_HUBS {
-            if id < REGISTERS { Self::Hub } else { Self::Invalid }
-        } else if id >= FIRST_OF_DRAM {
-            Self::Dram
-        } else if id != 0 {
-            Self::L2
-        } else {
-            Self::Strand
+        match PerfReg::new(id) {
+            None => Self::Invalid,
+            Some(register) => match register.kind() {
+                Kind::Strand => Self::Strand,
+                Kind::L2 => Self::L2,
+                Kind::Dram { .. } => Self::Dram,
+                Kind::Hub { .. } => Self::Hub,
+            },
         }
     }
 

@@ -24,19 +24,6 @@ pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_OF_HUBS.id();
 /// The number of registers of one hub. They share a bit.
 pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
-/// Returns `index / HUB_REGISTERS` for the registers of all hubs. A general division would need a 128-bit product.
-#[inline(always)]
-pub(crate) const fn hub_of(index: u64) -> u64 {
-    (index * 57) >> 10
-}
-
-// A check of the first and the last register of each hub suffices, because `hub_of` never decreases.
-const _: () = assert!(
-    matches!([hub_of(0), hub_of(17), hub_of(18), hub_of(35)], [0, 0, 1, 1])
-        && matches!([hub_of(36), hub_of(53), hub_of(54), hub_of(71)], [2, 2, 3, 3])
-        && HUB_REGISTERS == 18
-);
-
 /// `true` if places are counted down from bit 63.
 const BY_SIGN: bool = cfg!(target_arch = "sparc64");
 

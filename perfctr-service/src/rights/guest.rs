@@ -587,8 +587,14 @@ mod tests {
 
     /// Returns `true` if one of these calls is refused at once: register 0 and a set of HT, L2 control, a channel, a hub.
     fn refuses(guest: &GuestRights) -> bool {
-        let calls = [(0, false), (0, true), (1, false), (2, false), (18, false)];
-        let refusal = |(id, ht)| guest.refusals().refusal(V1_1, Class::from_id(id), id, ht);
+        let refusal = |(class, index, ht)| guest.refusals().refusal(V1_1, class, index, ht);
+        let calls = [
+            (Class::Strand, 0, false),
+            (Class::Strand, 0, true),
+            (Class::L2, 1, false),
+            (Class::Dram, 2, false),
+            (Class::Hub, 0, false),
+        ];
         calls.into_iter().any(|call| refusal(call).is_some())
     }
 

@@ -4,7 +4,6 @@ use guest_abi::{Hub, HvError, Mcu, McuRole, Node, PerfReg};
 use hv_core::NegotiatedVersion;
 
 use crate::Unit;
-use crate::rights::access::{SINGLE_REGISTERS, hub_of};
 use crate::rights::versions::VERSIONS;
 use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 
@@ -22,7 +21,7 @@ use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 /// | 31-9 | the number of changes, with bit 32 as its carry |
 /// | 8-3 | of refused hubs: the offset of the count of sets with this status, in the counts of the strand |
 /// | 2 | held: a right is being added, and no strand opens the word |
-/// | 1-0 | the version |
+/// | 1-0 | 3 less the number of the version; 0, which stands for no version, in a closed word |
 ///
 /// SPARC V9 branches on the sign of a shifted word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +34,7 @@ pub(crate) const HUB_COUNT: u64 = 0x1f8;
 /// The distance of a channel's bit from the bit that says ENOACCESS.
 pub(crate) const TO_NO_ACCESS: u32 = 8;
 
-const _: () = assert!(VERSIONS.len() as u64 <= VERSION_BITS);
+const _: () = assert!((VERSIONS.len() as u64) < VERSION_BITS);
 
 /// The bit in which the statuses of refused hubs differ.
 const HUBS_NO_ACCESS: u64 = 2 << HUB_STATUS_SHIFT;
@@ -79,7 +78,7 @@ impl RefusalWord {
 
     /// Returns a word that refuses every call of a guest that has not negotiated, and no other call.
     pub(crate) const fn of_version(version: NegotiatedVersion) -> Self {
-        Self(Self::OPEN.0 | version.number() as u64 & VERSION_BITS)
+        Self(Self::OPEN.0 | !(version.number() as u64) & VERSION_BITS)
     }
 
     #[must_use]
@@ -136,48 +135,46 @@ impl RefusalWord {
         }
     }
 
-    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `sets_ht` is `true` for a
-    /// set of HT.
+    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number of
+    /// the hub, or else of the register. `sets_ht` is `true` for a set of HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,
         version: NegotiatedVersion,
         class: Class,
-        id: u64,
+        index: u64,
         sets_ht: bool,
     ) -> Option<Refusal> {
-        if (self.0 ^ version.number() as u64) & VERSION_BITS != 0 {
+        // The sum of the two is 3.
+        if self.0.wrapping_add(version.number() as u64 + 1) & VERSION_BITS != 0 {
             return None;
         }
-        // A word without a version has no bits but the first.
         let refused = match class {
             Class::Strand if sets_ht => self.has(Self::HT),
             Class::Strand => self.has(Self::PCR),
             Class::L2 => self.has(Self::L2),
             Class::Dram => {
-                let of_channel = self.0 << (id >> 1);
-                match (of_channel >> 63, of_channel >> (63 - TO_NO_ACCESS) & 1) {
-                    (0, _) => false,
-                    (_, 0) => return Some(Refusal::NotSupported),
-                    _ => true,
+                let of_channel = Self(self.0 << (index >> 1));
+                if of_channel.has(Self(1 << 63)) && !of_channel.has(Self(1 << 63 >> TO_NO_ACCESS)) {
+                    return Some(Refusal::NotSupported);
                 }
+                of_channel.has(Self(1 << 63))
             }
-            Class::Hub
-                if self.0 << SINGLE_REGISTERS << hub_of(id - SINGLE_REGISTERS) >> 63 == 0 =>
-            {
-                false
+            Class::Hub => {
+                let refused = Self(self.0 << index).has(Self::hub(Hub::Zam0));
+                if refused && !self.has(Self(HUBS_NO_ACCESS)) {
+                    return Some(Refusal::NotSupported);
+                }
+                refused
             }
-            Class::Hub if self.0 & HUBS_NO_ACCESS == 0 => return Some(Refusal::NotSupported),
-            Class::Hub => true,
-            Class::Invalid if version.number() != 0 && self.has(Self::OPEN) => {
-                return Some(Refusal::Invalid);
-            }
+            Class::Invalid if version.number() != 0 => return Some(Refusal::Invalid),
             Class::Invalid => false,
         };
+        // Without a version no bit refuses a register.
         match (refused, version.number()) {
             (true, _) => Some(Refusal::NoAccess),
-            (false, 0) if self.has(Self::OPEN) => Some(Refusal::BadTrap),
-            _ => None,
+            (false, 0) => Some(Refusal::BadTrap),
+            (false, _) => None,
         }
     }
 }

@@ -18,11 +18,24 @@ use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
-use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS, hub_of};
+use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{self, Row};
 use crate::trace::Conflict;
 use crate::{Environment, PerfCounterContext, StrandRight, Unit};
+
+/// Returns `index / HUB_REGISTERS` for the registers of all hubs. A general division would need a 128-bit product.
+#[inline(always)]
+const fn hub_of(index: u64) -> u64 {
+    (index * 57) >> 10
+}
+
+// A check of the first and the last register of each hub suffices, because `hub_of` never decreases.
+const _: () = assert!(
+    matches!([hub_of(0), hub_of(17), hub_of(18), hub_of(35)], [0, 0, 1, 1])
+        && matches!([hub_of(36), hub_of(53), hub_of(54), hub_of(71)], [2, 2, 3, 3])
+        && HUB_REGISTERS == 18
+);
 
 /// The longest duration in ticks that is recorded without a comparison with `u32::MAX`. It fits in an x86-64 instruction.
 const SHORT: u64 = i32::MAX as u64;
@@ -138,26 +151,26 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 let allows = |word: AccessWord, _| word.register(0);
                 self.serve::<SET>(frame, id, allows, inlined, Self::pcr_fast)
             };
-            return served || self.refused::<SET>(frame, Class::Strand);
+            return served || self.refused::<SET>(frame, Class::Strand, id);
         }
         if id < SINGLE_REGISTERS {
             let allows = |word: AccessWord, id| word.register(id);
             let inlined = || access.answer(self.dram_fast(id, access));
             return self.serve::<SET>(frame, id, allows, inlined, Self::dram_fast)
                 || match id {
-                    1 => self.refused::<SET>(frame, Class::L2),
-                    _ => self.refused::<SET>(frame, Class::Dram),
+                    1 => self.refused::<SET>(frame, Class::L2, id),
+                    _ => self.refused::<SET>(frame, Class::Dram, id),
                 };
         }
-        let Some((_, arbiter)) = self.hub(id) else {
-            return self.refused::<SET>(frame, Class::Invalid);
+        let Some((hub, arbiter)) = self.hub(id) else {
+            return self.refused::<SET>(frame, Class::Invalid, id);
         };
         let allows_and_takes = |word: AccessWord, id| {
             self.hub(id).is_some_and(|(hub, _)| word.hub(hub)) && arbiter.take_free(self.token)
         };
         let inlined = || access.answer(self.with_hub(arbiter, id, access));
         self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
-            || self.refused::<SET>(frame, Class::Hub)
+            || self.refused::<SET>(frame, Class::Hub, hub.index() as u64)
     }
 
     /// Serves and answers a call if one of the guest's two words `allows` it. `inlined` and `outlined` do the same work.
@@ -182,14 +195,15 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         allowed
     }
 
-    /// Refuses and answers a call for a register of this class that the guest cannot have. Otherwise changes nothing and returns `false`.
+    /// Refuses and answers a call for a register of this class that the guest cannot have. `index` is the number of the hub, or else of the
+    /// register. Otherwise changes nothing and returns `false`.
     #[inline(always)]
-    fn refused<const SET: bool>(&self, frame: &mut Frame<'_>, class: Class) -> bool {
-        let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
+    fn refused<const SET: bool>(&self, frame: &mut Frame<'_>, class: Class, index: u64) -> bool {
+        let access = Access::new::<SET>(frame.o1);
         let version = self.version.get();
         // The refusals are loaded after the version, as on the slow path.
         fence(Ordering::Acquire);
-        let Some(refusal) = self.guest.refusals().refusal(version, class, id, access.sets_ht())
+        let Some(refusal) = self.guest.refusals().refusal(version, class, index, access.sets_ht())
         else {
             return false;
         };
