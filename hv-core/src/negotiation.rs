@@ -92,6 +92,7 @@ impl Negotiated {
     }
 
     /// Returns the present version. Another strand of the guest may change it at any time.
+    #[inline]
     pub fn get(&self) -> NegotiatedVersion {
         // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
         // loaded a word derived from one version must then load this version or a later one here, so a fence orders the two loads.

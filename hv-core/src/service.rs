@@ -44,7 +44,7 @@ pub trait Context {
     /// does nothing and returns `false`.
     ///
     /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not
-    /// negotiated the group (see [`Service::version_changed`]). It must not serve a function that is not in [`Service::FUNCTIONS`];
+    /// negotiated the group (see [`Service::version_changed`]); it may refuse its calls with EBADTRAP. It must not serve a function that is not in [`Service::FUNCTIONS`];
     /// a debug assertion checks this.
     #[inline(always)]
     #[allow(unused_variables)]

@@ -37,15 +37,21 @@ impl Counted {
 const FILE: &str = "perfctr-service/README.md";
 
 /// The first cells of the rows in the README's table of calls, and the names of their counts.
-const ROWS: [(&str, &str); 14] = [
+const ROWS: [(&str, &str); 20] = [
     ("get of a DRAM register", "get_dram"),
     ("set of a DRAM register", "set_dram"),
     ("get of the strand's PCR", "get_pcr"),
     ("set of the strand's PCR", "set_pcr"),
     ("get of a hub register", "get_zambezi"),
     ("set of a hub register", "set_zambezi"),
-    ("get that is refused", "refused"),
-    ("set that is refused", "refused_set"),
+    ("get that is refused with EBADTRAP", "get_bad_trap"),
+    ("set that is refused with EBADTRAP", "set_bad_trap"),
+    ("get that is refused with EINVAL", "get_invalid"),
+    ("set that is refused with EINVAL", "set_invalid"),
+    ("get that is refused with ENOTSUPPORTED", "get_not_supported"),
+    ("set that is refused with ENOTSUPPORTED", "set_not_supported"),
+    ("get that is refused with ENOACCESS", "get_no_access"),
+    ("set that is refused with ENOACCESS", "set_no_access"),
     ("get of a taken hub", "would_block"),
     ("set of a taken hub", "would_block_set"),
     ("a function that nobody has", "unknown_fast"),

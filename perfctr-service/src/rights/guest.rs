@@ -81,6 +81,7 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
     let mut index = 0;
     while index < all.len() {
         let word = match Grant::from_bits((index % 8) as u8).strand {
+            _ if index < 8 => RefusalWord::CLOSED,
             StrandRight::HtStrand => RefusalWord::CLOSED,
             StrandRight::Strand => RefusalWord::HT,
             StrandRight::None => RefusalWord::PCR.or(RefusalWord::HT),
@@ -422,6 +423,9 @@ fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
 /// Returns what is refused in the version and with the right to `global` that have this place in [`GuestRights::refused`].
 fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
     let (version, global) = (NegotiatedVersion::new((index / 2) as u8), index % 2 != 0);
+    if version == NegotiatedVersion::NONE {
+        return RefusalWord::CLOSED;
+    }
     let nodes = config.strands.nodes();
     let hubs = has_hubs(version, config.compatible) && machine.model().has_hubs();
     let word = match (hubs, global) {
@@ -470,6 +474,7 @@ mod tests {
 
     use super::*;
     use crate::rights::versions::V1_1;
+    use crate::statistics::Class;
     use crate::units::Units;
 
     const UNIT: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
@@ -586,8 +591,14 @@ mod tests {
 
     /// Returns `true` if one of these calls is refused at once: register 0 and a set of HT, L2 control, a channel, a hub.
     fn refuses(guest: &GuestRights) -> bool {
-        let calls = [(0, false), (0, true), (1, false), (2, false), (18, false)];
-        let refusal = |(id, ht)| guest.refusals().refusal(V1_1, id, ht);
+        let refusal = |(class, index, ht)| guest.refusals().refusal(V1_1, class, index, ht);
+        let calls = [
+            (Class::Strand, 0, false),
+            (Class::Strand, 0, true),
+            (Class::L2, 1, false),
+            (Class::Dram, 2, false),
+            (Class::Hub, 0, false),
+        ];
         calls.into_iter().any(|call| refusal(call).is_some())
     }
 
@@ -627,7 +638,10 @@ mod tests {
             units.take_out(UNIT);
             let guest = Arc::new(open_guest());
             guest.refresh(units.out());
-            assert_eq!(guest.refusals().refusal(V1_1, 2, false), Some(Refusal::NoAccess));
+            assert_eq!(
+                guest.refusals().refusal(V1_1, Class::Dram, 2, false),
+                Some(Refusal::NoAccess)
+            );
             let (crossing, returned) = (Arc::clone(&guest), Arc::clone(&units));
             let put_back = move || {
                 crossing.hold();
@@ -637,7 +651,7 @@ mod tests {
             if !steps::before(step, put_back, || guest.refresh(units.out())).1 {
                 break;
             }
-            assert_eq!(guest.refusals().refusal(V1_1, 2, false), None, "{step}");
+            assert_eq!(guest.refusals().refusal(V1_1, Class::Dram, 2, false), None, "{step}");
         }
         for (step, closed) in (0..30).flat_map(|step| [(step, false), (step, true)]) {
             let guest =

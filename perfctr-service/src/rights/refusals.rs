@@ -1,6 +1,6 @@
 //! The word from which the fast path refuses calls at once: what a guest cannot have, and why.
 
-use guest_abi::{Hub, HvError, Kind, Mcu, McuRole, Node, PerfReg};
+use guest_abi::{Hub, HvError, Mcu, McuRole, Node, PerfReg};
 use hv_core::NegotiatedVersion;
 
 use crate::Unit;
@@ -21,7 +21,7 @@ use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 /// | 31-9 | the number of changes, with bit 32 as its carry |
 /// | 8-3 | of refused hubs: the offset of the count of sets with this status, in the counts of the strand |
 /// | 2 | held: a right is being added, and no strand opens the word |
-/// | 1-0 | the version |
+/// | 1-0 | 3 less the number of the version; 0, which stands for no version, in a closed word |
 ///
 /// SPARC V9 branches on the sign of a shifted word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,14 @@ pub(crate) const HUB_COUNT: u64 = 0x1f8;
 /// The distance of a channel's bit from the bit that says ENOACCESS.
 pub(crate) const TO_NO_ACCESS: u32 = 8;
 
-const _: () = assert!(VERSIONS.len() as u64 <= VERSION_BITS);
+const _: () = assert!((VERSIONS.len() as u64) < VERSION_BITS);
+
+/// The bit in which the statuses of refused hubs differ.
+const HUBS_NO_ACCESS: u64 = 2 << HUB_STATUS_SHIFT;
+const _: () = assert!(
+    HvError::NoAccess.number() << HUB_STATUS_SHIFT & HUBS_NO_ACCESS != 0
+        && HvError::NotSupported.number() << HUB_STATUS_SHIFT & HUBS_NO_ACCESS == 0
+);
 
 const fn hub_count(refusal: Refusal) -> u64 {
     Counts::offset(Operation::Set, Class::Hub, Outcome::Refused(refusal)) as u64
@@ -59,7 +66,7 @@ impl RefusalWord {
     pub(crate) const CARRY: Self = Self(1 << 32);
     pub(crate) const CHANGE: Self = Self(1 << 9);
     /// The bits that remain in a word that is closed.
-    pub(crate) const KEPT: Self = Self(Self::CARRY.0 - Self::CHANGE.0 | Self::HELD.0);
+    pub(crate) const KEPT: Self = Self((Self::CARRY.0 - Self::CHANGE.0) | Self::HELD.0);
 
     pub(crate) const fn from_bits(bits: u64) -> Self {
         Self(bits)
@@ -71,7 +78,7 @@ impl RefusalWord {
 
     /// Returns a word that refuses every call of a guest that has not negotiated, and no other call.
     pub(crate) const fn of_version(version: NegotiatedVersion) -> Self {
-        Self(Self::OPEN.0 | version.number() as u64 & VERSION_BITS)
+        Self(Self::OPEN.0 | !(version.number() as u64) & VERSION_BITS)
     }
 
     #[must_use]
@@ -128,46 +135,46 @@ impl RefusalWord {
         }
     }
 
-    /// Returns why a call is refused in `version`; `None` if the slow path must decide. `sets_ht` is `true` for a set of HT.
+    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number of
+    /// the hub, or else of the register. `sets_ht` is `true` for a set of HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,
         version: NegotiatedVersion,
-        id: u64,
+        class: Class,
+        index: u64,
         sets_ht: bool,
     ) -> Option<Refusal> {
-        if !self.has(Self::OPEN) || self.0 & VERSION_BITS != version.number() as u64 {
+        // The sum of the two is 3.
+        if self.0.wrapping_add(version.number() as u64 + 1) & VERSION_BITS != 0 {
             return None;
         }
-        if version.number() == 0 {
-            return Some(Refusal::BadTrap);
-        }
-        let refused = match id {
-            0 => self.has(if sets_ht { Self::HT } else { Self::PCR }),
-            1 => self.has(Self::L2),
-            2..=17 => {
-                let channel = Self(1 << (63 - (id >> 1)));
-                if self.has(channel) && !self.has(Self(channel.0 >> TO_NO_ACCESS)) {
+        let refused = match class {
+            Class::Strand if sets_ht => self.has(Self::HT),
+            Class::Strand => self.has(Self::PCR),
+            Class::L2 => self.has(Self::L2),
+            Class::Dram => {
+                let of_channel = Self(self.0 << (index >> 1));
+                if of_channel.has(Self(1 << 63)) && !of_channel.has(Self(1 << 63 >> TO_NO_ACCESS)) {
                     return Some(Refusal::NotSupported);
                 }
-                self.has(channel)
+                of_channel.has(Self(1 << 63))
             }
-            _ => match PerfReg::new(id) {
-                None => return Some(Refusal::Invalid),
-                Some(register) => match register.kind() {
-                    Kind::Hub { hub, .. } if self.has(Self::hub(hub)) => {
-                        return if self.0 >> HUB_STATUS_SHIFT & HUB_STATUS_BITS
-                            == HvError::NoAccess.number()
-                        {
-                            Some(Refusal::NoAccess)
-                        } else {
-                            Some(Refusal::NotSupported)
-                        };
-                    }
-                    _ => false,
-                },
-            },
+            Class::Hub => {
+                let refused = Self(self.0 << index).has(Self::hub(Hub::Zam0));
+                if refused && !self.has(Self(HUBS_NO_ACCESS)) {
+                    return Some(Refusal::NotSupported);
+                }
+                refused
+            }
+            Class::Invalid if version.number() != 0 => return Some(Refusal::Invalid),
+            Class::Invalid => false,
         };
-        if refused { Some(Refusal::NoAccess) } else { None }
+        // Without a version no bit refuses a register.
+        match (refused, version.number()) {
+            (true, _) => Some(Refusal::NoAccess),
+            (false, 0) => Some(Refusal::BadTrap),
+            (false, _) => None,
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. If the word does
-//! not allow the access, another word of the guest may say why. The fast path serves or refuses the whole call, or changes nothing.
-//! It needs no stack unless the device fails. Every other call takes the [slow path](PerfCounterContext::slow), which checks in the
-//! order of the contract.
+//! The [fast path](PerfCounterContext::fast) tests one word of the guest, makes the access and increments one count. It serves the whole
+//! call or changes nothing. It needs no stack unless the device fails. A call that this word does not allow is
+//! [refused](PerfCounterContext::refused) if another word of the guest says why. Every other call takes the
+//! [slow path](PerfCounterContext::slow), which checks in the order of the contract.
 //!
 //! The fast path is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
 //! makes the same test on the word for unrecorded calls and on the word for recorded calls. It takes the work twice: as a closure that is
@@ -140,32 +140,11 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Serves and answers a call for an allowed register whose hub is free, or refuses it. Otherwise changes nothing and returns `false`.
     #[inline(always)]
     fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
-        self.served::<SET>(frame) || self.refused::<SET>(frame.reborrow())
-    }
-
-    /// Refuses and answers a call for something that the guest cannot have. Otherwise changes nothing and returns `false`.
-    #[inline(never)]
-    fn refused<const SET: bool>(&self, mut frame: Frame<'_>) -> bool {
-        let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
-        let version = self.version.get();
-        // The refusals are loaded after the version, as on the slow path.
-        fence(Ordering::Acquire);
-        let Some(refusal) = self.guest.refusals().refusal(version, id, access.sets_ht()) else {
-            return false;
-        };
-        self.counts.add(access.operation(), Class::from_id(id), Outcome::Refused(refusal));
-        frame.answer(Err(refusal.error()));
-        true
-    }
-
-    /// Serves and answers a call for an allowed register whose hub is free. Otherwise changes nothing and returns `false`.
-    #[inline(always)]
-    fn served<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));
         if id == 0 {
             let inlined = || access.answer(self.pcr_fast(id, access));
             // Two separate calls, so that the test for HT is a branch that is seldom taken.
-            return if access.sets_ht() {
+            let served = if access.sets_ht() {
                 cold();
                 let allows = |word: AccessWord, _| word.register(0) && word.ht();
                 self.serve::<SET>(frame, id, allows, inlined, Self::pcr_fast)
@@ -173,20 +152,26 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 let allows = |word: AccessWord, _| word.register(0);
                 self.serve::<SET>(frame, id, allows, inlined, Self::pcr_fast)
             };
+            return served || self.refused::<SET>(frame, Class::Strand, id);
         }
         if id < SINGLE_REGISTERS {
             let allows = |word: AccessWord, id| word.register(id);
             let inlined = || access.answer(self.dram_fast(id, access));
-            return self.serve::<SET>(frame, id, allows, inlined, Self::dram_fast);
+            return self.serve::<SET>(frame, id, allows, inlined, Self::dram_fast)
+                || match id {
+                    1 => self.refused::<SET>(frame, Class::L2, id),
+                    _ => self.refused::<SET>(frame, Class::Dram, id),
+                };
         }
-        let Some((_, arbiter)) = self.hub(id) else {
-            return false;
+        let Some((hub, arbiter)) = self.hub(id) else {
+            return self.refused::<SET>(frame, Class::Invalid, id);
         };
         let allows_and_takes = |word: AccessWord, id| {
             self.hub(id).is_some_and(|(hub, _)| word.hub(hub)) && arbiter.take_free(self.token)
         };
         let inlined = || access.answer(self.with_hub(arbiter, id, access));
         self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
+            || self.refused::<SET>(frame, Class::Hub, hub.index() as u64)
     }
 
     /// Serves and answers a call if one of the guest's two words `allows` it. `inlined` and `outlined` do the same work.
@@ -209,6 +194,23 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             self.recorded::<SET>(frame.reborrow(), id, outlined);
         }
         allowed
+    }
+
+    /// Refuses and answers a call for a register of this class that the guest cannot have. `index` is the number of the hub, or else of the
+    /// register. Otherwise changes nothing and returns `false`.
+    #[inline(always)]
+    fn refused<const SET: bool>(&self, frame: &mut Frame<'_>, class: Class, index: u64) -> bool {
+        let access = Access::new::<SET>(frame.o1);
+        let version = self.version.get();
+        // The refusals are loaded after the version, as on the slow path.
+        fence(Ordering::Acquire);
+        let Some(refusal) = self.guest.refusals().refusal(version, class, index, access.sets_ht())
+        else {
+            return false;
+        };
+        self.counts.add(access.operation(), class, Outcome::Refused(refusal));
+        frame.answer(Err(refusal.error()));
+        true
     }
 
     /// Serves a recorded call. Answers the call first, so that no work is left after the event.

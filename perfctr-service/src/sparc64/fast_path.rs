@@ -245,7 +245,7 @@ macro_rules! perfctr_fast_path {
             lduw [%g3], %g3
             brz,pn %g3, 1f
              ldx [%g5 + {REFUSALS}], %g4
-            xor %g4, %g3, %g3
+            xnor %g4, %g3, %g3
             andcc %g3, {VERSION_BITS}, %g0
             bne,pn %xcc, perfctr_slow
              sllx %g4, %g2, %g4
@@ -266,7 +266,7 @@ macro_rules! perfctr_fast_path {
             lduw [%g3], %g3
             brz,pn %g3, 1f
              ldx [%g5 + {REFUSALS}], %g4
-            xor %g4, %g3, %g3
+            xnor %g4, %g3, %g3
             andcc %g3, {VERSION_BITS}, %g0
             bne,pn %xcc, perfctr_slow
              sllx %g4, {L2_TO_SIGN}, %g4
@@ -285,7 +285,7 @@ macro_rules! perfctr_fast_path {
             lduw [%g3], %g3
             brz,pn %g3, 1f
              ldx [%g5 + {REFUSALS}], %g4
-            xor %g4, %g3, %g3
+            xnor %g4, %g3, %g3
             andcc %g3, {VERSION_BITS}, %g0
             bne,pn %xcc, perfctr_slow
              sllx %g4, %g2, %g4
@@ -302,7 +302,7 @@ macro_rules! perfctr_fast_path {
             lduw [%g2], %g2
             brz,pn %g2, 1f
              ldx [%g5 + {REFUSALS}], %g4
-            xor %g4, %g2, %g2
+            xnor %g4, %g2, %g2
             andcc %g2, {VERSION_BITS}, %g0
             bne,pn %xcc, perfctr_slow
              sllx %g4, %g3, %g2

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{ApiGroup, Clock, Registers, StrandId};
+use guest_abi::{ApiGroup, Clock, Registers, StrandId, Version};
 use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
 use hv_core::{After, Caller, GuestId, Hypervisor, NoConsole, Strand};
 use perfctr_service::trace::Get;
@@ -202,7 +202,10 @@ fn main() -> ExitCode {
         eprintln!("call-cost: unknown kind '{kind}'");
         return ExitCode::from(2);
     };
-    if !kind.contains("trace") {
+    if let Some((grant, version)) = refused(&kind) {
+        let hypervisor = hypervisor_for(Off, grant, version);
+        calls(black_box(&hypervisor.strand(caller(70))), call, status);
+    } else if !kind.contains("trace") {
         with_strand(Off, |strand| calls(strand, call, status));
     } else {
         let tracer = Tracer::new(Tick(AtomicU64::new(0)), &RINGS);
@@ -222,10 +225,28 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
         "get_zambezi" => (VFALLS_GET_PERFREG, 62, 0),
         "set_zambezi" => (VFALLS_SET_PERFREG, 62, 0),
         "get_other_zambezi" => (VFALLS_GET_PERFREG, 26, 0),
-        "refused" => (VFALLS_GET_PERFREG, 15, 10),
+        // Of all refusals with a status, those for hubs take the most instructions.
+        "get_bad_trap" => (VFALLS_GET_PERFREG, 62, 7),
+        "set_bad_trap" => (VFALLS_SET_PERFREG, 62, 7),
+        "get_invalid" => (VFALLS_GET_PERFREG, 90, 6),
+        "set_invalid" => (VFALLS_SET_PERFREG, 90, 6),
+        "get_not_supported" => (VFALLS_GET_PERFREG, 62, 13),
+        "set_not_supported" => (VFALLS_SET_PERFREG, 62, 13),
+        "get_no_access" => (VFALLS_GET_PERFREG, 62, 10),
+        "set_no_access" => (VFALLS_SET_PERFREG, 62, 10),
         _ => return None,
     };
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
+}
+
+/// Returns the grant of a guest that is refused in calls of this kind, and the version that it has negotiated. `None` if any guest is.
+fn refused(kind: &str) -> Option<(Grant, Version)> {
+    match kind.split_once('_')?.1 {
+        "bad_trap" => Some((Grant::ALL, Version::NONE)),
+        "not_supported" => Some((Grant::ALL, Version::V1_0)),
+        "no_access" => Some((Grant::HTSTRAND, Version::V1_1)),
+        _ => None,
+    }
 }
 
 type Hypercalls<T> =
@@ -245,18 +266,23 @@ fn caller(strand: usize) -> Caller {
     }
 }
 
-/// Returns a hypervisor with one guest. The guest has negotiated version 1.1.
+/// Returns a hypervisor with one guest. The guest has all rights and has negotiated version 1.1.
 fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
-    // The guest is only on nodes 0 and 1. Register 15 is on node 3, so it is refused.
+    hypervisor_for(trace, Grant::ALL, Version::V1_1)
+}
+
+/// Returns a hypervisor with one guest.
+fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> Hypercalls<T> {
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
-    let guest = GuestConfig { strands, grant: Grant::ALL, compatible: false };
+    let guest = GuestConfig { strands, grant, compatible: false };
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
     let service = PerfCounterService::new(machine, (&BOARD, &BOARD, trace), &[guest])
         .expect("one guest is valid");
     let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
-    let mut registers = Registers::call(API_SET_VERSION, [ApiGroup::VFALLS.0, 1, 1, 0, 0]);
+    let asked = [ApiGroup::VFALLS.0, version.major, version.minor, 0, 0];
+    let mut registers = Registers::call(API_SET_VERSION, asked);
     let after = hypervisor.strand(caller(70)).core_trap(&mut registers);
-    assert_eq!((after, registers.o0), (After::Resume, 0), "version 1.1 is granted");
+    assert_eq!((after, registers.o0), (After::Resume, 0), "the version is granted");
     hypervisor
 }
 

@@ -28,7 +28,7 @@ const ROUNDS_AT_ONCE: usize = 15;
 
 #[rustfmt::skip]
 const KINDS: [&str; 7] = [
-    "get_dram", "set_dram", "get_pcr", "set_pcr", "get_zambezi", "set_zambezi", "refused",
+    "get_dram", "set_dram", "get_pcr", "set_pcr", "get_zambezi", "set_zambezi", "get_invalid",
 ];
 
 /// The calls that two strands make at once. All are reads, so both strands write only to words of the service itself.

@@ -45,14 +45,21 @@ const fn sampling(name: &'static str) -> CallKind {
 
 /// All kinds: calls, rustsbi's nearest function for comparison, and samples. The samples are taken
 /// with one counter, with random periods, and with both counters overflowing at once.
-pub(crate) const CALLS: [CallKind; 14] = [
+pub(crate) const CALLS: [CallKind; 21] = [
     ours("get_dram"),
     ours("set_dram"),
     ours("get_pcr"),
     ours("set_pcr"),
     ours("get_zambezi"),
     ours("set_zambezi"),
-    ours("refused"),
+    ours("get_bad_trap"),
+    ours("set_bad_trap"),
+    ours("get_invalid"),
+    ours("set_invalid"),
+    ours("get_not_supported"),
+    ours("set_not_supported"),
+    ours("get_no_access"),
+    ours("set_no_access"),
     ours("get_dram_tracer_off"),
     ours("get_dram_traced"),
     call("record_event", "call_cost::record_event"),

@@ -1,7 +1,7 @@
 use super::*;
 
 fn counted(get_dram: u64) -> BTreeMap<String, u64> {
-    BTreeMap::from([("get_dram".into(), get_dram), ("refused".into(), 48)])
+    BTreeMap::from([("get_dram".into(), get_dram), ("get_invalid".into(), 48)])
 }
 
 #[test]
