@@ -130,10 +130,10 @@ impl Control {
         reset
     }
 
-    /// Returns the trap registers of trap levels 1 to the current one.
+    /// Returns the trap registers of trap levels 1 to the current one, and those of the levels above.
     #[must_use]
-    pub fn frames(&self) -> &[TrapFrame] {
-        &self.frames[..usize::from(self.tl)]
+    pub fn frames(&self) -> (&[TrapFrame], &[TrapFrame]) {
+        self.frames.split_at(self.tl.into())
     }
 
     #[inline(always)]

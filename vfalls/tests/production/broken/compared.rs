@@ -8,10 +8,11 @@ use perfctr_service::Unit;
 use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{OPERATOR_WORDS, RECORDS};
 use simulator::execute::{Execution, map};
+use simulator::interpreter::{Strand, TrapFrame};
 
 use super::super::{ENOACCESS, strand};
 use super::plan::{Between, STRANDS, unit};
-use super::{Image, Run, list_at};
+use super::{HPRIV, Image, Run, list_at};
 
 /// Returns the words of memory that differ: their physical addresses, and their values in each of the two runs.
 fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
@@ -76,11 +77,11 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
             }
             may_differ.extend([at, at + 8]);
         }
-        let [right, found] =
-            [right, &found.execution].map(|it| it.strand(strand(STRANDS[number])).seen_by_guest());
         // Before the end, a strand may be in the hypervisor.
-        if stage == 1 && right != found {
-            return Err(format!("strand {number}: {}", lines_that_differ(&right, &found)));
+        if stage == 1 {
+            let id = strand(STRANDS[number]);
+            judge_strand(right.strand(id), found.execution.strand(id))
+                .map_err(|why| format!("strand {number}: {why}"))?;
         }
     }
     if stage == 1 {
@@ -98,6 +99,23 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
                 "stage {stage}, memory at {address:#x}: {words:x?}, strand {number}, {entry:x?}"
             ))
         }
+    }
+}
+
+/// Says which register of a strand differs for its guest, or holds something of the hypervisor at a trap level that the guest can select.
+fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
+    let (used, unused) = found.control.frames();
+    let is_hypervisors = |frame: &&TrapFrame| {
+        let addresses = [frame.pc, frame.npc];
+        addresses.iter().any(|at| map::HYPERVISOR.contains(at)) || frame.hpstate & HPRIV != 0
+    };
+    if let Some(frame) = used.iter().chain(unused).take(2).find(is_hypervisors) {
+        return Err(format!("{frame:x?} is left"));
+    }
+    let [right, found] = [right, found].map(Strand::seen_by_guest);
+    match right == found {
+        true => Ok(()),
+        false => Err(lines_that_differ(&right, &found)),
     }
 }
 

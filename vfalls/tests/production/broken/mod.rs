@@ -5,6 +5,7 @@ mod compared;
 mod defects;
 mod drawn;
 mod plan;
+mod swept;
 
 use std::array;
 use std::collections::BTreeMap;
@@ -165,13 +166,13 @@ impl<'a> Run<'a> {
     fn change(&mut self) -> Result<(), String> {
         let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
         match self.plan.between {
-            Between::Nothing => {}
+            Between::Look => self.operate(self.plan.on, &Step::Look(2)).map(drop)?,
             Between::Transfer => {
                 let mut grants = Grants::none(2);
                 for right in [Right::Global, Right::Strand] {
                     grants.grant(second, right).unwrap();
                 }
-                self.operate(1, &Step::Reconfigure(grants)).map(drop)?;
+                self.operate(self.plan.on, &Step::Reconfigure(grants)).map(drop)?;
             }
             Between::Reset | Between::Exit => {
                 if self.plan.between == Between::Exit {
@@ -184,7 +185,7 @@ impl<'a> Run<'a> {
                     self.put(number, &[]);
                     self.finished[number] = false;
                 }
-                self.operate(NEIGHBOUR, &Step::Reset(first)).map(drop)?;
+                self.operate(self.plan.on, &Step::Reset(first)).map(drop)?;
                 self.finish()?;
             }
             Between::Return => {
@@ -311,7 +312,7 @@ impl<'a> Run<'a> {
             return;
         }
         let is_report = strand.pc == self.ready.has_read;
-        let frames = strand.control.frames().to_vec();
+        let frames = strand.control.frames().0.to_vec();
         let Some((interrupted, below)) = frames.split_last() else { return };
         let in_hypervisor = interrupted.hpstate & HPRIV != 0;
         if !is_report && !in_hypervisor {
@@ -352,7 +353,7 @@ impl<'a> Run<'a> {
             0x3e | 0x3f => "a miss of the TLB",
             0x5e => "a report that is told",
             0x60 => match self.plan.between {
-                Between::Nothing => "an interrupt: the operator looks",
+                Between::Look => "an interrupt: the operator looks",
                 Between::Transfer => "an interrupt: a transfer",
                 Between::Reset | Between::Exit => "an interrupt: a reset",
                 Between::Return => "an interrupt: a unit returns",

@@ -23,8 +23,9 @@ const L2: u64 = 1;
 /// What the operator does between the two stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Between {
+    /// Looks only.
     #[default]
-    Nothing,
+    Look,
     /// Gives the rights to the neighbour.
     Transfer,
     /// Resets the guest with the rights.
@@ -51,6 +52,8 @@ pub(super) struct Plan {
     /// When the operator looks, in cycles, and the number of the strand that serves that.
     pub(super) looks: Option<(u64, usize)>,
     pub(super) between: Between,
+    /// The number of the strand that serves the operator between the stages.
+    pub(super) on: usize,
     pub(super) latency: StoreLatency,
     pub(super) faults: Vec<Fault>,
 }
@@ -138,9 +141,9 @@ impl Plan {
     /// Draws what strands and operator do.
     pub(super) fn drawn(random: &mut Random) -> Self {
         let between = random.one_of(&[
-            Between::Nothing,
-            Between::Nothing,
-            Between::Nothing,
+            Between::Look,
+            Between::Look,
+            Between::Look,
             Between::Transfer,
             Between::Reset,
             Between::Exit,
@@ -155,7 +158,7 @@ impl Plan {
             })
         });
         let looks = (random.below(2) == 0).then(|| (random.below(1000) as u64, random.below(4)));
-        Self { lists, looks, between, ..Self::default() }
+        Self { lists, looks, between, on: random.below(4), ..Self::default() }
     }
 
     /// Draws the units that fail, and how long stores take: one to three units, or all channels at once.
@@ -206,12 +209,20 @@ fn list(random: &mut Random, number: usize, stage: usize, alone: bool) -> Vec<En
             _ => list.extend([core(0, GROUP, 1, 0), core(0, GROUP, 1, 1)]),
         }
     }
-    if stage == 1 {
-        list.extend(UNITS.iter().filter_map(|wanted| {
-            let mut asks = own.iter().map(|register| fast(GET, *register, 0x5a5a));
-            asks.find(|entry| unit(entry, number) == Some(*wanted))
-        }));
-    }
-    list.push(LAST);
+    list.extend(if stage == 1 { asks(number) } else { vec![LAST] });
     list
+}
+
+/// Returns a get of each unit that a strand can use.
+pub(super) fn asks(number: usize) -> Vec<Entry> {
+    let own = own(number);
+    let ask = |wanted: &Unit| {
+        let mut asks = own.iter().map(|register| fast(GET, *register, 0x5a5a));
+        asks.find(|entry| unit(entry, number) == Some(*wanted))
+    };
+    UNITS.iter().filter_map(ask).chain([LAST]).collect()
+}
+
+pub(super) const fn set(register: u64, value: u64) -> Entry {
+    fast(SET, register, value)
 }

@@ -1,0 +1,73 @@
+//! A unit that fails after each number of cycles behind a store, while the operator changes something: every latency of stores, which
+//! puts the report at every instruction from the end of the guest's list on.
+
+use std::array;
+
+use guest_abi::{Hub, Mcu, Node};
+use perfctr_service::Unit;
+use simulator::execute::StoreLatency;
+use xtask::qemu::build::Production;
+
+use super::super::image;
+use super::plan::{Between, Fault, LAST, Plan, asks, set};
+use super::{Ready, Run, compared};
+
+const UNITS: [(Unit, u64); 3] = [
+    (Unit::Mcu(Node::Node0, Mcu::ALL[0]), 2),
+    (Unit::Hub(Hub::ALL[0]), 18),
+    (Unit::L2(Node::Node0), 1),
+];
+
+/// What the operator does, and the strand that serves it: the one that waits for its store, or another one.
+const CHANGES: [(Between, usize); 10] = [
+    (Between::Look, 0),
+    (Between::Transfer, 0),
+    (Between::Transfer, 1),
+    (Between::Transfer, 3),
+    (Between::Reset, 0),
+    (Between::Reset, 3),
+    (Between::Exit, 0),
+    (Between::Exit, 3),
+    (Between::Return, 0),
+    (Between::Return, 3),
+];
+
+/// The latencies of stores, in cycles: up to this. The report of the longest comes when the operator's interrupt has been served.
+const LONGEST: u64 = 600;
+
+#[test]
+#[ignore = "builds images"]
+fn a_unit_fails_whatever_the_operator_does() {
+    let every = if std::env::var_os("ALL").is_some() { 1 } else { 20 };
+    let ready = Ready::new(&image(Production::Shipped));
+    let mut wrong = Vec::new();
+    for (number, (between, on)) in CHANGES.into_iter().enumerate() {
+        for (unit, register) in UNITS {
+            let first = [set(register, 1), LAST];
+            let lists = [
+                array::from_fn(|strand| if strand == 0 { first.to_vec() } else { Vec::new() }),
+                array::from_fn(asks),
+            ];
+            let faults = vec![Fault { unit, from: 0, until: u64::MAX }];
+            let plan = Plan { lists, between, on, ..Plan::default() };
+            let mut ends = Vec::new();
+            let mut right = Run::new(&ready, &plan, false);
+            let end = right.run(|_, run| {
+                ends.push(run.execution.clone());
+                Ok(())
+            });
+            end.unwrap();
+            for latency in (1 + number as u64..=LONGEST).step_by(every) {
+                let latency = StoreLatency::Fixed(latency);
+                let plan = Plan { latency, faults: faults.clone(), ..plan.clone() };
+                let mut found = Run::new(&ready, &plan, true);
+                let judged =
+                    found.run(|stage, run| compared::judge(stage, &ends[stage], run).map(drop));
+                if let Err(why) = judged {
+                    wrong.push(format!("{between:?} on {on}, {unit}, {latency:?}: {why}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
