@@ -243,9 +243,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves a call of trap 0xff, `api_get_version` or `api_set_version`, that takes little: not a negotiation that is recorded or
-    /// disturbed. The arguments are %o5 and %o0 to %o2; the results are %o0 to %o2. For other calls, does nothing and returns
-    /// `None`; [`core_slow`](Self::core_slow) serves them.
+    /// Serves a call of `api_get_version`, or of `api_set_version` unless it is traced or the service needs a stack for it. The
+    /// arguments are %o5 and %o0 to %o2; the results are %o0 to %o2. For other calls, does nothing and returns `None`;
+    /// [`core_slow`](Self::core_slow) serves them.
     ///
     /// The function needs few registers and no stack, so that trap entries can call it as a leaf function.
     #[inline(always)]

@@ -29,7 +29,6 @@ pub(crate) struct RefusalWord(u64);
 
 pub(crate) const VERSION_BITS: u64 = 3;
 pub(crate) const HUB_STATUS_SHIFT: u32 = 36;
-pub(crate) const HUB_STATUS_BITS: u64 = 0xf;
 pub(crate) const HUB_COUNT: u64 = 0x1f8;
 /// The distance of a channel's bit from the bit that says ENOACCESS.
 pub(crate) const TO_NO_ACCESS: u32 = 8;
@@ -175,6 +174,71 @@ impl RefusalWord {
             (true, _) => Some(Refusal::NoAccess),
             (false, 0) => Some(Refusal::BadTrap),
             (false, _) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rights::versions::V1_1;
+
+    const NODE1: Node = Node::Node1;
+
+    /// The bits are as the documentation of [`RefusalWord`] says.
+    #[test]
+    fn layout() {
+        let closed = RefusalWord::CLOSED;
+        let channel = Unit::Mcu(NODE1, Mcu::Mcu0);
+        for (word, expected) in [
+            (RefusalWord::OPEN, 1 << 63),
+            (closed.without_channel(Node::Node0, Mcu::Mcu0), 1 << 62),
+            (closed.without_channel(Node::Node3, Mcu::Mcu1), 1 << 55),
+            (closed.without_unit(channel), 1 << 60 | 1 << 52),
+            (closed.without_channel(NODE1, Mcu::Mcu0).without_unit(channel), 1 << 60),
+            (RefusalWord::L2, 1 << 46),
+            (closed.without_unit(Unit::Hub(Hub::Zam3)), 1 << 42),
+            (RefusalWord::HUBS, 0x3c00_0000_0000),
+            (RefusalWord::PCR, 1 << 41),
+            (RefusalWord::HT, 1 << 40),
+            // The count of sets of hubs that ended with ENOTSUPPORTED is number 51 of a strand's counts, that for ENOACCESS number 52.
+            (closed.with_hubs(closed, Refusal::NotSupported), 13 << 36 | 51 << 3),
+            (closed.with_hubs(closed, Refusal::NoAccess), 10 << 36 | 52 << 3),
+            (RefusalWord::CARRY, 1 << 32),
+            (RefusalWord::CHANGE, 1 << 9),
+            (RefusalWord::HELD, 1 << 2),
+            (RefusalWord::of_version(NegotiatedVersion::NONE), 1 << 63 | 3),
+            (RefusalWord::of_version(V1_1), 1 << 63 | 1),
+        ] {
+            assert_eq!(word.bits(), expected, "{word:?}");
+        }
+        let counted = RefusalWord::from_bits(u64::MAX).renewed(RefusalWord::L2);
+        assert_eq!(counted.bits(), 1 << 46 | 0xffff_fe04);
+    }
+
+    /// A word without a version refuses everything; a closed word, or one of another version, nothing.
+    #[test]
+    fn a_word_decides_for_its_version() {
+        let classes = [
+            (Class::Strand, 0),
+            (Class::L2, 1),
+            (Class::Dram, 17),
+            (Class::Hub, 3),
+            (Class::Invalid, 90),
+        ];
+        let all = RefusalWord::of_version(V1_1).or(RefusalWord::from_bits(u64::MAX << 36));
+        for (class, index) in classes {
+            let none = NegotiatedVersion::NONE;
+            let refusal = |word: RefusalWord, version| word.refusal(version, class, index, false);
+            assert_eq!(refusal(RefusalWord::of_version(none), none), Some(Refusal::BadTrap));
+            assert_eq!(refusal(RefusalWord::of_version(none), V1_1), None);
+            assert_eq!(refusal(all, none), None);
+            assert_eq!(refusal(all, NegotiatedVersion::new(1)), None);
+            assert!(refusal(all, V1_1).is_some());
+            for version in [0, 1, 2] {
+                let kept = RefusalWord::KEPT;
+                assert_eq!(refusal(kept, NegotiatedVersion::new(version)), None);
+            }
         }
     }
 }

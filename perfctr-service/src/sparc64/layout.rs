@@ -100,7 +100,7 @@ pub const ENOACCESS: u64 = HvError::NoAccess.number();
 pub const VERSION_BITS: u64 = refusals::VERSION_BITS;
 pub const HUB_COUNT: u64 = refusals::HUB_COUNT;
 pub const HUB_STATUS_SHIFT: u32 = refusals::HUB_STATUS_SHIFT;
-pub const HUB_STATUS_BITS: u64 = refusals::HUB_STATUS_BITS;
+pub const HUB_STATUS_BITS: u64 = 0xf;
 pub const REFUSALS: usize = offset_of!(FastWords, refusals);
 /// The shifts that make a refusal the sign of the word. HT's is one more than that of the strand's.
 pub const L2_TO_SIGN: u32 = RefusalWord::L2.bits().leading_zeros();

@@ -13,7 +13,7 @@
 //!
 //! *Fast path*: for calls of a service that has one. Its veneer is assembly without stack and register window. It serves the call and ends
 //! with `done`; or it does nothing, and the call takes the slow path as if it had just trapped. Calls of trap 0xff first enter
-//! [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves the calls that change nothing.
+//! [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls about versions.
 //!
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap

@@ -1,12 +1,20 @@
 //! Counts the instructions of each kind of call.
 
-use guest_abi::Trap;
+use guest_abi::{StrandId, Trap};
+use perfctr_service::{Grant, GuestConfig};
+use platform::Model;
+use sweep::Configuration;
+use sweep::configuration::GUESTS;
+use sweep::control::Control;
 
 use crate::calls::negotiate;
-use crate::contract::{EBADTRAP, EOK, GET, GROUP, Machine, SET};
+use crate::contract::{
+    EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, GET, GROUP, Machine, SET,
+};
 use crate::preserved::{Way, around, registers};
 use crate::probes;
 use crate::report::{Check, Report};
+use crate::swept::control;
 
 pub fn run(report: &mut Report, machine: Machine) {
     negotiate(Some(1));
@@ -18,8 +26,6 @@ pub fn run(report: &mut Report, machine: Machine) {
         ("set_pcr", Trap::Fast, 0, 0x55, SET),
         ("get_zambezi", Trap::Fast, hub, 0, GET),
         ("set_zambezi", Trap::Fast, hub, 0x55, SET),
-        ("refused", Trap::Fast, 90, 0, GET),
-        ("refused_set", Trap::Fast, 90, 0, SET),
         ("unknown_fast", Trap::Fast, 0, 0, 5),
         // The probe passes the function number, 0, also in %o2, the minor version. So the guest negotiates version 1.0.
         ("negotiate", Trap::Core, GROUP, 1, 0),
@@ -35,6 +41,60 @@ pub fn run(report: &mut Report, machine: Machine) {
     // SAFETY: the probe changes only registers that the ABI lets it change.
     let nothing = instructions(unsafe { probes::ticks_none() });
     report.check("the clock counts instructions").same("rd", nothing, 1);
+}
+
+/// A register of each class, and a number of none.
+const OF_CLASSES: [u64; 5] = [0, 1, 3, 62, 90];
+const HT: u64 = 1 << 3;
+
+/// Counts the instructions of refusals. The guest's strand is on node 0 of two, so that registers 6-9 are another node's, and 10-17 of absent
+/// ones.
+pub fn refused(report: &mut Report) {
+    as_guest(Grant::ALL, None);
+    refusals(report, ["get_bad_trap", "set_bad_trap"], EBADTRAP, &OF_CLASSES);
+    as_guest(Grant::ALL, Some(0));
+    refusals(report, ["get_invalid", "set_invalid"], EINVAL, &[90, u64::MAX]);
+    refusals(report, ["get_not_supported", "set_not_supported"], ENOTSUPPORTED, &[11, 62]);
+    as_guest(Grant::NONE, Some(1));
+    refusals(report, ["get_no_access", "set_no_access"], ENOACCESS, &OF_CLASSES[..4]);
+    as_guest(Grant::GLOBAL_STRAND, Some(1));
+    let mut check = report.check("a set of HT without the right, and another node's channel");
+    for (id, value, function) in [(0, HT, SET), (7, 0, SET), (7, 0, GET)] {
+        same(&mut check, id, value, function, ENOACCESS);
+        let count = instructions(ticks(Trap::Fast, [id, value, function])) - 2;
+        check.same(("at most 40", id, count), count <= 40, true);
+    }
+}
+
+/// Switches a machine on, on which the guest's only strand has this grant, and negotiates.
+fn as_guest(grant: Grant, minor: Option<u64>) {
+    let strands = StrandId::new(0).into_iter().collect();
+    let mut guests = [GuestConfig::default(); GUESTS];
+    guests[0] = GuestConfig { strands, grant, compatible: false };
+    if let (Ok(machine), Some(strand)) =
+        (platform::Machine::new(Model::Batoka, 2), StrandId::new(0))
+    {
+        control(Control::PowerOn(Configuration { machine, guests }));
+        control(Control::Caller(strand));
+        negotiate(minor);
+    }
+}
+
+/// Reports the instructions of the longest get and of the longest set of these registers, which are refused with this status.
+fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
+    for (name, function) in names.into_iter().zip([GET, SET]) {
+        let mut longest = 0;
+        for id in ids {
+            same(&mut report.check("refusals that are counted"), *id, HT, function, status);
+            longest = longest.max(instructions(ticks(Trap::Fast, [*id, HT, function])) - 2);
+        }
+        report.count(name, longest);
+    }
+}
+
+/// Checks that a call has this status, and changes no other register.
+fn same(check: &mut Check<'_>, id: u64, value: u64, function: u64, status: u64) {
+    check.case(Trap::Fast, [id, value, 2, 3, 4, function], [status, value, 2, 3, 4, function]);
 }
 
 /// Turns the hypervisor's tracer on and off through software trap 0xfe. While the tracer is off, calls return without entering Rust.

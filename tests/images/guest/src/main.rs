@@ -68,6 +68,7 @@ extern "C" fn guest_main() -> ! {
             if machine.hubs {
                 hubs::run(&mut report);
             }
+            counts::refused(&mut report);
             control(Control::Trace(true));
             swept::plain(&mut report, Detail::from_word(task >> 32));
         }
