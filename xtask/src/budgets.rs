@@ -36,6 +36,8 @@ pub const SPARC: [Budget; 14] = [
     row("set_zambezi", None, [49, 40]),
     row("refused", None, [52, 40]),
     row("refused_set", None, [52, 40]),
+    row("get_l2", None, [90, 33]),
+    row("set_l2", None, [922, 90]),
     row("would_block", None, [50, 45]),
     row("would_block_set", None, [50, 49]),
     row("unknown_fast", Some(13), [30, 13]),
