@@ -1,4 +1,7 @@
 //! PERF_CONFIG: two bits that the eight L2 control registers of a node share.
+//!
+//! A set changes all banks under a lock, bank 0 last. So a get of bank 0 needs no lock: it finds the value before the set or behind it, and
+//! never that of a set that fails before bank 0.
 
 use guest_abi::StrandId;
 use guest_abi::layout::{L2Control, PerfConfig};
@@ -13,8 +16,15 @@ use crate::progress::{Found, Progress, Stopwatch};
 /// see both outcomes.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
+/// Returns the banks in the order in which a set writes them.
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
-    (0..L2_BANKS).filter_map(l2_control)
+    (1..L2_BANKS).chain([0]).filter_map(l2_control)
+}
+
+/// Reads PERF_CONFIG of bank 0.
+pub(crate) fn get(bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> {
+    let bank = l2_control(0).ok_or(AccessError::Fault)?;
+    Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
 }
 
 /// The lock on the L2 control registers of a node. A strand keeps it while it writes all banks, so other strands see a single step.
@@ -62,12 +72,6 @@ impl L2Arbiter {
 impl HeldL2<'_> {
     pub(crate) fn access_ended(&self) {
         self.progress.ended();
-    }
-
-    /// Reads PERF_CONFIG of bank 0.
-    pub(crate) fn get(&self, bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> {
-        let bank = l2_control(0).ok_or(AccessError::Fault)?;
-        Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
     }
 
     /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If the restoring fails, calls

@@ -10,7 +10,7 @@ use crate::units::Unit;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Row {
-    /// The address of the register. It is 0 for registers 0 and 1, which have no address.
+    /// The address of the register. It is 0 for register 0, and that of bank 0 for register 1.
     pub(crate) address: PhysicalAddress,
     /// The bits that a guest can write.
     pub(crate) mask: u64,
@@ -45,6 +45,7 @@ static ROWS: [Rows; NODES] = {
 
 const fn address_from(caller: usize, register: PerfReg) -> Option<PhysicalAddress> {
     match register.kind() {
+        Kind::L2 => l2_control(0),
         Kind::Dram { node, .. } if node.index() == caller => address::local(register),
         _ => address::global(register),
     }
@@ -68,7 +69,7 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
 mod tests {
     use super::*;
 
-    /// DRAM registers of the caller's node have local addresses (section 2.2). Registers 0 and 1 have none. All
+    /// DRAM registers of the caller's node have local addresses (section 2.2), as has register 1. Register 0 has none. All
     /// other addresses are global.
     #[test]
     fn addresses_from_each_node() {
@@ -86,7 +87,7 @@ mod tests {
                 let expected = if own { 0x84_0000_0400 } else { global };
                 assert_eq!(address(id), expected, "{caller:?} {id}");
             }
-            assert_eq!([0, 1].map(address), [0, 0]);
+            assert_eq!([0, 1].map(address), [0, 0xa9_0000_0000]);
         }
     }
 }

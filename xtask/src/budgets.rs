@@ -28,7 +28,7 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
 
 /// Calls on SPARC V9. The count goes from the trap to `done`, and includes both. A refusal is counted for each kind of register that can
 /// be refused with the status. The budget is for the longest.
-pub const SPARC: [Budget; 20] = [
+pub const SPARC: [Budget; 22] = [
     row("get_dram", Some(61), [23, 21]),
     row("set_dram", Some(63), [29, 27]),
     row("get_pcr", Some(27), [16, 16]),
@@ -43,6 +43,8 @@ pub const SPARC: [Budget; 20] = [
     row("set_not_supported", None, [40, 36]),
     row("get_no_access", None, [40, 36]),
     row("set_no_access", None, [40, 36]),
+    row("get_l2", None, [90, 33]),
+    row("set_l2", None, [922, 90]),
     row("would_block", None, [50, 45]),
     row("would_block_set", None, [50, 49]),
     row("unknown_fast", Some(13), [20, 13]),

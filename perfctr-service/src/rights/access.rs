@@ -7,13 +7,13 @@ use crate::rights::versions::VERSIONS;
 use crate::{Grant, Unit};
 
 /// The word that the fast path of a call tests. It has a bit for each *place*. Places 0 and 2-17 allow the registers with these numbers
-/// (register 1 has no fast path). Places 18-21 allow the hubs, and place 22 allows HT in register 0. The other bits hold the rights, the
-/// negotiated version and a count of changes:
+/// (place 1 is never set). Places 18-21 allow the hubs, place 22 allows HT in register 0, and place 23 allows gets of register 1 on
+/// SPARC V9. The other bits hold the rights, the negotiated version and a count of changes:
 ///
 /// | | places | rights | version | changes | carry of the changes |
 /// |---|---|---|---|---|---|
-/// | SPARC V9 | bit 63 is place 0, bit 41 place 22 | 35-33 | 40-36 | 31-0 | 32 |
-/// | other processors | bit 0 is place 0, bit 22 place 22 | 26-24 | 31-27 | 63-32 | |
+/// | SPARC V9 | bit 63 is place 0, bit 40 place 23 | 35-33 | 39-36 | 31-0 | 32 |
+/// | other processors | bit 0 is place 0, bit 23 place 23 | 26-24 | 30-27 | 63-32 | |
 ///
 /// SPARC V9 branches on the sign of a shifted word. Other processors test a bit, identified by its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,14 +27,16 @@ pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 /// `true` if places are counted down from bit 63.
 const BY_SIGN: bool = cfg!(target_arch = "sparc64");
 
-/// The last place: HT in register 0.
+/// The place of HT in register 0.
 const HT: u64 = 22;
+/// The last place: register 1. It is one for all nodes, so while L2 control of a node is out of service, no node has it.
+pub(crate) const L2: u64 = 23;
 const GRANT_SHIFT: u32 = if BY_SIGN { 33 } else { 24 };
 const VERSION_SHIFT: u32 = GRANT_SHIFT + 3;
-const VERSION: u64 = 0x1f << VERSION_SHIFT;
+const VERSION: u64 = 0xf << VERSION_SHIFT;
 const CHANGE_SHIFT: u32 = if BY_SIGN { 0 } else { 32 };
 
-const _: () = assert!(VERSIONS.len() < 0x1f);
+const _: () = assert!(VERSIONS.len() < 0xf);
 
 const fn bit(place: u64) -> u64 {
     if BY_SIGN { 1 << 63 >> place } else { 1 << place }
@@ -57,7 +59,7 @@ impl AccessWord {
     pub(crate) const PCR: Self = Self(bit(0));
     pub(crate) const HT: Self = Self(bit(HT));
     /// All bits that the fast path tests. If the bit for a call is clear, the slow path decides.
-    pub(crate) const FAST: Self = Self(bits(0, HT));
+    pub(crate) const FAST: Self = Self(bits(0, L2));
     pub(crate) const HUBS: Self = Self(bits(SINGLE_REGISTERS, HT - 1));
     pub(crate) const VERSION: Self = Self(VERSION);
     /// Counts one change when it is added to a word. The count can overflow into [`CARRY`](Self::CARRY), but into no other bit.
@@ -153,14 +155,14 @@ impl AccessWord {
         }
     }
 
-    /// Returns the bits of a unit's registers. L2 control has no bits.
+    /// Returns the bits of a unit's registers.
     pub(crate) const fn from_unit(unit: Unit) -> Self {
         match unit {
             Unit::Mcu(node, mcu) => Self::NOTHING
                 .with(PerfReg::dram(node, mcu, McuRole::Pcr))
                 .with(PerfReg::dram(node, mcu, McuRole::Pic)),
             Unit::Hub(hub) => Self(bit(SINGLE_REGISTERS + hub.index() as u64)),
-            Unit::L2(_) => Self::NOTHING,
+            Unit::L2(_) => Self(bit(L2)),
         }
     }
 
@@ -180,14 +182,14 @@ mod tests {
             true => sparc,
             false => other,
         };
-        let fast = [0xffff_fe00_0000_0000, 0x007f_ffff];
+        let fast = [0xffff_ff00_0000_0000, 0x00ff_ffff];
         let all = AccessWord::from_grant(Grant::ALL);
         for (word, expected) in [
             (AccessWord::FAST, fast),
             (AccessWord::HUBS, [0x0000_3c00_0000_0000, 0x003c_0000]),
             (AccessWord::HT, [0x0000_0200_0000_0000, 0x0040_0000]),
             (AccessWord::PCR, [0x8000_0000_0000_0000, 1]),
-            (AccessWord::VERSION, [0x0000_01f0_0000_0000, 0xf800_0000]),
+            (AccessWord::VERSION, [0x0000_00f0_0000_0000, 0x7800_0000]),
             (all, [0x0000_000e_0000_0000, 0x0700_0000]),
             (AccessWord::CARRY, [0x0000_0001_0000_0000, 0]),
             (AccessWord::CHANGE, [1, 0x0000_0001_0000_0000]),
@@ -211,7 +213,7 @@ mod tests {
             assert_eq!(with(AccessWord::FAST), on_this(fast), "{id}");
         }
         let word = AccessWord::from_bits(u64::MAX).with_version(NegotiatedVersion::new(2));
-        let expected = [0xffff_fe2f_ffff_ffff, 0xffff_ffff_17ff_ffff];
+        let expected = [0xffff_ff2f_ffff_ffff, 0xffff_ffff_97ff_ffff];
         assert_eq!(word.bits(), on_this(expected));
         assert_eq!(word.version(), NegotiatedVersion::new(2));
     }

@@ -18,6 +18,7 @@ use hv_core::{Context, Frame, NegotiatedVersion, Reply};
 use platform::{AccessError, Bus, PhysicalAddress, StrandRegisters};
 
 use crate::hubs::{Blocked, HubArbiter, HubGuard};
+use crate::l2;
 use crate::rights::access::{AccessWord, HUB_REGISTERS, SINGLE_REGISTERS};
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table::{self, Row};
@@ -484,6 +485,10 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     fn l2(&self, access: Access) -> Result<u64, Refusal> {
         let Self { service, node, .. } = *self;
         let unit = Unit::L2(node);
+        let Access::Set(value) = access else {
+            return l2::get(service.bus(), self.strand)
+                .map_err(|_| self.faulted(Some(unit), ()));
+        };
         let Some(held) = service.l2(node).take(self.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, || self.now());
             return Err(if stuck { service.stuck(self.strand, unit) } else { Refusal::WouldBlock });
@@ -492,16 +497,10 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         if service.units.out().has(unit) {
             return Err(Refusal::NoAccess);
         }
-        let result = match access {
-            Access::Get => held.get(service.bus(), self.strand),
-            Access::Set(value) => held
-                .set(service.bus(), self.strand, value, || {
-                    service.units.set_unclean(unit);
-                })
-                .map(|()| 0),
-        };
+        let differ = || service.units.set_unclean(unit);
+        let result = held.set(service.bus(), self.strand, value, differ);
         held.access_ended();
-        result.map_err(|_| self.faulted(Some(unit), held))
+        result.map(|()| 0).map_err(|_| self.faulted(Some(unit), held))
     }
 
     /// Reads or writes a register that has an address. Returns the value read; 0 for a write.

@@ -240,7 +240,7 @@ macro_rules! perfctr_fast_path {
             ldx [%g6 + {COUNTS_OF_GETS}], %g1
     perfctr_missed:
             srlx %o0, 1, %g2                    ! the number of the channel, counted from 1
-            brz,pn %g2, perfctr_l2_missed
+            brz,pn %g2, perfctr_l2
              ldx [%g6 + {VERSION}], %g3
             lduw [%g3], %g3
             brz,pn %g3, 1f
@@ -262,8 +262,10 @@ macro_rules! perfctr_fast_path {
     1:      brgez,pn %g4, perfctr_slow
             perfctr_refuse {SET_DRAM}+{BAD_TRAP}, {EBADTRAP}
 
-    perfctr_l2_missed:
-            lduw [%g3], %g3
+    perfctr_l2:
+            sllx %g4, {L2_PLACE} - 1, %g2
+            brlz,pn %g2, perfctr_get_l2
+             lduw [%g3], %g3
             brz,pn %g3, 1f
              ldx [%g5 + {REFUSALS}], %g4
             xnor %g4, %g3, %g3
@@ -274,6 +276,22 @@ macro_rules! perfctr_fast_path {
             perfctr_refuse {SET_L2}+{NO_ACCESS}, {ENOACCESS}
     1:      brgez,pn %g4, perfctr_slow
             perfctr_refuse {SET_L2}+{BAD_TRAP}, {EBADTRAP}
+
+    perfctr_get_l2:
+            xor %o5, {GET}, %g2
+            brnz,pn %g2, perfctr_slow
+             ldx [%g6 + {ROWS}], %g3
+    28:     ldx [%g3 + {L2_ROW}], %g3
+            .globl perfctr_load_l2
+    perfctr_load_l2:
+            ldx [%g3], %g4
+            srlx %g4, {CONFIG_SHIFT}, %g4
+            and %g4, {CONFIG_BITS}, %o1
+    29:     ldx [%g1 + {SET_L2}], %g4
+            inc %g4
+            stx %g4, [%g1 + {SET_L2}]
+            clr %o0
+            done
 
     perfctr_set_pcr_missed:
             sllx %o1, {HT_TO_SIGN}, %g2
@@ -339,6 +357,7 @@ macro_rules! perfctr_fast_path {
             .pushsection .sun4v.faults, \"a\"
             .xword perfctr_load_dram, perfctr_faulted
             .xword perfctr_store_dram, perfctr_faulted
+            .xword perfctr_load_l2, perfctr_faulted
             .xword perfctr_load_hub, perfctr_faulted
             .xword perfctr_store_hub, perfctr_faulted
             .xword perfctr_wait_hub, perfctr_faulted
@@ -349,13 +368,15 @@ macro_rules! perfctr_fast_path {
             .xword 23b, 27b
             .xword perfctr_set, 24b
             .xword 25b, 26b
+            .xword 28b, 29b
             .popsection
             "],
             [GET GET_TO_SET FIRST_OF_HUB REGISTERS HT_TO_SIGN ROW_SHIFT MASK PLACE PLACE_SHIFT COUNTS COUNTS_OF_GETS ROWS PCR_MASK
              VERSION TOKEN GET_STRAND SET_STRAND SET_L2 GET_DRAM SET_DRAM GET_HUB SET_HUB SET_INVALID BAD_TRAP INVALID NOT_SUPPORTED
              NO_ACCESS REFUSALS VERSION_BITS CHANNEL_TO_COUNT ONE_COUNT L2_TO_SIGN STRAND_TO_SIGN HUB_STATUS_SHIFT HUB_STATUS_BITS
              HUB_COUNT EBADTRAP EINVAL ENOTSUPPORTED ENOACCESS LIMIT SERVED_FAST TRACED FAST FAULTED PCR
-             RESERVED WATCHES WATCH_SHIFT REPEAT_SHIFT SETS BLOCKED EWOULDBLOCK]
+             RESERVED WATCHES WATCH_SHIFT REPEAT_SHIFT SETS BLOCKED EWOULDBLOCK
+             L2_PLACE L2_ROW CONFIG_SHIFT CONFIG_BITS]
         );
     };
 }

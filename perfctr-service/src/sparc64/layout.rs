@@ -3,7 +3,7 @@
 
 use core::mem::offset_of;
 
-use guest_abi::layout::SparcPcr;
+use guest_abi::layout::{L2Control, PerfConfig, SparcPcr};
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{HvError, PerfReg};
 use hv_core::Negotiated;
@@ -13,7 +13,7 @@ pub use platform::sparc64::layout::{FAST, FAULTED, LIMIT, PCR, SERVED_FAST, TRAC
 
 use crate::hubs::HubArbiter;
 use crate::progress::Stopwatch;
-use crate::rights::access::SINGLE_REGISTERS;
+use crate::rights::access::{self, SINGLE_REGISTERS};
 use crate::rights::guest::FastWords;
 use crate::rights::refusals::{self, RefusalWord, TO_NO_ACCESS};
 use crate::statistics::Operation::{self, Get, Set};
@@ -90,6 +90,15 @@ pub const ROW_SHIFT: u32 = size_of::<Row>().trailing_zeros();
 pub const MASK: usize = offset_of!(Row, mask);
 pub const PLACE: usize = offset_of!(Row, place);
 const _: () = assert!(offset_of!(Row, address) == 0 && size_of::<Row>() == 1 << ROW_SHIFT);
+
+/// The offset of register 1 in the table.
+pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
+/// The shift that makes the right to gets of register 1 the sign of the guest's word.
+pub const L2_PLACE: u64 = access::L2;
+/// The bits of PERF_CONFIG in an L2 control register.
+const CONFIG: u64 = L2Control::new().with_perf_config(PerfConfig::from_value(u64::MAX)).into_bits();
+pub const CONFIG_SHIFT: u32 = CONFIG.trailing_zeros();
+pub const CONFIG_BITS: u64 = CONFIG >> CONFIG_SHIFT;
 
 pub const EBADTRAP: u64 = HvError::BadTrap.number();
 pub const EINVAL: u64 = HvError::Invalid.number();

@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node. After a fault, restores the banks that were
+    /// Writes PERF_CONFIG to every bank of the node, bank 0 last, because a get reads it. After a fault, restores the banks that were
     /// already written. If that fails, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
@@ -143,7 +143,7 @@ impl World {
         log: &mut Vec<Access>,
     ) -> Result<(), Answer> {
         let mut written = Vec::new();
-        for bank in 0..L2_BANKS {
+        for bank in (1..L2_BANKS).chain([0]) {
             let cell = Cell::L2 { node, bank };
             let done = self.read(node, cell, log).and_then(|old| {
                 let new = old & !PERF_CONFIG | value << PERF_CONFIG_SHIFT;

@@ -48,6 +48,9 @@ static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];
 
+/// Where the table holds the address of bank 0 of L2 control, for each node.
+static BANKS: Kept<[*mut u64; NODES]> = Kept::new();
+
 /// A function to call at each access on the slow path.
 static AT_ACCESS: Kept<fn()> = Kept::new();
 
@@ -57,7 +60,9 @@ const ABSENT: u64 = 4;
 /// Returns a bus and registers of a machine that has just been switched on.
 pub fn new(_: Machine) -> (Bus, Registers) {
     if TABLE.get().is_none() {
-        TABLE.set(find_table());
+        let (table, banks) = find_table().unzip();
+        TABLE.set(table);
+        BANKS.set(banks);
     }
     let zero = |words: &[AtomicU64]| words.iter().for_each(|word| word.store(0, Relaxed));
     zero(&WORDS);
@@ -109,7 +114,7 @@ fn cross_call(strand: StrandId) {
 /// once for each node.
 ///
 /// The table of a node has the local addresses of the node's own DRAM registers. These addresses are the same for all nodes.
-fn find_table() -> Option<Table> {
+fn find_table() -> Option<(Table, [*mut u64; NODES])> {
     unsafe extern "C" {
         static mut __sun4v_traps_end: u8;
         static mut __bss_start: u8;
@@ -117,11 +122,16 @@ fn find_table() -> Option<Table> {
     let mut table = [[core::ptr::null_mut(); NODES]; ADDRESSED];
     let mut found = [0; ADDRESSED];
     let mut local = [0; 4];
+    let (mut banks, mut nodes) = ([core::ptr::null_mut(); NODES], 0);
     let mut word = (&raw mut __sun4v_traps_end as usize).next_multiple_of(8);
     while word < &raw mut __bss_start as usize {
         let place = word as *mut u64;
         // SAFETY: the address is in the memory of the image.
         let value = PhysicalAddress(unsafe { place.read_volatile() });
+        if l2_control(0) == Some(value) {
+            *banks.get_mut(nodes)? = place;
+            nodes += 1;
+        }
         for register in PerfReg::all().skip(FIRST) {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
@@ -147,7 +157,7 @@ fn find_table() -> Option<Table> {
         }
         word += 8;
     }
-    (found == [NODES; ADDRESSED]).then_some(table)
+    (found == [NODES; ADDRESSED] && nodes == NODES).then_some((table, banks))
 }
 
 fn number(cell: Cell) -> usize {
@@ -187,9 +197,15 @@ fn is_busy(cell: Cell) -> bool {
 impl Bus {
     /// Writes the words' addresses into the table. A faulty or busy word gets a misaligned address.
     fn answer(&self) {
-        let Some(table) = TABLE.get() else {
+        let (Some(table), Some(banks)) = (TABLE.get(), BANKS.get()) else {
             hypervisor::failed(&"no table of registers\n", NOT_STARTED)
         };
+        for (node, place) in Node::ALL.iter().zip(banks) {
+            let cell = Cell::L2(*node, 0);
+            let absent = if is_faulty(cell) { ABSENT } else { 0 };
+            // SAFETY: as below.
+            unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
+        }
         for (register, places) in PerfReg::all().skip(FIRST).zip(table) {
             let cell = Cell::Register(register);
             let absent = if is_faulty(cell) || is_busy(cell) { ABSENT } else { 0 };

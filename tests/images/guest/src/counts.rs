@@ -24,6 +24,8 @@ pub fn run(report: &mut Report, machine: Machine) {
         ("set_dram", Trap::Fast, 3, 0x55, SET),
         ("get_pcr", Trap::Fast, 0, 0, GET),
         ("set_pcr", Trap::Fast, 0, 0x55, SET),
+        ("get_l2", Trap::Fast, 1, 0, GET),
+        ("set_l2", Trap::Fast, 1, 1, SET),
         ("get_zambezi", Trap::Fast, hub, 0, GET),
         ("set_zambezi", Trap::Fast, hub, 0x55, SET),
         ("unknown_fast", Trap::Fast, 0, 0, 5),
