@@ -486,8 +486,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let Self { service, node, .. } = *self;
         let unit = Unit::L2(node);
         let Access::Set(value) = access else {
-            return l2::get(service.bus(), self.strand)
-                .map_err(|_| self.faulted(Some(unit), ()));
+            return l2::get(service.bus(), self.strand).map_err(|_| self.faulted(Some(unit), ()));
         };
         let Some(held) = service.l2(node).take(self.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, || self.now());

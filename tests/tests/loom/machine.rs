@@ -166,10 +166,12 @@ impl StrandRegisters for Board {
     }
 }
 
+type Service = PerfCounterService<(Board, Board)>;
+
 /// A machine with hubs, and a guest that has all rights and has not negotiated. In most models, the guest is alone on strands 0
 /// to 3. With [two guests](Modelled::two_guests), it is on strand 0, and a guest without rights is on strand 2.
 pub(crate) struct Modelled {
-    hypervisor: Hypervisor<(PerfCounterService<(Board, Board)>,), NoConsole>,
+    hypervisor: Hypervisor<(Service,), NoConsole>,
     devices: Rc<Devices>,
 }
 
@@ -190,29 +192,40 @@ fn strand_id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
+/// Makes the service on the heap. Like [`Modelled::of_parts`], not inlined, because loom's stacks have 32 KiB.
+#[inline(never)]
+fn service(board: Board, guests: &[GuestConfig]) -> Box<Service> {
+    let machine = Machine::new(Model::Batoka, 1).unwrap();
+    Box::new(PerfCounterService::new(machine, (board.clone(), board), guests).unwrap())
+}
+
 impl Modelled {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new() -> Rc<Self> {
         Self::with(&[guest_on(0..STRANDS, Grant::ALL)])
     }
 
     /// Returns a machine with two guests: guest 0 on strand 0 with all rights, guest 1 on strand 2 without rights.
-    pub(crate) fn two_guests() -> Self {
+    pub(crate) fn two_guests() -> Rc<Self> {
         Self::with(&[guest_on([0], Grant::ALL), guest_on([2], Grant::NONE)])
     }
 
-    fn with(guests: &[GuestConfig]) -> Self {
+    fn with(guests: &[GuestConfig]) -> Rc<Self> {
         let devices = Rc::new(Devices::default());
         let board = Board(Rc::clone(&devices));
-        let machine = Machine::new(Model::Batoka, 1).unwrap();
-        let service = PerfCounterService::new(machine, (board.clone(), board), guests).unwrap();
-        Self { hypervisor: Hypervisor::new((service,), NoConsole), devices }
+        let service = service(board, guests);
+        Self::of_parts(service, devices)
+    }
+
+    #[inline(never)]
+    fn of_parts(service: Box<Service>, devices: Rc<Devices>) -> Rc<Self> {
+        Rc::new(Self { hypervisor: Hypervisor::new((*service,), NoConsole), devices })
     }
 
     pub(crate) fn devices(&self) -> &Devices {
         &self.devices
     }
 
-    pub(crate) fn service(&self) -> &PerfCounterService<(Board, Board)> {
+    pub(crate) fn service(&self) -> &Service {
         &self.hypervisor.services().0
     }
 
@@ -355,7 +368,7 @@ pub(crate) fn explore_two(
     let [first, second] = parts;
     for parts in [[first, second], [second, first]] {
         explore(preemptions, 20, move || {
-            let machine = Rc::new(Modelled::new());
+            let machine = Modelled::new();
             before(&machine);
             meet(&machine, parts);
             after(&machine);

@@ -1,7 +1,5 @@
 //! Statistics: each strand counts in its own words without a read-modify-write. Any strand reads the words at any time.
 
-use std::rc::Rc;
-
 use perfctr_service::statistics::Outcome;
 
 use crate::machine::{DRAM, Modelled};
@@ -21,7 +19,7 @@ fn calls_are_counted_once() {
         assert_eq!(machine.get(STRAND, DRAM), 0);
     }
     explore(3, 1_000, || {
-        let machine = Rc::new(Modelled::new());
+        let machine = Modelled::new();
         machine.negotiate(0, 1);
         meet(
             &machine,

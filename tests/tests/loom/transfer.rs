@@ -17,7 +17,7 @@ const PCR_VALUE: u64 = 0xa;
 
 /// Returns two guests that have negotiated.
 fn two_guests() -> Rc<Modelled> {
-    let machine = Rc::new(Modelled::two_guests());
+    let machine = Modelled::two_guests();
     assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));
     assert_eq!(machine.negotiate(NEXT, 1), (EOK, 1));
     machine
