@@ -422,7 +422,7 @@ fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
 
 /// Returns what is refused in the version and with the right to `global` that have this place in [`GuestRights::refused`].
 fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
-    let (version, global) = (NegotiatedVersion::new((index / 2) as u8), index % 2 != 0);
+    let (version, global) = (NegotiatedVersion::new((index / 2) as u8), index % 2 == 1);
     if version == NegotiatedVersion::NONE {
         return RefusalWord::CLOSED;
     }

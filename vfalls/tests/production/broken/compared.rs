@@ -45,7 +45,7 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
     let told = told(stage, found)?;
     let mut refused = 0;
     let mut may_differ = BTreeSet::new();
-    for number in 0..STRANDS.len() {
+    for (number, id) in STRANDS.into_iter().enumerate() {
         let list = &found.plan.lists[stage][number];
         let mut out = Vec::new();
         for (place, entry) in list.iter().enumerate() {
@@ -79,9 +79,8 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
         }
         // Before the end, a strand may be in the hypervisor.
         if stage == 1 {
-            let id = strand(STRANDS[number]);
-            judge_strand(right.strand(id), found.execution.strand(id))
-                .map_err(|why| format!("strand {number}: {why}"))?;
+            let [right, found] = [right, &found.execution].map(|it| it.strand(strand(id)));
+            judge_strand(right, found).map_err(|why| format!("strand {number}: {why}"))?;
         }
     }
     if stage == 1 {

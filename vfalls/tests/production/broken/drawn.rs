@@ -84,7 +84,7 @@ fn failures_stay_their_own_trouble() {
                 break;
             }
             without += make(&ready, seed, &mut table).unwrap_or_else(|why| panic!("{why}"));
-            if (seed - first + 1) % 500 == 0 {
+            if (seed - first + 1).is_multiple_of(500) {
                 tests::tell(format_args!("{} runs", (seed - first + 1) * EACH));
             }
         }

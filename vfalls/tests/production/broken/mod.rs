@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
         self.begin(1)?;
         self.finish()?;
         self.quiet()?;
-        (0..4).try_for_each(|number| self.to_guest(number))?;
+        (0..4).try_for_each(|number| self.enter_guest(number))?;
         seen(1, self)
     }
 
@@ -284,7 +284,7 @@ impl<'a> Run<'a> {
     }
 
     /// Lets a strand go on until it executes its guest.
-    fn to_guest(&mut self, number: usize) -> Result<(), String> {
+    fn enter_guest(&mut self, number: usize) -> Result<(), String> {
         let id = strand(STRANDS[number]);
         for _ in 0..PATIENCE {
             if self.execution.strand(id).level() < Level::Hyperprivileged {
@@ -297,7 +297,7 @@ impl<'a> Run<'a> {
 
     /// Lets a strand of a guest begin its list.
     fn go(&mut self, number: usize) -> Result<(), String> {
-        self.to_guest(number)?;
+        self.enter_guest(number)?;
         go_on_at(self.execution.strand_mut(strand(STRANDS[number])), self.ready.again);
         Ok(())
     }

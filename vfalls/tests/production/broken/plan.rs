@@ -165,11 +165,12 @@ impl Plan {
     pub(super) fn with_faults(&self, random: &mut Random) -> Self {
         let mut plan = self.clone();
         let at_once = random.below(4) == 0;
-        for number in 0..if at_once { CHANNELS } else { random.one_of(&[1, 1, 2, 3]) } {
+        let count = if at_once { CHANNELS } else { random.one_of(&[1, 1, 2, 3]) };
+        for channel in UNITS.into_iter().take(count) {
             let at = random.below(FAILS as usize) as u64;
             let lasts = 1 + random.below(1000) as u64;
             let (unit, from) = match at_once {
-                true => (UNITS[number], 0),
+                true => (channel, 0),
                 false => (random.one_of(&UNITS), random.one_of(&[0, at])),
             };
             let until = random.one_of(&[u64::MAX, (from + lasts).min(FAILS)]);
