@@ -254,8 +254,10 @@ impl GuestRights {
             let new = self.refused(allowed.version(), allowed.rights());
             let new = match (self.traced.load(Ordering::SeqCst), out.bits()) {
                 (true, _) => RefusalWord::CLOSED,
-                (false, 0) => new,
-                (false, bits) => self.without_units(new, bits),
+                (false, bits) if bits != 0 && allowed.version() != NegotiatedVersion::NONE => {
+                    self.without_units(new, bits)
+                }
+                (false, _) => new,
             };
             self.exchange_refusals(old, new, Ordering::SeqCst)
         });

@@ -8,9 +8,7 @@ use sweep::configuration::GUESTS;
 use sweep::control::Control;
 
 use crate::calls::negotiate;
-use crate::contract::{
-    EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, GET, GROUP, Machine, SET,
-};
+use crate::contract::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, GET, GROUP, Machine, SET};
 use crate::preserved::{Way, around, registers};
 use crate::probes;
 use crate::report::{Check, Report};
@@ -63,7 +61,7 @@ pub fn refused(report: &mut Report) {
     let mut check = report.check("a set of HT without the right, and another node's channel");
     for (id, value, function) in [(0, HT, SET), (7, 0, SET), (7, 0, GET)] {
         same(&mut check, id, value, function, ENOACCESS);
-        let count = instructions(ticks(Trap::Fast, [id, value, function])) - 2;
+        let count = counted(Trap::Fast, [id, value, function]);
         check.same(("at most 40", id, count), count <= 40, true);
     }
 }
@@ -88,7 +86,7 @@ fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
         let mut longest = 0;
         for id in ids {
             same(&mut report.check("refusals that are counted"), *id, HT, function, status);
-            longest = longest.max(instructions(ticks(Trap::Fast, [*id, HT, function])) - 2);
+            longest = longest.max(counted(Trap::Fast, [*id, HT, function]));
         }
         report.count(name, longest);
     }
@@ -118,9 +116,13 @@ pub fn traced(check: &mut Check<'_>) {
 }
 
 /// Reports the instructions of a call with these %o0, %o1 and %o5.
-pub fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
-    // The count leaves out the read of the clock and the `ta`.
-    report.count(name, instructions(ticks(trap, call)).wrapping_sub(2));
+fn count(report: &mut Report, name: &str, trap: Trap, call: [u64; 3]) {
+    report.count(name, counted(trap, call));
+}
+
+/// Returns the instructions of a call with these %o0, %o1 and %o5, without the read of the clock and the `ta`.
+pub fn counted(trap: Trap, call: [u64; 3]) -> u64 {
+    instructions(ticks(trap, call)).wrapping_sub(2)
 }
 
 /// Returns the ticks between the start and the end of a call with these %o0, %o1 and %o5.
