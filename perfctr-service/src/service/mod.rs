@@ -37,14 +37,17 @@ struct StrandState {
 }
 
 /// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
+///
+/// Every image has the same offsets, whatever its environment, because the environment is last.
 #[derive(Debug)]
+#[repr(C)]
 pub struct PerfCounterService<E> {
-    environment: E,
-    strands: [StrandState; STRANDS],
+    units: Units,
     hubs: [HubArbiter; Hub::ALL.len()],
     l2: [L2Arbiter; Node::ALL.len()],
-    units: Units,
+    strands: [StrandState; STRANDS],
     rights: Rights,
+    environment: E,
 }
 
 type AnyEnvironment = (&'static (dyn Bus + Sync), &'static (dyn StrandRegisters + Sync));
@@ -61,12 +64,12 @@ impl<E: Environment> PerfCounterService<E> {
     ) -> Result<Self, ConfigError> {
         let rights = Rights::new(machine, guests)?;
         let service = Self {
-            strands: core::array::from_fn(|_| StrandState::default()),
-            environment,
+            units: Units::default(),
             hubs: core::array::from_fn(|_| HubArbiter::new()),
             l2: core::array::from_fn(|_| L2Arbiter::new()),
-            units: Units::default(),
+            strands: core::array::from_fn(|_| StrandState::default()),
             rights,
+            environment,
         };
         service.trace_turned();
         Ok(service)

@@ -178,7 +178,7 @@ void preserved(struct machine machine, bool fast)
 
 void leaks(void)
 {
-    struct left fast = left_fast(0, 0, 0x84), core = left_core(GROUP, 1, 0);
+    struct left fast = left_fast(0, 0, 0x84), core = left_core(GROUP, 1, 1);
 
     check_begin("leaks of a hypervisor that leaks");
     check_same(1, fast.windows, 0x5e);
