@@ -134,8 +134,10 @@ impl<B: Board> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         take_interrupts(self.hypervisor, strand);
         let (_, core, ..) = self.hypervisor.services();
-        let told = core.cpus().take(strand);
-        match told.is_some() || core.cpus().state(strand) != CpuState::Running {
+        let cpus = core.cpus();
+        // `enter` takes the command to start: after a reset, the guest begins again on the strand that leaves it here. While the strand
+        // runs, the only command is to stop.
+        match cpus.state(strand) != CpuState::Running || cpus.take(strand).is_some() {
             true => Break(()),
             false => Continue(()),
         }
