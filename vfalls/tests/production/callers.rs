@@ -43,6 +43,8 @@ pub(crate) struct Made {
     pub(crate) turns: Range<usize>,
     /// The accesses of all strands to devices during the call.
     pub(crate) accesses: Range<usize>,
+    /// When the call returned, in cycles.
+    pub(crate) returned: u64,
 }
 
 pub(crate) struct Callers {
@@ -89,6 +91,7 @@ impl Callers {
     ) -> Result<(), String> {
         self.turns += 1;
         let now = [self.turns, watch.seen().devices.len()];
+        let returned = execution.now();
         let strand = execution.strand_mut(id);
         if let Some((before, request, began)) = self.calling.remove(&id) {
             unchanged(&before, strand).map_err(|what| format!("{id}, {request:x?}: {what}"))?;
@@ -98,6 +101,7 @@ impl Callers {
                 after: outs(strand),
                 turns: began[0]..now[0],
                 accesses: began[1]..now[1],
+                returned,
             });
         }
         match next {
