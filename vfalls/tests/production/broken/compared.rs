@@ -161,7 +161,8 @@ fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug)
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
 }
 
-/// Returns the units of whose failure the operator has been told. It is told of each once, and in the end of each whose report has come.
+/// Returns the units of whose failure the operator has been told, and in the first stage also those of which a strand may be about to
+/// tell it. It is told of each once, and in the end of each whose report has come.
 fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
     let may_repeat = (stage, run.plan.between) == (1, Between::Return);
@@ -177,6 +178,9 @@ fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     match run.reported.iter().find(|unit| stage == 1 && !told.contains(unit)) {
         Some(unit) => Err(format!("the operator is not told of {unit}, but of {told:?}")),
         None if stage == 1 && told.len() as u64 != number => Err(format!("{number} failures")),
-        None => Ok(told),
+        None => {
+            told.extend(run.reported.iter().filter(|_| stage == 0));
+            Ok(told)
+        }
     }
 }
