@@ -9,7 +9,8 @@ use serde_json::Value;
 use vfalls::cmd::Cli;
 
 use crate::hostile::recording;
-use crate::program::{Place, command, end};
+use crate::program::{PROGRAM, Place, command, end};
+use crate::top::tmux::Terminal;
 
 /// This name sets a terminal's title, clears the screen, begins a line, and reverses and isolates
 /// the direction of writing.
@@ -211,4 +212,28 @@ fn a_hostile_name_is_escaped_by_every_command() {
     place.file("dumped.toml", dumped);
     assert_eq!(place.run("md build dumped.toml -o dumped.bin").status, 0);
     assert_eq!(fs::read(place.at("dumped.bin")).unwrap(), fs::read(place.at("md.bin")).unwrap());
+}
+
+/// `top` draws with control characters of its own, so a terminal is the judge: its title stays, and no line begins in the name.
+#[test]
+#[ignore = "needs tmux: cargo xtask test runs it"]
+fn a_hostile_name_is_escaped_in_every_view_of_top() {
+    let terminal = Terminal::new("hostile-top", 200, 40);
+    let title = terminal.title();
+    let refs = recording(NAME, &format!("/{NAME}"), &[NAME]);
+    fs::write(terminal.path("refs"), refs).unwrap();
+    let guests =
+        format!("[[guest]]\nname = \"{QUOTED}\"\nstrands = \"0-255\"\ngrant = \"global+strand\"\n");
+    fs::write(terminal.path("guests.toml"), guests).unwrap();
+    terminal.line(&format!("{PROGRAM} top --interval 10 --guests guests.toml refs"));
+    terminal.wait(|screen| screen.contains("ENDED"));
+    for view in ["1", "2", "3", "4"] {
+        terminal.keys(&[view]);
+        is_harmless(&terminal.history(), &format!("view {view}"));
+    }
+    terminal.keys(&["q"]);
+    let screen = terminal.wait(|screen| screen.contains("Truth: all"));
+    is_harmless(&screen, "the end");
+    assert!(screen.contains("FORGED"), "the name is shown: {screen}");
+    assert_eq!(terminal.title(), title);
 }

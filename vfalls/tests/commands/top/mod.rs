@@ -2,7 +2,7 @@
 
 mod terminal;
 mod text;
-mod tmux;
+pub(crate) mod tmux;
 
 /// Two threads of 500 instructions each, on two nodes. They read separate memory, and write to different bytes of one line.
 fn two_threads() -> String {

@@ -85,6 +85,11 @@ impl Terminal {
         self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"])
     }
 
+    /// Returns the title of the terminal.
+    pub(crate) fn title(&self) -> String {
+        self.tmux(&["display-message", "-p", "#{pane_title}"])
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.place.path().join(name)
     }
