@@ -55,18 +55,15 @@ pub(super) struct Reports {
     pub(super) frames: Cell<[[u64; 4]; FRAMES]>,
 }
 
-/// %o0 and %o1 that a call on the fast path returns because its unit has failed.
-pub(super) type Answer = [u64; 2];
-
 /// Passes all reports to the image. `function` is %o5. If the fast path was serving a call when a report of the call's unit
-/// arrived, returns the new answer of the call.
+/// arrived, returns the %o0 and %o1 with which the call ends instead.
 #[cold]
 #[inline(never)]
 pub(super) fn tell<H: TrapHandler>(
     block: &StrandBlock<H>,
     handler: &H,
     function: u64,
-) -> Option<Answer> {
+) -> Option<[u64; 2]> {
     let Reports { number, noted, .. } = &block.reports;
     let mut answer = None;
     for report in noted.iter().take(number.replace(0) as usize) {

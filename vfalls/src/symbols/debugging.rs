@@ -14,10 +14,10 @@ use gimli::{
 use object::{Object, ObjectSection};
 use simulator::input::{self, LONGEST_PROGRAM};
 
-type Reader = EndianArcSlice<RunTimeEndian>;
+type DebugSlice = EndianArcSlice<RunTimeEndian>;
 
 /// The functions, inlined functions and source lines of an ELF file.
-pub(crate) struct Debugging(Context<Reader>);
+pub(crate) struct Debugging(Context<DebugSlice>);
 
 impl Debugging {
     /// Reads the debugging information of an ELF file, and of `shared`, a file whose information several ELF files share.
@@ -36,7 +36,7 @@ impl Debugging {
     }
 
     /// Returns the inlined functions at an address from the innermost on, and then the function.
-    pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, Reader>> {
+    pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, DebugSlice>> {
         let mut found = self.0.find_frames(address);
         loop {
             let (load, next) = match found {
@@ -49,7 +49,7 @@ impl Debugging {
 }
 
 /// Reads the file (`.dwo`) that has the information of one source file.
-fn split(load: &SplitDwarfLoad<Reader>) -> Option<Dwarf<Reader>> {
+fn split(load: &SplitDwarfLoad<DebugSlice>) -> Option<Dwarf<DebugSlice>> {
     let mut path = PathBuf::new();
     for part in [load.comp_dir.as_ref(), Some(load.path.as_ref()?)].into_iter().flatten() {
         path.push(OsStr::from_bytes(&part.to_slice().ok()?));
@@ -68,7 +68,7 @@ fn split(load: &SplitDwarfLoad<Reader>) -> Option<Dwarf<Reader>> {
 fn sections(
     elf: &[u8],
     name: impl Fn(SectionId) -> Option<&'static str>,
-) -> anyhow::Result<Dwarf<Reader>> {
+) -> anyhow::Result<Dwarf<DebugSlice>> {
     let elf = object::File::parse(elf)?;
     let endian = if elf.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
     let mut room = LONGEST_PROGRAM;
@@ -82,6 +82,6 @@ fn sections(
                 Arc::from(data.decompress()?)
             }
         };
-        Ok(Reader::new(data, endian))
+        Ok(DebugSlice::new(data, endian))
     })
 }

@@ -13,7 +13,7 @@ use platform::models::Devices;
 use super::line::Trap;
 use super::script::ScriptCall;
 
-type Services<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
+type CallServices<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
 
 /// Sends the consoles of all guests to standard error.
 pub(super) struct StderrConsole;
@@ -35,7 +35,7 @@ pub(super) fn hypervisor<'a>(
     machine: Machine,
     devices: &'a Devices,
     guests: &[GuestConfig],
-) -> anyhow::Result<Box<Hypervisor<Services<'a>, StderrConsole>>> {
+) -> anyhow::Result<Box<Hypervisor<CallServices<'a>, StderrConsole>>> {
     let service =
         PerfCounterService::new(machine, (devices, devices), guests).context("--guest")?;
     Ok(Box::new(Hypervisor::new((service,), StderrConsole)))
@@ -43,12 +43,12 @@ pub(super) fn hypervisor<'a>(
 
 pub(super) struct Session<'a> {
     /// The strands of all guests, by number.
-    strands: Vec<Option<Strand<'a, Services<'a>, StderrConsole>>>,
+    strands: Vec<Option<Strand<'a, CallServices<'a>, StderrConsole>>>,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(
-        hypervisor: &'a Hypervisor<Services<'a>, StderrConsole>,
+        hypervisor: &'a Hypervisor<CallServices<'a>, StderrConsole>,
         guests: &[GuestConfig],
     ) -> Self {
         let caller = |strand: StrandId| {

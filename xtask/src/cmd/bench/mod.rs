@@ -127,7 +127,7 @@ pub fn run(args: BenchArgs) -> anyhow::Result<()> {
 }
 
 /// Numbers of instructions, by the name of the kind or replay.
-type Counts = BTreeMap<&'static str, u64>;
+type CountOf = BTreeMap<&'static str, u64>;
 
 /// Shows a progress bar on standard error, and tables on standard output.
 struct Bench {
@@ -148,7 +148,7 @@ impl Bench {
         self.progress.suspend(|| writeln!(io::stdout(), "{text}"))
     }
 
-    fn count_calls(&self, counter: &Counter) -> anyhow::Result<Counts> {
+    fn count_calls(&self, counter: &Counter) -> anyhow::Result<CountOf> {
         let mut instructions = BTreeMap::new();
         for kind in &CALLS {
             instructions.insert(kind.name, self.step(kind.name, || counter.count(kind))?);
@@ -157,8 +157,8 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// Counts the instructions for a reference in each of [`REPLAYS`].
-    fn count_references(&self, counter: &Counter) -> anyhow::Result<Counts> {
+    /// CountOf the instructions for a reference in each of [`REPLAYS`].
+    fn count_references(&self, counter: &Counter) -> anyhow::Result<CountOf> {
         let vfalls = self.step("building vfalls", cargo::vfalls)?;
         let references = replay::recording()?.len() as u64;
         let mut table =

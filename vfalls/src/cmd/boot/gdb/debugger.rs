@@ -29,7 +29,7 @@ pub struct Debugger<'a> {
 /// The error for an invalid packet. The debugger gets `E01`, and the session continues.
 struct Wrong;
 
-enum Answer {
+enum Response {
     Text(String),
     /// No answer yet, because the machine executes or ends.
     Later,
@@ -93,8 +93,8 @@ impl<'a> Debugger<'a> {
                     (self.attached, self.runs) = (true, None);
                 }
                 match self.answer(&packet) {
-                    Ok(Answer::Text(text)) => self.send(&text, answers),
-                    Ok(Answer::Later) => {}
+                    Ok(Response::Text(text)) => self.send(&text, answers),
+                    Ok(Response::Later) => {}
                     Err(Wrong) => self.send(WRONG, answers),
                 }
             }
@@ -173,14 +173,14 @@ impl<'a> Debugger<'a> {
         self.send(&text, answers);
     }
 
-    fn answer(&mut self, packet: &[u8]) -> Result<Answer, Wrong> {
+    fn answer(&mut self, packet: &[u8]) -> Result<Response, Wrong> {
         if self.runs() {
             return Err(Wrong);
         }
         let text = str::from_utf8(packet).map_err(|_| Wrong)?;
         let (letter, rest) = text.split_at_checked(1).unwrap_or_default();
         let strand = self.selected;
-        Ok(Answer::Text(match letter {
+        Ok(Response::Text(match letter {
             "?" => format!("T{SIGTRAP:02x}thread:{};", thread(strand)),
             "g" => digits(&registers::read(self.machine.execution.strand(strand))),
             "G" => {
@@ -231,7 +231,7 @@ impl<'a> Debugger<'a> {
             }
             "k" if rest.is_empty() => {
                 self.killed = true;
-                return Ok(Answer::Later);
+                return Ok(Response::Later);
             }
             "q" => self.query(rest)?,
             "v" => match rest.strip_prefix("Cont") {
@@ -322,9 +322,9 @@ impl<'a> Debugger<'a> {
         Resume::Step { strand, from: self.machine.execution.strand(strand).level(), alone }
     }
 
-    fn resume(&mut self, resume: Resume) -> Answer {
+    fn resume(&mut self, resume: Resume) -> Response {
         self.runs = Some(resume);
-        Answer::Later
+        Response::Later
     }
 
     /// Parses the actions of a `vCont` packet. At most one strand steps.
