@@ -322,13 +322,14 @@ impl Modelled {
         self.trap(strand, false, 0x107, [id, value, 0, 0, 0])[0]
     }
 
+    /// Returns `true` if a read of a register succeeds on the fast path.
     pub(crate) fn is_fast(&self, strand: usize, id: u64) -> bool {
         let strand = self
             .hypervisor
             .strand(Caller { guest: self.guest_of(strand), strand: strand_id(strand) });
         let (context,) = strand.contexts();
         let mut registers = Registers::call(0x106, [id, 0, 0, 0, 0]);
-        context.fast_path(0x106, &mut Frame::new(&mut registers))
+        context.fast_path(0x106, &mut Frame::new(&mut registers)) && registers.o0 == EOK
     }
 
     /// Checks, after all strands are done, that the guest has all registers of the version. After
