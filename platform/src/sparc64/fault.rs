@@ -60,9 +60,9 @@ fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on:
     }
     late::clear_match();
     let [o0, o1, _, _, _, function, _, _] = trap.outs_mut();
-    if let Some([status, value]) = handler.and_then(|handler| late::tell(block, handler, *function))
-        && *o0 == 0
-    {
+    // A call that was refused keeps its status.
+    let served = if *o0 == 0 { *function } else { 0 };
+    if let Some([status, value]) = handler.and_then(|handler| late::tell(block, handler, served)) {
         (*o0, *o1) = (status, value);
     }
     true
