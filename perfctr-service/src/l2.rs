@@ -1,7 +1,10 @@
 //! PERF_CONFIG: two bits that the eight L2 control registers of a node share.
 //!
 //! A set changes all banks under a lock, bank 0 last. So a get of bank 0 needs no lock: it finds the value before the set or behind it, and
-//! never that of a set that fails before bank 0.
+//! never that of a set that fails before bank 0. And if a set in assembly fails, bank 0 has the value to restore.
+
+#[cfg(target_arch = "sparc64")]
+use core::mem::offset_of;
 
 use guest_abi::StrandId;
 use guest_abi::layout::{L2Control, PerfConfig};
@@ -29,6 +32,7 @@ pub(crate) fn get(bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> 
 
 /// The lock on the L2 control registers of a node. A strand keeps it while it writes all banks, so other strands see a single step.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct L2Arbiter {
     lock: OwnedLock,
     progress: Progress,
@@ -37,6 +41,13 @@ pub(crate) struct L2Arbiter {
 pub(crate) struct HeldL2<'a> {
     progress: &'a Progress,
     _lock: OwnedGuard<'a>,
+}
+
+#[cfg(target_arch = "sparc64")]
+impl L2Arbiter {
+    /// The offsets in bytes of the lock, which holds its owner's number plus 1 or 0, and of the count of ended accesses.
+    pub(crate) const LOCK: usize = offset_of!(Self, lock);
+    pub(crate) const ENDED: usize = offset_of!(Self, progress) + Progress::ENDED;
 }
 
 impl L2Arbiter {
@@ -48,6 +59,12 @@ impl L2Arbiter {
     #[inline(always)]
     pub(crate) fn take(&self, strand: StrandId) -> Option<HeldL2<'_>> {
         let lock = self.lock.lock(strand, LOCK_TRIES)?;
+        Some(HeldL2 { progress: &self.progress, _lock: lock })
+    }
+
+    /// Returns the registers that a strand has locked in assembly; `None` if it has not locked them.
+    pub(crate) fn held(&self, strand: StrandId) -> Option<HeldL2<'_>> {
+        let lock = self.lock.held(strand)?;
         Some(HeldL2 { progress: &self.progress, _lock: lock })
     }
 
@@ -72,6 +89,21 @@ impl L2Arbiter {
 impl HeldL2<'_> {
     pub(crate) fn access_ended(&self) {
         self.progress.ended();
+    }
+
+    /// Undoes a set in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to that of bank 0. If a bank fails, continues
+    /// with the others, and returns the error.
+    pub(crate) fn undo(&self, bus: &impl Bus, strand: StrandId) -> Result<(), AccessError> {
+        let config = PerfConfig::from_value(get(bus, strand)?);
+        banks().take(L2_BANKS - 1).fold(Ok(()), |result, bank| {
+            let restored = bus.read(strand, bank).and_then(|value| {
+                match L2Control::from(value).with_perf_config(config).into() {
+                    old if old == value => Ok(()),
+                    old => bus.write(strand, bank, old),
+                }
+            });
+            result.and(restored)
+        })
     }
 
     /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If the restoring fails, calls
@@ -107,9 +139,76 @@ impl HeldL2<'_> {
 #[cfg(test)]
 #[cfg(not(any(loom, shuttle)))]
 mod tests {
+    use core::cell::Cell;
+
     use super::*;
     use crate::hubs::tests::strand;
     use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
+
+    /// The banks of L2 control.
+    struct Banks {
+        values: [Cell<u64>; 8],
+        broken: Option<usize>,
+        /// The bank whose writes fail.
+        read_only: Option<usize>,
+    }
+
+    impl Banks {
+        fn number(&self, address: PhysicalAddress) -> Result<usize, AccessError> {
+            let bank = (address.0 as usize - 0xa9_0000_0000) / 0x40;
+            if self.broken == Some(bank) { Err(AccessError::Fault) } else { Ok(bank) }
+        }
+    }
+
+    impl Bus for Banks {
+        fn read(&self, _: StrandId, address: PhysicalAddress) -> Result<u64, AccessError> {
+            Ok(self.values[self.number(address)?].get())
+        }
+
+        fn write(&self, _: StrandId, at: PhysicalAddress, value: u64) -> Result<(), AccessError> {
+            let bank = self.number(at)?;
+            if self.read_only == Some(bank) {
+                return Err(AccessError::Fault);
+            }
+            self.values[bank].set(value);
+            Ok(())
+        }
+    }
+
+    /// PERF_CONFIG was 2. A set to 1 has written banks 1 to `written`, and then one bank fails. Each bank has other bits of its own.
+    #[test]
+    fn a_set_in_assembly_is_undone() {
+        let old = |bank: usize| 0x20_0000_0000 | bank as u64;
+        for written in 0..8 {
+            let new = |bank: usize| match bank {
+                bank if (1..=written).contains(&bank) => 0x10_0000_0000 | bank as u64,
+                _ => old(bank),
+            };
+            let undone = |broken, read_only| {
+                let values = core::array::from_fn(|bank| Cell::new(new(bank)));
+                let banks = Banks { values, broken, read_only };
+                let l2 = L2Arbiter::new();
+                core::mem::forget(l2.take(strand(1)));
+                assert!(l2.held(strand(2)).is_none());
+                let result = l2.held(strand(1)).unwrap().undo(&banks, strand(1));
+                assert_eq!(l2.holder(), None);
+                (result, banks.values.map(Cell::into_inner))
+            };
+            let restored = core::array::from_fn(old);
+            assert_eq!(undone(None, None), (Ok(()), restored), "{written}");
+            assert_eq!(undone(None, Some(0)), (Ok(()), restored), "{written}");
+            for failing in 1..8 {
+                let mut others = restored;
+                others[failing] = new(failing);
+                let fault = Err(AccessError::Fault);
+                let result = if failing <= written { fault } else { Ok(()) };
+                assert_eq!(undone(None, Some(failing)), (result, others), "{written}, {failing}");
+                assert_eq!(undone(Some(failing), None), (fault, others), "{written}, {failing}");
+            }
+            let nothing = (Err(AccessError::Fault), core::array::from_fn(new));
+            assert_eq!(undone(Some(0), None), nothing, "{written}");
+        }
+    }
 
     /// When the strand that holds the registers dies, its access ends, so the watch of a waiting strand restarts. The death of
     /// another strand does not restart the watch.

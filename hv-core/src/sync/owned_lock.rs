@@ -46,6 +46,11 @@ impl OwnedLock {
         None
     }
 
+    /// Returns the guard of a strand that has taken the lock in assembly; `None` if the strand does not own the lock.
+    pub fn held(&self, strand: StrandId) -> Option<OwnedGuard<'_>> {
+        (self.owner() == Some(strand)).then(|| OwnedGuard { lock: self })
+    }
+
     /// Returns the strand that owns the lock; `None` if the lock is free.
     pub fn owner(&self) -> Option<StrandId> {
         self.owner.load()

@@ -5,8 +5,8 @@
 //! ever. This covers a chip that answers "busy", and a unit that a strand never releases, for example because it died in its access.
 //! [`judgement`] decides. Each strand compares only times of its own clock, because clocks may differ by any offset.
 //!
-//! **What ends an access.** A call on the fast path does not count the end of its access, but the state of the gate shows the end. The next
-//! strand that asks counts this end. It does so before it looks at the counts, and before any strand is served. A call on the slow path,
+//! **What ends an access.** A call on the fast path of a hub does not count the end of its access, but the state of the gate shows the end.
+//! The next strand that asks counts this end. It does so before it looks at the counts, and before any strand is served. A call on the slow path,
 //! and the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in
 //! between.
 //!
@@ -45,6 +45,10 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// The offset in bytes of the count of ended accesses.
+    #[cfg(target_arch = "sparc64")]
+    pub(crate) const ENDED: usize = core::mem::offset_of!(Self, ended);
+
     /// Counts the end of an access. The caller releases the unit afterwards.
     #[inline(always)]
     pub(crate) fn ended(&self) {

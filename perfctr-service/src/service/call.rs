@@ -315,11 +315,23 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         refusal
     }
 
-    /// Releases the hub of register `id` if the strand holds it, after an access of a fast path in assembly has faulted. The fault may have
-    /// come before the strand took the hub, or after it released the hub. Then the call takes the slow path as if it had just trapped.
+    /// Releases the hub of register `id` or the L2 control if the strand holds it, after an access of a fast path in assembly has faulted.
+    /// The fault may have come before the strand took the unit, or after it released the unit. Then the call takes the slow path as if it
+    /// had just trapped.
+    ///
+    /// First restores the L2 control. If this fails, takes the L2 control out of service, because its banks may differ.
     pub fn undo_fast_path(&self, id: u64) {
         if let Some((_, arbiter)) = self.hub(id) {
             drop(arbiter.held(self.strand));
+        }
+        let (service, unit) = (self.service, Unit::L2(self.node));
+        if let Some(held) = service.l2(self.node).held(self.strand) {
+            let undone = held.undo(service.bus(), self.strand);
+            held.access_ended();
+            if undone.is_err() {
+                service.units.set_unclean(unit);
+                let _ = self.faulted(Some(unit), held);
+            }
         }
     }
 

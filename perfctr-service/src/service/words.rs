@@ -29,6 +29,8 @@ impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
         words[word::RESERVED] = self.token.reserved();
         words[word::WATCHES] =
             address(self.watches.hub(Hub::Zam0)).wrapping_sub(address(self.hubs[0]) >> WATCH_SHIFT);
+        words[word::L2] = address(self.service.l2(self.node));
+        words[word::OWNER] = self.strand.index() as u64 + 1;
         for (word, hub) in words[word::GATES..].iter_mut().zip(self.hubs) {
             *word = address(hub);
         }

@@ -16,10 +16,10 @@
 //! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
 //! - after the store that releases the hub: the next strand that takes the hub finds refused strands by the same exchange.
 //!
-//! Stores to a device and to memory are not ordered: a set of a hub has `membar #Sync` before the store that releases the hub.
+//! Stores to a device and to memory are not ordered: a set of a hub or of L2 control has `membar #Sync` before the store that releases it.
 //!
 //! # Faults
-//! The table after the code lists the instructions that may fault. After a fault the slow path releases the hub and serves the call.
+//! The section `.sun4v.faults` lists the instructions that may fault. After a fault the slow path releases the hub and serves the call.
 
 /// Adds the trap table and everything else that an image needs below Rust. An image uses it once, with its type that implements
 /// `platform::sparc64::TrapHandler`, whose `Context` is the [`PerfCounterContext`](crate::PerfCounterContext) of the strand.
@@ -279,7 +279,7 @@ macro_rules! perfctr_fast_path {
 
     perfctr_get_l2:
             xor %o5, {GET}, %g2
-            brnz,pn %g2, perfctr_slow
+            brnz,pn %g2, perfctr_set_l2
              ldx [%g6 + {ROWS}], %g3
     28:     ldx [%g3 + {L2_ROW}], %g3
             .globl perfctr_load_l2
@@ -292,7 +292,9 @@ macro_rules! perfctr_fast_path {
             stx %g4, [%g1 + {SET_L2}]
             clr %o0
             done
-
+            ",
+            $crate::perfctr_set_l2!(),
+            "
     perfctr_set_pcr_missed:
             sllx %o1, {HT_TO_SIGN}, %g2
             ba,pt %xcc, 2f
@@ -376,7 +378,7 @@ macro_rules! perfctr_fast_path {
              NO_ACCESS REFUSALS VERSION_BITS CHANNEL_TO_COUNT ONE_COUNT L2_TO_SIGN STRAND_TO_SIGN HUB_STATUS_SHIFT HUB_STATUS_BITS
              HUB_COUNT EBADTRAP EINVAL ENOTSUPPORTED ENOACCESS LIMIT SERVED_FAST TRACED FAST FAULTED PCR
              RESERVED WATCHES WATCH_SHIFT REPEAT_SHIFT SETS BLOCKED EWOULDBLOCK
-             L2_PLACE L2_ROW CONFIG_SHIFT CONFIG_BITS]
+             L2 L2_ENDED L2_READ OWNER BANK REPORTS_NUMBER L2_PLACE L2_ROW CONFIG_SHIFT CONFIG_BITS]
         );
     };
 }

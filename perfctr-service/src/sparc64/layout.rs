@@ -7,11 +7,15 @@ use guest_abi::layout::{L2Control, PerfConfig, SparcPcr};
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{HvError, PerfReg};
 use hv_core::Negotiated;
+use platform::address::{L2_BANKS, l2_control};
 use platform::sparc64::FAST_WORDS;
 use platform::sparc64::layout::FAST_PATH;
-pub use platform::sparc64::layout::{FAST, FAULTED, LIMIT, PCR, SERVED_FAST, TRACED};
+pub use platform::sparc64::layout::{
+    FAST, FAULTED, LIMIT, PCR, REPORTS_NUMBER, SERVED_FAST, TRACED,
+};
 
 use crate::hubs::HubArbiter;
+use crate::l2::L2Arbiter;
 use crate::progress::Stopwatch;
 use crate::rights::access::{self, SINGLE_REGISTERS};
 use crate::rights::guest::FastWords;
@@ -41,6 +45,12 @@ pub mod word {
     /// The address of the strand's stopwatch of a hub, less that of the hub's arbiter shifted to the right by
     /// [`WATCH_SHIFT`](super::WATCH_SHIFT).
     pub const WATCHES: usize = 8;
+    /// The address of the arbiter of the node's L2 control.
+    pub const L2: usize = 9;
+    /// The number that replaces 0 in a lock when the strand takes it.
+    pub const OWNER: usize = 10;
+    /// The first of seven words for the assembly: what it has read from banks 1 to 7 of L2 control.
+    pub const L2_READ: usize = 11;
     /// The addresses of the hubs' gates: each word's number is the [place](crate::rights::access::AccessWord::place) of its hub.
     pub const GATES: usize = crate::rights::access::SINGLE_REGISTERS as usize;
 }
@@ -58,6 +68,9 @@ pub const VERSION: usize = word(word::VERSION);
 pub const TOKEN: usize = word(word::TOKEN);
 pub const RESERVED: usize = word(word::RESERVED);
 pub const WATCHES: usize = word(word::WATCHES);
+pub const L2: usize = word(word::L2);
+pub const L2_READ: usize = word(word::L2_READ);
+pub const OWNER: usize = word(word::OWNER);
 
 /// The base 2 logarithm of the size of an arbiter divided by that of a stopwatch.
 pub const WATCH_SHIFT: u32 = (size_of::<HubArbiter>() / size_of::<Stopwatch>()).trailing_zeros();
@@ -91,6 +104,16 @@ pub const MASK: usize = offset_of!(Row, mask);
 pub const PLACE: usize = offset_of!(Row, place);
 const _: () = assert!(offset_of!(Row, address) == 0 && size_of::<Row>() == 1 << ROW_SHIFT);
 
+pub const L2_ENDED: usize = L2Arbiter::ENDED;
+// `cas` has no offset.
+const _: () = assert!(L2Arbiter::LOCK == 0);
+/// The distance in bytes between two banks of L2 control.
+pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
+    [Some(first), Some(second)] => second.0 - first.0,
+    _ => panic!(),
+};
+// The assembly writes banks 1 to 7, and then bank 0.
+const _: () = assert!(L2_BANKS == 8);
 /// The offset of register 1 in the table.
 pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
 /// The shift that makes the right to gets of register 1 the sign of the guest's word.

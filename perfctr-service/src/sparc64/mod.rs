@@ -26,5 +26,6 @@ mod fast_path;
 #[cfg(target_arch = "sparc64")]
 #[doc(hidden)]
 pub mod layout;
+mod set_l2;
 #[doc(hidden)]
 pub use platform;

@@ -28,7 +28,10 @@ const HUBS: usize = Hub::ALL.len();
 /// The number of registers without an address. These registers come first.
 const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
-const CELLS: usize = NODES * L2_BANKS + ADDRESSED;
+/// The number of cells from one bank of L2 control to the next. The distance is that of the device's addresses.
+const BANK: usize = 0x40 / 16;
+const L2_CELLS: usize = NODES * L2_BANKS * BANK;
+const CELLS: usize = L2_CELLS + ADDRESSED;
 
 /// Every second word is a register. If a word between registers changes, an access was wrong.
 static WORDS: [AtomicU64; 2 * CELLS + 1] = [const { AtomicU64::new(0) }; _];
@@ -162,8 +165,8 @@ fn find_table() -> Option<(Table, [*mut u64; NODES])> {
 
 fn number(cell: Cell) -> usize {
     match cell {
-        Cell::L2(node, bank) => node.index() * L2_BANKS + bank,
-        Cell::Register(register) => NODES * L2_BANKS + register.index() - FIRST,
+        Cell::L2(node, bank) => (node.index() * L2_BANKS + bank) * BANK,
+        Cell::Register(register) => L2_CELLS + register.index() - FIRST,
     }
 }
 
@@ -202,7 +205,8 @@ impl Bus {
         };
         for (node, place) in Node::ALL.iter().zip(banks) {
             let cell = Cell::L2(*node, 0);
-            let absent = if is_faulty(cell) { ABSENT } else { 0 };
+            // The banks have one address in the table. If only some fault, the slow path accesses them one by one.
+            let absent = if is_faulty(Cell::L2(*node, L2_BANKS - 1)) { ABSENT } else { 0 };
             // SAFETY: as below.
             unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
         }
@@ -224,7 +228,7 @@ impl Bus {
         }
         let first = WORDS.as_ptr() as u64;
         let index = (address.0 & !ABSENT).wrapping_sub(first) as usize / 16;
-        let register = index.checked_sub(NODES * L2_BANKS)?;
+        let register = index.checked_sub(L2_CELLS)?;
         Some(Cell::Register(PerfReg::new((register + FIRST) as u64)?))
     }
 
