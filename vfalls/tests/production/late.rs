@@ -2,6 +2,8 @@
 //! is as in a run without the fault. The latency of the stores is each number of cycles up to
 //! [`LONGEST`], in both runs.
 
+mod banks;
+
 use std::cell::OnceCell;
 
 use guest_abi::{Hub, Mcu, Node, StrandId};

@@ -1,0 +1,72 @@
+//! A set of L2 control during which some banks fail.
+
+use std::array;
+
+use perfctr_service::Unit;
+use platform::Bus;
+use platform::address::l2_control;
+
+use super::*;
+
+const FOR_LONG: Entry = [4, u64::MAX, 0, 0, 0, 0, 0, 0];
+
+/// The guest's call has ended after this number of cycles.
+const ENDED: u64 = 12_000;
+
+/// Returns the contents of the banks with this PERF_CONFIG. Each bank has other bits of its own.
+fn banks(config: u64) -> [u64; 8] {
+    array::from_fn(|bank| config << 36 | 1 << 63 | 8 * bank as u64)
+}
+
+fn contents(run: &Run) -> [u64; 8] {
+    let read = |bank| run.booted.0.devices().read(strand(), l2_control(bank).unwrap()).unwrap();
+    array::from_fn(read)
+}
+
+/// A set changes PERF_CONFIG from 2 to 1, while the banks from `first` on fail for some time. It is served, and all banks have 1; or it is
+/// refused, and banks that do not fail have 2. When the unit has returned to service, all have 2, or all have 0.
+#[test]
+#[ignore = "builds images"]
+fn all_banks_have_one_value() {
+    let [mut served, mut restored, mut scrubbed] = [0; 3];
+    for (first, latency) in (0..8).flat_map(|bank| [1, 20, 150].map(|latency| (bank, latency))) {
+        for (number, from) in (0..700).step_by(7).enumerate() {
+            let list = [call(SET, L2, 1), FOR_LONG];
+            let mut run = Run::new(&list, StoreLatency::Fixed(latency), None);
+            for (bank, value) in banks(2).into_iter().enumerate() {
+                let at = l2_control(bank).unwrap();
+                run.booted.0.devices().write(strand(), at, value).unwrap();
+            }
+            let fails = from..from + [20, 200, ENDED][number % 3];
+            let unit = FaultyUnit::L2FromBank(Node::Node0, first);
+            loop {
+                let now = run.booted.0.now() - run.begun;
+                run.booted.0.devices().set_faulty(unit, fails.contains(&now) && now < ENDED);
+                if now >= ENDED {
+                    break;
+                }
+                assert!(matches!(run.booted.0.step(strand()), None | Some(Stop::Limit)));
+            }
+            let what = format!("bank {first} fails at {fails:?}, stores take {latency}");
+            let [_, status, ..] = run.booted.entry(0, 0, 0);
+            let behind = contents(&run);
+            let step = Step::ReturnToService(Unit::L2(Node::Node0));
+            run.booted.operate(0, &step, 100_000);
+            let returned = contents(&run);
+            match status {
+                0 => {
+                    assert_eq!([behind, returned], [banks(1); 2], "{what}");
+                    served += 1;
+                }
+                ENOACCESS => {
+                    assert_eq!(behind[..first], banks(2)[..first], "{what}");
+                    assert!([2, 0].map(banks).contains(&returned), "{what}: {returned:x?}");
+                    restored += u32::from(returned == banks(2));
+                    scrubbed += u32::from(returned == banks(0));
+                }
+                other => panic!("{what}: {other}"),
+            }
+        }
+    }
+    assert!(served > 0 && restored > 0 && scrubbed > 0, "{:?}", [served, restored, scrubbed]);
+}
