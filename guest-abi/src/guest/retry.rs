@@ -1,7 +1,4 @@
 //! Repeats a call while its status is EWOULDBLOCK, a limited number of times.
-//!
-//! Keep the pauses below a millisecond: then the service serves a refused strand after at most one access of each other strand, however
-//! often others ask.
 
 use core::fmt;
 use core::hint::spin_loop;
@@ -86,6 +83,9 @@ impl<H: Hypercall> PerfCounters<H> {
     }
 
     /// Like [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
+    ///
+    /// Keep the pauses below a millisecond: then the service serves a refused strand after at most one access of each other strand,
+    /// however often others ask. A strand that pauses longer may be forgotten, and then waits anew.
     pub fn get_retrying_with(
         &self,
         register: PerfReg,
@@ -106,7 +106,8 @@ impl<H: Hypercall> PerfCounters<H> {
         self.set_retrying_with(register, value, tries, spin)
     }
 
-    /// Like [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far.
+    /// Like [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far. See
+    /// [`get_retrying_with`](Self::get_retrying_with) for the length of the pauses.
     pub fn set_retrying_with(
         &self,
         register: PerfReg,
