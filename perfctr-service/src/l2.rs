@@ -95,15 +95,17 @@ impl HeldL2<'_> {
     /// with the others, and returns the error.
     pub(crate) fn undo(&self, bus: &impl Bus, strand: StrandId) -> Result<(), AccessError> {
         let config = PerfConfig::from_value(get(bus, strand)?);
-        banks().take(L2_BANKS - 1).fold(Ok(()), |result, bank| {
+        let mut result = Ok(());
+        for bank in banks().take(L2_BANKS - 1) {
             let restored = bus.read(strand, bank).and_then(|value| {
                 match L2Control::from(value).with_perf_config(config).into() {
                     old if old == value => Ok(()),
                     old => bus.write(strand, bank, old),
                 }
             });
-            result.and(restored)
-        })
+            result = result.and(restored);
+        }
+        result
     }
 
     /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If the restoring fails, calls
