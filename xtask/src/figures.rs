@@ -37,13 +37,15 @@ impl Counted {
 const FILE: &str = "perfctr-service/README.md";
 
 /// The first cells of the rows in the README's table of calls, and the names of their counts.
-const ROWS: [(&str, &str); 20] = [
+const ROWS: [(&str, &str); 22] = [
     ("get of a DRAM register", "get_dram"),
     ("set of a DRAM register", "set_dram"),
     ("get of the strand's PCR", "get_pcr"),
     ("set of the strand's PCR", "set_pcr"),
     ("get of a hub register", "get_zambezi"),
     ("set of a hub register", "set_zambezi"),
+    ("get of L2 control", "get_l2"),
+    ("set of L2 control", "set_l2"),
     ("get that is refused with EBADTRAP", "get_bad_trap"),
     ("set that is refused with EBADTRAP", "set_bad_trap"),
     ("get that is refused with EINVAL", "get_invalid"),
