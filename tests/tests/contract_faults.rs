@@ -6,7 +6,7 @@ use tests::board::Board;
 use tests::comparison::{Comparison, board};
 use tests::leak;
 use tests::machine::MachineUnderTest;
-use tests::oracle::{Answer, Cell, Fault, Grant, Guest, Machine, World};
+use tests::oracle::{Cell, Fault, Grant, Guest, Machine, World};
 
 /// Returns the L2 control register of a bank of node 1.
 fn cell(bank: usize) -> Cell {
@@ -59,8 +59,10 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
 /// restored. When the unit returns to service, PERF_CONFIG is 0 in all banks.
 #[test]
 fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
-    for stuck in 0..7 {
-        for broken in stuck + 1..8 {
+    /// A set writes the banks in this order.
+    const ORDER: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 0];
+    for (number, stuck) in ORDER.into_iter().enumerate() {
+        for broken in ORDER.into_iter().skip(number + 1) {
             let broken = [(stuck, Fault::WritesAfter(1)), (broken, Fault::WritesAfter(0))];
             set_fails(Machine::Maramba, &broken, 1, |both, board| {
                 let mut expected = BANKS;
@@ -79,30 +81,26 @@ fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     }
 }
 
-/// A write of PERF_CONFIG faults, and bank 0 cannot be restored. Before each step of the write, another strand of the node reads
-/// PERF_CONFIG. It never reads the value that was to be written.
+/// A write of PERF_CONFIG faults. Before each step of the write, another strand of the node reads PERF_CONFIG. It never reads the value
+/// that was to be written.
 #[test]
 fn what_a_set_that_faults_has_written_is_never_read() {
-    for step in 0.. {
-        let board = leak(Board::new(Machine::Batoka, 1, &[]));
-        let holder = Guest::new([0, 1], Grant::GLOBAL);
-        let machine = leak(MachineUnderTest::ready(board, &[holder]));
-        for (bank, writes) in [(0, 1), (3, 0)] {
-            board.break_cell(Cell::L2 { node: 0, bank }, Fault::WritesAfter(writes));
-        }
-        let reads = move || {
-            let faulted = |(_, access): &tests::board::Logged| access.answer == Answer::Fault;
-            let refused = board.take_log().iter().any(faulted);
-            match machine.get(1, 1) {
-                (0, 0) => assert!(!refused, "step {step}"),
-                answer => assert!(matches!(answer, (9 | 10, 0x0bad)), "step {step}: {answer:?}"),
+    for bank in [1, 7, 0] {
+        for step in 0.. {
+            let board = leak(Board::new(Machine::Batoka, 1, &[]));
+            let holder = Guest::new([0, 1], Grant::GLOBAL);
+            let machine = leak(MachineUnderTest::ready(board, &[holder]));
+            board.break_cell(Cell::L2 { node: 0, bank }, Fault::WritesAfter(0));
+            let reads = move || {
+                let answer = machine.get(1, 1);
+                assert!(matches!(answer, (0, 0) | (10, 0x0bad)), "step {step}: {answer:?}");
+            };
+            let (status, within) = steps::before(step, reads, || machine.set(0, 1, 3));
+            assert_eq!(status, 10);
+            if !within {
+                assert!(step >= 10, "{step} steps");
+                break;
             }
-        };
-        let (status, within) = steps::before(step, reads, || machine.set(0, 1, 3));
-        assert_eq!(status, 10);
-        if !within {
-            assert!(step >= 10, "{step} steps");
-            break;
         }
     }
 }
