@@ -96,7 +96,8 @@ fn an_l2_set_that_died_half_way_is_out_of_service_until_it_is_scrubbed() {
         reading.go_on();
         writing.reached();
 
-        assert_eq!(machine.get(0, 1), (9, 0x0bad), "the lock is taken");
+        assert_eq!(machine.set(0, 1, 3), 9, "the lock is taken");
+        assert_eq!(machine.get(0, 1), (0, 1), "a get takes no lock");
         let unit = Unit::L2(Node::Node0);
         // The call may still end, so the unit is busy.
         let not_clean = ChangeError::NotClean(unit, AccessError::Busy);
@@ -125,11 +126,11 @@ fn a_strand_that_lives_keeps_l2_control() {
         stop.reached();
         machine.strand_died(65, 1);
         let in_service = machine.unit(Unit::L2(Node::Node0)).in_service;
-        let meanwhile = machine.get(3, 1);
+        let meanwhile = machine.set(3, 1, 1);
         stop.go_on();
         assert_eq!(call.join().unwrap(), 0);
         assert!(in_service);
-        assert_eq!(meanwhile, (9, 0x0bad), "the strand is still in its call");
+        assert_eq!(meanwhile, 9, "the strand is still in its call");
     });
     assert_eq!(machine.get(0, 1), (0, 2));
 }
