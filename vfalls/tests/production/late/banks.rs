@@ -15,7 +15,7 @@ const ENDED: u64 = 12_000;
 
 /// Returns the contents of the banks with this PERF_CONFIG. Each bank has other bits of its own.
 fn banks(config: u64) -> [u64; 8] {
-    array::from_fn(|bank| config << 36 | 1 << 63 | 8 * bank as u64)
+    array::from_fn(|bank| config << 36 | 1 << 63 | (8 * bank as u64))
 }
 
 fn contents(run: &Run) -> [u64; 8] {
