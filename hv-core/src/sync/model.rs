@@ -5,8 +5,8 @@
 //! - Loom orders the stores of two strands to a word only if one strand has seen the other's store. So strands use exchanges on
 //!   words that several strands change.
 //!
-//! - The environment variable `PREEMPTIONS` replaces the stated bounds. 255 sets no limit if no strand has more than 255 steps.
-//!   (Without a bound, loom tries fewer orders than with a large bound, because it compares only the last accesses to a word.)
+//! - The environment variable `PREEMPTIONS` replaces the stated bounds. 255 sets no limit for a model with fewer steps. (Without a
+//!   bound, loom tries fewer orders than with a large bound, because it compares only the last accesses to a word.)
 
 extern crate std;
 
