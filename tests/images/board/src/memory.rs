@@ -203,7 +203,7 @@ impl Bus {
         for (node, place) in Node::ALL.iter().zip(banks) {
             let cell = Cell::L2(*node, 0);
             let absent = if is_faulty(cell) { ABSENT } else { 0 };
-            // SAFETY: as below.
+            // SAFETY: this is a word of the table, as in the loop below.
             unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
         }
         for (register, places) in PerfReg::all().skip(FIRST).zip(table) {
