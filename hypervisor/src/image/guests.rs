@@ -99,7 +99,7 @@ impl<B> Guests<B> {
     }
 
     /// Completes a guest's end or restart, after all its strands have left it: calls `then` with what the guest does now. Does
-    /// nothing and returns `false` if nothing is left to do, or if another strand is completing it.
+    /// nothing and returns `false` if nothing is left to do, or if another strand is completing the end or restart.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
         let Some(_settling) = life.settling.lock(on, 1) else {
