@@ -101,8 +101,8 @@ impl Ready {
     }
 }
 
-/// The number of interruptions by failures. The key names the interrupted work, and how the access failed: later, as a store, or at
-/// once.
+/// The number of interruptions by failures. The key names the interrupted work, and what failed: a store, which is reported later,
+/// or an access that traps at once.
 pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
 
 /// A run of a plan.

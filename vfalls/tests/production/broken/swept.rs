@@ -1,5 +1,5 @@
-//! A store fails while the operator changes something. The tests use every latency of the store. So its report arrives at every
-//! instruction after the end of the guest's list.
+//! A store fails while the operator changes something. With `ALL` in the environment, the test uses every latency of the store, so
+//! that the report arrives at every instruction after the end of the guest's list. Otherwise it uses every 20th latency.
 
 use std::array;
 
