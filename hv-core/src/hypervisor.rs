@@ -23,7 +23,7 @@ pub enum After {
 #[derive(Default)]
 struct GuestVersions {
     sun4v: Negotiated,
-    /// Unused if a service has group CORE.
+    /// The version of group CORE. Unused if a service has this group.
     core: Negotiated,
     services: NegotiatedGroups,
 }
@@ -96,7 +96,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         &self.services
     }
 
-    /// Returns the image, which serves the calls that no service has.
+    /// Returns the embedder: the image, which serves the calls that no service claims.
     pub const fn embedder(&self) -> &E {
         &self.embedder
     }
@@ -139,7 +139,7 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
 }
 
 impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
-    /// Returns the guest and the strand that this handler is for.
+    /// Returns the guest and the strand whose traps this handler serves.
     pub fn caller(&self) -> Caller {
         self.caller
     }
@@ -215,7 +215,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         Ok(asked.minor)
     }
 
-    /// [Negotiates](Self::negotiate), and records an event.
+    /// Like [`negotiate`](Self::negotiate), but also records an event.
     #[cold]
     #[inline(never)]
     fn negotiate_traced(
@@ -243,7 +243,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves a call of `api_get_version`, or of `api_set_version` unless it is traced or the service needs a stack for it. The
+    /// Serves `api_get_version`, and also `api_set_version` if tracing is off and the service needs no stack for the change. The
     /// arguments are %o5 and %o0 to %o2; the results are %o0 to %o2. For other calls, does nothing and returns `None`;
     /// [`core_slow`](Self::core_slow) serves them.
     ///

@@ -9,7 +9,8 @@ use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
-/// A service may have group CORE, and set CORE's versions. Its functions belong to trap 0x80; the hypervisor serves trap 0xff.
+/// A service with group CORE states the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
+/// 0xff.
 pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;
@@ -44,8 +45,8 @@ pub trait Context {
     /// does nothing and returns `false`.
     ///
     /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not
-    /// negotiated the group (see [`Service::version_changed`]); it may refuse its calls with EBADTRAP. It must not serve a function that is not in [`Service::FUNCTIONS`];
-    /// a debug assertion checks this.
+    /// negotiated the group (see [`Service::version_changed`]); it may refuse the guest's calls with EBADTRAP. It must not serve a
+    /// function that is not in [`Service::FUNCTIONS`]; a debug assertion checks this.
     #[inline(always)]
     #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
@@ -68,9 +69,9 @@ pub trait Context {
         false
     }
 
-    /// Takes the place of [`version_changed`](Service::version_changed) where the guest negotiates `version` instead of another one, if
-    /// this needs neither stack nor many instructions: calls `store`, which stores the version, does what the change needs, and returns
-    /// `true`. Otherwise does nothing and returns `false`, as this implementation does.
+    /// A short form of [`version_changed`](Service::version_changed), for a change to `version` that needs no stack and few
+    /// instructions: calls `store`, which stores the version, does the rest of the change, and returns `true`. For any other
+    /// change, does nothing and returns `false`. This implementation always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn change_version(&self, version: NegotiatedVersion, store: impl FnOnce()) -> bool {

@@ -1,7 +1,7 @@
 //! The atomics that the hypervisor's crates use, and tools built from them.
 //!
 //! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. The constructors of loom's atomics are not
-//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. Data that no model covers does too.
+//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. So does data that no model covers.
 
 mod id;
 mod owned_lock;
@@ -37,9 +37,9 @@ pub use steps::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 pub const BEFORE_DEVICE: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of an exchange of one word and of the strand's next load, which reads another word.
-/// Together they decide whether the strand accesses a device. It is [`Ordering::SeqCst`], or
-/// `Relaxed` on SPARC V9: see [`BEFORE_DEVICE`]. Call [`exchanged`] in between.
+/// The ordering of an exchange of one word and of the strand's next load, which reads another word. The exchange and the load
+/// together decide whether the strand accesses a device. It is [`Ordering::SeqCst`], or `Relaxed` on SPARC V9: see
+/// [`BEFORE_DEVICE`]. Call [`exchanged`] between the exchange and the load.
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 

@@ -5,7 +5,7 @@
 //! - Loom orders the stores of two strands to a word only if one strand has seen the other's store. So strands use exchanges on
 //!   words that several strands change.
 //!
-//! - The environment variable `PREEMPTIONS` replaces the stated bounds. 255 means no limit if strands have fewer steps. (Without a
+//! - The environment variable `PREEMPTIONS` replaces the stated bounds. 255 sets no limit for a model with fewer steps. (Without a
 //!   bound, loom tries fewer orders than with a large bound, because it compares only the last accesses to a word.)
 
 extern crate std;

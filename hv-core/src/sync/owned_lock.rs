@@ -7,7 +7,7 @@ use static_assertions::assert_impl_all;
 
 use super::{AtomicId, Ordering, spin_loop};
 
-/// A lock that a strand owns. A strand that waits for it makes a limited number of tries.
+/// A lock that one strand owns at a time. A strand tries a limited number of times to take it.
 ///
 /// The owner frees the lock when it drops the guard. If the owner has died, another strand frees
 /// the lock with [`abandon`](Self::abandon). Everything that an owner does happens before

@@ -98,14 +98,14 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Calls a function with what a guest does now that all its strands have left it. If another strand is calling such a function,
-    /// leaves the call to that strand. Returns `false` if nothing is left to do.
+    /// Completes a guest's end or restart, after all its strands have left it: calls `then` with what the guest does now. Does
+    /// nothing and returns `false` if nothing is left to do, or if another strand is completing the end or restart.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
         let Some(_settling) = life.settling.lock(on, 1) else {
             return false;
         };
-        // A strand that asks for something and then finds the lock taken is seen by the owner's next exchange.
+        // If a strand requests an end or a restart and then finds the lock taken, the owner's next exchange finds the request.
         let what = match life.then.swap(0, SeqCst) {
             ENDS => {
                 life.runs.store(false, SeqCst);
@@ -119,7 +119,7 @@ impl<B> Guests<B> {
         true
     }
 
-    /// Lets other strands complete the ends of guests that a strand, which has failed, was completing.
+    /// Frees the locks that a failed strand held, so that other strands can complete the ends of guests that it was completing.
     pub(super) fn abandon(&self, strand: StrandId) {
         for life in &LIVES {
             life.settling.abandon(strand);

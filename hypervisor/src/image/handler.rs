@@ -69,7 +69,8 @@ impl<B: Board> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Takes interrupts first: a later command interrupts the strand too, so that it does not halt.
+            // Takes interrupts before it looks for a command: a command that comes later sends another interrupt, which ends the
+            // halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -135,8 +136,8 @@ impl<B: Board> TrapHandler for Handler<B> {
         take_interrupts(self.hypervisor, strand);
         let (_, core, ..) = self.hypervisor.services();
         let cpus = core.cpus();
-        // `enter` takes the command to start: after a reset, the guest begins again on the strand that leaves it here. While the strand
-        // runs, the only command is to stop.
+        // While the strand runs, the only command is to stop. After a reset, the strand leaves the guest here, and `enter` takes
+        // the command to start.
         match cpus.state(strand) != CpuState::Running || cpus.take(strand).is_some() {
             true => Break(()),
             false => Continue(()),

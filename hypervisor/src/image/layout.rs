@@ -21,7 +21,7 @@ use platform::sparc64::Partition;
 pub struct GuestLayout {
     /// The strands and rights of the guest.
     pub config: GuestConfig,
-    /// The memory of the guest, with the number 0: see [`Layout::partition`].
+    /// The memory of the guest. Its number in the TLBs is 0 here: [`Layout::partition`] returns the real number.
     pub memory: Partition,
     /// The real address at which the first strand begins.
     pub entry: u64,

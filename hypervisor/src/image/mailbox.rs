@@ -45,7 +45,7 @@ pub(super) fn set(word: usize, value: u64) {
     unsafe { ptr::write_volatile((MAILBOX as *mut u64).add(word), value) };
 }
 
-/// Adds 1 to a word that several strands may count in. Returns its value before.
+/// Adds 1 to a counter that strands share. Returns the previous value.
 pub(super) fn count(word: usize) -> u64 {
     // SAFETY: as for `set`, and strands access this word by this function only.
     unsafe { AtomicU64::from_ptr((MAILBOX as *mut u64).add(word)) }.fetch_add(1, Relaxed)

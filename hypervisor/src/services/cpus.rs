@@ -45,7 +45,7 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// The maximum number of changes of one state by calls that were in progress when the guest ended.
+/// How often, at most, calls that were in progress at the end of a guest can still change one strand's state.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Cpus {
         })
     }
 
-    /// Returns the state of a strand as guests see it. A starting strand is stopped for guests, and a stopping strand runs.
+    /// Returns the state of a strand as guests see it. A guest sees a starting strand as stopped, and a stopping strand as running.
     pub fn state(&self, strand: StrandId) -> CpuState {
         match self.cpu(strand).state.load(Ordering::SeqCst) {
             STOPPED | RESERVED | STARTING => CpuState::Stopped,

@@ -53,7 +53,7 @@ pub trait Image: Embedder {
     /// Returns the number of the calling virtual CPU.
     fn cpu(&self, caller: Caller) -> u64;
 
-    /// Returns the place of the guest's memory.
+    /// Returns the address and the size of the guest's memory.
     fn memory(&self, guest: GuestId) -> Memory;
 
     /// Returns the 64-bit word at a real address: a multiple of 8 within [`memory`](Self::memory).

@@ -42,13 +42,13 @@ impl Turn {
         (self.0 as u32 & !(Self::DECIDING as u32)) >> 16
     }
 
-    /// Returns the word with another turn, without a new decision.
+    /// Returns a word with this turn. The number of decisions stays the same.
     fn with(self, strand: Option<StrandId>, refusals: u32) -> Self {
         let strand = strand.map_or(0, |strand| strand.index() as u64 + 1);
         Self(self.0 >> 32 << 32 | u64::from(refusals) << 16 | strand)
     }
 
-    /// Returns the word with another turn, after one more decision.
+    /// Returns a word with this turn. The number of decisions grows by one.
     fn next(self, strand: Option<StrandId>, refusals: u32) -> Self {
         Self(self.0.wrapping_add(1 << 32)).with(strand, refusals)
     }

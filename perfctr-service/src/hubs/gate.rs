@@ -50,17 +50,19 @@ use hv_core::sync::{AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
 
-/// Strands are remembered, and the strand whose token is there has the hub or the turn. The sign of the word, for the assembly.
+/// Set in `state` while strands are remembered. The strand whose token `state` holds then has the hub or the turn. The assembly
+/// tests this bit as the sign of the word.
 const CLOSED: u32 = 1 << 31;
-/// The hub is free, and only the lock's owner takes it: the fast path is closed, and the end of the last access is counted.
+/// Set in `state` while the hub is free and only the lock's owner may take it. The fast path is closed then, and the end of the
+/// last access is counted.
 const RESERVED: u32 = 1;
 
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Gate {
-    /// The [`Token`] of the strand whose access is in flight, or 0; or [`RESERVED`], with [`CLOSED`] and the token of the strand that has
-    /// the turn if there is one. The two bits are set after the end of the last access is counted. [`RESERVED`] is cleared only by the
-    /// lock's owner.
+    /// 0 for a free hub, or the [`Token`] of the strand whose access is in flight. A reserved hub has [`RESERVED`] instead and, if
+    /// a strand has the turn, [`CLOSED`] and the token of this strand. A strand sets [`CLOSED`] or [`RESERVED`] only after the end
+    /// of the last access is counted. Only the lock's owner clears [`RESERVED`].
     state: AtomicU32,
     /// [`CLOSED`] or 0. Every strand may set it. Only a strand that is served in turn clears it.
     closed: AtomicU32,
@@ -155,7 +157,8 @@ impl Gate {
         open
     }
 
-    /// Returns why a remembered strand is refused now; `None` if it must [`ask`](Self::ask), because the hub may be its own.
+    /// Returns why a remembered strand is refused now; `None` if it must [`ask`](Self::ask), because the hub may be reserved for
+    /// it.
     #[inline(always)]
     pub(super) fn repeats(&self, strand: StrandId) -> Option<Refused> {
         let state = self.state.load(Ordering::SeqCst);

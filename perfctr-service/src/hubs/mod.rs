@@ -82,8 +82,8 @@ impl HubArbiter {
 
     /// Asks for the hub. `watch` is the strand's own stopwatch for this hub, and `now` returns the strand's time, in ticks.
     ///
-    /// If the strand was refused less than [`REPEAT_TICKS`](crate::progress::REPEAT_TICKS) ago, it is remembered. Nothing is changed
-    /// then if it is refused again. The fast path of SPARC V9 makes the same decision.
+    /// If the strand was refused less than [`REPEAT_TICKS`](crate::progress::REPEAT_TICKS) ago, it is still remembered, and another
+    /// refusal changes nothing. The fast path of SPARC V9 makes the same decision.
     pub(crate) fn ask(
         &self,
         strand: StrandId,

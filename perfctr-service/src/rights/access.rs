@@ -29,7 +29,8 @@ const BY_SIGN: bool = cfg!(target_arch = "sparc64");
 
 /// The place of HT in register 0.
 const HT: u64 = 22;
-/// The last place: register 1. It is one for all nodes, so while L2 control of a node is out of service, no node has it.
+/// The last place: gets of register 1. Its one bit stands for the L2 control of all nodes, so the bit is clear while the L2 control
+/// of any node is out of service.
 pub(crate) const L2: u64 = 23;
 const GRANT_SHIFT: u32 = if BY_SIGN { 33 } else { 24 };
 const VERSION_SHIFT: u32 = GRANT_SHIFT + 3;
@@ -111,7 +112,7 @@ impl AccessWord {
         (self.0 >> GRANT_SHIFT & 7) as usize
     }
 
-    /// Returns a word with the same rights, `opened` and one change more.
+    /// Returns a word with the same rights, the version and fast path of `opened`, and one more change.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn reopened(self, opened: Self) -> Self {

@@ -24,14 +24,16 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// The rights that one guest is granted and holds.
 ///
 /// # Why no strand restores what another revokes
-/// A call reads one word. The word is derived from other state: which units are out of service, and whether calls are recorded. A strand
-/// that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. A strand that
-/// adds bits first loads the word, and then that state. It exchanges the word only if no revocation has counted a change since the load.
+/// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls
+/// are recorded. A strand that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then
+/// clears the bits. A strand that adds bits first loads the word, and then that state. It exchanges the word only if no revocation
+/// has counted a change since the load.
 ///
-/// # Why no call is refused what another strand adds
-/// The [refusals](RefusalWord) are derived in the same way, from the first word and from the units that are out of service. A strand that
-/// adds a right, or returns a unit, first [holds](Self::hold) them: it closes them, and no strand opens them until it has added the right.
-/// A refusal is for the version that is stored beside it, and only valid while the guest has negotiated this version.
+/// # Why no call is refused a right that another strand adds
+/// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. A
+/// strand that adds a right, or returns a unit to service, first [holds](Self::hold) the refusals: it closes them, and no strand
+/// opens them until the right is added. A refusal is for the version that is stored beside it, and only valid while the guest has
+/// negotiated this version.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct GuestRights {
@@ -49,9 +51,10 @@ pub(crate) struct GuestRights {
     strands: StrandSet,
     nodes: NodeSet,
     compatible: bool,
-    /// The fast path of each version, without register 0, while all units are in service: without `global` and with it.
+    /// The fast path while all units are in service, without register 0. The index is twice the version's number, plus 1 with
+    /// `global`.
     opened: [AccessWord; 2 * KNOWN_VERSIONS],
-    /// In the same order, what is refused.
+    /// The refusals, with the same index as in `opened`.
     refused: [RefusalWord; 2 * KNOWN_VERSIONS],
 }
 
@@ -59,7 +62,7 @@ pub(crate) struct GuestRights {
 const KNOWN_VERSIONS: usize = 4;
 const _: () = assert!(VERSIONS.len() < KNOWN_VERSIONS);
 
-/// The version and the fast path of register 0, at 8 times the number of the version plus [`AccessWord::rights`].
+/// The version, and the fast path of register 0. The index is 8 times the version's number plus [`AccessWord::rights`].
 static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
     let mut all = [AccessWord::NOTHING; 8 * KNOWN_VERSIONS];
     let mut index = 8;
@@ -75,7 +78,7 @@ static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
     all
 };
 
-/// The version and what is refused of register 0, in the same order.
+/// The version, and the refusals for register 0. The index is as in [`OPENED_OF_STRAND`].
 static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
     let mut all = [RefusalWord::CLOSED; 8 * KNOWN_VERSIONS];
     let mut index = 0;
@@ -125,7 +128,8 @@ impl GuestRights {
     }
 
     /// Returns what the guest may do now; no fast path if it has not negotiated. A right is added to this word only after its last
-    /// holder's accesses and after the scrub. So both happen before the access of a caller that finds the right here.
+    /// holder's accesses and after the scrub. So the accesses and the scrub happen before the access of a caller that finds the
+    /// right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
         AccessWord::from_bits(self.words.access.load(BEFORE_DEVICE))
@@ -178,7 +182,7 @@ impl GuestRights {
     pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
-            // The version is still in effect, because the slow path does not read it from the word.
+            // This does not end the version, because the slow path does not read the version from this word.
             self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
         }
     }
@@ -200,7 +204,8 @@ impl GuestRights {
         }
     }
 
-    /// Exchanges both words, which were these, for those of the negotiated version. Returns `false` if the first one has changed.
+    /// Replaces the words `old` and `refusals` with the words of the negotiated version. Returns `false` if the first word is no
+    /// longer `old`.
     #[inline(always)]
     fn open(&self, version: &Negotiated, old: AccessWord, refusals: RefusalWord) -> bool {
         let order = EXCHANGE_AND_LOOK;
@@ -210,7 +215,7 @@ impl GuestRights {
             return false;
         }
         exchanged();
-        // From the new word, because there are no registers to keep it.
+        // Takes the version and the rights from the new word, because no registers are free to keep them.
         let refused = self.refused(new.version(), new.rights());
         let _ = self.exchange_refusals(refusals, refused, order);
         true
@@ -263,7 +268,7 @@ impl GuestRights {
         });
     }
 
-    /// Exchanges the refusals if they are still `old`. Returns `true` if it did, or if they are held.
+    /// Replaces the refusals if they are still `old`. Returns `true` if they were replaced, or if they are held.
     #[inline(always)]
     fn exchange_refusals(&self, old: RefusalWord, new: RefusalWord, order: Ordering) -> bool {
         let (old, held, new) = (old.bits(), old.is_held(), old.renewed(new).bits());
@@ -286,7 +291,7 @@ impl GuestRights {
         self.refused[2 * version + rights % 2].or(of_strand)
     }
 
-    /// Not inlined, because `bits` is mostly 0.
+    /// Refuses the units in `bits`, too. Not inlined, because usually no unit is out of service.
     #[cold]
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
@@ -298,8 +303,8 @@ impl GuestRights {
         }
     }
 
-    /// Refuses nothing at once until [`release`](Self::release). Only the owner of the lock of changes holds. If it dies, calls take the
-    /// slow path until the next change.
+    /// Closes the refusals until [`release`](Self::release), so that no call is refused at once. Only the owner of the lock of
+    /// changes calls this. If the owner dies, the refusals stay closed until the next change.
     pub(super) fn hold(&self) {
         self.words.refusals.fetch_or(RefusalWord::HELD.bits(), Ordering::SeqCst);
         self.close_refusals();
@@ -410,7 +415,7 @@ impl GuestRights {
     }
 }
 
-/// Returns the fast path of the version and right to `global` that have this place in [`GuestRights::opened`].
+/// Returns the element of [`GuestRights::opened`] at an index, which encodes a version and the right to `global`.
 fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
     let version = NegotiatedVersion::new((index / 2) as u8);
     let hubs = has_hubs(version, config.compatible);
@@ -422,7 +427,7 @@ fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
     }
 }
 
-/// Returns what is refused in the version and with the right to `global` that have this place in [`GuestRights::refused`].
+/// Returns the element of [`GuestRights::refused`] at an index, which encodes a version and the right to `global`.
 fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
     let (version, global) = (NegotiatedVersion::new((index / 2) as u8), index % 2 == 1);
     if version == NegotiatedVersion::NONE {
@@ -457,7 +462,7 @@ fn clear(word: &AtomicU64, bits: AccessWord) {
     word.fetch_and(!bits.or(AccessWord::CARRY).bits(), Ordering::SeqCst);
 }
 
-/// Not inlined, because `bits` is mostly 0.
+/// Returns the bits of these units. Not inlined, because usually no unit is out of service.
 #[cold]
 #[inline(never)]
 fn of_units(bits: u32) -> AccessWord {
@@ -604,8 +609,8 @@ mod tests {
         calls.into_iter().any(|call| refusal(call).is_some())
     }
 
-    /// Another strand derives the refusals at each step of a strand that adds rights, and the other way round. Afterwards nothing is refused
-    /// that the guest has.
+    /// One strand adds rights, and another strand derives the refusals at a step of it; then the strands exchange their roles.
+    /// Afterwards no right that the guest has is refused.
     #[test]
     fn no_refusal_outlives_the_lack_of_a_right() {
         let machine = Machine::new(Model::Batoka, 1).unwrap();
@@ -632,7 +637,8 @@ mod tests {
         assert!(steps > 10);
     }
 
-    /// As above, for a unit that returns to service, and for calls that are to be recorded. A strand may find the refusals closed.
+    /// A unit returns to service at any step of a strand that derives the refusals, and afterwards the unit is not refused.
+    /// Likewise, calls begin to be recorded at any step, and then a strand may find the refusals closed.
     #[test]
     fn no_refusal_outlives_a_setting() {
         for step in 0.. {
@@ -671,8 +677,8 @@ mod tests {
         }
     }
 
-    /// A negotiation that needs no stack opens and refuses the same as any other. If another strand disturbs it at any step, what it leaves
-    /// is right in the last version, or closed.
+    /// A negotiation without a stack leaves the same fast path and refusals as any other negotiation. If another strand disturbs it
+    /// at any step, the words are right for the last version, or closed.
     #[test]
     fn a_short_negotiation_opens_the_same() {
         let machine = Machine::new(Model::Batoka, 2).unwrap();

@@ -170,7 +170,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The error of a text that does not name a grant.
+/// The error for a string that names no grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 

@@ -19,9 +19,9 @@ use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 /// | 41, 40 | register 0 is refused, with ENOACCESS; sets of HT are refused |
 /// | 39-36 | the status of all refused hubs |
 /// | 31-9 | the number of changes, with bit 32 as its carry |
-/// | 8-3 | of refused hubs: the offset of the count of sets with this status, in the counts of the strand |
+/// | 8-3 | for refused hubs: the offset, in the strand's counts, of the count of sets that ended with this status |
 /// | 2 | held: a right is being added, and no strand opens the word |
-/// | 1-0 | 3 less the number of the version; 0, which stands for no version, in a closed word |
+/// | 1-0 | 3 minus the version's number; 0 in a closed word, which belongs to no version |
 ///
 /// SPARC V9 branches on the sign of a shifted word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,8 +124,9 @@ impl RefusalWord {
         self.or(Self::channel(node, mcu))
     }
 
-    /// Refuses a unit of the machine with ENOACCESS, unless it is refused already. Hubs need a word [with](Self::with_hubs) this status. L2
-    /// control is not refused here, because register 1 is another unit for each node.
+    /// Refuses a unit of the machine with ENOACCESS, unless it is refused already. Refuse hubs only in a word that is
+    /// [made](Self::with_hubs) with this status. L2 control is not refused here, because register 1 stands for a different unit on
+    /// each node.
     #[must_use]
     pub(crate) const fn without_unit(self, unit: Unit) -> Self {
         match unit {
@@ -148,7 +149,7 @@ impl RefusalWord {
         index: u64,
         sets_ht: bool,
     ) -> Option<Refusal> {
-        // The sum of the two is 3.
+        // In a word of this version, the version bits and the version's number add up to 3.
         if self.0.wrapping_add(version.number() as u64 + 1) & VERSION_BITS != 0 {
             return None;
         }
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(counted.bits(), 1 << 46 | 0xffff_fe04);
     }
 
-    /// A word without a version refuses everything; a closed word, or one of another version, nothing.
+    /// A word without a version refuses everything. A closed word, or a word of another version, refuses nothing.
     #[test]
     fn a_word_decides_for_its_version() {
         let classes = [

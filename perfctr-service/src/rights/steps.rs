@@ -181,8 +181,8 @@ impl Rights {
 
     #[inline(always)]
     pub(crate) fn reset(&self, guest: GuestId, revoked: impl FnOnce()) {
-        // Set before the revocation, so that no right is given back. Set again after it, because a strand may already have
-        // worked on the reset.
+        // Mark the reset before the revocation, so that no right is given back. Mark it again afterwards, because a strand may
+        // already have worked on the reset.
         self.set_reset(guest);
         self.guest(guest).start();
         revoked();
@@ -236,7 +236,8 @@ impl Rights {
             if !awaited.is_empty() || !is_settled(self.global(), self.next_reset(), guests) {
                 return Some(awaited);
             }
-            // If the lock was taken, a strand that had acknowledged may have been asked again before the last strand acknowledged.
+            // If the lock was taken meanwhile, a strand that had acknowledged may have been asked again before the last strand
+            // acknowledged.
             if before.is_some() && before == self.at_rest() {
                 return None;
             }

@@ -14,7 +14,7 @@ use tests::random::Random;
 
 use super::watch::Watch;
 
-/// Addresses in a strand's program: where it makes a call, is after the call, and is idle.
+/// Addresses in a strand's program: where it makes a call, where the call has returned, and where the strand is idle.
 const REQUEST: u64 = 0x8000_1000;
 pub(crate) const ANSWERED: u64 = 0x8000_1004;
 pub(crate) const IDLE: u64 = 0x8000_1008;

@@ -79,7 +79,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let told: Vec<String> = failures.iter().map(ToString::to_string).collect();
     let is_trap =
         |told: &str| told.starts_with("the hypervisor took the unexpected trap 0x103 at 0x1");
-    // L2 control is out of service if the strand was at work on it.
+    // L2 control is out of service if the strand was using it.
     let l2_works = match &*told {
         [trap] if is_trap(trap) => true,
         [trap, l2]
@@ -110,7 +110,8 @@ fn answer(booted: &mut Booted) -> Option<Answer> {
     })
 }
 
-/// Says which of these gets, by strand and register, are not served from now on.
+/// Runs until the gets in `all` (strand and register) are served. If some are not served in time, returns a message that names
+/// them.
 fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     let calls = booted.calls();
     let is_served = |(strand, register): &(usize, u64)| {
@@ -160,8 +161,8 @@ fn the_hypervisor_traps_at_any_instruction() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Lets the hypervisor take an unexpected trap on strand 0 and go on. Returns whether the strand is parked, so that only the operator
-/// ends its guest; else its guest has ended. Says what is wrong then: another guest gets the rights, and its calls are served.
+/// Makes the hypervisor take an unexpected trap on strand 0. Returns `true` if the strand is parked, so that only the operator can
+/// end its guest; `false` if the guest has ended. Fails if another guest cannot get the rights afterwards, or is not served.
 fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     let mut booted = Booted(at.clone());
     let trap = Trap::software(UNEXPECTED).into();
@@ -190,7 +191,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     for step in [Step::Died(strand(0)), Step::Reconfigure(grants)] {
         operate(step)?.map_err(|refusal| refusal.to_string())?;
     }
-    // L2 control, at which the strand may have been at work, is out of service then.
+    // L2 control is out of service now if the strand was using it.
     let seen = operate(Step::Look(2))?.unwrap().unwrap();
     let l2_works = seen.units[Unit::L2(Node::Node0).number()].in_service;
     if booted.0.guest(0) != GuestState::Failed {
@@ -203,8 +204,8 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// A second unexpected trap comes at the instructions that handle the first one. If the operator has been told of the first, and the
-/// guest has not ended, the strand is parked.
+/// A second unexpected trap comes while the hypervisor handles the first trap. If the operator has been told of the first trap, and
+/// the guest has not ended, the strand is parked.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

@@ -1,4 +1,4 @@
-//! What a hub gives to strands that all want it, and what this costs.
+//! How a hub serves strands that all ask for it, and how many instructions this costs.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, GET, HUB_PCR, repeated};
 use super::{Booted, Guest};
 
-/// Strands that ask for one hub without a pause are served in equal shares. Prints what it costs.
+/// Strands that ask for one hub without a pause are served in equal shares. Prints the hypervisor's instructions for each served
+/// call.
 #[test]
 #[ignore = "builds images"]
 fn strands_fight_for_a_hub() {
@@ -23,7 +24,7 @@ fn strands_fight_for_a_hub() {
         for cpu in 0..n as u64 {
             booted.list(0, cpu, &[repeated(GET, HUB_PCR, 0), AGAIN]);
         }
-        // Until then, the hypervisor boots and the strands start.
+        // By this time, the hypervisor has booted and all strands ask for the hub.
         let started = booted.0.now() + 4 * CYCLES;
         let until = |cycles| Limits { cycles, ..Limits::NONE };
         assert_eq!(booted.0.run(until(started)), Stop::Limit);

@@ -178,9 +178,8 @@ fn is_for_unit(entry: &Entry, register: u64) -> bool {
             || (2..18).contains(&register) && of_channel.contains(&entry[1]))
 }
 
-/// Runs a list in which a unit fails, and the same list without the fault. Returns the first
-/// difference, other than the unit's answers. After one of these is ENOACCESS, none may be EOK; the
-/// last must be `failing.status`.
+/// Runs a list in which a unit fails, and the same list without the fault. Returns the first difference, other than the unit's
+/// answers. Once an answer of the unit is ENOACCESS, no later answer may be EOK. The last answer must be `failing.status`.
 fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option<String> {
     let list = [list, &[WAIT, ask(failing.register), WAIT]].concat();
     let last = list.len() - 2;

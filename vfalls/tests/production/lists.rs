@@ -55,7 +55,7 @@ pub(super) const fn retried(function: u64, o0: u64, o1: u64) -> Entry {
     [3, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// Returns the same as [`retried`], for a list that repeats.
+/// Like [`retried`], but for a list that repeats.
 pub(super) const fn repeated(function: u64, o0: u64, o1: u64) -> Entry {
     [7, o0, o1, 0, 0, 0, function, 0]
 }
@@ -105,8 +105,8 @@ impl Booted {
     }
 }
 
-/// Here the shipped image has the real %pcr and devices. On QEMU it has %pcr in memory. Each kind
-/// of call takes the same number of instructions.
+/// Here the shipped image has the real %pcr and devices. On QEMU it has %pcr in memory. Each kind of call takes the same number of
+/// instructions here and on QEMU.
 #[test]
 #[ignore = "builds images"]
 fn calls_take_the_instructions_that_qemu_counts() {

@@ -184,7 +184,7 @@ fn complete(cargo: &mut Command, package: &str, variant: &str) -> anyhow::Result
     passes(cargo).with_context(|| format!("the image {package} ({variant}) does not build"))?;
     let built = directory().join(TARGET).join("release").join(package);
     let image = directory().join(format!("{package}-{variant}.elf"));
-    // Others may read the image now: it is replaced as a whole.
+    // Replace the image as a whole, because other processes may read it now.
     let copy = image.with_extension("copy");
     fs::copy(&built, &copy)
         .and_then(|_| fs::rename(copy, &image))

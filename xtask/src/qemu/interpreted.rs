@@ -1,4 +1,4 @@
-//! Runs an image on the simulator's interpreter, and compares with QEMU. Each tests the other.
+//! Runs an image on the simulator's interpreter, and compares the run with QEMU's. So the interpreter and QEMU test each other.
 
 use std::fs;
 use std::time::Instant;

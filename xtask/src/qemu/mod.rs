@@ -63,9 +63,8 @@
 //!   (feature `pcr-in-memory` of `platform`), and a load or a store replaces the one instruction
 //!   that reads or writes %pcr.
 //! - Devices of the processor: `mmio` reads 0 at their addresses.
-//! - Isolation of memory: with the MMU off, a guest reads and writes the hypervisor's memory,
-//!   because the machine does not translate real addresses. These checks do not show that a guest
-//!   cannot.
+//! - Isolation of memory: with the MMU off, a guest reads and writes the hypervisor's memory, because the machine does not
+//!   translate real addresses. These checks do not show that a guest cannot do so.
 //! - Levels of globals: a guest can select level 3, and find there what the veneers left.
 //!   Privileged code cannot do so on UltraSPARC T2 Plus.
 //! - Trap levels above 2: a guest can set them by `wrpr %tl`. Privileged code cannot do so on

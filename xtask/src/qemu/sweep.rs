@@ -162,7 +162,7 @@ fn locate(
     Ok(format!("configuration {number} ({configuration}), event {call}: {difference}"))
 }
 
-/// Returns the number of the first line that differs from `expected`, and a text with both lines.
+/// Returns the number of the first line that differs from `expected`, and a message with both lines.
 fn first_difference(console: &str, expected: &[String]) -> Option<(usize, String)> {
     let mut lines = console.lines();
     expected.iter().enumerate().find_map(|(number, expected)| {

@@ -24,8 +24,8 @@ const SOURCE: &str = "lib/rustlib/src/rust/library/Cargo.lock";
 const DEBIAN: &str = "/usr";
 
 impl Toolchain {
-    /// Returns a toolchain of rustup that has the component rust-src, preferably nightly. Otherwise
-    /// returns Debian's toolchain, and installs it if necessary.
+    /// Returns a rustup toolchain that has the component rust-src, preferably nightly. Otherwise returns Debian's toolchain, and
+    /// installs it if necessary.
     pub fn find() -> anyhow::Result<Self> {
         let (toolchain, tools) = Self::choose();
         let required = tools::require(&tools);
@@ -53,7 +53,7 @@ impl Toolchain {
         }
     }
 
-    /// Returns the first suitable toolchain of rustup. The names are in reverse order, so nightly comes before numbers.
+    /// Returns the first suitable rustup toolchain. The names are in reverse order, so nightly comes before numbers.
     fn of_rustup(home: &Path) -> Option<Self> {
         let entries = fs::read_dir(home.join("toolchains")).ok()?;
         let mut places = entries.filter_map(|entry| Some(entry.ok()?.path())).collect::<Vec<_>>();
@@ -66,7 +66,8 @@ impl Toolchain {
             .find(Self::is_new_enough)
     }
 
-    /// Returns a command of the toolchain's cargo. Permits unstable features, because building the standard library needs them.
+    /// Returns a command that runs the toolchain's cargo. Permits unstable features, because building the standard library needs
+    /// them.
     pub fn cargo(&self) -> Command {
         self.command(&self.cargo)
     }

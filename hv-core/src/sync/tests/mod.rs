@@ -82,8 +82,7 @@ fn at_each_step_of_a_lock() {
     assert_eq!(owners, [None, Some(FIRST), None]);
 }
 
-/// The owner dies before a step of another strand's `lock`. After the report, the next try
-/// succeeds.
+/// The owner dies before a step of another strand's `lock`. After the report of the death, the next try succeeds.
 #[test]
 fn a_death_between_two_tries() {
     for (step, taken) in [(0, true), (1, true), (2, true), (3, false)] {

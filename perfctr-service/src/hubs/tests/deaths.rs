@@ -39,8 +39,8 @@ const BEFORE: [Act; 6] = [
 
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// After the report of the death, every strand is served and both bounds hold. A third strand that
-/// has `gone` costs r = 2w = 4 refusals.
+/// After the report of the death, every strand is served and both bounds on progress hold. If `gone`, a third strand was refused
+/// and does not come back: it costs r = 2w = 4 refusals.
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -169,7 +169,7 @@ fn a_refusal_that_a_round_of_turns_overtakes() {
         let round = {
             let gate = Rc::clone(&gate);
             move || {
-                // Both strands are served. The gate forgets `ASKS` after r = 4 refusals, and serves `OTHER` again.
+                // `TURN` and then `OTHER` are served. The gate forgets `ASKS` after r = 4 refusals, and serves `OTHER` again.
                 call(&gate, TURN);
                 for _ in 0..6 {
                     call(&gate, OTHER);

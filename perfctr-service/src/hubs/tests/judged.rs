@@ -191,8 +191,9 @@ impl Watched {
     }
 }
 
-/// Strand 1 holds a hub for nearly the whole limit, by an access or by the gate's lock. Strand 0 keeps asking. Then the access ends, or
-/// the death of strand 1 is reported. A strand makes a call, and at a step of this call the limit ends and strand 0 asks.
+/// Strand 1 holds a hub for nearly the whole limit, by an access or by the gate's lock. Strand 0 keeps asking. Then the access
+/// ends, or the death of strand 1 is reported. Strand 1 or 2 makes a call. At a step of this call, the limit passes and strand 0
+/// asks.
 #[test]
 fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     type Act = fn(&Watched);

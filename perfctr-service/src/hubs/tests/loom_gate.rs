@@ -1,6 +1,6 @@
-//! Three strands compete for a hub ([`Gate`]): one access is in flight at a time, and both bounds hold.
+//! Three strands compete for a hub ([`Gate`]): one access is in flight at a time, and both bounds on progress hold.
 //!
-//! With N = 3 strands, b = 2. The strands meet in every order. Before and after, one strand asks alone, step by step.
+//! With N = 3 strands, b = 2. The strands meet in every order. Before and after the meeting, one strand asks alone, step by step.
 
 use std::cell::Cell;
 use std::rc::Rc;

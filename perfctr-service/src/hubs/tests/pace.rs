@@ -71,7 +71,7 @@ fn most_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize)
     None
 }
 
-/// The rivals ask 50 times as often, or as often as is possible in the time.
+/// The rivals ask 50 times as often as the victim, or as often as they can while the victim asks once in [`ABSENCE_TICKS`].
 #[test]
 fn a_strand_that_asks_seldom_is_served() {
     for (rivals, pace) in [(1, 51), (2, 51), (3, 50), (3, (ABSENCE_TICKS / ASK) as usize - 2)] {

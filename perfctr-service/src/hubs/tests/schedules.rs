@@ -153,7 +153,7 @@ impl Both {
         Self { gate: Gate::new(), model: Model::default(), release: None }
     }
 
-    /// Asks as a strand, on both sides. Returns `true` if the access is granted.
+    /// Asks the gate and the model as a strand. Returns `true` if the access is granted.
     fn ask(&mut self, number: usize, told: &dyn core::fmt::Debug) -> bool {
         let free = self.model.holder.is_none();
         let nobody_waits = self.model.waiting.keys().all(|other| *other == number);

@@ -1,4 +1,5 @@
-//! 8 and 64 strands compete for a hub ([`Gate`]) in random orders of their steps: one access is in flight, and both bounds hold.
+//! 8 and 64 strands compete for a hub ([`Gate`]) in random orders of their steps: one access is in flight at a time, and both
+//! bounds on progress hold.
 
 use std::sync::Mutex;
 use std::vec;

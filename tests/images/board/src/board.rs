@@ -73,8 +73,8 @@ mod faults {
         unsafe { (&raw mut perfctr_wait_hub).write_volatile(0xc05a_6000) }
     }
 
-    /// Misaligns the addresses of channel 1 of node 0 and of hub 3 in the service's table of registers. So
-    /// accesses to both trap.
+    /// Misaligns the addresses of channel 1 of node 0 and of hub 3 in the service's table of registers. So accesses to this channel
+    /// and this hub trap.
     ///
     /// # Safety
     /// Called before the first hypercall, on a strand of node 0.

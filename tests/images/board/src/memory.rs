@@ -207,7 +207,7 @@ impl Bus {
             let cell = Cell::L2(*node, 0);
             // The banks have one address in the table. If only some fault, the slow path accesses them one by one.
             let absent = if is_faulty(Cell::L2(*node, L2_BANKS - 1)) { ABSENT } else { 0 };
-            // SAFETY: as below.
+            // SAFETY: this is a word of the table, as in the loop below.
             unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
         }
         for (register, places) in PerfReg::all().skip(FIRST).zip(table) {

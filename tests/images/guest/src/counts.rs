@@ -43,12 +43,12 @@ pub fn run(report: &mut Report, machine: Machine) {
     report.check("the clock counts instructions").same("rd", nothing, 1);
 }
 
-/// A register of each class, and a number of none.
+/// The number of one register of each class, and a number that no register has.
 const OF_CLASSES: [u64; 5] = [0, 1, 3, 62, 90];
 const HT: u64 = 1 << 3;
 
-/// Counts the instructions of refusals. The guest's strand is on node 0 of two, so that registers 6-9 are another node's, and 10-17 of absent
-/// ones.
+/// Counts the instructions of refusals. The guest's strand is on node 0 of two nodes. So registers 6-9 belong to another node, and
+/// registers 10-17 to nodes that the machine lacks.
 pub fn refused(report: &mut Report) {
     as_guest(Grant::ALL, None);
     refusals(report, ["get_bad_trap", "set_bad_trap"], EBADTRAP, &OF_CLASSES);
@@ -66,7 +66,7 @@ pub fn refused(report: &mut Report) {
     }
 }
 
-/// Switches a machine on, on which the guest's only strand has this grant, and negotiates.
+/// Switches on a machine whose guest has one strand and this grant. Then negotiates.
 fn as_guest(grant: Grant, minor: Option<u64>) {
     let strands = StrandId::new(0).into_iter().collect();
     let mut guests = [GuestConfig::default(); GUESTS];
@@ -80,7 +80,8 @@ fn as_guest(grant: Grant, minor: Option<u64>) {
     }
 }
 
-/// Reports the instructions of the longest get and of the longest set of these registers, which are refused with this status.
+/// Makes calls for these registers, which are refused with this status. Reports the instructions of the longest get and of the
+/// longest set.
 fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
     for (name, function) in names.into_iter().zip([GET, SET]) {
         let mut longest = 0;

@@ -150,7 +150,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Gives this strand the turn, and uses it. Then the remembered strand with the next higher number has the turn.
+    /// Gives this strand the turn, and makes its access. Then the remembered strand with the next higher number has the turn.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);

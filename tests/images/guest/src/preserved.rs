@@ -168,8 +168,8 @@ fn left<'a>(check: &mut Check<'_>, ways: impl Iterator<Item = &'a Way>) {
     }
 }
 
-/// Expects the marks that a hypervisor leaves on the slow path: 0x5e in a window and 0x6f in a
-/// global register. Of the calls of trap 0xff, one that puts no character on the console takes the slow path.
+/// Expects the marks that a hypervisor leaves on the slow path: 0x5e in a window and 0x6f in a global register. The call of trap
+/// 0xff is cons_putchar with an invalid character: it takes the slow path, and prints nothing.
 pub fn leaks(check: &mut Check<'_>) {
     let marks = Left { windows: 0x5e, globals: 0x6f };
     // SAFETY: the hypervisor changes no memory of this guest. The probes may change all free windows.

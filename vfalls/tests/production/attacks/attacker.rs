@@ -79,7 +79,7 @@ pub(super) struct Attacker<'a> {
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The attacks to make. `again` has those to repeat, because the guest ended during them.
+    /// The attacks that were not made yet. `again` has the attacks that were postponed or interrupted.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
@@ -172,7 +172,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Starts a strand's next attack. During one that ends the guest, the other strand is idle.
+    /// Starts a strand's next attack. During an attack that ends the guest, the other strand is idle.
     fn next(&mut self, execution: &mut Execution, strand: usize) {
         let other = self.flights[1 - strand].as_ref();
         let dies = |attack: &Attack| attack.demanded == Demanded::Death;
@@ -247,8 +247,8 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Lets the operator reset a guest that has ended or makes no progress. An attack in progress
-    /// either may have ended the guest, or is made again.
+    /// Lets the operator reset a guest that has ended or makes no progress. An attack in progress that cannot have ended the guest
+    /// is made again.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {

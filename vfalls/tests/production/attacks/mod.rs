@@ -106,7 +106,7 @@ fn attacked(
     Ok(attacker.tally)
 }
 
-/// Two guests on one core or two nodes, and the attacker's index. Only the last may use devices.
+/// Two guests on one core or two nodes, and the attacker's index. Only the attacker of the last entry may use devices.
 const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 0),
     ([([2, 64], "global,strand", Grant::GLOBAL_STRAND), ([3, 65], "", Grant::NONE)], 1),

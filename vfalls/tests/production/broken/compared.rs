@@ -39,8 +39,8 @@ fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(
 /// The guests' memory.
 const GUESTS: Range<u64> = map::PARTITION..map::PARTITION + 2 * super::MEMORY;
 
-/// Says what is wrong at the end of a stage of a run, beside the run without failures at this time. Returns the number of calls
-/// that the failures change.
+/// Compares a run with the run without failures, both at the end of a stage. Returns the number of calls that the failures change.
+/// The error says what is wrong.
 pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Result<usize, String> {
     let told = told(stage, found)?;
     let mut refused = 0;
@@ -77,7 +77,7 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
             }
             may_differ.extend([at, at + 8]);
         }
-        // Before the end, a strand may be in the hypervisor.
+        // At the end of the first stage, a strand may still be in the hypervisor.
         if stage == 1 {
             let [right, found] = [right, &found.execution].map(|it| it.strand(strand(id)));
             judge_strand(right, found).map_err(|why| format!("strand {number}: {why}"))?;
@@ -101,7 +101,8 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
     }
 }
 
-/// Says which register of a strand differs for its guest, or holds something of the hypervisor at a trap level that the guest can select.
+/// Compares the registers of a strand as its guest sees them. Also checks the trap levels that the guest can select: none may hold
+/// an address or the privilege of the hypervisor.
 fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     let (used, unused) = found.control.frames();
     let is_hypervisors = |frame: &&TrapFrame| {
@@ -118,11 +119,11 @@ fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     }
 }
 
-/// Says which word of the hypervisor's memory differs, other than
-/// - what the operator is told and answered, and what is below the tops of the stacks;
-/// - of a strand's block: the guest's registers that a slow call or another trap has kept, what a set of L2 control has read, and the
+/// Compares the hypervisor's memory. Only these words may differ:
+/// - the answers to the operator, the records of failures, and the contents of the stacks;
+/// - in a strand's block: the guest's registers that a slow call or another trap has saved, what a set of L2 control has read, and the
 ///   reports;
-/// - of the services' state, a limited number of words: the counts and times of calls and waits, and the states of units.
+/// - in the services' state: at most `LIMIT` words, for counts and times of calls and waits, and for states of units.
 fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
     const LIMIT: usize = 100;
     let Image { services, blocks, stacks } = &found.ready.image;
@@ -133,7 +134,8 @@ fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
             MAILBOX.. => !(OPERATOR_WORDS..RECORDS).contains(&((address - MAILBOX) as usize / 8)),
             _ if address >= *stacks => true,
             _ if blocks.contains(&address) => {
-                // The words that the fast path only reads, the stack, %pcr and %pic; the handler, what it serves, and the bounds.
+                // First come the words that the fast path only reads, the stack, %pcr and %pic. Words 38 to 45 are the handler, the
+                // functions that it serves, and the bounds.
                 let word = (address - blocks.start) % block / 8;
                 !matches!(word, 0..11 | 18..25 | 38..46)
             }
@@ -162,8 +164,8 @@ fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug)
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
 }
 
-/// Returns the units of whose failure the operator has been told, and in the first stage also those of which a strand may be about to
-/// tell it. It is told of each once, and in the end of each whose report has come.
+/// Returns the units that the operator knows to have failed. In the first stage, adds units of which a strand may be about to tell
+/// the operator. Fails if the operator is told twice of a unit or, at the end, not of a unit whose report has arrived.
 fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
     let may_repeat = (stage, run.plan.between) == (1, Between::Return);

@@ -1,4 +1,4 @@
-//! Images with a defect. The drawn runs fail in each.
+//! Images with one defect each. Some random run (module `drawn`) fails on each image.
 
 use object::{Object, ObjectSection};
 use simulator::interpreter::Level;
@@ -11,18 +11,18 @@ use super::super::{failures, image, strand};
 use super::Ready;
 use super::drawn::{Table, make};
 
-/// A defect is found within this number of seeds.
+/// A random run fails within this number of seeds.
 const SEEDS: u64 = 300;
 
 /// Unused words of the image, in front of the trap table.
 const ROOM: u64 = 0x10_2000;
 
-/// Registers that the handler of reports may use before it looks at what was interrupted.
+/// Registers that the handler of reports may change before it examines the interrupted code.
 const G1: u32 = 1;
 const G2: u32 = 2;
 const G3: u32 = 3;
 
-/// Opcodes (op3), and the bit of a shift of 64 bits.
+/// Opcodes (op3). [`LONG`] is the bit that makes a shift operate on 64 bits.
 const ADD: u32 = 0x00;
 const SUB: u32 = 0x04;
 const ANDN: u32 = 0x05;
@@ -39,7 +39,7 @@ const BLU: u32 = 0x0a60_0000;
 const READ_HTSTATE: u32 = computes(RDHPR, G3, 1, 0);
 const CLEAR_G3: u32 = computes(0x02, G3, 0, 0);
 const MEMBAR: u32 = 0x8143_e040;
-/// `mov %g0, %g2`, behind which the handler of reports looks at what was interrupted.
+/// `mov %g0, %g2`. After this instruction, the handler of reports examines the interrupted code.
 const HOOK: u32 = 0x8410_0000;
 
 const fn branch(condition: u32, from: u64, to: u64) -> u32 {
@@ -75,7 +75,8 @@ impl Changed {
         self.all(code, within).into_iter().for_each(|address| self.put(address, by));
     }
 
-    /// Executes more instructions before the one at an address. A branch to `sun4v_trapped` has its condition in place of it.
+    /// Inserts the instructions `more` before the instruction at an address. In `more`, [`BNE`] and [`BLU`] stand for branches to
+    /// `sun4v_trapped`.
     fn insert(&mut self, address: u64, more: &[u32]) {
         let (_, original) = *self.instructions.iter().find(|(at, _)| *at == address).unwrap();
         let trapped = self.symbol("sun4v_trapped");
@@ -90,7 +91,7 @@ impl Changed {
         self.put(at + 4, branch(BA_A, at + 4, address + 4));
     }
 
-    /// Executes more instructions in the handler of reports.
+    /// Inserts instructions into the handler of reports.
     fn insert_late(&mut self, more: &[u32]) {
         self.insert(self.all(HOOK, LATE)[0], more);
     }
@@ -172,9 +173,9 @@ const fn shift(by: u32) -> u32 {
     computes(0x26, G2, G1, number(by) | LONG)
 }
 
-/// Changes %y before Rust is called that handles an interrupt. Compiled code may do so.
+/// Changes %y just before the call of the Rust code that handles an interrupt. The compiled Rust code may change %y, too.
 fn change_y_in_rust(image: &mut Changed) {
-    // The last window register that is set before the call.
+    // This instruction is the last one before the call that sets a window register.
     let wait = image.all(MEMBAR, KEEP)[0];
     image.insert(wait - 8, &[CHANGE_Y]);
 }
@@ -209,8 +210,8 @@ fn each_defect_is_found() {
     }
 }
 
-/// In an image that takes the level of globals for the level of privilege, a trap at the first instructions of a handler is taken
-/// for the guest's.
+/// If an image confuses the level of globals with the privilege level, it treats a trap at the first instructions of a handler as a
+/// trap of the guest.
 #[test]
 #[ignore = "builds images"]
 fn the_level_of_globals_is_not_the_hypervisors() {

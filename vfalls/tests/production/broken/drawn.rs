@@ -1,4 +1,4 @@
-//! Runs that a printed seed draws, counted by what the failures interrupt.
+//! Random runs, from seeds that the test prints. Counts what the failures interrupt.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -14,13 +14,13 @@ use super::super::image;
 use super::plan::Plan;
 use super::{Ready, Run, compared};
 
-/// The number of runs with failures that are compared with one run without.
+/// The number of runs with failures that are compared with one run without failures.
 const EACH: u64 = 20;
 
-/// The number of rows of the table of 100,000 runs.
+/// The minimum number of rows in the table of 100,000 runs.
 const KINDS: usize = 32;
 
-/// What came of a run with failures: whether calls on the units were refused.
+/// Whether a call on a failed unit was refused during a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Refused,
@@ -29,7 +29,7 @@ enum Outcome {
 
 pub(super) type Table = BTreeMap<(&'static str, &'static str), [u64; 2]>;
 
-/// Makes the runs of a seed, and adds them to the table. Returns the number of runs that no failure has interrupted.
+/// Makes the runs of a seed, and adds them to the table. Returns the number of runs in which failures interrupted nothing.
 pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
     let mut random = Random(seed);
     let plan = Plan::drawn(&mut random);
@@ -63,7 +63,7 @@ pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, S
     Ok(without)
 }
 
-/// With `ALL` in the environment, makes 100,000 runs. With `SEED` and `SEEDS`, makes the runs of this number of seeds from the first on.
+/// With `ALL` in the environment, makes 100,000 runs. The variable `SEED` sets the first seed, and `SEEDS` the number of seeds.
 #[test]
 #[ignore = "builds images"]
 fn failures_stay_their_own_trouble() {

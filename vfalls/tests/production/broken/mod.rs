@@ -1,5 +1,5 @@
-//! Units that fail while two guests make calls. One guest uses the units on three strands; the other one, its neighbour, uses them when it
-//! gets the right to. Each run is compared with the run without the failures.
+//! Units that fail while two guests make calls. One guest uses the units on three strands. The other guest, its neighbour, uses the
+//! units once it has the right to them. Each run is compared with the same run without failures.
 
 mod compared;
 mod defects;
@@ -30,15 +30,15 @@ use super::lists::{self, Entry};
 use super::{Booted, Guest, MEMORY, REAL, strand};
 use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS, faulty};
 
-/// The maximum number of cycles that the machine takes for anything, and the number within which each report has come.
+/// Numbers of cycles: the limit for every wait, and the time within which every report arrives.
 const PATIENCE: u64 = 3_000_000;
 const QUIET: u64 = 3000;
 
-/// The strands of the guest that uses the units, and the strand of its neighbour.
+/// Indices in [`STRANDS`]: the strands of the guest that uses the units, and the strand of its neighbour.
 const OWN: [usize; 3] = [0, 1, 2];
 const NEIGHBOUR: usize = 3;
 
-/// A strand's memory has room for a list with fewer entries than this number. The rest is zero.
+/// A list has fewer entries than this number. In memory, zeros follow the list up to this number of entries.
 const LONGEST: usize = 40;
 
 /// The instruction `ldxa [%g1] DFESR, %g1`, and HTSTATE.HPRIV.
@@ -48,11 +48,11 @@ const HPRIV: u16 = 4;
 /// A machine whose guests have booted and wait for their lists.
 pub(super) struct Ready {
     execution: Execution,
-    /// The addresses in the guests' program where a CPU begins its list, where it has ended it, and where it does nothing.
+    /// Addresses in the guests' program: where a CPU begins its list, where the list has ended, and where the CPU idles.
     again: u64,
     finished: u64,
     idle: u64,
-    /// The addresses behind the instruction that reads a report, and of the handler of traps that are no hypercalls.
+    /// Addresses in the hypervisor: after the instruction that reads a report, and the handler of traps that are not hypercalls.
     has_read: u64,
     trapped: u64,
     image: Image,
@@ -101,7 +101,8 @@ impl Ready {
     }
 }
 
-/// What the failures have interrupted, in words, and how; and the number of times.
+/// The number of interruptions by failures. The key names the interrupted work, and what failed: a store, which is reported later,
+/// or an access that traps at once.
 pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
 
 /// A run of a plan.
@@ -110,12 +111,12 @@ struct Run<'a> {
     plan: &'a Plan,
     execution: Execution,
     begun: u64,
-    /// The times at which units fail or work again. The earliest is last.
+    /// The times at which units fail (`true`) or work again (`false`), latest first.
     events: Vec<(u64, Unit, bool)>,
     /// Whether each strand is at the end of its list.
     finished: [bool; STRANDS.len()],
     hits: Hits,
-    /// The units of failed stores of which the hypervisor has read the reports.
+    /// The units of the failed stores whose reports the hypervisor has read.
     reported: Vec<Unit>,
 }
 
@@ -162,7 +163,7 @@ impl<'a> Run<'a> {
         seen(1, self)
     }
 
-    /// Does what the operator does between the stages.
+    /// Makes the operator's change between the stages, and waits until the change is complete.
     fn change(&mut self) -> Result<(), String> {
         let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
         match self.plan.between {
@@ -193,10 +194,10 @@ impl<'a> Run<'a> {
                 for fault in &self.plan.faults {
                     self.execution.devices().set_faulty(faulty(fault.unit), false);
                 }
-                // The reports of earlier stores may come behind the first return.
+                // A report of an earlier store may arrive after the first return, and take the unit out of service again.
                 for _ in 0..2 {
                     for Fault { unit, .. } in &self.plan.faults {
-                        // L2 control is reached on its node only.
+                        // Only strands of a node can access the L2 control of this node.
                         let on = if *unit == Unit::L2(Node::Node1) { 2 } else { NEIGHBOUR };
                         self.operate(on, &Step::ReturnToService(*unit)).map(drop)?;
                     }
@@ -204,7 +205,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        // Until the rights are given, calls are refused.
+        // Wait for the rights: calls are refused until the guest has them.
         for _ in 0..100 {
             let seen = self.operate(NEIGHBOUR, &Step::Look(2))?;
             if seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.pending.is_none())) {
@@ -214,7 +215,7 @@ impl<'a> Run<'a> {
         Err("what the operator has begun does not end".to_owned())
     }
 
-    /// Runs until this is so.
+    /// Runs until `is_so` returns `true`. Fails after [`PATIENCE`] cycles, with `what` in the message.
     fn until(&mut self, what: &str, is_so: impl Fn(&mut Self) -> bool) -> Result<(), String> {
         let end = self.execution.now() + PATIENCE;
         while !is_so(self) {
@@ -241,7 +242,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs until each report has come.
+    /// Runs until the reports of all earlier stores have arrived.
     fn quiet(&mut self) -> Result<(), String> {
         let at = self.execution.now() + QUIET;
         self.until("time goes on", |run| run.execution.now() >= at)
@@ -251,7 +252,7 @@ impl<'a> Run<'a> {
         self.until("the lists end", |run| run.finished == [true; 4])
     }
 
-    /// Lets a strand's step of the operator be done. Returns the answer.
+    /// Makes a strand serve a step of the operator. Returns the answer.
     fn operate(&mut self, number: usize, step: &Step) -> Result<Answer, String> {
         self.execution
             .operate(strand(STRANDS[number]), step)
@@ -266,7 +267,7 @@ impl<'a> Run<'a> {
         Err(format!("the operator gets no answer: {step:?}"))
     }
 
-    /// Lets all strands begin their lists of a stage.
+    /// Writes the lists of a stage, and starts all strands on them.
     fn begin(&mut self, stage: usize) -> Result<(), String> {
         (0..4).try_for_each(|number| {
             self.put(number, &self.plan.lists[stage][number]);
@@ -283,7 +284,7 @@ impl<'a> Run<'a> {
         self.execution.load(list_at(number), &bytes).unwrap();
     }
 
-    /// Lets a strand go on until it executes its guest.
+    /// Executes a strand until it has left the hypervisor for its guest.
     fn enter_guest(&mut self, number: usize) -> Result<(), String> {
         let id = strand(STRANDS[number]);
         for _ in 0..PATIENCE {
@@ -295,14 +296,14 @@ impl<'a> Run<'a> {
         Err(format!("strand {number} stays in the hypervisor"))
     }
 
-    /// Lets a strand of a guest begin its list.
+    /// Starts a strand on its list, after the strand has left the hypervisor.
     fn go(&mut self, number: usize) -> Result<(), String> {
         self.enter_guest(number)?;
         go_on_at(self.execution.strand_mut(strand(STRANDS[number])), self.ready.again);
         Ok(())
     }
 
-    /// A strand has come to a breakpoint.
+    /// Handles a strand's stop at a breakpoint: the end of its list, a report, or a trap that is not a hypercall.
     fn stopped(&mut self, id: StrandId) {
         let number = STRANDS.iter().position(|number| *number == id.index()).unwrap();
         let strand = self.execution.strand_mut(id);
@@ -330,7 +331,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Says at what the hypervisor is at work on a strand, from the traps that it handles there.
+    /// Names the hypervisor's present work on a strand, from the traps that it is handling there.
     fn at_work(&mut self, number: usize, frames: &[TrapFrame]) -> &'static str {
         if frames.iter().any(|frame| frame.number == 0x07) {
             return "another report";

@@ -14,7 +14,7 @@ use super::strand;
 /// The strands: three of the guest with the rights, and one of its neighbour.
 pub(super) const STRANDS: [usize; 4] = [0, 1, 64, 8];
 
-/// Units fail within this number of cycles, and work again within this number if they do.
+/// A unit fails within this number of cycles. If it works again, this also happens within this number of cycles.
 pub(super) const FAILS: u64 = 2000;
 
 const GROUP: u64 = 0x205;
@@ -30,13 +30,13 @@ pub(super) enum Between {
     Transfer,
     /// Resets the guest with the rights.
     Reset,
-    /// Resets this guest, which has ended.
+    /// Lets the guest with the rights end, and then resets it.
     Exit,
-    /// Returns the units to service, which work again.
+    /// Repairs the failed units, and returns them to service.
     Return,
 }
 
-/// A unit that fails, from one time to another in cycles.
+/// A unit that fails during a part of a run. Times are in cycles from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) unit: Unit,
@@ -44,12 +44,12 @@ pub(super) struct Fault {
     pub(super) until: u64,
 }
 
-/// A run.
+/// What happens in a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     /// The list of each strand, for the first and the second stage.
     pub(super) lists: [[Vec<Entry>; STRANDS.len()]; 2],
-    /// When the operator looks, in cycles, and the number of the strand that serves that.
+    /// When the operator looks, in cycles after the start of the run, and the number of the strand that serves the look.
     pub(super) looks: Option<(u64, usize)>,
     pub(super) between: Between,
     /// The number of the strand that serves the operator between the stages.
@@ -66,11 +66,11 @@ const fn core(function: u64, o0: u64, o1: u64, o2: u64) -> Entry {
     [11, o0, o1, o2, 0, 0, function, 0]
 }
 
-/// The entry that ends the guest. The last entry of each list, whose answer no unit changes, has [`LAST`].
+/// The entry that ends the guest. Lists end with the entry [`LAST`], whose answer does not depend on a unit.
 pub(super) const EXIT: Entry = fast(0, 5, 0);
 pub(super) const LAST: Entry = fast(GET, 90, 7);
 
-/// Says what an entry does.
+/// Returns the name of an entry's call or work, for the table of interruptions.
 pub(super) fn what(entry: &Entry) -> &'static str {
     let [kind, id, minor, .., function, _] = *entry;
     match (kind, function) {
@@ -95,7 +95,7 @@ pub(super) fn what(entry: &Entry) -> &'static str {
     }
 }
 
-/// Returns the unit of which an entry asks, on this strand.
+/// Returns the unit that an entry accesses on this strand; `None` if it accesses no unit.
 pub(super) fn unit(entry: &Entry, number: usize) -> Option<Unit> {
     let is_access = entry[0] == 13 && [GET, SET].contains(&entry[6]);
     let register = PerfReg::new(entry[1]).filter(|_| is_access)?;
@@ -110,7 +110,8 @@ pub(super) const fn faulty(unit: Unit) -> FaultyUnit {
     }
 }
 
-/// The registers that only one strand of the guest uses, so that no value depends on the order of strands. The strands share units.
+/// Returns the registers that only this strand of its guest uses, so that no value depends on the order of strands. Strands share
+/// units.
 fn own(number: usize) -> Vec<u64> {
     let channels: &[u64] = match number {
         0 => &[2, 4, 7, L2],
@@ -123,7 +124,7 @@ fn own(number: usize) -> Vec<u64> {
     channels.iter().copied().chain(hubs).collect()
 }
 
-/// The units that the strands use. The first ones are channels.
+/// The units that the strands use. The first [`CHANNELS`] units are memory channels.
 const CHANNELS: usize = 4;
 const UNITS: [Unit; 9] = [
     Unit::Mcu(Node::Node0, Mcu::ALL[0]),
@@ -138,7 +139,7 @@ const UNITS: [Unit; 9] = [
 ];
 
 impl Plan {
-    /// Draws what strands and operator do.
+    /// Returns a random plan for the strands and the operator, without failures.
     pub(super) fn drawn(random: &mut Random) -> Self {
         let between = random.one_of(&[
             Between::Look,
@@ -161,7 +162,7 @@ impl Plan {
         Self { lists, looks, between, on: random.below(4), ..Self::default() }
     }
 
-    /// Draws the units that fail, and how long stores take: one to three units, or all channels at once.
+    /// Returns the plan with random failures and latencies of stores. One to three units fail, or all channels at once.
     pub(super) fn with_faults(&self, random: &mut Random) -> Self {
         let mut plan = self.clone();
         let at_once = random.below(4) == 0;
@@ -184,14 +185,14 @@ impl Plan {
     }
 }
 
-/// Draws the list of a strand. In the second stage it asks for all units at the end.
+/// Returns a random list for a strand. In the second stage, the list ends with a call for each unit.
 fn list(random: &mut Random, number: usize, stage: usize, alone: bool) -> Vec<Entry> {
     let own = own(number);
     let stored: Vec<u64> =
         own.iter().copied().filter(|register| (2..18).contains(register)).collect();
     let mut list = Vec::new();
     for _ in 0..2 + random.below(8) {
-        // A hub that selects 1 counts cycles.
+        // No value selects event 1, cycles, because their number differs between runs.
         let value = random.one_of(&[0, 0x0202, 0x0303, 0x0203]);
         match random.below(if alone && stage == 0 { 20 } else { 18 }) {
             0..4 => list.push(fast(SET, random.one_of(&stored), value)),
@@ -214,7 +215,7 @@ fn list(random: &mut Random, number: usize, stage: usize, alone: bool) -> Vec<En
     list
 }
 
-/// Returns a get of each unit that a strand can use.
+/// Returns one get for each unit that a strand can use, and then [`LAST`].
 pub(super) fn asks(number: usize) -> Vec<Entry> {
     let own = own(number);
     let ask = |wanted: &Unit| {

@@ -1,5 +1,5 @@
-//! A unit that fails after each number of cycles behind a store, while the operator changes something: every latency of stores, which
-//! puts the report at every instruction from the end of the guest's list on.
+//! A store fails while the operator changes something. With `ALL` in the environment, the test uses every latency of the store, so
+//! that the report arrives at every instruction after the end of the guest's list. Otherwise it uses every 20th latency.
 
 use std::array;
 
@@ -18,7 +18,7 @@ const UNITS: [(Unit, u64); 3] = [
     (Unit::L2(Node::Node0), 1),
 ];
 
-/// What the operator does, and the strand that serves it: the one that waits for its store, or another one.
+/// What the operator does, and the number of the strand that serves the operator. Strand 0 is the one whose store fails.
 const CHANGES: [(Between, usize); 10] = [
     (Between::Look, 0),
     (Between::Transfer, 0),
@@ -32,7 +32,7 @@ const CHANGES: [(Between, usize); 10] = [
     (Between::Return, 3),
 ];
 
-/// The latencies of stores, in cycles: up to this. The report of the longest comes when the operator's interrupt has been served.
+/// The longest latency of a store, in cycles. With this latency, the report arrives after the operator's interrupt has been served.
 const LONGEST: u64 = 600;
 
 #[test]

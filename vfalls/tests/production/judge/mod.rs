@@ -77,7 +77,7 @@ impl Judge {
         assert_eq!(of_calls, all.count(), "accesses outside of calls");
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|call| {
-            // A set of L2 control writes bank 0 last, which gets read without the lock.
+            // A `set` of L2 control writes bank 0 last. A `get` reads bank 0 without the lock.
             let accessed = match made[*call].request.registers {
                 [1, ..] => accesses[*call].last(),
                 _ => accesses[*call].first(),

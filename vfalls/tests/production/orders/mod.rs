@@ -61,7 +61,8 @@ fn strand(number: usize) -> StrandId {
     super::strand(STRANDS[number])
 }
 
-/// The bits of the word at [`STATE`]: the gate is closed; the hub is free, and reserved for the strand of the turn if it is closed.
+/// Bits of the word at [`STATE`]. With [`SHUT`], the gate is closed. With [`RESERVED`], the hub is free; if the gate is also
+/// closed, the hub is reserved for the strand of the turn.
 const SHUT: u32 = 1 << 31;
 const RESERVED: u32 = 1;
 

@@ -63,7 +63,7 @@ fn lines_of_the_source() {
 
 #[test]
 fn a_call_executes_what_it_branches_to() {
-    // If a branch that annuls is not taken, the instruction behind it is not executed.
+    // If a branch that annuls is not taken, the instruction after it is not executed.
     let source: Vec<_> = [
         "brz %o0, there ! kind",
         " ldx [%g5], %g4 ! rights",
