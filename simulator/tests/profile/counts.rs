@@ -49,7 +49,7 @@ fn program() -> String {
 /// Samples each event in a separate run. Asserts that counts are exact, that every seventh event has a sample (taken or missed),
 /// and that the report says which events have no model. `occur` is the number of events that must occur.
 fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
-    let program = program_with_branches(3_000);
+    let program = program_with_branches(12_000);
     let mut happened = 0;
     for (selector, name) in names {
         let report = profile_flow(unit, program.clone(), &selector, every(7)).unwrap();
