@@ -11,23 +11,23 @@ fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
 }
 
-/// The first guest has strands 0, 8 and 64, and no right to the memory channels at first. The
+/// The guests begin after 2,240,000 instructions. The first guest has strands 0, 8 and 64, and no right to the memory channels at first. The
 /// second has strands 72 and 80, and this right. The third has strand 88, which dies. A channel
 /// breaks before the first guest gets the right, and is mended before this guest is reset.
 #[test]
 fn rights_move_units_break_and_strands_die() {
     let place = Place::new("scenario");
     let steps = [
-        step(200_000, "fault", &[("unit", "\"NODE0_MCU1\"")]),
+        step(2_600_000, "fault", &[("unit", "\"NODE0_MCU1\"")]),
         step(
-            1_000_000,
+            2_700_000,
             "transfer",
             &[("right", "\"global\""), ("from", "\"ldg1\""), ("to", "\"primary\"")],
         ),
-        step(1_500_000, "grant", &[("right", "\"global\""), ("guest", "\"ldg2\"")]),
-        step(2_000_000, "kill", &[("strand", "88")]),
-        step(5_000_000, "mend", &[("unit", "\"NODE0_MCU1\"")]),
-        step(5_500_000, "reset", &[("guest", "\"primary\"")]),
+        step(2_800_000, "grant", &[("right", "\"global\""), ("guest", "\"ldg2\"")]),
+        step(3_500_000, "kill", &[("strand", "88")]),
+        step(8_000_000, "mend", &[("unit", "\"NODE0_MCU1\"")]),
+        step(8_500_000, "reset", &[("guest", "\"primary\"")]),
         // When this step is due, all strands already wait for ever.
         step(900_000_000, "grant", &[("right", "\"strand\""), ("guest", "\"ldg2\"")]),
     ];
@@ -65,7 +65,7 @@ fn rights_move_units_break_and_strands_die() {
     };
     assert_eq!(
         (&fault["at"], &fault["line"], &fault["rejected"], &fault["unit"]),
-        (&json!(200_000), &json!(1), &Value::Null, &Value::Null)
+        (&json!(2_600_000), &json!(1), &Value::Null, &Value::Null)
     );
     assert!(grant["rejected"].is_string());
     // The channel was broken when a guest lost the right, so nothing could scrub it.
@@ -86,18 +86,18 @@ fn rights_move_units_break_and_strands_die() {
 fn nobody_waits_for_the_dead() {
     let place = Place::new("scenario-of-the-dead");
     let steps = [
-        step(2_000_000, "kill", &[("strand", "8")]),
-        step(2_100_000, "revoke", &[("right", "\"strand\""), ("guest", "\"primary\"")]),
+        step(3_000_000, "kill", &[("strand", "8")]),
+        step(3_100_000, "revoke", &[("right", "\"strand\""), ("guest", "\"primary\"")]),
         step(
-            2_200_000,
+            3_200_000,
             "transfer",
             &[("right", "\"global\""), ("from", "\"ldg1\""), ("to", "\"ldg2\"")],
         ),
-        step(2_300_000, "reset", &[("guest", "\"primary\"")]),
+        step(3_300_000, "reset", &[("guest", "\"primary\"")]),
     ];
     place.file("steps.toml", steps.concat());
     let ended = place.run(&format!(
-        "boot --md {THREE} --scenario steps.toml --json out.json --limit 9000000 --fast"
+        "boot --md {THREE} --scenario steps.toml --json out.json --limit 12000000 --fast"
     ));
     assert_eq!((ended.status, &*ended.stderr), (0, ""));
     let made = place.json("out.json")["steps"].as_array().unwrap().clone();
