@@ -3,7 +3,7 @@
 use std::fs::{self, DirEntry};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
 #[derive(Debug)]
@@ -20,6 +20,12 @@ impl Ended {
         self.stdout
     }
 
+    /// Like [`badly`](Self::badly). Asserts that nothing was printed to standard output, too.
+    pub fn badly_at_once(&self, says: &str) {
+        self.badly(says);
+        assert_eq!(self.stdout, "", "{says}");
+    }
+
     /// Asserts exit status 2 and a single line on standard error that contains `says`.
     pub fn badly(&self, says: &str) {
         let Self { status, stderr, .. } = self;
@@ -30,28 +36,36 @@ impl Ended {
     }
 }
 
+/// Starts a command. Its standard input, output and error are pipes.
+#[must_use]
+pub fn start(mut command: Command) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for the end of a command, whose standard input is closed.
+#[must_use]
+pub fn wait(child: Child) -> Ended {
+    let output = child.wait_with_output().unwrap();
+    Ended {
+        status: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
 /// Runs a command to its end, with this standard input.
 #[must_use]
-pub fn end(mut command: Command, input: &[u8]) -> Ended {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+pub fn end(command: Command, input: &[u8]) -> Ended {
+    let mut child = start(command);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     let writer = thread::spawn(move || {
         // A program may stop at bad input without reading the rest.
         let _ = stdin.write_all(&input);
     });
-    let output = child.wait_with_output().unwrap();
+    let ended = wait(child);
     writer.join().unwrap();
-    Ended {
-        status: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    ended
 }
 
 /// A directory for one test. It is removed after the test.

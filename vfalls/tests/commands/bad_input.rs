@@ -34,9 +34,7 @@ fn arguments() {
         ("call --guest 0:global --guest 1:global", "guests 0 and 1 both have global"),
         ("regs json", "json"),
     ] {
-        let ended = place.run(arguments);
-        ended.badly(says);
-        assert_eq!(ended.stdout, "", "{arguments}");
+        place.run(arguments).badly_at_once(says);
     }
 }
 
@@ -81,8 +79,7 @@ fn lines() {
 
         let file = place.file("script", &script);
         let ended = with_input(&[&arguments[..], &[&file]].concat(), "");
-        ended.badly(&format!("error: {file}:3: found '{found}', expected {expected}"));
-        assert_eq!(ended.stdout, "");
+        ended.badly_at_once(&format!("error: {file}:3: found '{found}', expected {expected}"));
     }
 }
 

@@ -37,8 +37,7 @@ fn an_exit_stops_its_guest_alone() {
     let place = Place::new("exit");
     let file = place.file("calls", &calls);
     let ended = with_input(&[&arguments[..], &[&file]].concat(), "");
-    ended.badly(&format!("error: {file}{wrong}"));
-    assert_eq!(ended.stdout, "");
+    ended.badly_at_once(&format!("error: {file}{wrong}"));
 
     // Only function 2 is an exit. All 64 bits of the number are compared.
     let calls = "0 fast 2\n0 core 0x100000002\n0 core 2\n";

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::program::{Place, command};
+use crate::program::{Place, command, start};
 
 /// Returns the start of a recording: enough bytes to identify the format.
 fn begin() -> Vec<u8> {
@@ -15,13 +15,7 @@ fn begin() -> Vec<u8> {
 
 /// Starts `stat` with `begin` as its input. `stat` waits for more input until its input is closed.
 fn stat(arguments: &[&str], begin: &[u8]) -> Child {
-    let mut child = command(&["stat", "-"])
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = start(command(&[&["stat", "-"], arguments].concat()));
     child.stdin.as_mut().unwrap().write_all(begin).unwrap();
     child
 }

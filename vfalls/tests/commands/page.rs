@@ -299,9 +299,7 @@ fn what_has_no_page_is_refused_in_one_line() {
         (&far, "error: -: strand 128 is not in the machine"),
         (&other_version, "error: -: has version 999 of a run, expected version 1"),
     ] {
-        let ended = with_input(&["page", "-"], input);
-        ended.badly(says);
-        assert_eq!(ended.stdout, "");
+        with_input(&["page", "-"], input).badly_at_once(says);
     }
 }
 

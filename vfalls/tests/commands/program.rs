@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-pub(crate) use tests::program::{Ended, end};
+pub(crate) use tests::program::{Ended, end, start, wait};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_vfalls");
 

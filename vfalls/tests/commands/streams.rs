@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use crate::program::{Place, command, with_input};
+use crate::program::{Ended, Place, command, start, wait, with_input};
 
 #[test]
 fn a_hundred_thousand_calls() {
@@ -26,15 +25,13 @@ fn a_hundred_thousand_calls() {
 
     // An error at the end of a file is found before the first call.
     let file = place.file("mistake", calls + "0 fast\n");
-    let ended = with_input(&["call", &file], "");
-    ended.badly(&format!("{file}:100002: found '0 fast', expected STRAND fast|core FUNCTION"));
-    assert_eq!(ended.stdout, "");
+    let says = format!("{file}:100002: found '0 fast', expected STRAND fast|core FUNCTION");
+    with_input(&["call", &file], "").badly_at_once(&says);
 }
 
 #[test]
 fn calls_are_answered_one_by_one() {
-    let mut child =
-        command(&["call"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = start(command(&["call"]));
     let mut input = child.stdin.take().unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
     let (sender, answers) = mpsc::channel();
@@ -63,40 +60,22 @@ fn calls_are_answered_one_by_one() {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let mut child = command(&["call"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    let mut input = child.stdin.take().unwrap();
-    // The program may end before it has read everything.
-    let _ = input.write_all("0 core 3 0\n".repeat(10_000).as_bytes());
-    drop(input);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
+    unread(&["call"], &"0 core 3 0\n".repeat(10_000)).well();
 }
 
-/// Runs the program with a closed standard output. Returns its exit status and standard error.
-fn unread(arguments: &[&str]) -> (Option<i32>, String) {
-    let mut child = command(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+/// Runs the program with a closed standard output.
+fn unread(arguments: &[&str], input: &str) -> Ended {
+    let mut child = start(command(arguments));
     drop(child.stdout.take());
-    let ended = child.wait_with_output().unwrap();
-    let said = String::from_utf8(ended.stderr).unwrap();
-    (ended.status.code(), said)
+    // The program may end before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    wait(child)
 }
 
 #[test]
 fn a_list_that_nobody_reads_is_no_error() {
     for format in ["table", "csv", "json"] {
-        let ended = unread(&["regs", "--format", format]);
-        assert_eq!(ended, (Some(0), String::new()), "{format}");
+        unread(&["regs", "--format", format], "").well();
     }
 }
 
@@ -104,8 +83,7 @@ fn a_list_that_nobody_reads_is_no_error() {
 #[test]
 fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
     let place = Place::new("closed-pipe");
-    let ended = unread(&["events", "--layouts", "--json", &place.at("layouts.json")]);
-    let said = "error: Broken pipe (os error 32); nothing was written\n";
-    assert_eq!(ended, (Some(2), said.to_owned()));
+    let ended = unread(&["events", "--layouts", "--json", &place.at("layouts.json")], "");
+    ended.badly("error: Broken pipe (os error 32); nothing was written\n");
     assert_eq!(place.names("."), [""; 0]);
 }

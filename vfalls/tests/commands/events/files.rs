@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::Stdio;
 
 use super::small;
 use crate::interrupts::wait_for;
-use crate::program::{Place, command};
+use crate::program::{Place, command, start, wait};
 use crate::stat;
 
 /// Two runs write the same files, even with the same identifiers.
@@ -61,23 +60,15 @@ fn what_comes_meanwhile_stays() {
         (&["--events-out", &*directory, "--force"][..], &letter),
         (&["--events-chrome", &file], &file),
     ] {
-        let mut replay = command(&["stat", "-"])
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut replay = start(command(&[&["stat", "-"], arguments].concat()));
         let mut input = replay.stdin.take().unwrap();
         input.write_all(stat::program(100).as_bytes()).unwrap();
         let hidden = |name: &String| name.ends_with(".partial");
         wait_for(|| place.names(".").iter().any(hidden).then_some(()));
         fs::write(came, "mine").unwrap();
         drop(input);
-        let output = replay.wait_with_output().unwrap();
         let said = format!("error: {came}: has come meanwhile, and stays; nothing was written\n");
-        assert_eq!(String::from_utf8(output.stderr).unwrap(), said);
-        assert_eq!(output.status.code(), Some(2));
+        wait(replay).badly(&said);
         assert_eq!(fs::read(came).unwrap(), b"mine");
         fs::remove_file(came).unwrap();
         assert_eq!(place.names("."), ["events", "refs.txt"]);
