@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use vfalls::exit;
 use xtask::cmd::{bench, bundle, coverage, fuzz, header, mutants, prove, qemu, test};
 
@@ -19,26 +19,7 @@ struct Cli {
     command: Command,
 }
 
-/// Defines the command line, and runs the commands. Each command is a module with a struct of arguments and a function `run`.
-macro_rules! commands {
-    ($($name:ident: $module:ident::$args:ident),* $(,)?) => {
-        #[derive(Subcommand, Debug)]
-        #[allow(clippy::large_enum_variant, reason = "there is one value")]
-        enum Command {
-            $($name($module::$args),)*
-        }
-
-        impl Command {
-            fn run(self) -> anyhow::Result<()> {
-                match self {
-                    $(Self::$name(args) => $module::run(args),)*
-                }
-            }
-        }
-    };
-}
-
-commands! {
+vfalls::commands! {
     Test: test::TestArgs, Prove: prove::ProveArgs, Bench: bench::BenchArgs, Coverage: coverage::CoverageArgs,
     Fuzz: fuzz::FuzzArgs, Header: header::HeaderArgs, Mutants: mutants::MutantsArgs, Qemu: qemu::QemuArgs,
     Bundle: bundle::BundleArgs,

@@ -21,7 +21,7 @@ mod stat;
 pub mod top;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::Parser;
 use simulator::nearest::unknown;
 
 use crate::budget;
@@ -58,24 +58,32 @@ fn by_name<T: Copy>(
     found.map(|place| items[place]).with_context(|| unknown(what, name, names))
 }
 
+/// Defines the command line, and runs the commands. Each command is a module with a struct of arguments and a function `run`.
+#[macro_export]
 macro_rules! commands {
     ($($name:ident: $module:ident::$args:ident),* $(,)?) => {
-        #[derive(Subcommand, Debug)]
+        #[derive(clap::Subcommand, Debug)]
         #[allow(clippy::large_enum_variant, reason = "there is one value")]
         enum Command {
             $($name($module::$args),)*
         }
 
-        impl Cli {
-            /// Executes the command. [`exit::main`](crate::exit::main) maps its errors to exit statuses.
-            pub fn run(self) -> anyhow::Result<()> {
-                budget::keep(self.memory_limit)?;
-                match self.command {
-                    $(Command::$name(args) => $module::run(args),)*
+        impl Command {
+            fn run(self) -> anyhow::Result<()> {
+                match self {
+                    $(Self::$name(args) => $module::run(args),)*
                 }
             }
         }
     };
+}
+
+impl Cli {
+    /// Executes the command. [`exit::main`](crate::exit::main) maps its errors to exit statuses.
+    pub fn run(self) -> anyhow::Result<()> {
+        budget::keep(self.memory_limit)?;
+        self.command.run()
+    }
 }
 
 commands! {
