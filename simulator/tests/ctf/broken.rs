@@ -9,20 +9,21 @@ use perfctr_service::trace::Get;
 use simulator::events::collect::{Keep, Rings};
 use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
+use tempfile::{TempDir, tempdir};
 
 use crate::merged::rewritten;
 use crate::recorded::Random;
-use crate::{Hands, TestDirectory, strand, trace};
+use crate::{Hands, strand, trace, write_trace};
 
 /// Writes a big-endian trace: strand 3 has two events, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
-fn small(place: &TestDirectory) -> std::path::PathBuf {
+fn small(place: &TempDir) -> std::path::PathBuf {
     let clock = Hands::default();
     let rings = Rings::new(LayoutName::Clock64, Keep::All.mode());
     let collector = rings.collector(&clock);
     for time in [1000, 2000] {
         collector.record(strand(3), time, Get::default());
     }
-    let path = place.trace(&trace(LayoutName::Clock64, collector.streams()), Endian::Big);
+    let path = write_trace(place, &trace(LayoutName::Clock64, collector.streams()), Endian::Big);
     assert_eq!(fs::metadata(path.join("strand_003")).unwrap().len(), 112);
     path
 }
@@ -46,7 +47,7 @@ fn problem_of(path: &Path, file: &str) -> String {
 
 /// Changes the file of strand 3, and asserts the messages. A case is an offset, the new bytes, and the message about packet 0.
 fn with_bytes(cases: &[(usize, &[u8], &str)]) {
-    let place = TestDirectory::new("ctf-broken-bytes");
+    let place = tempdir().unwrap();
     for (at, bytes, says) in cases {
         let path = small(&place);
         let file = path.join("strand_003");
@@ -88,7 +89,7 @@ fn events() {
 
 #[test]
 fn files() {
-    let place = TestDirectory::new("ctf-broken-files");
+    let place = tempdir().unwrap();
     let path = small(&place);
     let file = path.join("strand_003");
     let bytes = fs::read(&file).unwrap();
@@ -112,7 +113,7 @@ fn files() {
 
 #[test]
 fn metadata() {
-    let place = TestDirectory::new("ctf-broken-metadata");
+    let place = tempdir().unwrap();
     let path = small(&place);
     let file = path.join("metadata");
     let text = fs::read_to_string(&file).unwrap();
@@ -164,7 +165,7 @@ fn metadata() {
 /// A damaged trace, from our writer or from `babeltrace2`, is either read or refused, but never makes the reader panic.
 #[test]
 fn any_damage() {
-    let place = TestDirectory::new("ctf-broken-any");
+    let place = tempdir().unwrap();
     let path = small(&place);
     let rewritten = rewritten(&place, &path);
     let mut random = Random(1);

@@ -7,7 +7,7 @@ mod recorded;
 
 use std::cell::Cell;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Mode, Trace as _};
@@ -16,33 +16,16 @@ use simulator::events::collect::Rings;
 use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use simulator::events::{Stream, StreamEntry, Trace};
+use tempfile::{TempDir, tempdir};
 
 use recorded::{Known, Random, random_event, record};
 
-/// A directory for one test. It is removed after the test.
-pub(crate) struct TestDirectory(pub(crate) PathBuf);
-
-impl TestDirectory {
-    pub(crate) fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn trace(&self, trace: &Trace, endian: Endian) -> PathBuf {
-        let path = self.0.join("trace");
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        ctf::write(trace, endian, |name, bytes| fs::write(path.join(name), bytes)).unwrap();
-        path
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+pub(crate) fn write_trace(place: &TempDir, trace: &Trace, endian: Endian) -> PathBuf {
+    let path = place.path().join("trace");
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir(&path).unwrap();
+    ctf::write(trace, endian, |name, bytes| fs::write(path.join(name), bytes)).unwrap();
+    path
 }
 
 #[derive(Debug, Default)]
@@ -140,15 +123,15 @@ fn headers_are_as_compact_as_in_the_rings() {
             Endian::Little => [vec![19, 0, 0, 0], FAR.to_le_bytes().to_vec(), vec![5, 0, 0, 0]],
         };
         let expected = [near, &five, far, &id, &time, &five].concat();
-        let place = TestDirectory::new("ctf-compact");
-        let path = place.trace(&trace(layout, collector.streams()), endian);
+        let place = tempdir().unwrap();
+        let path = write_trace(&place, &trace(layout, collector.streams()), endian);
         let bytes = fs::read(path.join("strand_000")).unwrap();
         assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
     }
     // Clock19 has 19 bits of the time in units of 512 ticks. These are 28 bits of ticks, so the header has 6 bytes.
     let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
-    let place = TestDirectory::new("ctf-compact");
-    let path = place.trace(&trace, Endian::Big);
+    let place = tempdir().unwrap();
+    let path = write_trace(&place, &trace, Endian::Big);
     let words = trace.streams[0].events().next().unwrap().payload.len();
     let bytes = fs::metadata(path.join("strand_001")).unwrap().len();
     assert_eq!(bytes, 60 + 6 + 4 * words as u64);
@@ -161,10 +144,10 @@ fn babeltrace_reads_every_event_and_timestamp() {
         .zip(Endian::ALL.into_iter().cycle())
         .chain([(&LayoutName::Clock19, Endian::Little)])
     {
-        let place = TestDirectory::new(&format!("ctf-all-{}-{}", layout.name(), endian.name()));
+        let place = tempdir().unwrap();
         let (known, trace) = record_and_read(*layout);
         assert_eq!((trace.events(), trace.lost()), (3000, 0));
-        let (read, stderr) = babeltrace::read(&place.trace(&trace, endian));
+        let (read, stderr) = babeltrace::read(&write_trace(&place, &trace, endian));
         assert_eq!(stderr, "", "nothing is lost");
         babeltrace::compare(&known, &read);
     }
@@ -172,20 +155,20 @@ fn babeltrace_reads_every_event_and_timestamp() {
 
 #[test]
 fn we_read_what_we_wrote() {
-    let place = TestDirectory::new("ctf-ours");
+    let place = tempdir().unwrap();
     for endian in Endian::ALL {
         for layout in [LayoutName::Clock19, LayoutName::Clock27] {
             let (_, trace) = record_and_read(layout);
-            assert_eq!(ctf::read(&place.trace(&trace, endian)).unwrap(), trace);
+            assert_eq!(ctf::read(&write_trace(&place, &trace, endian)).unwrap(), trace);
         }
     }
 }
 
 #[test]
 fn an_empty_trace() {
-    let place = TestDirectory::new("ctf-empty");
+    let place = tempdir().unwrap();
     let trace = trace(LayoutName::Clock27, Vec::new());
-    let path = place.trace(&trace, Endian::Big);
+    let path = write_trace(&place, &trace, Endian::Big);
     assert_eq!(ctf::read(&path).unwrap(), trace);
     let (read, stderr) = babeltrace::read(&path);
     assert_eq!((read.len(), &*stderr), (0, ""));
@@ -200,11 +183,11 @@ pub(crate) fn overrun(mode: Mode) -> (Vec<Known>, Trace) {
 #[test]
 fn babeltrace_knows_what_was_lost() {
     for (mode, endian) in [(Mode::Overwrite, Endian::Big), (Mode::Discard, Endian::Little)] {
-        let place = TestDirectory::new(&format!("ctf-lost-{mode:?}"));
+        let place = tempdir().unwrap();
         let (known, trace) = overrun(mode);
         let lost: Vec<u64> = trace.streams[0].gaps().map(|(_, lost)| lost).collect();
         assert_eq!(lost.len(), 3, "one gap for each time that it was too much");
-        let path = place.trace(&trace, endian);
+        let path = write_trace(&place, &trace, endian);
         let (read, stderr) = babeltrace::read(&path);
         // The reported losses are in the order of the gaps between events.
         assert_eq!(babeltrace::discarded(&stderr), lost, "{stderr}");

@@ -9,13 +9,14 @@ use simulator::events::collect::Rings;
 use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use simulator::events::{Epoch, Trace};
+use tempfile::{TempDir, tempdir};
 
 use crate::babeltrace::babeltrace;
-use crate::{Hands, TestDirectory, overrun, record_and_read, strand, trace};
+use crate::{Hands, overrun, record_and_read, strand, trace, write_trace};
 
 /// Rewrites a trace with `babeltrace2`'s component `sink.ctf.fs`. Returns the new directory.
-pub(crate) fn rewritten(place: &TestDirectory, path: &Path) -> PathBuf {
-    let output = place.0.join("rewritten");
+pub(crate) fn rewritten(place: &TempDir, path: &Path) -> PathBuf {
+    let output = place.path().join("rewritten");
     let _ = fs::remove_dir_all(&output);
     let arguments = ["-o", "ctf", "-w", output.to_str().unwrap()];
     let (well, _, stderr) = babeltrace(&arguments, &[path]);
@@ -25,13 +26,13 @@ pub(crate) fn rewritten(place: &TestDirectory, path: &Path) -> PathBuf {
 
 #[test]
 fn we_read_what_babeltrace_writes_of_our_traces() {
-    let place = TestDirectory::new("ctf-rewritten");
+    let place = tempdir().unwrap();
     for layout in LayoutName::ALL {
         for endian in Endian::ALL {
             let (_, mut trace) = record_and_read(*layout);
             trace.epoch = Some(Epoch { seconds: 1_700_000_000, ticks: 123 });
             trace.missed = 7;
-            let path = rewritten(&place, &place.trace(&trace, endian));
+            let path = rewritten(&place, &write_trace(&place, &trace, endian));
             assert_eq!(ctf::read(&path).unwrap(), trace, "{layout:?} {endian:?}");
         }
     }
@@ -39,11 +40,11 @@ fn we_read_what_babeltrace_writes_of_our_traces() {
 
 #[test]
 fn we_read_what_babeltrace_writes_of_traces_with_gaps() {
-    let place = TestDirectory::new("ctf-rewritten-lost");
+    let place = tempdir().unwrap();
     for mode in [Mode::Overwrite, Mode::Discard] {
         let (_, trace) = overrun(mode);
         assert!(trace.lost() > 0);
-        let path = rewritten(&place, &place.trace(&trace, Endian::Big));
+        let path = rewritten(&place, &write_trace(&place, &trace, Endian::Big));
         assert_eq!(ctf::read(&path).unwrap(), trace, "{mode:?}");
     }
 }
@@ -63,10 +64,11 @@ fn at(hz: u64, epoch: Option<Epoch>, number: usize, times: &[u64]) -> Trace {
 #[test]
 fn traces_of_two_clocks_are_merged() {
     let epoch = |seconds, ticks| Some(Epoch { seconds, ticks });
-    let place = ["ctf-merged-1", "ctf-merged-2"].map(TestDirectory::new);
+    let place = [tempdir().unwrap(), tempdir().unwrap()];
     let one = at(1_000_000_000, epoch(1_700_000_000, 0), 1, &[5, 2_000_000_000]);
     let other = at(500, epoch(1_700_000_000, 250), 2, &[1, 800]);
-    let paths = [place[0].trace(&one, Endian::Big), place[1].trace(&other, Endian::Little)];
+    let paths =
+        [write_trace(&place[0], &one, Endian::Big), write_trace(&place[1], &other, Endian::Little)];
     let (well, stdout, stderr) =
         babeltrace(&["--clock-seconds", "--no-delta"], &[&paths[0], &paths[1]]);
     assert!(well, "{stderr}");
@@ -89,9 +91,9 @@ fn traces_of_two_clocks_are_merged() {
 /// The clocks of different replays are unrelated without an epoch.
 #[test]
 fn traces_without_an_epoch_are_not_merged() {
-    let place = ["ctf-apart-1", "ctf-apart-2"].map(TestDirectory::new);
+    let place = [tempdir().unwrap(), tempdir().unwrap()];
     let paths = [[5], [6]].map(|times| at(1_000_000_000, None, 1, &times));
-    let paths = [0, 1].map(|index| place[index].trace(&paths[index], Endian::Big));
+    let paths = [0, 1].map(|index| write_trace(&place[index], &paths[index], Endian::Big));
     let (well, ..) = babeltrace(&[], &[&paths[0], &paths[1]]);
     assert!(!well);
 }

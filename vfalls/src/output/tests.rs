@@ -1,19 +1,15 @@
+use tempfile::tempdir;
+
 use super::*;
 
-fn test_directory(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("vfalls-output-{}-{name}", std::process::id()));
-    fs::create_dir_all(&path).unwrap();
-    path
-}
-
-fn names(path: &Path) -> Vec<OsString> {
+fn names(path: impl AsRef<Path>) -> Vec<OsString> {
     fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect()
 }
 
 #[test]
 fn is_there_only_when_complete() {
-    let place = test_directory("complete");
-    let path = place.join("result");
+    let place = tempdir().unwrap();
+    let path = place.path().join("result");
     fs::write(&path, "old").unwrap();
     let mut file = OutputFile::create(&path, true).unwrap();
     file.write_all(b"new").unwrap();
@@ -21,24 +17,22 @@ fn is_there_only_when_complete() {
     file.complete().unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(names(&place), ["result"]);
-    fs::remove_dir_all(place).unwrap();
 }
 
 #[test]
 fn leaves_nothing_when_dropped() {
-    let place = test_directory("dropped");
-    let mut file = OutputFile::create(place.join("result"), false).unwrap();
+    let place = tempdir().unwrap();
+    let mut file = OutputFile::create(place.path().join("result"), false).unwrap();
     file.write_all(b"half").unwrap();
     assert_eq!(names(&place).len(), 1);
     drop(file);
     assert!(names(&place).is_empty());
-    fs::remove_dir_all(place).unwrap();
 }
 
 #[test]
 fn directories_are_there_only_when_complete() {
-    let place = test_directory("directories");
-    let path = place.join("result");
+    let place = tempdir().unwrap();
+    let path = place.path().join("result");
     let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
     // The output makes a new directory, then replaces it when it is empty.
     for name in ["new", "again"] {
@@ -65,27 +59,28 @@ fn directories_are_there_only_when_complete() {
     assert_eq!((names(&path), names(&place)), (vec!["other".into()], vec!["result".into()]));
     // The first path is below a file. The second is in a directory that does not exist.
     assert!(OutputDirectory::create(path.join("other"), refuse).is_err());
-    assert!(OutputDirectory::create(place.join("none/result"), refuse).is_err());
-    fs::remove_dir_all(place).unwrap();
+    assert!(OutputDirectory::create(place.path().join("none/result"), refuse).is_err());
 }
 
 #[test]
 fn refuses_what_is_no_ordinary_file() {
-    let place = test_directory("refused");
-    for path in
-        [place.as_path(), Path::new("/dev/null"), &place.join("none/result"), &place.join("..")]
-    {
+    let place = tempdir().unwrap();
+    for path in [
+        place.path(),
+        Path::new("/dev/null"),
+        &place.path().join("none/result"),
+        &place.path().join(".."),
+    ] {
         assert!(OutputFile::create(path, true).is_err(), "{}", path.display());
     }
     assert!(names(&place).is_empty());
-    fs::remove_dir_all(place).unwrap();
 }
 
 /// A file with the output's name exists when the output begins, or appears before the output is complete.
 #[test]
 fn files_that_are_in_the_way_stay() {
-    let place = test_directory("in-the-way");
-    let path = place.join("result");
+    let place = tempdir().unwrap();
+    let path = place.path().join("result");
     fs::write(&path, "old").unwrap();
     let error = OutputFile::create(&path, false).err().unwrap();
     assert_eq!(error.to_string(), format!("{}: is there", path.display()));
@@ -107,14 +102,13 @@ fn files_that_are_in_the_way_stay() {
     }
     assert_eq!(fs::read_link(&path).unwrap(), Path::new("nowhere"));
     assert_eq!(names(&place), ["result"]);
-    fs::remove_dir_all(place).unwrap();
 }
 
 /// Tests the renaming for file systems that cannot refuse to replace a file.
 #[test]
 fn a_name_is_taken_only_if_it_is_free() {
-    let place = test_directory("claimed");
-    let [from, to] = ["from", "to"].map(|name| place.join(name));
+    let place = tempdir().unwrap();
+    let [from, to] = ["from", "to"].map(|name| place.path().join(name));
     fs::write(&from, "new").unwrap();
     rename_to_claimed(&from, &to).unwrap();
     assert_eq!((fs::read(&to).unwrap(), from.exists()), (b"new".to_vec(), false));
@@ -122,37 +116,34 @@ fn a_name_is_taken_only_if_it_is_free() {
     let error = rename_to_claimed(&from, &to).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(fs::read(&to).unwrap(), b"new");
-    fs::remove_dir_all(place).unwrap();
 }
 
 /// The renaming fails because the hidden file has been removed.
 #[test]
 fn a_name_is_free_again_if_nothing_gets_it() {
-    let place = test_directory("removed");
-    let file = OutputFile::create(place.join("result"), false).unwrap();
-    fs::remove_file(place.join(&names(&place)[0])).unwrap();
+    let place = tempdir().unwrap();
+    let file = OutputFile::create(place.path().join("result"), false).unwrap();
+    fs::remove_file(place.path().join(&names(&place)[0])).unwrap();
     let error = file.complete().unwrap_err().to_string();
     assert!(error.ends_with("result: cannot be written"), "{error}");
     assert!(names(&place).is_empty());
-    fs::remove_dir_all(place).unwrap();
 }
 
 #[test]
 fn two_outputs_cannot_have_one_name() {
-    let place = test_directory("twice");
-    let path = place.join("result");
+    let place = tempdir().unwrap();
+    let path = place.path().join("result");
     let _file = OutputFile::create(&path, true).unwrap();
     let error = OutputFile::create(&path, true).err().unwrap();
     let expected = format!("{}: is named for two outputs", path.display());
     assert_eq!(error.to_string(), expected);
-    fs::remove_dir_all(place).unwrap();
 }
 
 /// A file that another program adds to the directory stays. The directory was absent, was empty, or had files that may be replaced.
 #[test]
 fn files_that_come_into_a_directory_stay() {
-    let place = test_directory("comes-into");
-    let path = place.join("result");
+    let place = tempdir().unwrap();
+    let path = place.path().join("result");
     for there in [None, Some(&[][..]), Some(&["old"])] {
         for name in there.into_iter().flatten() {
             fs::create_dir_all(&path).unwrap();
@@ -186,18 +177,17 @@ fn files_that_come_into_a_directory_stay() {
     // A file that another program adds to the hidden directory stays there.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("new", b"").unwrap();
-    let hidden = place.join(&names(&place)[0]);
+    let hidden = place.path().join(&names(&place)[0]);
     fs::write(hidden.join("letter"), "mine").unwrap();
     drop(made);
     assert_eq!(names(&hidden), ["letter"]);
-    fs::remove_dir_all(place).unwrap();
 }
 
 /// Another program replaces a directory with a file, or with a link to another directory that has a file of the same name.
 #[test]
 fn what_comes_in_place_of_a_directory_stays() {
-    let place = test_directory("in-place");
-    let [path, other] = ["result", "other"].map(|name| place.join(name));
+    let place = tempdir().unwrap();
+    let [path, other] = ["result", "other"].map(|name| place.path().join(name));
     fs::create_dir(&other).unwrap();
     fs::write(other.join("old"), "mine").unwrap();
     let comes: [fn(&Path); 2] = [
@@ -218,16 +208,14 @@ fn what_comes_in_place_of_a_directory_stays() {
         assert_eq!(fs::read(other.join("old")).unwrap(), b"mine");
         assert_eq!(names(&place), ["other"]);
     }
-    fs::remove_dir_all(place).unwrap();
 }
 
 /// A directory that contains another directory is not replaced, because this program never writes such a directory.
 #[test]
 fn directories_within_a_directory_stay() {
-    let place = test_directory("within");
-    fs::create_dir(place.join("photos")).unwrap();
-    let error = OutputDirectory::create(&place, |_| Ok(())).err().unwrap();
+    let place = tempdir().unwrap();
+    fs::create_dir(place.path().join("photos")).unwrap();
+    let error = OutputDirectory::create(place.path(), |_| Ok(())).err().unwrap();
     assert!(error.to_string().ends_with("photos: is a directory, and stays"));
     assert_eq!(names(&place), ["photos"]);
-    fs::remove_dir_all(place).unwrap();
 }

@@ -1,10 +1,11 @@
 //! Tests the symbols of a program that these tests compile, and of the bundled program.
 
 use std::path::PathBuf;
-use std::process::{Command, id};
+use std::process::Command;
 use std::{env, fs};
 
 use object::{Object, ObjectSegment, ObjectSymbol};
+use tempfile::TempDir;
 
 use super::*;
 
@@ -38,26 +39,19 @@ const BASE: u64 = 0x7f12_3456_7000;
 
 /// A directory with the library in several forms: whole, stripped, and with separate debugging information.
 struct Library {
-    place: PathBuf,
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.place);
-    }
+    place: TempDir,
 }
 
 impl Library {
     /// Compiles the library, with its symbols and debugging information.
-    fn new(name: &str) -> Self {
-        let place = env::temp_dir().join(format!("profile-symbols-{}-{name}", id()));
-        fs::create_dir_all(place.join("apart")).unwrap();
-        let library = Self { place };
+    fn new() -> Self {
+        let library = Self { place: tempfile::tempdir().unwrap() };
+        fs::create_dir(library.path("apart")).unwrap();
         fs::write(library.path("lib.rs"), SOURCE).unwrap();
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let options = "--edition=2024 --crate-type=cdylib -g -Copt-level=1 -Cpanic=abort -Clink-arg=-Wl,--build-id=0xab12cd34";
         let compiled = Command::new(rustc)
-            .current_dir(&library.place)
+            .current_dir(library.place.path())
             .args(options.split(' '))
             .args(["-o", "full.so", "lib.rs"])
             .status();
@@ -66,12 +60,12 @@ impl Library {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.place.join(name)
+        self.place.path().join(name)
     }
 
     fn objcopy(&self, arguments: &str) {
         let mut objcopy = Command::new("objcopy");
-        let objcopy = objcopy.current_dir(&self.place).args(arguments.split(' '));
+        let objcopy = objcopy.current_dir(self.place.path()).args(arguments.split(' '));
         assert!(objcopy.status().unwrap().success(), "{arguments}");
     }
 
@@ -125,7 +119,7 @@ impl Library {
 
 #[test]
 fn symbols_and_debugging_information_of_a_mapped_file() {
-    let library = Library::new("mapped");
+    let library = Library::new();
     library.knows_all("full.so");
     let symbols = library.symbols("full.so", &[]);
     assert!(symbols.function(library.address("outer")).is_some(), "no build id is known");
@@ -133,7 +127,7 @@ fn symbols_and_debugging_information_of_a_mapped_file() {
 
 #[test]
 fn debugging_information_apart() {
-    let library = Library::new("apart");
+    let library = Library::new();
     library.objcopy("--strip-all full.so bare.so");
     let bare = library.symbols("bare.so", &BUILD_ID);
     let (outer, hidden) = (library.address("outer"), library.address("hidden"));
@@ -147,7 +141,7 @@ fn debugging_information_apart() {
     fs::create_dir(library.path(".debug")).unwrap();
     fs::rename(library.path("full.debug"), library.path(".debug/full.debug")).unwrap();
     library.knows_all("linked.so");
-    let real = library.place.canonicalize().unwrap();
+    let real = library.place.path().canonicalize().unwrap();
     let below = library.path("apart").join(real.strip_prefix("/").unwrap());
     fs::create_dir_all(&below).unwrap();
     fs::rename(library.path(".debug/full.debug"), below.join("full.debug")).unwrap();
@@ -169,7 +163,7 @@ fn debugging_information_apart() {
 
 #[test]
 fn another_copy_of_a_file_that_has_gone() {
-    let library = Library::new("copy");
+    let library = Library::new();
     let outer = library.address("outer");
     let gone = || library.symbols("gone.so", &BUILD_ID);
     let found = gone().with_file(&library.path("full.so")).unwrap();
@@ -182,7 +176,7 @@ fn another_copy_of_a_file_that_has_gone() {
 
 #[test]
 fn a_file_that_has_changed_is_not_used() {
-    let library = Library::new("changed");
+    let library = Library::new();
     let outer = library.address("outer");
     let path = |file: &str| library.path(file).display().to_string();
     let symbols = library.symbols("full.so", &[1, 2, 3]);
