@@ -1,5 +1,6 @@
 //! One core and its node, with expected counts computed by hand.
 
+use super::stream::KINDS;
 use super::*;
 use SparcEvent as E;
 
@@ -39,15 +40,7 @@ fn a_fetch_that_misses_everywhere_then_hits() {
 #[test]
 fn atomics_are_loads_and_stores_and_count_as_one_instruction() {
     let mut bench = one();
-    for (kind, times) in [
-        (Kind::FetchOther, 1),
-        (Kind::FetchLoad, 2),
-        (Kind::FetchStore, 3),
-        (Kind::FetchModify, 4),
-        (Kind::Load, 5),
-        (Kind::Store, 6),
-        (Kind::Modify, 7),
-    ] {
+    for (kind, times) in KINDS.into_iter().zip(1..) {
         for _ in 0..times {
             bench.sized(0, kind, 0x2000, 4);
         }

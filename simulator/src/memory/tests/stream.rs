@@ -25,7 +25,7 @@ pub(super) fn reference() -> impl Strategy<Value = Reference> {
 pub(super) const FLOWS: [Flow; 7] =
     [Flow::Next, Flow::NotTaken, Flow::Taken, Flow::Jump, Flow::Call, Flow::Return, Flow::Trap];
 
-const KINDS: [Kind; 7] = [
+pub(super) const KINDS: [Kind; 7] = [
     Kind::FetchOther,
     Kind::FetchLoad,
     Kind::FetchStore,
