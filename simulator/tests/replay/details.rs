@@ -78,13 +78,13 @@ fn details_change_nothing() {
     }
     for (channel, series) in outcome.usage.channels.iter().zip(&series.channels) {
         assert_eq!((channel.node, channel.mcu), (series.node, series.mcu));
-        assert_eq!(series.busy.iter().sum::<u64>(), channel.busy);
+        assert_eq!(series.used.busy.iter().sum::<u64>(), channel.busy);
         let bytes = 64 * (channel.reads + channel.writes);
-        assert_eq!(series.bytes.iter().sum::<u64>(), bytes);
+        assert_eq!(series.used.bytes.iter().sum::<u64>(), bytes);
     }
     for (link, series) in outcome.usage.links.iter().zip(&series.links) {
         assert_eq!((link.hub, link.node), (series.hub, series.node));
-        assert_eq!(series.bytes.iter().sum::<u64>(), 64 * (link.into + link.out));
+        assert_eq!(series.used.bytes.iter().sum::<u64>(), 64 * (link.into + link.out));
     }
     // The heat map contains all misses, and so does the list of code.
     let misses = |part: fn(&Served) -> u64| -> u64 {

@@ -126,7 +126,7 @@ fn busiest_part(run: &Replayed) -> Option<Finding> {
 fn uneven_memory(run: &Replayed) -> Option<Finding> {
     let mut nodes = vec![0; run.nodes];
     for channel in &run.usage.channels {
-        *nodes.get_mut(channel.node)? += channel.reads + channel.writes;
+        *nodes.get_mut(channel.node)? += channel.lines();
     }
     let all: u64 = nodes.iter().sum();
     let (node, most) = nodes.into_iter().enumerate().max_by_key(|(_, lines)| *lines)?;

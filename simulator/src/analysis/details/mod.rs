@@ -26,7 +26,7 @@ pub use heat::Heat;
 pub use lines::Lines;
 pub(crate) use series::Point;
 pub use series::{
-    ChannelSeries, CounterName, CounterSeries, GuestSeries, LinkSeries, Reads, Series,
+    ChannelSeries, CounterName, CounterSeries, GuestSeries, LinkSeries, Reads, Series, UseSeries,
 };
 
 /// The details of a replay.

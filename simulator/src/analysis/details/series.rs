@@ -97,6 +97,15 @@ pub struct CounterSeries {
     pub truth: Vec<u64>,
 }
 
+/// The use of a channel or a link in each interval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UseSeries {
+    /// The cycles that it was busy with the lines of each interval. A link's two directions are added up.
+    pub busy: Vec<u64>,
+    /// The number of bytes that the channel read and wrote, or that the link's node received and sent.
+    pub bytes: Vec<u64>,
+}
+
 /// The use of a DRAM channel in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -104,10 +113,8 @@ pub struct ChannelSeries {
     pub node: usize,
     /// The number of the channel within its node.
     pub mcu: usize,
-    /// The cycles that the channel was busy with the lines of each interval.
-    pub busy: Vec<u64>,
-    /// The number of bytes read and written.
-    pub bytes: Vec<u64>,
+    #[serde(flatten)]
+    pub used: UseSeries,
 }
 
 /// The use of a link in each interval.
@@ -116,10 +123,8 @@ pub struct ChannelSeries {
 pub struct LinkSeries {
     pub hub: usize,
     pub node: usize,
-    /// The cycles that both directions together were busy with the lines of each interval.
-    pub busy: Vec<u64>,
-    /// The number of bytes that the node received and sent.
-    pub bytes: Vec<u64>,
+    #[serde(flatten)]
+    pub used: UseSeries,
 }
 
 /// Cumulative counts at a point in time.
@@ -186,7 +191,11 @@ impl Points {
             self.points.iter().map(part).map(since).collect()
         };
         let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
-        let bytes = |lines: u64| lines << LINE_SHIFT;
+        // The busy cycles, and the number of lines.
+        let used = |part: &dyn Fn(&Usage) -> [u64; 2]| UseSeries {
+            busy: each(&|point| part(&point.usage)[0]),
+            bytes: each(&|point| part(&point.usage)[1] << LINE_SHIFT),
+        };
         let last = self.points.last();
         let guests = self.guests.iter().enumerate().map(|(n, guest)| GuestSeries {
             guest: guest.clone(),
@@ -201,21 +210,13 @@ impl Points {
         let channels = channels.map(|(n, channel)| ChannelSeries {
             node: channel.node,
             mcu: channel.mcu,
-            busy: each(&|point| point.usage.channels[n].busy),
-            bytes: each(&|point| {
-                let channel = &point.usage.channels[n];
-                bytes(channel.reads + channel.writes)
-            }),
+            used: used(&|usage| [usage.channels[n].busy, usage.channels[n].lines()]),
         });
         let links = last.iter().flat_map(|last| last.usage.links.iter()).enumerate();
         let links = links.map(|(n, link)| LinkSeries {
             hub: link.hub,
             node: link.node,
-            busy: each(&|point| point.usage.links[n].busy),
-            bytes: each(&|point| {
-                let link = &point.usage.links[n];
-                bytes(link.into + link.out)
-            }),
+            used: used(&|usage| [usage.links[n].busy, usage.links[n].lines()]),
         });
         Series {
             references: all(|point| point.references),

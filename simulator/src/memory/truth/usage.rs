@@ -69,6 +69,14 @@ pub struct ChannelUse {
     pub limit: u64,
 }
 
+impl ChannelUse {
+    /// Returns the number of lines read and written.
+    #[must_use]
+    pub const fn lines(&self) -> u64 {
+        self.reads + self.writes
+    }
+}
+
 /// The requests that a hub served, and the time that this took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubUse {
@@ -100,6 +108,14 @@ pub struct LinkUse {
     pub busy: u64,
     /// The maximum number of bytes per second in each direction.
     pub limit: u64,
+}
+
+impl LinkUse {
+    /// Returns the number of lines in both directions.
+    #[must_use]
+    pub const fn lines(&self) -> u64 {
+        self.into + self.out
+    }
 }
 
 /// Returns the maximum bytes per second of a unit that each line occupies for `cycles` cycles.

@@ -4,7 +4,7 @@ use crate::numbers::{TimeUnit, short, top};
 use crate::page::draw::{Strip, Strips, strips};
 use crate::page::figure::{Drawing, Figure, legend};
 use crate::table::{self, Table};
-use simulator::analysis::details::{CounterSeries, Series};
+use simulator::analysis::details::{CounterSeries, Series, UseSeries};
 use simulator::run::Replayed;
 
 /// The maximum number of units in a chart.
@@ -100,23 +100,13 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
     let usage = &run.usage;
     let channels = series.channels.iter().map(|one| {
         let limit = usage.channels.iter().find(|of| (of.node, of.mcu) == (one.node, one.mcu));
-        Way {
-            label: format!("node {} MCU {}", one.node, one.mcu),
-            busy: &one.busy,
-            bytes: &one.bytes,
-            limit: limit.map_or(0, |one| one.limit) as f64,
-            directions: 1.0,
-        }
+        let limit = limit.map_or(0, |one| one.limit);
+        Way::new(format!("node {} MCU {}", one.node, one.mcu), &one.used, limit, 1.0)
     });
     let links = series.links.iter().map(|one| {
         let limit = usage.links.iter().find(|of| (of.node, of.hub) == (one.node, one.hub));
-        Way {
-            label: format!("node {} hub {}", one.node, one.hub),
-            busy: &one.busy,
-            bytes: &one.bytes,
-            limit: 2.0 * limit.map_or(0, |one| one.limit) as f64,
-            directions: 2.0,
-        }
+        let limit = limit.map_or(0, |one| one.limit);
+        Way::new(format!("node {} hub {}", one.node, one.hub), &one.used, limit, 2.0)
     });
     let (channels, links): (Vec<_>, Vec<_>) = (channels.collect(), links.collect());
     let channels = ways(run, series, "channels", "Bandwidth of memory channels", &channels);
@@ -127,12 +117,17 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
 /// A channel or a link, and its numbers for each interval.
 struct Way<'a> {
     label: String,
-    /// Busy cycles, added up over all directions.
-    busy: &'a [u64],
-    bytes: &'a [u64],
-    /// The maximum rate, in bytes per second.
+    used: &'a UseSeries,
+    /// The maximum rate of all directions together, in bytes per second.
     limit: f64,
     directions: f64,
+}
+
+impl<'a> Way<'a> {
+    /// `limit` is the maximum rate of one direction.
+    fn new(label: String, used: &'a UseSeries, limit: u64, directions: f64) -> Self {
+        Self { label, used, limit: directions * limit as f64, directions }
+    }
 }
 
 fn ways(
@@ -151,11 +146,11 @@ fn ways(
     };
     let strip = |way: &Way<'_>| Strip {
         label: way.label.clone(),
-        values: (way.bytes.iter().zip(durations(run, series)))
+        values: (way.used.bytes.iter().zip(durations(run, series)))
             .map(|(bytes, seconds)| *bytes as f64 / seconds / way.limit)
             .collect(),
         truth: Some(
-            (way.busy.iter().zip(durations(run, series)))
+            (way.used.busy.iter().zip(durations(run, series)))
                 .map(|(busy, seconds)| run.time.seconds_of(*busy) / seconds / way.directions)
                 .collect(),
         ),
@@ -166,8 +161,8 @@ fn ways(
     let columns: Vec<_> = (ways.iter())
         .flat_map(|way| {
             [
-                (format!("{}, bytes", way.label), way.bytes),
-                (format!("{}, busy cycles", way.label), way.busy),
+                (format!("{}, bytes", way.label), &*way.used.bytes),
+                (format!("{}, busy cycles", way.label), &*way.used.busy),
             ]
         })
         .collect();

@@ -34,7 +34,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
             format!("node {} channel {}", one.node, one.mcu),
             count(one.reads),
             count(one.writes),
-            rate(one.reads + one.writes, of, look),
+            rate(one.lines(), of, look),
             limit(one.limit),
         ];
         grid.row(row(numbers, one.busy));
@@ -59,7 +59,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
                 format!("node {} hub {}", one.node, one.hub),
                 count(one.into),
                 count(one.out),
-                rate(one.into + one.out, of, look),
+                rate(one.lines(), of, look),
                 limit(2 * one.limit),
             ];
             // `busy` is the sum for both directions of the link.
