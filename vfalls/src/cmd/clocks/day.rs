@@ -1,5 +1,7 @@
 //! A time of day that is computed from the chosen clock, and corrected by the system's time of day.
 
+use std::fmt;
+
 use guest_abi::clock::{Clock, ClockSource};
 use hv_core::time::{DayReading, Followed, TimeOfDay};
 use serde::Serialize;
@@ -9,14 +11,14 @@ use crate::cmd::clocks::host::HostClock;
 /// The number of readings of the system's time of day, and of the corrections that they caused.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
-    pub(super) readings: u32,
-    pub(super) agreed: u32,
+    readings: u32,
+    agreed: u32,
     /// Readings after which the rate changed.
-    pub(super) slewed: u32,
+    slewed: u32,
     /// Readings after which the time stepped forward or stood still.
-    pub(super) stepped: u32,
+    stepped: u32,
     /// By how much the computed time leads the system's time of day at the end, in nanoseconds.
-    pub(super) ahead: i64,
+    ahead: i64,
 }
 
 impl Day {
@@ -29,6 +31,14 @@ impl Day {
             Followed::Stepped(_) | Followed::Stands(_) => self.stepped += 1,
             Followed::Ignored => self.readings -= 1,
         }
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { readings, agreed, slewed, stepped, ahead } = self;
+        write!(f, "{readings} readings, {agreed} agreed, {slewed} slewed, {stepped} stepped; ")?;
+        write!(f, "{ahead} ns ahead of the system's")
     }
 }
 
