@@ -21,6 +21,11 @@ fn play(place: &Place, steps: &str) -> (Value, String) {
     (place.json("results.json"), output)
 }
 
+/// Returns what `look` sees in each item of a list.
+fn each<'a, T>(list: &'a Value, look: impl Fn(&'a Value) -> T) -> Vec<T> {
+    list.as_array().unwrap().iter().map(look).collect()
+}
+
 /// Returns the number of a guest's counters in a phase, except those of strands.
 fn units_of(phase: &Value, guest: usize) -> usize {
     let counters = phase["guests"][guest]["counters"].as_array().unwrap();
@@ -38,9 +43,9 @@ fn global_moves_in_the_middle_of_the_run() {
     assert_eq!(moved["awaited"], 32);
     assert!(moved["cross_calls"].as_u64().unwrap() > 32);
     // No guest has the right until all strands have acknowledged. The first guest keeps %pcr.
-    let meanwhile: Vec<String> = (moved["meanwhile"].as_array().unwrap().iter())
-        .map(|asked| format!("{} {} {}", asked["guest"], asked["register"], asked["status"]))
-        .collect();
+    let meanwhile = each(&moved["meanwhile"], |asked| {
+        format!("{} {} {}", asked["guest"], asked["register"], asked["status"])
+    });
     assert_eq!(
         meanwhile,
         [
@@ -60,8 +65,8 @@ fn global_moves_in_the_middle_of_the_run() {
     assert_eq!([units_of(before, 0), units_of(before, 1)], [48, 0]);
     assert_eq!([units_of(after, 0), units_of(after, 1)], [0, 48]);
     let counted = |phase: &Value, guest: usize| -> u64 {
-        let counters = phase["guests"][guest]["counters"].as_array().unwrap();
-        (counters.iter()).map(|counter| counter["measured"].as_u64().unwrap()).sum()
+        let counters = &phase["guests"][guest]["counters"];
+        each(counters, |counter| counter["measured"].as_u64().unwrap()).iter().sum()
     };
     assert!(counted(before, 0) > 1_000 && counted(after, 1) > 1_000 && counted(after, 0) > 1_000);
     for text in [
@@ -93,9 +98,7 @@ fn rights_come_and_go_one_by_one() {
     .concat();
     let (results, _) = play(&place, &steps);
     assert_eq!(results["truth_matches"], true);
-    let rejected: Vec<&str> = (results["steps"].as_array().unwrap().iter())
-        .map(|step| step["rejected"].as_str().unwrap_or(""))
-        .collect();
+    let rejected = each(&results["steps"], |step| step["rejected"].as_str().unwrap_or(""));
     assert_eq!(
         rejected,
         [
@@ -108,13 +111,9 @@ fn rights_come_and_go_one_by_one() {
             ""
         ]
     );
-    let units: Vec<[usize; 2]> = (results["phases"].as_array().unwrap().iter())
-        .map(|phase| [units_of(phase, 0), units_of(phase, 1)])
-        .collect();
+    let units = each(&results["phases"], |phase| [units_of(phase, 0), units_of(phase, 1)]);
     assert_eq!(units, [[48, 0], [48, 0], [48, 0], [0, 0], [0, 48], [0, 48]]);
-    let grants: Vec<&Value> =
-        (results["guests"].as_array().unwrap().iter()).map(|guest| &guest["grant"]).collect();
-    assert_eq!(grants, ["htstrand", "global+strand"]);
+    assert_eq!(each(&results["guests"], |guest| &guest["grant"]), ["htstrand", "global+strand"]);
     let reset = &results["steps"][6];
     assert_eq!(reset["meanwhile"][2]["status"], "ENOACCESS");
     assert_eq!(reset["found"][0]["registers"], 82);
@@ -135,19 +134,18 @@ fn devices_break_and_strands_die() {
     .concat();
     let (results, output) = play(&place, &steps);
     assert_eq!(results["truth_matches"], true);
-    let phases = results["phases"].as_array().unwrap();
-    let out: Vec<String> = phases.iter().map(|phase| phase["out_of_service"].to_string()).collect();
+    let phases = &results["phases"];
+    let out = each(phases, |phase| phase["out_of_service"].to_string());
     let both = r#"["NODE1_MCU0","ZAM3"]"#;
     assert_eq!(out, ["[]", r#"["ZAM3"]"#, both, both, both, "[]"]);
     // A missing hub reduces the number of counters by 10, and a missing channel by 2.
-    let units: Vec<usize> =
-        phases.iter().map(|phase| units_of(phase, 0) + units_of(phase, 1)).collect();
+    let units = each(phases, |phase| units_of(phase, 0) + units_of(phase, 1));
     assert_eq!(units, [48, 38, 36, 36, 36, 48]);
     assert_eq!(results["steps"][3]["excused"], serde_json::json!([65]));
-    let faulted: Vec<(&str, u64)> = (results["units"].as_array().unwrap().iter())
-        .map(|unit| (unit["unit"].as_str().unwrap(), unit["faults"].as_u64().unwrap()))
-        .filter(|(_, faults)| *faults > 0)
-        .collect();
+    let mut faulted = each(&results["units"], |unit| {
+        (unit["unit"].as_str().unwrap(), unit["faults"].as_u64().unwrap())
+    });
+    faulted.retain(|(_, faults)| *faults > 0);
     assert_eq!(faulted, [("NODE1_MCU0", 1), ("ZAM3", 1)]);
     for text in [
         "strand 65 does not take it, and is excused",
