@@ -1,0 +1,313 @@
+//! Tests of the rights of one guest.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use guest_abi::{Mcu, Node, StrandId};
+use hv_core::sync::steps;
+use platform::Model;
+
+use super::*;
+use crate::rights::versions::V1_1;
+use crate::statistics::Class;
+use crate::units::Units;
+
+const UNIT: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
+const ROUNDS: usize = if cfg!(miri) { 30 } else { 3_000 };
+const SPARC: bool = cfg!(target_arch = "sparc64");
+
+fn guest(grant: Grant, compatible: bool, machine: Machine) -> GuestRights {
+    let config = GuestConfig { strands: StrandId::new(0).into_iter().collect(), grant, compatible };
+    GuestRights::new(config, machine)
+}
+
+/// Returns a guest that may do everything on a Maramba with one node, in version 1.1.
+fn open_guest() -> GuestRights {
+    let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
+    guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+    guest
+}
+
+/// Returns the guest's fast path in `version` (0 for none) while `out` is out of service.
+fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
+    let units = Units::default();
+    out.map(|unit| units.take_out(unit));
+    let version = Negotiated::new(NegotiatedVersion::new(version));
+    guest.version_changed(&version, units.out());
+    places(guest.access())
+}
+
+/// Returns the fast path in a word, with place 0 in bit 0: on SPARC V9 the word has place 0 in bit 63.
+fn places(word: AccessWord) -> u64 {
+    let bits = word.bits();
+    (if SPARC { bits.reverse_bits() } else { bits }) & 0x007f_ffff
+}
+
+fn changes(guest: &GuestRights) -> u32 {
+    (guest.access().bits() >> if SPARC { 0 } else { 32 }) as u32
+}
+
+/// The fast paths in 1.0 and in 1.1. Register 0 has place 0, DRAM registers have places 2-5, hubs 18-21, and HT 22.
+#[test]
+fn the_fast_path_of_every_grant_and_version() {
+    let maramba = Machine::new(Model::Maramba, 2).unwrap();
+    let batoka = Machine::new(Model::Batoka, 4).unwrap();
+    let one_channel = batoka.without_channel(Node::Node0, Mcu::Mcu1);
+    for (machine, grant, [v1_0, v1_1]) in [
+        (maramba, "none", [0, 0]),
+        (maramba, "strand", [1, 1]),
+        (maramba, "htstrand", [0x40_0001, 0x40_0001]),
+        (maramba, "global", [0x3c, 0x3c]),
+        (maramba, "global+strand", [0x3d, 0x3d]),
+        (maramba, "global+htstrand", [0x40_003d, 0x40_003d]),
+        (batoka, "none", [0, 0]),
+        (batoka, "strand", [1, 1]),
+        (batoka, "htstrand", [0x40_0001, 0x40_0001]),
+        (batoka, "global", [0x3c, 0x3c_003c]),
+        (batoka, "global+strand", [0x3d, 0x3c_003d]),
+        (batoka, "global+htstrand", [0x40_003d, 0x7c_003d]),
+        (one_channel, "global", [0x0c, 0x3c_000c]),
+        (one_channel, "global+htstrand", [0x40_000d, 0x7c_000d]),
+    ] {
+        for (compatible, v1_0) in [(false, v1_0), (true, v1_1)] {
+            let guest = guest(grant.parse().unwrap(), compatible, machine);
+            let seen = [0, 1, 2].map(|version| fast(&guest, version, None));
+            assert_eq!(seen, [0, v1_0, v1_1], "{machine:?} {grant} {compatible}");
+            let recorded = |version| {
+                let fast = fast(&guest, version, None);
+                (fast, places(guest.recorded()))
+            };
+            assert_eq!(recorded(2), (v1_1, 0), "{machine:?} {grant}, not traced");
+            guest.set_traced(true);
+            let traced = [0, 1, 2].map(recorded);
+            let expected = [(0, 0), (0, v1_0), (0, v1_1)];
+            assert_eq!(traced, expected, "{machine:?} {grant}, traced");
+            guest.set_traced(false);
+            assert_eq!(recorded(2), (v1_1, 0), "{machine:?} {grant}, no more");
+        }
+    }
+}
+
+/// A revocation clears the rights in both words, whatever the guest's tracer setting is.
+#[test]
+fn what_is_withdrawn_is_gone_from_recorded_calls() {
+    let machine = Machine::new(Model::Batoka, 4).unwrap();
+    for says_off in [false, true] {
+        let guest = guest(Grant::ALL, false, machine);
+        guest.set_traced(true);
+        assert_eq!(fast(&guest, 2, None), 0);
+        assert_eq!(places(guest.recorded()), 0x7c_000d | 0x30);
+        guest.traced.store(!says_off, Ordering::SeqCst);
+        guest.keep(Grant::NONE);
+        assert_eq!((places(guest.access()), places(guest.recorded())), (0, 0));
+    }
+}
+
+/// A guest with strands on nodes 0 and 2 of a Batoka has registers 2-5 and 10-13. A memory channel out of service removes two registers
+/// from the fast path, and a hub removes its bit. L2 control removes nothing, because register 1 has no fast path.
+#[test]
+fn a_unit_out_of_service_is_not_on_the_fast_path() {
+    let config = GuestConfig {
+        strands: [0, 128].into_iter().filter_map(StrandId::new).collect(),
+        grant: Grant::ALL,
+        compatible: false,
+    };
+    let guest = GuestRights::new(config, Machine::new(Model::Batoka, 4).unwrap());
+    assert_eq!(fast(&guest, 2, None), 0x7c_3c3d);
+    let without = [
+        0xc, 0x30, 0, 0, 0xc00, 0x3000, 0, 0, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0, 0, 0, 0,
+    ];
+    for (unit, without) in Unit::all().zip(without) {
+        assert_eq!(fast(&guest, 2, Some(unit)), 0x7c_3c3d - without, "{unit}");
+    }
+}
+
+/// Returns `true` if one of these calls is refused at once: register 0 and a set of HT, L2 control, a channel, a hub.
+fn refuses(guest: &GuestRights) -> bool {
+    let refusal = |(class, index, ht)| guest.refusals().refusal(V1_1, class, index, ht);
+    let calls = [
+        (Class::Strand, 0, false),
+        (Class::Strand, 0, true),
+        (Class::L2, 1, false),
+        (Class::Dram, 2, false),
+        (Class::Hub, 0, false),
+    ];
+    calls.into_iter().any(|call| refusal(call).is_some())
+}
+
+/// One strand adds rights, and another strand derives the refusals at a step of it; then the strands exchange their roles.
+/// Afterwards no right that the guest has is refused.
+#[test]
+fn no_refusal_outlives_the_lack_of_a_right() {
+    let machine = Machine::new(Model::Batoka, 1).unwrap();
+    let raise = |guest: &GuestRights| assert!(guest.raise(Grant::ALL, || true));
+    let derive = |guest: &GuestRights| guest.refresh(&UnitSet::default());
+    let mut steps = 0;
+    for raise_first in [false, true] {
+        for step in 0.. {
+            let guest = Arc::new(guest(Grant::NONE, false, machine));
+            guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+            assert!(refuses(&guest));
+            let crossing = Arc::clone(&guest);
+            let crossed = match raise_first {
+                true => steps::before(step, move || derive(&crossing), || raise(&guest)).1,
+                false => steps::before(step, move || raise(&crossing), || derive(&guest)).1,
+            };
+            if !crossed {
+                break;
+            }
+            assert!(!refuses(&guest), "{raise_first} {step}");
+            steps += 1;
+        }
+    }
+    assert!(steps > 10);
+}
+
+/// A unit returns to service at any step of a strand that derives the refusals, and afterwards the unit is not refused.
+/// Likewise, calls begin to be recorded at any step, and then a strand may find the refusals closed.
+#[test]
+fn no_refusal_outlives_a_setting() {
+    for step in 0.. {
+        let units = Arc::new(Units::default());
+        units.take_out(UNIT);
+        let guest = Arc::new(open_guest());
+        guest.refresh(units.out());
+        assert_eq!(guest.refusals().refusal(V1_1, Class::Dram, 2, false), Some(Refusal::NoAccess));
+        let (crossing, returned) = (Arc::clone(&guest), Arc::clone(&units));
+        let put_back = move || {
+            crossing.hold();
+            returned.put_back(UNIT);
+            crossing.release();
+        };
+        if !steps::before(step, put_back, || guest.refresh(units.out())).1 {
+            break;
+        }
+        assert_eq!(guest.refusals().refusal(V1_1, Class::Dram, 2, false), None, "{step}");
+    }
+    for (step, closed) in (0..30).flat_map(|step| [(step, false), (step, true)]) {
+        let guest = Arc::new(guest(Grant::NONE, false, Machine::new(Model::Batoka, 1).unwrap()));
+        guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+        if closed {
+            guest.close_refusals();
+        }
+        let crossing = Arc::clone(&guest);
+        let record = move || crossing.set_traced(true);
+        let derive = || guest.refresh(&UnitSet::default());
+        if steps::before(step, record, derive).1 {
+            assert!(!refuses(&guest), "{step}");
+        }
+    }
+}
+
+/// A negotiation without a stack leaves the same fast path and refusals as any other negotiation. If another strand disturbs it
+/// at any step, the words are right for the last version, or closed.
+#[test]
+fn a_short_negotiation_opens_the_same() {
+    let machine = Machine::new(Model::Batoka, 2).unwrap();
+    for grant in ["none", "strand", "htstrand", "global", "global+htstrand"] {
+        for number in [0, 1, 2, 1, 2, 0] {
+            let version = Negotiated::new(NegotiatedVersion::new(number));
+            let [long, short] = [(); 2].map(|()| guest(grant.parse().unwrap(), false, machine));
+            long.version_changed(&version, &UnitSet::default());
+            short.change_version(&version, &UnitSet::default());
+            let bits = |guest: &GuestRights| (places(guest.access()), guest.access().version());
+            assert_eq!(bits(&short), bits(&long), "{grant} {number}");
+            assert_eq!(short.refusals(), long.refusals(), "{grant} {number}");
+        }
+    }
+    type Event = fn(&GuestRights, &Units);
+    let revoke: Event = |guest, _| guest.keep(Grant::NONE);
+    let record: Event = |guest, _| guest.set_traced(true);
+    let fault: Event = |guest, units| {
+        units.take_out(UNIT);
+        guest.withdraw(AccessWord::from_unit(UNIT));
+    };
+    let channel = AccessWord::from_unit(UNIT);
+    for (event, closed) in
+        [(revoke, AccessWord::FAST), (record, AccessWord::FAST), (fault, channel)]
+    {
+        for step in 0.. {
+            let guest = Arc::new(guest(Grant::ALL, false, machine));
+            let (version, units) = (Negotiated::new(V1_1), Arc::new(Units::default()));
+            let (crossing, hit) = (Arc::clone(&guest), Arc::clone(&units));
+            let change = || guest.change_version(&version, units.out());
+            let crossed = steps::before(step, move || event(&crossing, &hit), change).1;
+            if !crossed {
+                break;
+            }
+            let word = guest.access();
+            assert_eq!(word.without(closed), word, "{step}");
+        }
+    }
+}
+
+/// A withdrawal counts a change. So an exchange fails if its strand loaded the word before.
+#[test]
+fn what_is_withdrawn_is_counted() {
+    let guest = open_guest();
+    let (before, counted) = (guest.access(), changes(&guest));
+    guest.withdraw(AccessWord::NOTHING);
+    let change = AccessWord::CHANGE.bits();
+    assert_eq!(guest.access().bits(), before.bits() + change);
+    guest.withdraw(AccessWord::from_unit(UNIT));
+    assert_eq!(changes(&guest), counted + 2);
+    let left = before.without(AccessWord::from_unit(UNIT)).bits();
+    assert_eq!(guest.access().bits(), left + 2 * change);
+    for id in [2, 3] {
+        assert!(before.register(id) && !guest.access().register(id));
+    }
+}
+
+#[test]
+fn the_count_of_changes_wraps() {
+    let guest = open_guest();
+    let all = u64::from(u32::MAX) * AccessWord::CHANGE.bits();
+    let others = guest.access().bits() & !all;
+    let withdraw = || guest.withdraw(AccessWord::NOTHING);
+    let refresh = || guest.refresh(&UnitSet::default());
+    for change in [&withdraw as &dyn Fn(), &refresh] {
+        guest.words.access.store(others | all, Ordering::SeqCst);
+        change();
+        assert_eq!(guest.access().bits(), others);
+    }
+}
+
+/// A strand negotiates while a unit goes out of service and returns. The guest gets no right to the unit while it is out of service.
+#[test]
+fn negotiation_crosses_faults() {
+    let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
+    let units = Units::default();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let negotiator = scope.spawn(|| {
+            while !done.load(Ordering::SeqCst) {
+                for version in [V1_1, NegotiatedVersion::NONE] {
+                    guest.version_changed(&Negotiated::new(version), units.out());
+                    assert_eq!(guest.access().version(), version);
+                }
+            }
+        });
+        for _ in 0..ROUNDS {
+            units.take_out(UNIT);
+            guest.withdraw(AccessWord::from_unit(UNIT));
+            for _ in 0..20 {
+                let access = guest.access();
+                let closed = access.without(AccessWord::from_unit(UNIT)) == access;
+                if !closed {
+                    done.store(true, Ordering::SeqCst);
+                }
+                assert!(closed, "{access:?}");
+                core::hint::spin_loop();
+            }
+            units.put_back(UNIT);
+            guest.refresh(units.out());
+            if negotiator.is_finished() {
+                break;
+            }
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    guest.version_changed(&Negotiated::new(V1_1), units.out());
+    assert!(guest.access().register(2) && guest.access().ht());
+}

@@ -1,0 +1,168 @@
+//! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
+//!
+//! The [fast path](PerfCounterContext::fast) serves what one word of the guest allows, or refuses what another word says. Every other
+//! call takes the [slow path](PerfCounterContext::slow), which checks in the order of the contract.
+
+mod fast;
+mod slow;
+
+use guest_abi::layout::SparcPcr;
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::{Hub, HvError, PerfReg, Registers};
+use hv_core::{Context, Frame, NegotiatedVersion, Reply};
+use platform::{AccessError, Bus, StrandRegisters};
+
+use crate::hubs::HubArbiter;
+use crate::rights::access::{HUB_REGISTERS, SINGLE_REGISTERS};
+use crate::statistics::{Operation, Refusal};
+use crate::table::Row;
+use crate::{Environment, PerfCounterContext};
+
+/// Returns `index / HUB_REGISTERS` for the registers of all hubs. A general division would need a 128-bit product.
+#[inline(always)]
+const fn hub_of(index: u64) -> u64 {
+    (index * 57) >> 10
+}
+
+// A check of the first and the last register of each hub suffices, because `hub_of` never decreases.
+const _: () = assert!(
+    matches!([hub_of(0), hub_of(17), hub_of(18), hub_of(35)], [0, 0, 1, 1])
+        && matches!([hub_of(36), hub_of(53), hub_of(54), hub_of(71)], [2, 2, 3, 3])
+        && HUB_REGISTERS == 18
+);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// A read: `VFALLS_GET_PERFREG`.
+    Get,
+    /// A write of this value: `VFALLS_SET_PERFREG`.
+    Set(u64),
+}
+
+impl Access {
+    /// Returns the access that a call requests; `None` if the service does not have the function.
+    fn from_call(function: u64, registers: &Registers) -> Option<Self> {
+        match function {
+            VFALLS_GET_PERFREG => Some(Self::Get),
+            VFALLS_SET_PERFREG => Some(Self::Set(registers.o1)),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    const fn new<const SET: bool>(value: u64) -> Self {
+        if SET { Self::Set(value) } else { Self::Get }
+    }
+
+    #[inline(always)]
+    fn answer(self, result: Result<u64, Refusal>) -> Result<Reply, HvError> {
+        match (self, result) {
+            (Self::Get, Ok(value)) => Ok(Reply::Value(value)),
+            (Self::Set(_), Ok(_)) => Ok(Reply::Done),
+            (_, Err(refusal)) => Err(refusal.error()),
+        }
+    }
+
+    #[inline(always)]
+    const fn operation(self) -> Operation {
+        match self {
+            Self::Get => Operation::Get,
+            Self::Set(_) => Operation::Set,
+        }
+    }
+
+    #[inline(always)]
+    const fn sets_ht(self) -> bool {
+        match self {
+            Self::Get => false,
+            Self::Set(value) => value & SparcPcr::HT != 0,
+        }
+    }
+}
+
+impl<E: Environment> Context for PerfCounterContext<'_, E> {
+    #[inline(always)]
+    fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
+        match function {
+            VFALLS_GET_PERFREG => self.fast::<false>(frame),
+            VFALLS_SET_PERFREG => self.fast::<true>(frame),
+            _ => false,
+        }
+    }
+
+    fn slow_path(
+        &self,
+        function: u64,
+        version: NegotiatedVersion,
+        registers: &Registers,
+    ) -> Result<Reply, HvError> {
+        let access = Access::from_call(function, registers).ok_or(HvError::BadTrap)?;
+        let id = registers.o0;
+        access.answer(self.counted(id, access, || self.slow(id, access, version)))
+    }
+
+    #[inline(always)]
+    fn is_current(&self, version: NegotiatedVersion) -> bool {
+        // Without a version in the word the answer is `false`: a call may be opening the fast path for a version that another
+        // strand gives up.
+        version != NegotiatedVersion::NONE && self.guest.access().version() == version
+    }
+
+    #[inline(always)]
+    fn change_version(&self, _: NegotiatedVersion, store: impl FnOnce()) -> bool {
+        store();
+        self.guest.change_version(self.version, self.service.units.out());
+        true
+    }
+
+    fn not_negotiated(&self, function: u64, registers: &Registers) {
+        if let Some(access) = Access::from_call(function, registers) {
+            let _ = self.counted(registers.o0, access, || Err(Refusal::BadTrap));
+        }
+    }
+}
+
+impl<E: Environment> PerfCounterContext<'_, E> {
+    /// Reads or writes register 0. Returns the value read; 0 for a write.
+    #[inline(always)]
+    fn pcr(&self, access: Access) -> u64 {
+        let registers = self.service.registers();
+        match access {
+            Access::Get => registers.pcr(self.strand),
+            Access::Set(value) => {
+                registers.set_pcr(self.strand, value & PerfReg::SPARC_PCR.info().write_mask);
+                0
+            }
+        }
+    }
+    /// Reads or writes a register that has an address. Returns the value read; 0 for a write.
+    #[inline(always)]
+    fn device(&self, index: usize, access: Access) -> Result<u64, AccessError> {
+        let Row { address, mask, .. } = *self.rows.get(index).ok_or(AccessError::Fault)?;
+        let bus = self.service.bus();
+        match access {
+            Access::Get => bus.read(self.strand, address),
+            Access::Set(value) => bus.write(self.strand, address, value & mask).map(|()| 0),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        self.service.registers().ticks(self.strand)
+    }
+
+    /// Returns the hub of a register; `None` if `id` is not a register of a hub.
+    #[inline(always)]
+    pub(super) fn hub(&self, id: u64) -> Option<(Hub, &HubArbiter)> {
+        let index = id.wrapping_sub(SINGLE_REGISTERS);
+        if index >= HUB_REGISTERS * Hub::ALL.len() as u64 {
+            return None;
+        }
+        let hub = Hub::new(hub_of(index) as usize)?;
+        Some((hub, self.arbiter(hub)))
+    }
+
+    #[inline(always)]
+    fn arbiter(&self, hub: Hub) -> &HubArbiter {
+        // Compilers do not always see that the number of a hub is below 4.
+        self.hubs[hub.index() % Hub::ALL.len()]
+    }
+}
