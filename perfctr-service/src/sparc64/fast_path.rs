@@ -227,7 +227,20 @@ macro_rules! perfctr_fast_path {
             done
 
             ! Refusals. %g1 + SET_DRAM is the first count of the operation's calls for channels, and so on; %g5 is the address of the
-            ! guest's words. A refusal ends with this, whose first instruction is in the delay slot of a branch.
+            ! guest's words.
+
+            ! Loads the refusals into %g4; `version` holds the address of the strand's version. Its last
+            ! instruction is the branch that refusals of another version take. A strand without a version goes to `without`.
+            .macro perfctr_refusals version, without
+            lduw [\\version], \\version
+            brz,pn \\version, \\without
+             ldx [%g5 + {REFUSALS}], %g4
+            xnor %g4, \\version, \\version
+            andcc \\version, {VERSION_BITS}, %g0
+            bne,pn %xcc, perfctr_slow
+            .endm
+
+            ! Ends a refusal. The first instruction is in the delay slot of a branch.
             .macro perfctr_refuse count, status
             ldx [%g1 + \\count], %g3
             inc %g3
@@ -242,12 +255,7 @@ macro_rules! perfctr_fast_path {
             srlx %o0, 1, %g2                    ! the number of the channel, counted from 1
             brz,pn %g2, perfctr_l2
              ldx [%g6 + {VERSION}], %g3
-            lduw [%g3], %g3
-            brz,pn %g3, 1f
-             ldx [%g5 + {REFUSALS}], %g4
-            xnor %g4, %g3, %g3
-            andcc %g3, {VERSION_BITS}, %g0
-            bne,pn %xcc, perfctr_slow
+            perfctr_refusals %g3, 1f
              sllx %g4, %g2, %g4
             brgez,pn %g4, perfctr_slow
              srlx %g4, {CHANNEL_TO_COUNT}, %g4
@@ -265,12 +273,7 @@ macro_rules! perfctr_fast_path {
     perfctr_l2:
             sllx %g4, {L2_PLACE} - 1, %g2
             brlz,pn %g2, perfctr_get_l2
-             lduw [%g3], %g3
-            brz,pn %g3, 1f
-             ldx [%g5 + {REFUSALS}], %g4
-            xnor %g4, %g3, %g3
-            andcc %g3, {VERSION_BITS}, %g0
-            bne,pn %xcc, perfctr_slow
+            perfctr_refusals %g3, 1f           ! its first instruction is in the delay slot
              sllx %g4, {L2_TO_SIGN}, %g4
             brgez,pn %g4, perfctr_slow
             perfctr_refuse {SET_L2}+{NO_ACCESS}, {ENOACCESS}
@@ -302,12 +305,7 @@ macro_rules! perfctr_fast_path {
     perfctr_get_pcr_missed:
             ldx [%g6 + {COUNTS_OF_GETS}], %g1
     2:      ldx [%g6 + {VERSION}], %g3
-            lduw [%g3], %g3
-            brz,pn %g3, 1f
-             ldx [%g5 + {REFUSALS}], %g4
-            xnor %g4, %g3, %g3
-            andcc %g3, {VERSION_BITS}, %g0
-            bne,pn %xcc, perfctr_slow
+            perfctr_refusals %g3, 1f
              sllx %g4, %g2, %g4
             sllx %g4, {STRAND_TO_SIGN}, %g4
             brgez,pn %g4, perfctr_slow
@@ -319,12 +317,7 @@ macro_rules! perfctr_fast_path {
             ldx [%g6 + {COUNTS_OF_GETS}], %g1
     perfctr_hub_missed:                         ! %g3 is the place
             ldx [%g6 + {VERSION}], %g2
-            lduw [%g2], %g2
-            brz,pn %g2, 1f
-             ldx [%g5 + {REFUSALS}], %g4
-            xnor %g4, %g2, %g2
-            andcc %g2, {VERSION_BITS}, %g0
-            bne,pn %xcc, perfctr_slow
+            perfctr_refusals %g2, 1f
              sllx %g4, %g3, %g2
             brgez,pn %g2, perfctr_slow
              srlx %g4, {HUB_STATUS_SHIFT}, %g2
