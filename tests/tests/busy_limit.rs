@@ -146,7 +146,7 @@ fn a_hub_that_is_never_released() {
     played(machine, &[(64, 3 * LIMIT, 0)]);
 }
 
-/// The limit of a hub also applies to the L2 control of a node.
+/// The limit of a hub also applies to sets of the L2 control of a node. Gets do not need the lock.
 #[test]
 fn an_l2_lock_that_is_never_released() {
     let machine = machine();
@@ -155,10 +155,11 @@ fn an_l2_lock_that_is_never_released() {
     stop.reached();
     let asks_at = |ticks| {
         machine.board().set_ticks(0, ticks);
-        machine.get(0, 1).0
+        machine.set(0, 1, 1)
     };
     for ticks in without_pause(3, LIMIT + 3) {
         assert_eq!(asks_at(ticks), 9);
+        assert_eq!(machine.get(0, 1).0, 0);
     }
     assert_eq!(asks_at(LIMIT + 3), 10);
     let state = machine.unit(Unit::L2(Node::Node0));

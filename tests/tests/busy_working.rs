@@ -123,7 +123,7 @@ fn l2_control_that_is_given_back() {
     };
     let asks_at = |ticks| {
         machine.board().set_ticks(0, ticks);
-        machine.get(0, 1).0
+        machine.set(0, 1, 1)
     };
     for hour in 0..3 {
         let other = held();
