@@ -113,6 +113,8 @@ impl GuestRights {
     pub(super) fn new(config: GuestConfig, machine: Machine) -> Self {
         let GuestConfig { strands, grant, compatible } = config;
         let nodes = strands.nodes();
+        // Nobody calls for a guest without strands, and most guests that there can be have none.
+        let has_callers = !strands.is_empty();
         Self {
             words: FastWords {
                 access: AtomicU64::new(AccessWord::from_grant(grant).bits()),
@@ -125,8 +127,14 @@ impl GuestRights {
             strands,
             nodes,
             compatible,
-            opened: core::array::from_fn(|index| opened(config, machine, index)),
-            refused: core::array::from_fn(|index| refused(config, machine, index)),
+            opened: core::array::from_fn(|index| match has_callers {
+                true => opened(config, machine, index),
+                false => AccessWord::NOTHING,
+            }),
+            refused: core::array::from_fn(|index| match has_callers {
+                true => refused(config, machine, index),
+                false => RefusalWord::CLOSED,
+            }),
         }
     }
 

@@ -12,8 +12,6 @@ use super::layout;
 /// (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
-/// The address of the register that shows which strands exist.
-const AVAILABLE: u64 = 0x00;
 /// The address of the register that starts the strands whose bits are written as 1.
 const RUNNING_SET: u64 = 0x60;
 
@@ -24,18 +22,6 @@ const SEND: usize = 0x73;
 const RECEIVED: usize = 0x72;
 /// The ASI whose read takes the interrupt with the highest number and returns the number (INTR_R).
 const TAKE: usize = 0x74;
-
-/// Returns `true` if the machine has the strand.
-#[must_use]
-pub fn exists(strand: StrandId) -> bool {
-    let value: u64;
-    // SAFETY: the read changes nothing.
-    unsafe {
-        asm!("ldxa [{place}] {ASI}, {value}", place = in(reg) address(strand, AVAILABLE), value = out(reg) value,
-            ASI = const CMP, options(nostack, preserves_flags));
-    }
-    value >> (strand.index() % 64) & 1 != 0
-}
 
 /// Returns the strand that executes this; `None` if the number that it reads belongs to no strand.
 #[must_use]

@@ -75,28 +75,31 @@ fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     (stores / 1000, said.skip(1).map(str::to_owned).collect(), read.notes)
 }
 
+/// Records `./store` with this argument. It stores `times` times, and its end is said, on the terminal and in the recording.
+fn ends(argument: &str, times: usize, said: &str) {
+    let said = [said.to_owned()].to_vec();
+    assert_eq!(stores(argument, &format!("-- ./store {argument}")), (times, said.clone(), said));
+}
+
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_status_is_said() {
-    let said = ["./store exited with status 3".to_owned()];
-    assert_eq!(stores("three", "-- ./store three"), (1, said.to_vec(), said.to_vec()));
+    ends("three", 1, "./store exited with status 3");
 }
 
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_program_that_becomes_another_one_is_named() {
-    let said =
-        ["./store turned into /bin/true, which is not recorded: record /bin/true instead"
-            .to_owned()];
-    assert_eq!(stores("exec", "-- ./store exec"), (1, said.to_vec(), said.to_vec()));
+    let said = "./store turned into /bin/true, which is not recorded: record /bin/true instead";
+    ends("exec", 1, said);
     // The program behaves like a version manager's shim, which becomes a shell first.
     let sleep = fs::canonicalize("/bin/sleep").unwrap();
-    let said = [format!(
+    let said = format!(
         "./store turned into /bin/sh and at last into another program; neither is recorded: record that one instead, by: \
          vfalls record -- {} 0.5",
         sleep.display()
-    )];
-    assert_eq!(stores("shim", "-- ./store shim"), (1, said.to_vec(), said.to_vec()));
+    );
+    ends("shim", 1, &said);
     // If `exec` finds no program, it fails, and the recorded program continues.
     assert_eq!(stores("no-exec", "-- ./store no-exec"), (2, vec![], vec![]));
 }
@@ -104,8 +107,7 @@ fn a_program_that_becomes_another_one_is_named() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_program_that_is_started_is_named_and_not_recorded() {
-    let said = ["./store started /bin/true, which is not recorded".to_owned()];
-    assert_eq!(stores("fork", "-- ./store fork"), (2, said.to_vec(), said.to_vec()));
+    ends("fork", 2, "./store started /bin/true, which is not recorded");
 }
 
 #[test]
@@ -114,8 +116,7 @@ fn what_a_killed_program_has_done_is_kept() {
     for (argument, signal) in [("kill", "SIGKILL"), ("abort", "SIGABRT")] {
         let said =
             format!("./store was ended by {signal}, and what its threads did last may be missing");
-        let (stores, last, notes) = stores(argument, &format!("-- ./store {argument}"));
-        assert_eq!((stores, last, notes), (1, vec![said.clone()], vec![said]));
+        ends(argument, 1, &said);
     }
 }
 

@@ -29,15 +29,12 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
         let numbers = numbers.map(Line::from).into_iter();
         numbers.chain([meter(busy, of.cycles, bar)])
     };
+    let way = |name: String, [reads, writes]: [u64; 2], most| {
+        [name, count(reads), count(writes), rate(reads + writes, of, look), limit(most)]
+    };
     for one in channels {
-        let numbers = [
-            format!("node {} channel {}", one.node, one.mcu),
-            count(one.reads),
-            count(one.writes),
-            rate(one.lines(), of, look),
-            limit(one.limit),
-        ];
-        grid.row(row(numbers, one.busy));
+        let name = format!("node {} channel {}", one.node, one.mcu);
+        grid.row(row(way(name, [one.reads, one.writes], one.limit), one.busy));
     }
     if !hubs.is_empty() {
         grid.add_part("hub|requests|same line|cycles waited||busy");
@@ -55,15 +52,9 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     if !links.is_empty() {
         grid.add_part("link|lines in|out|GB/s|limit|busy");
         for one in links {
-            let numbers = [
-                format!("node {} hub {}", one.node, one.hub),
-                count(one.into),
-                count(one.out),
-                rate(one.lines(), of, look),
-                limit(2 * one.limit),
-            ];
+            let name = format!("node {} hub {}", one.node, one.hub);
             // `busy` is the sum for both directions of the link.
-            grid.row(row(numbers, one.busy / 2));
+            grid.row(row(way(name, [one.into, one.out], 2 * one.limit), one.busy / 2));
         }
     }
     let mut rows = grid.lines();
