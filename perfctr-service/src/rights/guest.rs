@@ -28,7 +28,7 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 ///
 /// # Why no strand restores what another revokes
 /// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls
-/// are recorded. A strand that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then
+/// are traced. A strand that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then
 /// clears the bits. A strand that adds bits first loads the word, and then that state. It exchanges the word only if no revocation
 /// has counted a change since the load.
 ///
@@ -42,10 +42,10 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 pub(crate) struct GuestRights {
     // The first field, so that the address of the words needs no addition.
     words: FastWords,
-    /// The fast path while calls are recorded. `access` then has no fast path, so that unrecorded calls need no test
+    /// The fast path while calls are traced. `access` then has no fast path, so that untraced calls need no test
     /// for the tracer.
     recorded: AtomicU64,
-    /// `true` while calls are recorded.
+    /// `true` while calls are traced.
     traced: AtomicBool,
     /// `true` after a reset of the guest, until it has its rights back.
     starting: AtomicBool,
@@ -105,7 +105,7 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
 pub(crate) struct FastWords {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
     access: AtomicU64,
-    /// The calls that are refused at once. Closed while calls are recorded.
+    /// The calls that are refused at once. Closed while calls are traced.
     pub(crate) refusals: AtomicU64,
 }
 
@@ -199,7 +199,7 @@ impl GuestRights {
     }
 
     /// As [`version_changed`](Self::version_changed), in few instructions and without a stack. If another change disturbs it, or while calls
-    /// are recorded or units are out of service, closes the fast path.
+    /// are traced or units are out of service, closes the fast path.
     #[inline(always)]
     pub(crate) fn change_version(&self, version: &Negotiated, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
@@ -331,7 +331,7 @@ impl GuestRights {
         self.words.refusals.fetch_and(RefusalWord::KEPT.bits(), Ordering::SeqCst);
     }
 
-    /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
+    /// Sets whether calls are traced. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
         // Cleared before the store, because a guest may give its version up; cleared after it, because a strand may have
@@ -348,7 +348,7 @@ impl GuestRights {
     /// Clears `bits`. The caller has already changed the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.words.access, bits);
-        // Cleared even if calls are not recorded: the strand that turns the tracer off stores this setting before it clears
+        // Cleared even if calls are not traced: the strand that turns the tracer off stores this setting before it clears
         // this word.
         clear(&self.recorded, bits);
     }

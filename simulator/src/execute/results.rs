@@ -13,9 +13,9 @@ use crate::replay::{Choice, Selection};
 use crate::run::{ByWhom, EventCounts, Executed, GuestRun, Hypercalls, StrandRun, Time};
 
 impl Execution {
-    /// Returns the results so far: the selected events, and the state of the guests.
+    /// Returns the run so far: the selected events, and the state of the guests.
     #[must_use]
-    pub fn results(&mut self, selection: &Selection, guests: &[NamedGuest]) -> Executed {
+    pub fn executed(&mut self, selection: &Selection, guests: &[NamedGuest]) -> Executed {
         let machine = self.machine();
         let states: Vec<_> = (0..guests.len()).map(|number| self.guest(number)).collect();
         let tally = |of_guest: &dyn Fn(StrandId) -> bool| {

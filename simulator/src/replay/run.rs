@@ -76,7 +76,7 @@ impl Prepared {
     ) -> Result<Replayed, RunError> {
         let mut replay = Replay::new(&mut self);
         let interval = self.setup.interval.unwrap_or(u64::MAX);
-        let (mut outcome, trace) = self.boot(|board| {
+        let (mut run, trace) = self.boot(|board| {
             let Setup { selection, perf_config, .. } = &self.setup;
             let (measuring, strands) = (self.measuring, &self.strands);
             let mut guest = Measurement::start(board, measuring, strands, selection, *perf_config)?;
@@ -128,11 +128,11 @@ impl Prepared {
             }
             Ok(self.so_far(&replay, &guest.pairs, board))
         })?;
-        if let Some((details, trace)) = outcome.details.as_mut().zip(trace.as_ref()) {
+        if let Some((details, trace)) = run.details.as_mut().zip(trace.as_ref()) {
             details.add_events(trace);
         }
-        outcome.trace = trace.filter(|_| self.setup.tracing.is_some());
-        Ok(outcome)
+        run.trace = trace.filter(|_| self.setup.tracing.is_some());
+        Ok(run)
     }
 
     /// Returns the result that the replay would have if it ended now.

@@ -65,7 +65,7 @@ impl Prepared {
         observe: &mut Observe<'_>,
     ) -> Result<Played, RunError> {
         let mut replay = Replay::new(&mut self);
-        let (mut outcome, trace) = self.boot(|board| {
+        let (mut run, trace) = self.boot(|board| {
             let stage = Stage { board, prepared: &self };
             let mut operator = Operator::new(scenario, &self.setup().guests);
             let mut phases: Vec<PhaseRun> = Vec::new();
@@ -121,8 +121,8 @@ impl Prepared {
                 trace: None,
             })
         })?;
-        outcome.trace = trace;
-        Ok(outcome)
+        run.trace = trace;
+        Ok(run)
     }
 }
 

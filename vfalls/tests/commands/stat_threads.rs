@@ -121,7 +121,7 @@ fn dealing_is_called_artificial() {
 fn what_a_recording_lacks_is_said() {
     let place = Place::new("stat-cut");
     let recording =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/inputs/corpus/trace_input/native-cut");
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/inputs/corpus/recording_input/native-cut");
     fs::copy(recording, place.path().join("cut.refs")).unwrap();
     let notes = [
         "cut.refs is cut off: it is read up to byte 219 of 230",

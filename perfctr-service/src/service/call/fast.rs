@@ -3,8 +3,8 @@
 //! of the guest says why.
 //!
 //! It is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it makes the
-//! same test on the word for unrecorded calls and on the word for recorded calls. It takes the work twice: as a closure that is inlined
-//! where its operands are in registers, and as a function for the outlined code that records calls.
+//! same test on the word for untraced calls and on the word for traced calls. It takes the work twice: as a closure that is inlined
+//! where its operands are in registers, and as a function for the outlined code that traces calls.
 
 use guest_abi::{HvError, Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
@@ -102,7 +102,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         true
     }
 
-    /// Serves a recorded call. Answers the call first, so that no work is left after the event.
+    /// Serves a traced call. Answers the call first, so that no work is left after the event.
     #[cold]
     #[inline(never)]
     fn recorded<const SET: bool>(

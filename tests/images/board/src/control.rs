@@ -19,7 +19,7 @@ use sweep::modelled::{Modelled, caller};
 use sweep::{Configuration, System};
 
 use crate::kept::Kept;
-use crate::recorder::{self, Recorder};
+use crate::tracer::{self, SharedTracer};
 use crate::room::Room;
 use crate::{Board, SUN4V_BLOCKS, Tested, board};
 
@@ -103,7 +103,7 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
             }
         }
         Control::Trace(on) => {
-            recorder::recorder().set_on(on);
+            tracer::tracer().set_on(on);
             if let Some(running) = RUNNING.get() {
                 running.hypervisor.services().0.trace_turned();
             }
@@ -120,7 +120,7 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
     Ok(None)
 }
 
-fn modelled(running: Running) -> Modelled<'static, Services<Board>, Guests<Board>, Recorder> {
+fn modelled(running: Running) -> Modelled<'static, Services<Board>, Guests<Board>, SharedTracer> {
     Modelled {
         hypervisor: running.hypervisor,
         configuration: running.configuration,

@@ -12,9 +12,9 @@ mod kept;
 mod leaks;
 #[cfg(feature = "memory")]
 mod memory;
-mod recorder;
 #[cfg(any(feature = "models", feature = "control"))]
 mod room;
+mod tracer;
 
 use core::ops::ControlFlow;
 use core::panic::PanicInfo;
@@ -30,7 +30,7 @@ use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};
 use platform::{Machine, PhysicalAddress};
 
 use board::{Bus, Registers as StrandRegisters};
-use recorder::Recorder;
+use tracer::SharedTracer;
 
 /// Real devices, models of devices, or words of memory.
 struct Board;
@@ -38,7 +38,7 @@ struct Board;
 static PLACE: Place<Board> = Place::new();
 
 impl hypervisor::Board for Board {
-    type Environment = (Bus, StrandRegisters, Recorder);
+    type Environment = (Bus, StrandRegisters, SharedTracer);
 
     // The sweep's image has no functions of its own, because the sweep on the host has none.
     const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
@@ -53,7 +53,7 @@ impl hypervisor::Board for Board {
 
     fn environment(machine: Machine) -> Self::Environment {
         let (bus, registers) = board::new(machine);
-        (bus, registers, recorder::recorder())
+        (bus, registers, tracer::tracer())
     }
 
     /// QEMU's machine has one console, so all guests share it.
@@ -162,7 +162,7 @@ impl TrapHandler for Tested {
         }
         #[cfg(feature = "faults")]
         if number == 0xfe {
-            recorder::recorder().set_on(registers.o0 != 0);
+            tracer::tracer().set_on(registers.o0 != 0);
         }
         self.0.software_trap(number, registers);
     }

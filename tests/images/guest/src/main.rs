@@ -58,7 +58,7 @@ extern "C" fn guest_main() -> ! {
         16 => {}
         2 => {
             faults::run(&mut report, machine);
-            counts::traced(&mut report.check("calls that are recorded come to Rust"));
+            counts::traced(&mut report.check("calls that are traced come to Rust"));
         }
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
         4 => swept::run(&mut report, Detail::from_word(task >> 32)),

@@ -10,16 +10,16 @@ use crate::disassembly::sparc::disassembly;
 use crate::table;
 use crate::text::summary::short;
 
-pub(crate) fn print(output: &mut impl Write, results: &Executed) -> io::Result<()> {
-    if !results.events.is_empty() {
-        writeln!(output, "{}", events(results))?;
+pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
+    if !run.events.is_empty() {
+        writeln!(output, "{}", events(run))?;
     }
-    write!(output, "{}\n{}", strand_table(results), calls(results))?;
-    for failure in &results.failures {
+    write!(output, "{}\n{}", strand_table(run), calls(run))?;
+    for failure in &run.failures {
         writeln!(output, "\noperator: {failure}")?;
     }
-    if results.noted > 0 {
-        let things = match results.noted {
+    if run.noted > 0 {
+        let things = match run.noted {
             1 => "1 thing that software did is".to_owned(),
             noted => format!("{noted} things that software did are"),
         };
@@ -60,11 +60,11 @@ pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
 }
 
 /// Returns a row for each event, with its count on each node or hub.
-fn events(results: &Executed) -> String {
-    let places = results.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
+fn events(run: &Executed) -> String {
+    let places = run.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
     let mut table = table::with_header(&format!("event|>happened{header}"));
-    for event in &results.events {
+    for event in &run.events {
         let hubs = if event.by_hub { ", by hub" } else { "" };
         let name = format!("{}:{}{hubs}", event.class, event.event);
         let counts = event.by_place.iter().map(|count| short(*count));
@@ -73,11 +73,11 @@ fn events(results: &Executed) -> String {
     table::text(&table)
 }
 
-fn strand_table(results: &Executed) -> String {
+fn strand_table(run: &Executed) -> String {
     let mut table = table::with_header(
         ">strand|>guest's instructions|>hypervisor's|>cycles|>CPI|>traps|>L2 hits|>local|>remote|>c2c",
     );
-    for strand in &results.strands {
+    for strand in &run.strands {
         let cpi = strand.cycles.sum() as f64 / strand.instructions.sum().max(1) as f64;
         let (work, served) = (strand.instructions, &strand.served);
         let work = [strand.strand as u64, work.guest, work.hypervisor, strand.cycles.sum()];
@@ -90,11 +90,11 @@ fn strand_table(results: &Executed) -> String {
 }
 
 /// Returns a row for each guest, with its number of hypercalls by status.
-fn calls(results: &Executed) -> String {
-    let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
+fn calls(run: &Executed) -> String {
+    let statuses: Vec<&String> = run.hypercalls.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
     let mut table = table::with_header(&format!("guest|strands|>hypercalls{counts}"));
-    for guest in &results.guests {
+    for guest in &run.guests {
         let mut row = vec![
             guest.name.clone(),
             strands::ranges(guest.strands.iter().copied()),

@@ -268,27 +268,27 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
         Progress::Sample { .. } => Ok(()),
     };
     let mut shown = Ok(());
-    let outcome = prepared.run(&mut |progress| until_error(&mut shown, show(progress)));
+    let run = prepared.run(&mut |progress| until_error(&mut shown, show(progress)));
     bar.finish_and_clear();
     shown?;
-    let outcome = outcome?;
+    let run = run?;
     if interval {
         writeln!(output)?;
     }
-    summary::print(output, &outcome)?;
+    summary::print(output, &run)?;
     if calls {
         writeln!(output, "\nHypercalls by guest and status:\n")?;
-        let calls = report::hypercalls(&outcome.hypercalls, &outcome.guests);
+        let calls = report::hypercalls(&run.hypercalls, &run.guests);
         write!(output, "{calls}")?;
-        if let Some(reads) = outcome.details.as_ref().map(|details| details.series.reads) {
+        if let Some(reads) = run.details.as_ref().map(|details| details.series.reads) {
             writeln!(
                 output,
                 "\n{} of the {} hypercalls are the guest's reading of its counters for the details over time ({} samples).",
-                reads.calls, outcome.hypercalls.total, reads.samples
+                reads.calls, run.hypercalls.total, reads.samples
             )?;
         }
     }
-    Ok(outcome)
+    Ok(run)
 }
 
 fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyhow::Result<Played> {
@@ -315,12 +315,12 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
         Ok(())
     };
     let mut shown = Ok(());
-    let outcome = prepared.play(scenario, &mut |progress| until_error(&mut shown, show(progress)));
+    let run = prepared.play(scenario, &mut |progress| until_error(&mut shown, show(progress)));
     bar.finish_and_clear();
     shown?;
-    let outcome = outcome?;
-    scenario_report::end(output, &outcome)?;
-    Ok(outcome)
+    let run = run?;
+    scenario_report::end(output, &run)?;
+    Ok(run)
 }
 
 /// Stops a replay at the first output error, and keeps the error in `shown`.

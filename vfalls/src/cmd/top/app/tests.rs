@@ -41,13 +41,13 @@ fn app_with(model: Model, nodes: usize, memory: Config) -> App {
         colours: true,
     };
     let mut app = App::new(about, Pace::new(false));
-    let outcome = setup.check().unwrap().run(&mut |progress| {
+    let run = setup.check().unwrap().run(&mut |progress| {
         if let Progress::Sample { now, .. } = progress {
             app.sample(LiveSample::new(now));
         }
         ControlFlow::Continue(())
     });
-    app.end(&outcome.unwrap());
+    app.end(&run.unwrap());
     app
 }
 
