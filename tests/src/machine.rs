@@ -60,8 +60,8 @@ pub fn guest_id(number: usize) -> GuestId {
     GuestId::new(number).expect("a guest number up to 255")
 }
 
-pub fn strand(number: u16) -> StrandId {
-    StrandId::new(number.into()).expect("a strand number up to 255")
+pub fn strand(number: impl TryInto<usize>) -> StrandId {
+    number.try_into().ok().and_then(StrandId::new).expect("a strand number up to 255")
 }
 
 /// Boxes the hypervisor. This is a separate function, so that a test's stack does not hold every copy of service and hypervisor.

@@ -19,8 +19,8 @@ use sweep::modelled::{Modelled, caller};
 use sweep::{Configuration, System};
 
 use crate::kept::Kept;
-use crate::tracer::{self, SharedTracer};
 use crate::room::Room;
+use crate::tracer::{self, SharedTracer};
 use crate::{Board, SUN4V_BLOCKS, Tested, board};
 
 type Machine = HypervisorOf<Board>;
