@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 
-use guest_abi::{Clock, StrandId};
+use guest_abi::Clock;
 use hv_core::trace::{Mode, Trace as _};
 use perfctr_service::trace::ChangeComplete;
 use simulator::events::collect::Rings;
@@ -17,6 +17,7 @@ use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use simulator::events::{Stream, StreamEntry, Trace};
 use tempfile::{TempDir, tempdir};
+use tests::machine::strand;
 
 use recorded::{Known, Random, random_event, record};
 
@@ -35,10 +36,6 @@ impl Clock for Hands {
     fn ticks(&self) -> u64 {
         self.0.get()
     }
-}
-
-pub(crate) fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
 }
 
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {

@@ -6,7 +6,6 @@ mod programs;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use guest_abi::StrandId;
 use platform::{Machine, Model};
 use programs::*;
 use simulator::execute::log::What;
@@ -16,6 +15,7 @@ use simulator::interpreter::Level;
 use simulator::interpreter::instruction::Register;
 use simulator::memory::Config;
 use simulator::recording::Kind;
+use tests::machine::strand;
 
 /// The addresses of the hypervisor's program, of its trap table and of its results.
 const PROGRAM: u64 = 0x10_0000;
@@ -30,10 +30,6 @@ const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
 /// The limit of a run that does not end by itself.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
-
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
 
 /// Returns a machine of two nodes. At reset it executes this program, with these trap handlers.
 fn machine(memory: Option<Config>, program: &[u32], handlers: &[(u64, &[u32])]) -> Execution {

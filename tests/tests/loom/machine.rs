@@ -1,4 +1,5 @@
-//! Hypervisor and service as in an image, on a machine that is small enough for the model checker.
+//! Hypervisor and service as in an image, on a machine that is small enough for the model checker: its devices are
+//! cells of `loom`, which see each unordered access.
 
 use std::array;
 use std::rc::Rc;

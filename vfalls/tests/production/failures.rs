@@ -1,6 +1,6 @@
 //! Unexpected traps of the hypervisor. They end the strand's guest, and everything else continues.
 
-use guest_abi::{Node, StrandId};
+use guest_abi::Node;
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right, Unit};
@@ -11,7 +11,7 @@ use simulator::operator::Answer;
 use xtask::qemu::build::Production;
 
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, repeated};
-use super::{Booted, Guest, image};
+use super::{Booted, Guest, image, strand};
 
 /// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
 const UNEXPECTED: u64 = 3;
@@ -19,10 +19,6 @@ const UNEXPECTED: u64 = 3;
 /// The number of times that a test waits for something, and the instructions in each wait.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
-
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
 
 /// Every kind of call. Only the last two change their entries in the list.
 fn list() -> Vec<Entry> {

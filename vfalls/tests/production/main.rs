@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
-use guest_abi::{Mcu, Node, StrandId};
+use guest_abi::{Mcu, Node};
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right};
@@ -34,6 +34,7 @@ use simulator::execute::{Execution, Limits, Setup, Stop, map};
 use simulator::machine::description;
 use simulator::memory::Config;
 use tests::assembler::NOP;
+use tests::machine::strand;
 use vfalls::cmd::boot::elf;
 use xtask::cargo::root;
 use xtask::qemu::build::{self, Production};
@@ -122,10 +123,6 @@ fn assembled(name: &str, real: u64) -> PathBuf {
         .arg(format!("{name}.s"));
     assert!(gcc.status().unwrap().success());
     built
-}
-
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
 }
 
 struct Booted(Execution);

@@ -3,6 +3,7 @@
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
 use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
+use tests::machine::strand;
 use tests::random::Random;
 
 use super::all_are_true;
@@ -15,10 +16,6 @@ fn word(strands: &[u8]) -> String {
     }
     let [low, second, third, high] = words;
     format!("#x{high:016x}{third:016x}{second:016x}{low:016x}")
-}
-
-fn strand(number: u8) -> StrandId {
-    StrandId::new(number.into()).unwrap()
 }
 
 fn definition(turns: &Turns) -> String {
