@@ -258,15 +258,18 @@ fn all_cpus_of_two_guests_run() {
     }
 }
 
+/// Returns the shipped image with these guests, after 3 million instructions.
+fn running(guests: &[Guest]) -> Booted {
+    let mut booted = Booted::new(Production::Shipped, guests);
+    booted.0.run(Limits::instructions(3_000_000));
+    booted
+}
+
 /// A guest takes its traps in its own trap table at the right level, and reaches only its memory.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_takes_its_own_traps() {
-    let mut booted = Booted::new(
-        Production::Shipped,
-        &[Guest::new(Task::Endless, &[1]), Guest::new(Task::Traps, &[9])],
-    );
-    booted.0.run(Limits::instructions(3_000_000));
+    let mut booted = running(&[Guest::new(Task::Endless, &[1]), Guest::new(Task::Traps, &[9])]);
     assert_eq!(booted.0.guest(1), GuestState::Exited(NOTED + 9 * 32));
     let traps = [0x10, 0x34, 0x37, 0x30, 0x30, 0x30, 0x30, 0x08, 0x10];
     for (number, trap) in (0..).zip(traps) {
@@ -302,11 +305,7 @@ fn isolation_is_the_bound() {
 #[test]
 #[ignore = "builds images"]
 fn a_guest_ends_alone() {
-    let mut booted = Booted::new(
-        Production::Shipped,
-        &[Guest::new(Task::Fatal, &[0]), Guest::new(Task::Endless, &[1])],
-    );
-    booted.0.run(Limits::instructions(3_000_000));
+    let mut booted = running(&[Guest::new(Task::Fatal, &[0]), Guest::new(Task::Endless, &[1])]);
     assert_eq!(booted.0.guest(0), GuestState::Trapped);
     let said = &booted.consoles()[0];
     assert!(said.starts_with("guest: trap 0x10 at 0x8000"), "{said}");
@@ -363,15 +362,9 @@ fn qemu_executes_the_same_entry_code() {
 #[test]
 #[ignore = "builds images"]
 fn the_operator_is_heard() {
-    let mut booted = Booted::new(
-        Production::Shipped,
-        &[
-            Guest { rights: "global", ..Guest::new(Task::Endless, &[3]) },
-            Guest::new(Task::Endless, &[11]),
-        ],
-    );
+    let first = Guest { rights: "global", ..Guest::new(Task::Endless, &[3]) };
+    let mut booted = running(&[first, Guest::new(Task::Endless, &[11])]);
     let second = GuestId::new(1).unwrap();
-    booted.0.run(Limits::instructions(3_000_000));
     let [_, status] = booted.results(0, 0);
     assert_eq!(status, 0, "the guest reads a channel");
     let [_, status] = booted.results(1, 0);
