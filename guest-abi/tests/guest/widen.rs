@@ -49,7 +49,7 @@ fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(100u32);
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(130u32), 30);
-    // There was no wrap, however much time has passed.
+    // The clear flag shows that the counter has not wrapped, so the count is right however much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
     // The counter has counted 2^31 + 20 more events. After 2^32 - 130 events it would have wrapped twice.
     assert_eq!(count.update(0x8000_0096u32), 0x8000_0032);
@@ -138,8 +138,8 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
 }
 
-/// Lets a counter of `WIDTH` bits count each number of events in `more`, and reads it each time.
-/// Uses only the upper `WIDTH` bits of each number.
+/// Lets a counter of `WIDTH` bits count further events again and again, and reads it each time. The
+/// upper `WIDTH` bits of each item in `more` are the number of events.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;

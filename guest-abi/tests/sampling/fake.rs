@@ -1,4 +1,4 @@
-//! A fake unit. A test says how many events a counter counts.
+//! A fake unit. The test says how many events each counter has counted.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
