@@ -10,7 +10,7 @@ use super::Stopwatches;
 use super::judgement::{Counts, Found, Watch};
 use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-/// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the last look.
+/// Strands make calls; some die in the middle of a call, and others report the deaths. All living strands are served, one at a time.
 type Look = (Found, [u32; 3], u64);
 
 /// Evaluates looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.

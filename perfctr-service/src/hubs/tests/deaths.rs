@@ -39,8 +39,8 @@ const BEFORE: [Act; 6] = [
 
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// After the report of the death, every strand is served and both bounds on progress hold. If `gone`, a third strand was refused
-/// and does not come back: it costs r = 2w = 4 refusals.
+/// Checks that, after the report of the death, every strand is served within the two bounds that `turns` states. If `gone`, a third strand
+/// was refused and never asks again, which costs r = 2w = 4 refusals (w = 2 remembered strands).
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -83,8 +83,7 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death. One report runs at any step of the other report. If a
-/// reporter then takes the hub, the hub remains taken.
+/// Two strands report the same death. One report is made at any step of the other. If a reporter then takes the hub, the hub remains taken.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
