@@ -1,4 +1,4 @@
-//! Written cases of deadlines.
+//! Handwritten cases of deadlines.
 
 use super::Device;
 use crate::AccessError;

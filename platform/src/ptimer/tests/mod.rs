@@ -59,7 +59,7 @@ impl Device {
         }
     }
 
-    /// Returns the time without an access. No time passes.
+    /// Returns the device's time without accessing the device, so that no time passes.
     fn truth(&self) -> u64 {
         self.time_at(self.now.get())
     }
