@@ -19,7 +19,8 @@ fn machine() -> &'static MachineUnderTest<'static> {
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Reads a register of hub 1 for each item: a strand, the time on the strand's clock, and the expected status.
+/// Reads a register of hub 1 repeatedly, from the time `from` on. The calls must be refused until the limit. At the limit, or at most
+/// `later` ticks after it, the hub must be out of service.
 fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     for (number, (strand, ticks, status)) in calls.iter().enumerate() {
         machine.board().set_ticks(*strand, *ticks);
@@ -136,7 +137,7 @@ fn a_hub_that_is_never_released() {
     thread::spawn(|| machine.set(1, 40, 1));
     stop.reached();
     played(machine, &[(64, 77, 9)]);
-    // Refusals that follow each other within this time count once.
+    // Refusals of a strand that follow each other within `1 << 19` ticks count once, so the hub may go out of service that much later.
     waits_for_limit(machine, 0, 10, 1 << 19);
     // When the strand is reported dead, the hub is free. When the hub is returned to service, it serves calls.
     machine.strand_died(0, 1);

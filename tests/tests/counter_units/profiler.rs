@@ -120,7 +120,7 @@ fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
         }
         for (which, report) in profiler.events().enumerate() {
             assert_eq!(report.estimate.unwrap().counted, truth[which]);
-            // The counted events, and the events until the next overflow, are a whole number of periods.
+            // The counted events and the events until the next overflow add up to a whole number of periods.
             let left = -i64::from(unit.past_overflow(report.counter));
             let next = i64::from(report.period.unwrap().events());
             assert_eq!(truth[which] as i64 + left, stood_for[which] as i64 + next);

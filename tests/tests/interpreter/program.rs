@@ -321,7 +321,7 @@ impl Case<'_> {
                 let even = self.random.one_of(&[2, 4, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28]);
                 vec![address(8), accesses(op3, even, G7, G6)]
             }
-            // The instruction names the address space, or %asi holds it.
+            // The ASI is in the instruction, or in %asi.
             3 | 4 => {
                 let (op3, low) = self.random.one_of(plain);
                 match self.random.below(2) {
@@ -344,7 +344,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns the space for an access. Stores do not use the no-fault spaces.
+    /// Returns the ASI for an access. Stores do not use the no-fault ASIs.
     fn stored(&self, op3: u32, space: u32) -> u32 {
         match op3 {
             0x04..=0x07 | 0x0e => space & !2,

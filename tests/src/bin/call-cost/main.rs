@@ -239,7 +239,8 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
 }
 
-/// Returns the grant of a guest that is refused in calls of this kind, and the version that it has negotiated. `None` if any guest is.
+/// Returns the grant of a guest that is refused in calls of this kind, and the version that it has
+/// negotiated. Returns `None` if every guest is refused.
 fn refused(kind: &str) -> Option<(Grant, Version)> {
     match kind.split_once('_')?.1 {
         "bad_trap" => Some((Grant::ALL, Version::NONE)),

@@ -169,7 +169,7 @@ fn an_l2_set_that_faults_puts_every_bank_back() {
             let written = call(&mut world, 0, Trap::Fast, 0x107, [1, 1]);
             assert_eq!(written.regs[..2], [10, 1]);
             assert_eq!(world.devices, before);
-            // Bank 0 is the last.
+            // Bank 0 is written last.
             let reached = if bank == 0 { 0..8 } else { 1..bank as u64 + 1 };
             let reached: Vec<_> =
                 reached.map(|bank| Target::Address(0xa9_0000_0000 + bank * 0x40)).collect();
