@@ -107,7 +107,7 @@ impl Budgets {
         (count > reach).then(wrong)
     }
 
-    /// Compares counts with their budgets.
+    /// Fails if a count is above its budget.
     pub fn keep(&self, counted: &BTreeMap<String, u64>) -> anyhow::Result<()> {
         let mut wrong = (counted.iter()).filter_map(|(name, count)| self.wrong(name, *count));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))

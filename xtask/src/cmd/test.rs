@@ -42,7 +42,7 @@ pub struct TestArgs {
 struct Test;
 
 impl Steps for Test {
-    /// The instructions that steps count. A later step compares them with README files.
+    /// The instruction counts from earlier steps, which a later step compares with the README files.
     type Shared = Counted;
     const STEPS: &'static [CommandStep<Counted>] = &[
         step("tools", "tools and dependencies that the steps need", |_| prepare()),
@@ -153,7 +153,7 @@ fn prepare() -> anyhow::Result<()> {
     cargo_passes("fetch --quiet --locked")
 }
 
-/// Adds the components with cargo fmt and cargo clippy to the toolchain, if the components are missing.
+/// Adds the rustfmt and clippy components to the toolchain if they are missing.
 fn components() -> anyhow::Result<()> {
     let works = |subcommand: &str| works(cargo().args([subcommand, "--version"]));
     let mut missing = vec![("fmt", "rustfmt"), ("clippy", "clippy")];

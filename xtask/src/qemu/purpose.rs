@@ -54,7 +54,7 @@ const PURPOSES: [(&str, &str); 16] = [
 /// The word for instructions that enter and leave Rust.
 const ENTER: &str = "enter";
 
-/// A line of the source.
+/// A line of the assembly source that is a label or an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Label(&'static str),

@@ -157,7 +157,7 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// CountOf the instructions for a reference in each of [`REPLAYS`].
+    /// Counts the instructions for a reference in each of [`REPLAYS`].
     fn count_references(&self, counter: &Counter) -> anyhow::Result<CountOf> {
         let vfalls = self.step("building vfalls", cargo::vfalls)?;
         let references = replay::recording()?.len() as u64;
