@@ -107,9 +107,9 @@ fn a_stale_or_impossible_reading_is_ignored() {
     assert_eq!(day.at(u64::MAX), u64::MAX);
 }
 
-/// The system time that the document describes is updated every 10 ms, "every 57th or so update comes later, every 32nd comes earlier". A
-/// thread that wakes up "up to 5 ms late" reads it. The clock is 80 parts per million fast. The time of day stays within the accuracy of
-/// this reference and never goes back. The clock itself is not corrected.
+/// The system time in windows_high_resolution_timer.txt is updated every 10 ms, "every 57th or so update comes later, every 32nd comes
+/// earlier". A thread that wakes up "up to 5 ms late" reads it. The clock is 80 parts per million fast. The time of day stays within the
+/// accuracy of this reference and never goes back. The clock itself is not corrected.
 #[test]
 fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let run = |follows: bool| {
