@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::super::gate::Gate;
 use super::{Release, ask, call, strand};
 
-/// A model of the gate as its documentation describes it, for one ask at a time. It checks both bounds.
+/// A model of the gate as its documentation describes it, for one ask at a time. It checks the bounds b and r.
 #[derive(Default)]
 struct Model {
     holder: Option<usize>,
@@ -144,7 +144,7 @@ impl Model {
 struct Both {
     gate: Gate,
     model: Model,
-    /// The value that ends the last access.
+    /// The value that ends the latest access.
     release: Option<Release>,
 }
 

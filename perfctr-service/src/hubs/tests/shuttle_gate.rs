@@ -224,7 +224,7 @@ fn sixty_four_strands_of_which_one_keeps_asking() {
     one_keeps_asking(100, 64);
 }
 
-/// Strands call, some die at a step of a call, and others report the deaths. All living strands are served, one at a time.
+/// Strands make calls; some die in the middle of a call, and others report the deaths. All living strands are served, one at a time.
 #[test]
 fn eight_strands_of_which_some_die() {
     const STRANDS: usize = 8;
