@@ -19,8 +19,7 @@ fn machine() -> &'static MachineUnderTest<'static> {
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Reads a register of hub 1 repeatedly, from the time `from` on. The calls must be refused until the limit. At the limit, or at most
-/// `later` ticks after it, the hub must be out of service.
+/// Reads a register of hub 1 for each item: a strand, the time on the strand's clock, and the expected status.
 fn played(machine: &MachineUnderTest, calls: &[(u16, u64, u64)]) {
     for (number, (strand, ticks, status)) in calls.iter().enumerate() {
         machine.board().set_ticks(*strand, *ticks);
@@ -33,8 +32,8 @@ fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
 
-/// From this time on, a strand reads a register of hub 1 repeatedly. The calls are refused until
-/// the limit. Then, or up to this number of ticks later, the hub is out of service.
+/// Reads a register of hub 1 repeatedly, from the time `from` on. The calls must be refused until the limit. At the limit, or at most
+/// `later` ticks after it, the hub must be out of service.
 fn waits_for_limit(machine: &MachineUnderTest, strand: u16, from: u64, later: u64) {
     let calls: Vec<_> = without_pause(from, from + LIMIT).map(|ticks| (strand, ticks, 9)).collect();
     played(machine, &calls);

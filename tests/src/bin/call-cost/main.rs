@@ -239,8 +239,8 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
 }
 
-/// Returns the grant of a guest that is refused in calls of this kind, and the version that it has
-/// negotiated. Returns `None` if every guest is refused.
+/// Returns the grant and the negotiated version of a guest to which calls of this kind are refused.
+/// Returns `None` if the calls need no such guest.
 fn refused(kind: &str) -> Option<(Grant, Version)> {
     match kind.split_once('_')?.1 {
         "bad_trap" => Some((Grant::ALL, Version::NONE)),
