@@ -34,7 +34,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Runs a command with the standard output and error of this process.
+/// Runs a command with the standard output and error of this process. Fails if the command fails.
 pub(crate) fn passes(command: &mut Command) -> anyhow::Result<()> {
     let status = command.stdin(Stdio::null()).status();
     let name = || format!("{} cannot be run", command.get_program().display());
