@@ -114,7 +114,7 @@ fn the_period_follows_the_rate() {
         1_000_000..2_000_000 => 1,
         _ => 10,
     });
-    // Events come for 10, 1 and 10 million ticks. The period settles within about 20 samples.
+    // The three phases last 10, 1 and 10 million ticks. The period settles within about 20 samples.
     for (from, to, expected) in [(0, 10, 980..=1020), (10, 11, 90..=200), (11, 21, 970..=1020)] {
         let times = from * 1_000_000..to * 1_000_000;
         let number = samples.iter().filter(|(time, _)| times.contains(time)).count();
