@@ -188,7 +188,7 @@ fn bytes_and_breaks() {
     assert_eq!(taken[3..], [ConsoleOutput::Break]);
 }
 
-/// Software traps between the two traps of the specification return EBADTRAP, unless the image claims them.
+/// The software traps between the specification's two (0x80 and 0xff) return EBADTRAP, unless the image claims them.
 #[test]
 fn software_traps_between_fast_and_core() {
     fn trap<E: Embedder>(embedder: E, number: u8) -> [u64; 3] {
@@ -351,8 +351,8 @@ fn an_image_without_services() {
     assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0]);
 }
 
-/// A service may provide group CORE. It determines the group's versions, and serves functions of
-/// the group to guests that have negotiated it. The calls of trap 0xff do not change.
+/// A service may provide group CORE. The service then determines the group's versions, and serves functions of the group to guests that
+/// have negotiated it. Calls through trap 0xff do not change.
 #[test]
 fn a_service_that_has_group_core() {
     let services = (Adder::<0x300, 100>::default(), Refusing::<1, false>);

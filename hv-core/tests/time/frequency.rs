@@ -55,7 +55,7 @@ fn a_frequency_is_readable() {
     assert_eq!(Frequency { least: 0, most: 101 }.to_string(), "0.050 ±0.051 Hz");
 }
 
-/// Returns a watchdog of counters of 1,165,379,275 Hz, 1 GHz and 31.25 MHz.
+/// Returns a watchdog over counters that run at 1,165,379,275 Hz, 1 GHz and 31.25 MHz.
 fn watched() -> Watched<3> {
     Watched::new(|_, [_, second, third]| {
         second.describe_as(|description| description.hz = SECOND);
@@ -80,7 +80,7 @@ fn the_watchdog_measures_again_and_again() {
         let Measured { source, reference, frequency } = measured.unwrap();
         assert_eq!((source, reference), (0, 1));
         assert!(is_within(1_165_495_812_927, frequency), "{check}: {frequency}");
-        // A reading takes 40 ns. This is an error of 47 Hz after a second and of less than 1 Hz after a minute.
+        // A reading takes 40 ns, which causes an error of 47 Hz after a second, and of less than 1 Hz after a minute.
         let expected = match check {
             1 => 47_000..60_000,
             2..60 => 0..u64::MAX,

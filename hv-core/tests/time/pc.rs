@@ -16,8 +16,8 @@ fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
     Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
 }
 
-/// The performance counter of each column: absent; the interval timer; the power management timer;
-/// another timer; the cycle counter under another name.
+/// The performance counter for each column of [`outcomes`]: absent; the interval timer; the power
+/// management timer; another timer; the cycle counter under another name.
 const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
     [None, Some(1_193_182), Some(3_579_545), Some(14_318_180), Some(GHZ)];
 
@@ -158,7 +158,8 @@ fn slow_sources_keep_the_time() {
     }
 }
 
-/// "TGT falls behind over time due to delayed or lost clock interrupts". A comparison with a better source shows the loss.
+/// windows_high_resolution_timer.txt says: "TGT falls behind over time due to delayed or lost clock
+/// interrupts". A comparison with a better source shows the loss.
 #[test]
 fn a_tick_counter_that_loses_interrupts_is_replaced() {
     let world = World::default();
