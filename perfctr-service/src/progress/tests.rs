@@ -62,7 +62,7 @@ fn cases() {
         (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
         (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
         (&[(Found::Turn, [0, 0, 0], PAUSE), busy(1)], None),
-        // The gate cannot be entered. Since the last look, either no strand or one strand has entered it.
+        // The gate cannot be entered. Since the previous look, either no strand or one strand has entered it.
         (&[(Found::Locked, [0, 0, 0], PAUSE)], Some(33)),
         (&[(Found::Locked, [0, 0, 1], PAUSE), BUSY], None),
     ] {
@@ -99,7 +99,7 @@ fn looks() -> impl Strategy<Value = Vec<Look>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The gate cannot be entered. Since the previous look, either no strand or one strand has entered it.
+    /// If an access to a unit ends at least once in 32 looks, the unit is never stuck, whatever a clock shows.
     #[test]
     fn a_unit_that_serves_is_not_stuck(from: u64, mut looks in looks(), every in 1..=32_usize) {
         looks.iter_mut().step_by(every).for_each(|look| look.1[0] = 1);

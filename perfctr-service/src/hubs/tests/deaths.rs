@@ -1,4 +1,4 @@
-//! A strand dies or stops at each step of a gate. Another strand acts at each earlier step.
+//! A strand dies or stops at each step of a call for a hub. Another strand acts at each earlier step.
 
 use std::rc::Rc;
 
@@ -48,7 +48,7 @@ fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
     assert!(!call(gate, DIES), "{told:?}");
     gate.release_free();
-    // In r = 4 asks the other strand is served at most b = 1 times. Then the strand that is back has its turn.
+    // In its next r = 4 asks, the other strand is served at most b = 1 times. Then the strand that has come back has its turn.
     let accesses = (0..4).filter(|_| call(gate, OTHER)).count();
     assert!(accesses <= 1, "{accesses} accesses: {told:?}");
     assert!(call(gate, DIES) && call(gate, OTHER), "{told:?}");

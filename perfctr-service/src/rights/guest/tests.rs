@@ -38,7 +38,7 @@ fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
     places(guest.access())
 }
 
-/// Returns the fast path in a word, with place 0 in bit 0: on SPARC V9 the word has place 0 in bit 63.
+/// Returns the fast path in a word, always with place 0 in bit 0. (On SPARC V9, the word itself has place 0 in bit 63.)
 fn places(word: AccessWord) -> u64 {
     let bits = word.bits();
     (if SPARC { bits.reverse_bits() } else { bits }) & 0x007f_ffff
@@ -123,7 +123,7 @@ fn a_unit_out_of_service_is_not_on_the_fast_path() {
     }
 }
 
-/// Returns `true` if one of these calls is refused at once: register 0 and a set of HT, L2 control, a channel, a hub.
+/// Returns `true` if a call for register 0, HT, L2 control, a memory channel or a hub is refused at once.
 fn refuses(guest: &GuestRights) -> bool {
     let refusal = |(class, index, ht)| guest.refusals().refusal(V1_1, class, index, ht);
     let calls = [
