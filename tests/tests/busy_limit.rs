@@ -167,7 +167,7 @@ fn an_l2_lock_that_is_never_released() {
     assert_eq!(machine.get(64, 1).0, 0);
 }
 
-/// If a hub is busy when it is scrubbed, the strand tries again later. If the hub stays busy, it is out of service.
+/// If a hub is busy when it is scrubbed, the scrubbing strand tries again later. If the hub stays busy, it goes out of service.
 #[test]
 fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
     let after = [Grant::NONE, Grant::GLOBAL];

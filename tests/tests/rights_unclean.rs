@@ -135,7 +135,7 @@ fn a_busy_hub_that_is_out_of_service_is_not_waited_for() {
     assert!(!machine.unit(ZAM1).in_service);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
-    // Strand 1 acknowledges last, so it scrubs. Only strand 0 has found the hub busy before.
+    // Strand 1 acknowledges last, so it scrubs. Before this, only strand 0 has found the hub busy.
     assert!(machine.acknowledge(0) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
     assert!(!machine.unit(ZAM1).clean);

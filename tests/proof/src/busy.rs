@@ -104,7 +104,7 @@ impl State {
                 (Found::Turn, HubEvent::AsksFree(strand))
             }
         };
-        // If a strand is refused without the lock, the fast path is closed.
+        // A strand that is refused without the lock also closes the fast path.
         self.shut();
         if self.step(event) == Answer::Served {
             self.holder = Some((strand, false));

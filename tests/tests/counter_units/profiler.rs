@@ -20,7 +20,7 @@ trait Sampled: Machine {
     /// Returns one event for each counter. The two events never happen together.
     fn pair() -> [Self::Event; 2];
 
-    /// If the unit can, makes the next interrupt come this number of events early.
+    /// Makes the next interrupt come this number of events early, if the unit can do so.
     fn next_early(&mut self, events: u8);
 }
 

@@ -21,7 +21,7 @@ pub(crate) const RESULT: u32 = 34 * 8;
 const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
-/// Registers that random instructions do not write: %g0, an address, the address of the scratch memory, and the stack registers.
+/// Registers that random instructions do not write: %g0, two registers that hold addresses, and the stack registers.
 const KEPT: [u32; 5] = [0, G6, G7, SP, FP];
 
 /// A program and the initial contents of its memory.

@@ -15,7 +15,7 @@ fn unit(id: u64) -> Unit {
     if id == DRAM { CHANNEL } else { Unit::Hub(Hub::Zam0) }
 }
 
-/// Calls a register of a broken unit. After a call that found the fault has returned, no call reaches the unit.
+/// Makes calls for a register of a broken unit. After a call that found the fault has returned, no call may reach the unit.
 fn find_fault<const ID: u64>(machine: &Modelled) {
     let status = machine.get(0, ID);
     let found = !machine.service().unit(unit(ID)).in_service;

@@ -335,7 +335,8 @@ impl Hardware for Bus {
         word(cell).store(value, Relaxed);
     }
 
-    /// Returns the value of a register. If the words around the register were written, the value is wrong on purpose.
+    /// Returns the value of a register. If a word beside the register was written, returns a wrong
+    /// value on purpose, so that the test fails.
     fn holds(&self, cell: Cell) -> Option<u64> {
         let answers = !is_faulty(cell) && !is_busy(cell);
         let around = |at: usize| WORDS[at].load(Relaxed);

@@ -150,7 +150,7 @@ fn l2(bank: usize) -> Cell {
     Cell::L2 { node: 0, bank }
 }
 
-/// Returns a Batoka. The L2 banks of node 0 hold 0x10 + bank and PERF_CONFIG 2.
+/// Returns a Batoka. Each L2 bank of node 0 holds PERF_CONFIG 2, and 0x10 plus the number of the bank.
 fn with_l2() -> World {
     let mut world = batoka([0, 64], Grant::GLOBAL);
     for bank in 0..8 {
