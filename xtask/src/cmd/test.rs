@@ -116,9 +116,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks. Some model a part of a crate, beside its code. Others model the whole service, in
-/// `tests`. They have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, only models
-/// whose names contain one of them run.
+/// Runs the models that loom or shuttle checks: those of a part of a crate, beside its code, and those of
+/// the whole service, in `tests`. They have their own target directory, because the flag `--cfg` rebuilds
+/// everything. If there are `names`, runs only models whose names contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],

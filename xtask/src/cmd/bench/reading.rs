@@ -161,7 +161,7 @@ impl Files {
     }
 }
 
-/// Counts and prints the instructions for a reference of each kind of file with a budget.
+/// For each kind of file that has a budget, counts and prints the instructions for a reference.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();
