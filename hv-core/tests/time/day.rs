@@ -175,7 +175,7 @@ proptest! {
                     let reading = DayReading { late: first, ..exactly(clock, shown) };
                     day.follow(reading);
                 }
-                // Another strand has taken this reading, at an earlier time.
+                // This reading was taken earlier, on another strand, and is used only now.
                 2 => { day.follow(exactly(clock.saturating_sub(first), second)); }
                 _ => {
                     let now = day.at(clock.saturating_sub(first));
