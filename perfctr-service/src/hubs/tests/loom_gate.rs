@@ -93,7 +93,7 @@ impl Hub {
         granted
     }
 
-    /// Returns the strands whose last ask was refused.
+    /// Returns the strands whose latest ask was refused.
     fn waiting(&self) -> Vec<usize> {
         let events = self.events.lock().unwrap();
         let mut waiting = [false; STRANDS];
