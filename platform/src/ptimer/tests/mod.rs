@@ -47,7 +47,7 @@ impl Device {
         Ptimer::start(self, Input::NV41, NANOSECONDS).unwrap()
     }
 
-    /// Returns a driver that has not written a register.
+    /// Returns a driver that has not yet written any register.
     fn timer_as_it_is(&self) -> Ptimer<&Self> {
         Ptimer { access: self, hz: NANOSECONDS }
     }
