@@ -139,7 +139,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns an instruction that returns to the previous window.
+    /// Returns an instruction that switches back to the previous window.
     fn back(&mut self) -> Group {
         let (rd, rs1, second) = (self.written(), self.read(), self.second());
         match self.random.below(2) {

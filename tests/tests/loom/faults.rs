@@ -98,7 +98,7 @@ fn a_unit_faults_while_it_returns() {
             |machine| {
                 assert_eq!(machine.get(0, DRAM), ENOACCESS);
                 if machine.devices().accesses() == 2 {
-                    // In this order, the unit had returned to service before it faulted.
+                    // With two accesses, the unit had returned to service before it faulted again.
                     assert_eq!(machine.get(0, DRAM), ENOACCESS);
                     assert_eq!(machine.devices().accesses(), 2);
                 }

@@ -103,7 +103,7 @@ pub fn start_clock() {
     CLOCK.store(true, Relaxed);
 }
 
-/// Returns the registers of the processor.
+/// Returns the registers that the processor itself has.
 fn own() -> StrandRegs {
     // SAFETY: this is a hypervisor with one strand.
     unsafe { StrandRegs::new(cross_call) }

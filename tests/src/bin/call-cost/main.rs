@@ -272,7 +272,7 @@ fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
     hypervisor_for(trace, Grant::ALL, Version::V1_1)
 }
 
-/// Returns a hypervisor with one guest.
+/// Returns a hypervisor with one guest, which has this grant and this version.
 fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> Hypercalls<T> {
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig { strands, grant, compatible: false };
