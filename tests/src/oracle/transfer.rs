@@ -145,7 +145,6 @@ impl World {
             || self.guests.iter().any(|guest| guest.grant != guest.granted)
     }
 
-    /// Records that a guest has lost `global`.
     fn revoke_global(&mut self, guest: usize) {
         self.transfer.revoked = Some(guest);
         let units = self.units_of(guest);
