@@ -16,7 +16,7 @@ pub(crate) const CANNOT: u8 = 2;
 /// [`Mismatch`], 130 after an interrupt, 2 for any other error. A program calls this first, because
 /// this function also sets up the handling of interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
-    if let Err(error) = interrupt::end_at_once() {
+    if let Err(error) = interrupt::end_at_once(output::remove_incomplete) {
         return failure(&error.into());
     }
     match Arguments::try_parse().map(run) {

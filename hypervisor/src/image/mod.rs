@@ -1,5 +1,6 @@
 //! The start of the image, its guests, and what its strands do.
 
+mod assemble;
 mod board;
 mod console;
 mod guests;
@@ -10,9 +11,10 @@ mod record;
 
 use spin::{Mutex, MutexGuard};
 
-pub use board::{Board, Place};
+pub use assemble::{HypervisorOf, Services, assemble};
+pub use board::Board;
 pub use guests::Guests;
-pub use handler::{Handler, HypervisorOf, Services, assemble, cross_call, failed};
+pub use handler::{Handler, Place, Placed, cross_call, failed};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
 

@@ -1,10 +1,10 @@
 //! Loads, stores and atomic instructions (UltraSPARC Architecture 2007, sections 6.3.1 and 10.3).
 
-use super::control::{Level, pstate};
+use super::control::pstate;
 use super::environment::{At, Environment};
 use super::instruction::{Datum, MemoryOperand, Register, Space};
 use super::strand::{Strand, aligned};
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
 /// The address space of ordinary loads and stores at trap level 0. At higher trap levels they use NUCLEUS.
 pub const PRIMARY: u8 = 0x80;

@@ -1,7 +1,7 @@
 //! The privileged and hyperprivileged registers, and how traps are entered and left (UltraSPARC Architecture 2007, chapters 5 and
 //! 12).
 
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
 /// The highest trap level of hyperprivileged software.
 const MAX_TL: u8 = 6;
@@ -13,17 +13,6 @@ const MAX_PGL: usize = 2;
 
 /// The trap type in %tt after power on.
 const POWER_ON_RESET: u16 = 1;
-
-/// The privilege with which a strand executes (chapter 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Nonprivileged software.
-    User,
-    /// An operating system.
-    Privileged,
-    /// A hypervisor.
-    Hyperprivileged,
-}
 
 /// Bits of %pstate.
 pub(super) mod pstate {

@@ -1,8 +1,7 @@
 //! The memory and the device registers that a strand accesses.
 
-use super::control::Level;
 use super::instruction::Instruction;
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
 /// The location of a strand's access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Interrupts and timer matches of a strand (UltraSPARC Architecture 2007, chapter 5, and chapter 12, Trap Control).
 
-use super::control::{Level, pstate};
+use super::control::pstate;
 use super::strand::Strand;
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
 /// A compare register of a strand. It matches when a clock reaches its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

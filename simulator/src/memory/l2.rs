@@ -1,6 +1,7 @@
 //! The L2 cache of a node.
 
-use super::figures::{CacheShape, Variant};
+use super::config::CacheShape;
+use super::figures::Variant;
 use super::geometry::L2Line;
 use super::order::{MOST_WAYS, Order};
 

@@ -13,8 +13,7 @@ use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
 use crate::output::Pipes;
-use crate::process::{MOST_THREADS, Process};
-use crate::thread::Thread;
+use crate::process::{MOST_THREADS, Process, Thread};
 
 /// A block of instructions, which QEMU is translating.
 type Block = c_void;

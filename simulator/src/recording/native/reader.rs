@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use ruzstd::decoding::FrameDecoder;
 
+use super::super::about::About;
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
 use super::super::error::RecordingError;
-use super::super::recording::About;
 use super::super::source::{Progress, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};

@@ -99,7 +99,7 @@ fn latencies(run: &Replayed, calls: &[Calls]) -> Option<Figure> {
     let first = &calls.first()?.guest;
     let nanoseconds = |ticks: u64| run.time.seconds_of(ticks) * 1e9;
     let mut table = table::with_header(
-        "guest|call|registers|status|calls|half within, ns|90% within, ns|99% within, ns|longest, ns|calls from so many ns on",
+        "guest|call|registers|status|calls|half within, ns|90% within, ns|99% within, ns|longest, ns|calls by duration, ns",
     );
     let mut drawn = Vec::new();
     for one in calls {
