@@ -189,10 +189,8 @@ impl<V: Variant> Work<'_, V> {
         }
         system.truth.cycles = now;
         self.devices.advance(passed);
-        if system.plan.machine.model().has_hubs() {
-            for hub in Hub::ALL {
-                self.devices.hub(*hub).pass(passed);
-            }
+        for hub in system.plan.machine.hubs() {
+            self.devices.hub(*hub).pass(passed);
         }
     }
 }
