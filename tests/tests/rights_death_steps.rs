@@ -52,7 +52,8 @@ const RESET: Change = Change {
 
 fn registers(machine: &MachineUnderTest) -> impl Iterator<Item = u64> {
     let machine = machine.board().machine();
-    let has = move |id: &u64| PerfReg::new(*id).is_some_and(|register| machine.has_register(register));
+    let has =
+        move |id: &u64| PerfReg::new(*id).is_some_and(|register| machine.has_register(register));
     REGISTERS.into_iter().filter(has)
 }
 

@@ -78,7 +78,8 @@ fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCo
     };
     let mut all = Vec::new();
     all.extend(event_counts(selection.dram, |event| {
-        let at = |node: &Node| channels(*node).map(|(node, mcu)| truth.dram(node, mcu, event)).sum();
+        let at =
+            |node: &Node| channels(*node).map(|(node, mcu)| truth.dram(node, mcu, event)).sum();
         ("dram", event.name(), false, nodes.iter().map(at).collect())
     }));
     all.extend(event_counts(selection.lpu, |event| {

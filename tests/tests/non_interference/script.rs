@@ -79,7 +79,10 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
             }
             17..=20 if !world.machine.hubs().is_empty() => {
                 let (busy, faulted) = (HubCondition::Busy, HubCondition::Faulted);
-                Step::Hub(random.one_of(world.machine.hubs()), random.one_of(&[busy, busy, faulted]))
+                Step::Hub(
+                    random.one_of(world.machine.hubs()),
+                    random.one_of(&[busy, busy, faulted]),
+                )
             }
             // A's strands delay each other. They are refused while the hub is busy, and later because of turns.
             26 if !world.machine.hubs().is_empty() => {

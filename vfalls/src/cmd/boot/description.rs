@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use guest_abi::{Mcu, Node as Processor, StrandId};
+use platform::Machine;
 use platform::md::Md;
 use platform::memory_map::{PARTITION, REAL, property};
-use platform::Machine;
 use simulator::input;
 use simulator::machine::description::{self, Described, Description, Node, Property, Value};
 use simulator::machine::guests::NamedGuest;
