@@ -62,7 +62,7 @@ impl Unit {
     pub fn is_in(self, machine: Machine) -> bool {
         match self {
             Self::Mcu(node, mcu) => machine.has_channel(node, mcu),
-            Self::Hub(_) => machine.model().has_hubs(),
+            Self::Hub(hub) => machine.model().has_hub(hub),
             Self::L2(node) => machine.has_node(node),
         }
     }

@@ -240,13 +240,10 @@ impl<B: Board> Image for Guests<B> {
     }
 
     fn platform(&self) -> Platform {
-        let (name, banner) = match self.layout.machine.model() {
-            platform::Model::Maramba => ("SUNW,T5240", "SPARC Enterprise T5240"),
-            platform::Model::Batoka => ("SUNW,T5440", "SPARC Enterprise T5440"),
-        };
+        let model = self.layout.machine.model();
         Platform {
-            name,
-            banner,
+            name: model.platform_name(),
+            banner: model.banner(),
             stick_frequency: self.layout.frequency,
             clock_frequency: self.layout.frequency,
         }

@@ -445,11 +445,19 @@ fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
         return RefusalWord::CLOSED;
     }
     let nodes = config.strands.nodes();
-    let hubs = has_hubs(version, config.compatible) && machine.model().has_hubs();
+    let hubs = match has_hubs(version, config.compatible) {
+        true => machine.hubs(),
+        false => &[],
+    };
+    // The refused hubs share a status. If the machine has some hubs but not all, the slow path refuses the others.
     let word = match (hubs, global) {
-        (false, _) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NotSupported),
-        (true, true) => RefusalWord::CLOSED.with_hubs(RefusalWord::CLOSED, Refusal::NoAccess),
-        (true, false) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NoAccess),
+        ([], _) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NotSupported),
+        (_, true) => RefusalWord::CLOSED.with_hubs(RefusalWord::CLOSED, Refusal::NoAccess),
+        (hubs, false) => {
+            let refused = hubs.iter().map(|hub| RefusalWord::hub(*hub));
+            let refused = refused.fold(RefusalWord::CLOSED, RefusalWord::or);
+            RefusalWord::CLOSED.with_hubs(refused, Refusal::NoAccess)
+        }
     };
     let l2 = if global { RefusalWord::CLOSED } else { RefusalWord::L2 };
     let channels = Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)));

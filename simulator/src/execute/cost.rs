@@ -1,6 +1,6 @@
 //! The cost of an instruction in cycles, and where its events are counted.
 
-use guest_abi::{Hub, StrandId};
+use guest_abi::StrandId;
 use platform::models::Devices;
 
 use crate::memory::{StrandEvents, Variant, Work};
@@ -94,8 +94,8 @@ impl Cost for PlainWork<'_> {
         // Another strand may already have passed this time.
         let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
-        if passed > 0 && self.devices.machine().model().has_hubs() {
-            for hub in Hub::ALL {
+        if passed > 0 {
+            for hub in self.devices.machine().hubs() {
                 self.devices.hub(*hub).pass(passed);
             }
         }

@@ -53,7 +53,7 @@ use platform::Machine;
 use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};
-use crate::memory::{AnyMemory, Config, MemoryError, Truth, Usage};
+use crate::memory::{AnyMemory, Config, MemoryError, Stray, Truth, Usage};
 use crate::operator::{Answer, Operated};
 use calls::CallObserver;
 use cost::Plain;
@@ -140,6 +140,8 @@ pub enum Stop {
     Breakpoint(StrandId),
     /// An instruction has made this access, which is [watched](Execution::watch).
     Watched(Observed),
+    /// An event of the memory system happened at a wrong place, so its counts mean nothing.
+    Stray(Stray),
 }
 
 /// An executing machine. Methods panic if the machine does not have the given strand. A clone has no observers.
@@ -222,7 +224,8 @@ impl Execution {
 
     /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
-        with_cost!(self, running, devices, cost => running.run(devices, cost, limits))
+        let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
+        self.memory.as_deref_mut().and_then(AnyMemory::stray).map_or(stop, Stop::Stray)
     }
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.

@@ -13,6 +13,7 @@ use platform::models::Devices;
 
 use super::clock::MachineClock;
 use crate::events::collect::{Collector, Keep};
+use crate::memory::broken::{Map, mapped};
 
 pub(crate) type Collected<'a> = Collector<'a, &'a MachineClock<'a>>;
 
@@ -127,6 +128,7 @@ impl SimulatedStrand<'_> {
 
 impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
+        registers.o1 = mapped(Map::Written, registers.o1 as usize) as u64;
         self.board.call(self.id(), || match trap {
             Trap::Fast => self.strand.fast_trap(registers),
             // No guest on a board calls exit.

@@ -2,6 +2,7 @@
 
 use guest_abi::Node;
 
+use super::broken::{Map, mapped};
 use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
@@ -19,6 +20,8 @@ struct Flight {
 struct Link {
     out: Queue,
     into: Queue,
+    /// The number of lines that entered the node, and that left it.
+    passed: [u64; 2],
 }
 
 /// The number of lists of requests under way. A request is compared with the requests of one list only.
@@ -50,8 +53,17 @@ impl Plane {
 
     /// Sends a line from one node to another at the time `now`. Returns the time at which it has passed the links of both nodes.
     pub(super) fn send(&mut self, from: Node, to: Node, now: u64, timing: &Timing) -> u64 {
-        let sent = self.links[from.index()].out.enter(now, timing.link);
-        self.links[to.index()].into.enter(sent, timing.link)
+        let from = &mut self.links[mapped(Map::Link, from.index())];
+        let sent = from.out.enter(now, timing.link);
+        from.passed[1] += 1;
+        let to = &mut self.links[to.index()];
+        to.passed[0] += 1;
+        to.into.enter(sent, timing.link)
+    }
+
+    /// Returns the number of lines that have entered a node by its link, and the number of lines that have left it.
+    pub(super) fn passed(&self, node: usize) -> [u64; 2] {
+        self.links[node].passed
     }
 
     /// Records that a request for a line was under way from `begins` to `ends`. No later request arrives before the time `now`.

@@ -5,6 +5,7 @@ use platform::Machine;
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
+use super::broken::{Map, mapped};
 use super::channel::Channel;
 use super::config::{Config, Impossible};
 use super::figures::{Figures, T2Plus, Variant};
@@ -16,7 +17,7 @@ use super::moves::{MovedLines, Moves};
 use super::plane::Plane;
 use super::queue::Queue;
 use super::stores::Stores;
-use super::truth::{Truth, Usage};
+use super::truth::{Stray, Truth, Usage};
 use super::wires::{Idle, StrandEvents};
 
 #[derive(Clone, Debug)]
@@ -96,7 +97,7 @@ impl<V: Variant> MemorySystem<V> {
     pub(super) fn tell(&mut self, strand: StrandId, devices: &Devices) {
         let now = self.truth.cycles;
         let idle = self.cores[strand.core()].idle.until(now);
-        let mut unit = devices.strand_unit(strand);
+        let mut unit = devices.strand_unit(registers_of(strand));
         self.strands[strand.index()].events.tell(idle, &mut unit);
     }
 
@@ -122,15 +123,27 @@ impl<V: Variant> MemorySystem<V> {
         self.plan.interleave.nodes()
     }
 
+    /// Returns the first event that happened at a wrong place; `None` if there is none.
+    pub fn stray(&mut self) -> Option<Stray> {
+        let Self { truth, planes, .. } = self;
+        truth.units.check_links(|hub, node| planes[hub.index()].passed(node));
+        truth.units.stray()
+    }
+
     /// Returns the use of channels, hubs and links since the start.
     pub fn usage(&self) -> Usage {
-        Usage::new(&self.truth, &self.plan.machine, self.plan.variant.figures())
+        Usage::new(&self.truth, self.plan.variant.figures())
     }
 
     /// Returns the record of all events since the start.
     pub fn truth(&self) -> &Truth {
         &self.truth
     }
+}
+
+/// Returns the strand whose registers count the events of a strand.
+fn registers_of(strand: StrandId) -> StrandId {
+    StrandId::new(mapped(Map::StrandRegisters, strand.index())).unwrap_or(strand)
 }
 
 /// The memory system of a machine with any configuration. Callers match once, then run code that is compiled for the variant.
@@ -187,6 +200,11 @@ impl AnyMemory {
 
     pub(crate) fn home(&self, line: u64) -> Node {
         either!(self, memory => memory.home(line))
+    }
+
+    /// Returns the first event that happened at a wrong place; `None` if there is none.
+    pub fn stray(&mut self) -> Option<Stray> {
+        either!(self, memory => memory.stray())
     }
 
     /// Returns the use of channels, hubs and links since the start.

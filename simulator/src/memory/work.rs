@@ -6,11 +6,12 @@ use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::access::Access;
+use super::broken::{Map, mapped};
 use super::figures::{T2Plus, Variant};
 use super::moves::{MovedLines, Moves};
 use super::quantum::{Executed, Quantum};
 use super::system::MemorySystem;
-use super::truth::{Truth, Waited};
+use super::truth::{Stray, Truth, Waited};
 use crate::recording::Reference;
 
 /// The effect of one reference.
@@ -157,11 +158,20 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
-    pub fn finish(mut self, now: u64) {
+    ///
+    /// # Errors
+    /// An event happened at a wrong place. The counters then mean nothing.
+    pub fn finish(mut self, now: u64) -> Result<(), Stray> {
         self.pass(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {
             self.system.tell(strand, self.devices);
         }
+        self.check()
+    }
+
+    /// Fails if an event has happened at a wrong place.
+    pub fn check(&mut self) -> Result<(), Stray> {
+        self.system.stray().map_or(Ok(()), Err)
     }
 
     /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` is after every issued
@@ -180,7 +190,8 @@ impl<V: Variant> Work<'_, V> {
         let system = &mut *self.system;
         for (hub, events) in Hub::ALL.iter().zip(&mut system.hub_events) {
             if events.any() {
-                events.tell(&mut self.devices.hub(*hub));
+                let hub = Hub::ALL[mapped(Map::HubRegisters, hub.index())];
+                events.tell(&mut self.devices.hub(hub));
             }
         }
         let passed = now - system.truth.cycles;
@@ -189,10 +200,8 @@ impl<V: Variant> Work<'_, V> {
         }
         system.truth.cycles = now;
         self.devices.advance(passed);
-        if system.plan.machine.model().has_hubs() {
-            for hub in Hub::ALL {
-                self.devices.hub(*hub).pass(passed);
-            }
+        for hub in system.plan.machine.hubs() {
+            self.devices.hub(*hub).pass(passed);
         }
     }
 }

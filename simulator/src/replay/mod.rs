@@ -16,6 +16,8 @@ pub mod scenario;
 pub mod scheduler;
 mod selection;
 mod setup;
+#[cfg(test)]
+mod tests;
 mod threads;
 
 pub use error::RunError;

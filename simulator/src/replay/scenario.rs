@@ -78,7 +78,7 @@ impl Prepared {
                 replay.note_read();
                 while replay.references < until {
                     let goes_on = replay.next(until - replay.references, board)?;
-                    replay.catch_up(board);
+                    replay.catch_up(board)?;
                     if !goes_on {
                         ended = true;
                         break;

@@ -149,7 +149,7 @@ impl Selection {
             asu: Choice::both(AsuEvent::PacketsIn, AsuEvent::PacketsOut),
             pic: Choice::both(Instructions, L2LoadMisses),
         };
-        if machine.model().has_hubs() { all } else { all.without_hubs() }
+        if machine.hubs().is_empty() { all.without_hubs() } else { all }
     }
 
     /// Returns all events of the units that the machine has.
@@ -167,7 +167,7 @@ impl Selection {
             )* };
         }
         list!(dram: DramEvent);
-        if machine.model().has_hubs() {
+        if !machine.hubs().is_empty() {
             list!(lpu: LpuEvent, gpd: GpdEvent, asu: AsuEvent);
         }
         list!(pic: SparcEvent);

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counts::{Counts, counts};
 use crate::memory::{Served, Waited};
 use crate::nearest::known_hexadecimal;
 
@@ -35,11 +36,8 @@ pub struct Missed {
     pub cycles: u64,
 }
 
-impl Missed {
-    fn add(&mut self, other: &Self) {
-        self.misses += other.misses;
-        self.cycles += other.cycles;
-    }
+counts! {
+    Missed { misses, cycles }
 }
 
 /// The number of a program, and the address of an instruction in it.

@@ -159,6 +159,7 @@ impl<V: Variant> Processor for Sparc<'_, V> {
             strand.interrupt(self.devices, next)?;
             strand.guest.stop(&mut strand.unit, next, strand.time);
         }
+        self.memory.check()?;
         Ok(now)
     }
 }

@@ -18,7 +18,7 @@ use crate::machine::board::devices;
 use crate::machine::configuration::Configuration;
 use crate::memory::geometry::LINE_SHIFT;
 use crate::memory::{
-    AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Variant,
+    AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Stray, Variant,
 };
 use crate::recording::{Recording, RecordingError};
 use crate::replay::placement::{Placement, PlacementError};
@@ -55,6 +55,8 @@ pub enum SharingError {
     Placement(#[from] PlacementError),
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Stray(#[from] Stray),
     #[error(
         "l2.line is {0}, expected 64: the bytes of a line that somebody uses are bits of a word"
     )]
@@ -177,7 +179,7 @@ impl Job<'_> {
                 (self.progress)(number, scheduler.progress().read);
             }
         }
-        work.finish(scheduler.now());
+        work.finish(scheduler.now())?;
         (self.progress)(number, scheduler.progress().read);
         let lines: Vec<_> = memory.moves().collect();
         let sum = |part: fn(&Moves) -> u64| lines.iter().map(|(_, moves)| part(moves)).sum();

@@ -54,14 +54,14 @@ impl<V: Variant> Bench<V> {
             references: chunk.references(),
         });
         assert_eq!(executed.references, references.len());
-        work.finish(executed.ends);
+        work.finish(executed.ends).unwrap();
     }
 
     /// Waits until all stores are complete.
     fn rest(&mut self) {
         let work = self.system.work(&self.devices);
         let now = work.system.truth.cycles() + 10_000;
-        work.finish(now);
+        work.finish(now).unwrap();
     }
 
     fn sized(&mut self, strand: usize, kind: Kind, address: u64, size: u16) {

@@ -29,7 +29,7 @@ impl Bench {
                 ..executed
             });
         }
-        work.finish(began + scheduler.now());
+        work.finish(began + scheduler.now()).unwrap();
         ends
     }
 }

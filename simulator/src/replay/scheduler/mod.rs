@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 
 use guest_abi::StrandId;
 
+use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
 use crate::recording::{Chunk, Order, Position, Progress, Recording, RecordingError};
 use deal::Deal;
@@ -103,6 +104,11 @@ pub struct Scheduler {
     moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
 
+/// Returns the strand that executes a thread which is placed on `strand`.
+fn executing(strand: StrandId) -> StrandId {
+    StrandId::new(mapped(Map::Placement, strand.index())).unwrap_or(strand)
+}
+
 impl Scheduler {
     /// Schedules the threads of at most [`MOST_PROGRAMS`] recordings. `strands` has the strand of each thread, in the order of the
     /// recordings.
@@ -144,7 +150,7 @@ impl Scheduler {
         let threads = numbers.zip(placed).map(|((program, number), strand)| ScheduledThread {
             program,
             number,
-            strand: *strand,
+            strand: executing(*strand),
             chunk: Chunk::default(),
             next: Position::default(),
             order: 0,

@@ -110,7 +110,7 @@ impl<'a> Debugger<'a> {
         }
         let (signal, strand, reason) = match self.machine.execute(resume, most) {
             Reached::Stop(Stop::Limit) => return None,
-            Reached::Stop(stop @ (Stop::Ended | Stop::Off)) => return Some(stop),
+            Reached::Stop(stop @ (Stop::Ended | Stop::Off | Stop::Stray(_))) => return Some(stop),
             Reached::Stop(stop @ Stop::ErrorState { strand, .. }) => {
                 self.failed = Some(stop);
                 if !self.attached {
