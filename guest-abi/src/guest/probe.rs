@@ -55,7 +55,7 @@ impl Present {
     }
 
     /// Returns `true` if the register exists. Registers 0 and 1 always exist, other registers if their PMU is present.
-    pub const fn has(&self, register: PerfReg) -> bool {
+    pub const fn contains(&self, register: PerfReg) -> bool {
         match Pmu::from_register(register) {
             Some(pmu) => self.all.contains(pmu),
             None => true,

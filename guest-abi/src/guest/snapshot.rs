@@ -12,15 +12,15 @@ use crate::register::{PerfReg, Pics, Pmu};
 /// Limits on the work for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// The maximum number of reads of the counters. The counters are read again if the PCR has changed.
-    pub attempts: Tries,
-    /// The maximum number of tries of a call whose status is EWOULDBLOCK.
-    pub tries: Tries,
+    /// The maximum number of reads of the counters, which are read again if the PCR has changed.
+    pub if_changed: Tries,
+    /// The maximum number of tries of each call, which is repeated if its status is EWOULDBLOCK.
+    pub if_blocked: Tries,
 }
 
 impl Bounds {
     /// One read of the counters, and one try of each call.
-    pub const ONCE: Self = Self { attempts: Tries::ONCE, tries: Tries::ONCE };
+    pub const ONCE: Self = Self { if_changed: Tries::ONCE, if_blocked: Tries::ONCE };
 }
 
 /// A PMU's PCR and counters. The PCR was the same before and after the read of the counters. So the counters count the events that
@@ -40,7 +40,7 @@ pub struct Snapshot {
     /// The distance in time between the reads of counter 0 and counter 1.
     pub skew: Skew,
     /// The number of times that the counters were read.
-    pub attempts: u32,
+    pub reads: u32,
 }
 
 impl Snapshot {
@@ -86,8 +86,8 @@ pub enum SnapshotError {
 impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Changing(attempts) => {
-                write!(f, "PCR changed during each of {} reads", attempts.number())
+            Self::Changing(reads) => {
+                write!(f, "PCR changed during each of {} reads", reads.number())
             }
             Self::Read(register, error) => write!(f, "{register}: {error}"),
         }
@@ -115,17 +115,17 @@ impl<H: Hypercall> PerfCounters<H> {
         pause: impl FnMut(u32),
     ) -> Result<Snapshot, SnapshotError> {
         let pmu = pmu.into();
-        let mut reader = Reader { counters: self, tries: bounds.tries, clock, pause };
+        let mut reader = Reader { counters: self, tries: bounds.if_blocked, clock, pause };
         let mut pcr = reader.read(pmu.pcr())?.value;
-        for attempts in 1..=bounds.attempts.number() {
+        for reads in 1..=bounds.if_changed.number() {
             let (pic0, pic1, wrapped, skew) = reader.pics(pmu.pics())?;
             let afterwards = reader.read(pmu.pcr())?.value;
             if afterwards == pcr {
-                return Ok(Snapshot { pmu, pcr, pic0, pic1, wrapped, skew, attempts });
+                return Ok(Snapshot { pmu, pcr, pic0, pic1, wrapped, skew, reads });
             }
             pcr = afterwards;
         }
-        Err(SnapshotError::Changing(bounds.attempts))
+        Err(SnapshotError::Changing(bounds.if_changed))
     }
 }
 

@@ -23,6 +23,17 @@ impl PerfReg {
     /// The number of registers. Their ids are 0 to 89.
     pub const COUNT: usize = table::COUNT;
 
+    /// Every register, in the order of the ids.
+    pub const ALL: [Self; Self::COUNT] = {
+        let mut all = [Self(0); Self::COUNT];
+        let mut id = 0;
+        while id < Self::COUNT {
+            all[id] = Self(id as u8);
+            id += 1;
+        }
+        all
+    };
+
     /// Register 0, the PCR of the calling strand.
     pub const SPARC_PCR: Self = Self::from_kind(Kind::Strand);
 
@@ -79,11 +90,6 @@ impl PerfReg {
         self.info().kind
     }
 
-    /// Returns every register, in the order of the ids.
-    pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
-        (0..Self::COUNT as u8).map(Self)
-    }
-
     /// Returns the specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub const fn name(self) -> &'static str {
         self.info().name
@@ -91,7 +97,7 @@ impl PerfReg {
 
     /// Returns the register with this name, in upper or lower case; `None` if no register has it.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::all().find(|register| register.name().eq_ignore_ascii_case(name))
+        Self::ALL.into_iter().find(|register| register.name().eq_ignore_ascii_case(name))
     }
 }
 

@@ -21,8 +21,9 @@ impl Clock for Ticking {
     }
 }
 
-fn bounds(attempts: u32, tries: u32) -> Bounds {
-    Bounds { attempts: Tries::new(attempts).unwrap(), tries: Tries::new(tries).unwrap() }
+fn bounds(if_changed: u32, if_blocked: u32) -> Bounds {
+    let [if_changed, if_blocked] = [if_changed, if_blocked].map(|most| Tries::new(most).unwrap());
+    Bounds { if_changed, if_blocked }
 }
 
 fn skew(hypercalls: u32, ticks: Option<u64>, pic0_events: u64) -> Skew {
@@ -33,7 +34,7 @@ fn skew(hypercalls: u32, ticks: Option<u64>, pic0_events: u64) -> Skew {
 fn a_channel_has_no_skew() {
     let counters = Script::counters(gets(&[(6, 1), (7, 0x7fff_ffff_0000_0002), (6, 1)]));
     let snapshot = counters.snapshot(CHANNEL, bounds(1, 1)).unwrap();
-    assert_eq!((snapshot.pmu, snapshot.pcr, snapshot.attempts), (CHANNEL.into(), 1, 1));
+    assert_eq!((snapshot.pmu, snapshot.pcr, snapshot.reads), (CHANNEL.into(), 1, 1));
     let read = [Counter::Pic0, Counter::Pic1].map(|counter| snapshot.counter(counter));
     assert_eq!((read, snapshot.skew), ([0x7fff_ffff, 2], skew(0, None, 0)));
 
@@ -73,7 +74,7 @@ fn a_changed_pcr_is_read_again() {
     let values = [(6, 1), (7, 11), (6, 2), (7, 12), (6, 3), (7, 13), (6, 3)];
     let counters = Script::counters(gets(&values));
     let snapshot = counters.snapshot(CHANNEL, bounds(3, 1)).unwrap();
-    assert_eq!((snapshot.pcr, snapshot.pic1, snapshot.attempts), (3, 13, 3));
+    assert_eq!((snapshot.pcr, snapshot.pic1, snapshot.reads), (3, 13, 3));
 }
 
 #[test]

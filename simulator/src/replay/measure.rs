@@ -209,7 +209,7 @@ impl<'a> Measurement<'a> {
 
     /// Reads all counters, and adds the new events to the totals.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
-        let bounds = Bounds { attempts: TRIES, tries: TRIES };
+        let bounds = Bounds { if_changed: TRIES, if_blocked: TRIES };
         let mut strands = self.strands.iter();
         for pair in &mut self.pairs {
             let raw = match pair.place {

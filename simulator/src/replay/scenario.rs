@@ -296,7 +296,7 @@ impl<'a> Stage<'a, '_> {
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };
-        for register in PerfReg::all() {
+        for register in PerfReg::ALL {
             if let Ok(value) = calls.get_retrying(register, TRIES) {
                 found.registers += 1;
                 if value != 0 {

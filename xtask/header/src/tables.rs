@@ -198,7 +198,7 @@ fn registers(text: &mut Text) {
     text.enumeration(
         "perf_reg",
         "PerfReg numbers (FWARC/2007/529 section 3.1).",
-        PerfReg::all().map(|register| {
+        PerfReg::ALL.into_iter().map(|register| {
             let comment = match register.kind() {
                 Kind::Strand => "Control register of the calling strand.".to_owned(),
                 Kind::L2 => "PERF_CONFIG of the caller's node.".to_owned(),
