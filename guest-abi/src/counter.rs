@@ -4,7 +4,7 @@ use core::ops::BitOr;
 
 crate::numbered::numbered! {
     /// One of the two counters of a PMU or a strand.
-    Counter { Pic0 "PIC0", Pic1 "PIC1", }
+    Counter "counter" { Pic0 "PIC0", Pic1 "PIC1", }
 }
 
 crate::bit_set::bit_set! {

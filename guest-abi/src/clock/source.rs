@@ -1,5 +1,6 @@
 //! Hardware counters that can serve as a clock, and the hazards of each counter.
 
+use crate::error::in_range;
 use crate::strand::StrandId;
 
 /// A hardware counter that advances with time: %tick, %stick, a timer device.
@@ -91,6 +92,8 @@ impl Width {
         self.0 as u32
     }
 }
+
+in_range!(Width, u8, "number of bits", 8, 64);
 
 #[cfg(test)]
 mod tests {

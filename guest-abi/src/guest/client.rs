@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use static_assertions::assert_impl_all;
+use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 use super::transport::{get_perfreg, set_perfreg};
 use super::{Core, Hypercall};
@@ -14,15 +14,17 @@ use crate::status::HvError;
 
 /// The performance counters of a guest that has negotiated group 0x205.
 ///
-/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join).
-#[derive(Clone, Copy, Debug)]
+/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join), or share a
+/// reference. After a [release](Self::release), every call of the guest fails with EBADTRAP.
+#[derive(Debug)]
 pub struct PerfCounters<H> {
     hypercall: H,
     version: Version,
 }
 
-// Strands share the negotiated version, so they may share a copy or a reference.
-assert_impl_all!(PerfCounters<()>: Copy, Send, Sync);
+// Strands share the negotiated version, so they may share a reference. A copy would outlive the release.
+assert_impl_all!(PerfCounters<()>: Send, Sync);
+assert_not_impl_any!(PerfCounters<()>: Clone);
 
 impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
@@ -149,6 +151,16 @@ pub enum NegotiateError {
     MoreThanAsked(Version),
     /// The caller requested major number 0, which releases a group. No call was made.
     MajorZero,
+}
+
+impl NegotiateError {
+    /// Returns the status with which the hypervisor refused; `None` if no call failed.
+    pub const fn status(&self) -> Option<HvError> {
+        match self {
+            Self::Refused(status) => Some(*status),
+            Self::MoreThanAsked(_) | Self::MajorZero => None,
+        }
+    }
 }
 
 impl fmt::Display for NegotiateError {

@@ -1,7 +1,7 @@
 //! The strand's own counters, %pcr and %pic. A guest needs a hypercall only to change HT (FWARC/2007/529 section 2.1).
 
 use super::{Hypercall, PerfCounters};
-use crate::error_text::error_text;
+use crate::error::error_text;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::status::HvError;
 

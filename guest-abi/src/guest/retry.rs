@@ -5,6 +5,7 @@ use core::hint::spin_loop;
 use core::num::NonZeroU32;
 
 use super::{Hypercall, PerfCounters};
+use crate::error::in_range;
 use crate::register::PerfReg;
 use crate::status::HvError;
 
@@ -30,13 +31,26 @@ impl Tries {
     }
 }
 
+in_range!(Tries, u32, "number of tries", 1, u32::MAX);
+
 /// The reason why a repeated call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RetryError {
     /// The status was EWOULDBLOCK in every try. Holds the number of tries.
     StillBlocked(Tries),
     /// The status of a try was neither success nor EWOULDBLOCK. No more tries were made.
     Failed(HvError),
+}
+
+impl RetryError {
+    /// Returns the status of the last try.
+    pub const fn status(&self) -> Option<HvError> {
+        match self {
+            Self::StillBlocked(_) => Some(HvError::WouldBlock),
+            Self::Failed(status) => Some(*status),
+        }
+    }
 }
 
 impl fmt::Display for RetryError {

@@ -3,11 +3,12 @@
 use core::fmt;
 
 use super::retry::{retry, spin};
-use super::{Hypercall, PerfCounters, RetryError, Tries};
+use super::{Hypercall, PerfCounters, PmuCount, RetryError, Tries};
 use crate::clock::Clock;
 use crate::counter::{Counter, CounterSet};
 use crate::layout::DramPic;
 use crate::register::{PerfReg, Pics, Pmu};
+use crate::status::HvError;
 
 /// Limits on the work for a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,7 @@ impl Bounds {
 /// A PMU's PCR and counters. The PCR was the same before and after the read of the counters. So the counters count the events that
 /// the PCR selects, unless another strand changed the PCR and changed it back between the two reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// The PMU whose registers were read.
     pub pmu: Pmu,
@@ -52,8 +54,13 @@ impl Snapshot {
         }
     }
 
-    /// Returns counter 0 or 1 in the form that [`Widened`](super::Widened) expects: a DRAM counter has its flag in bit 31.
-    pub const fn raw(&self, counter: Counter) -> u64 {
+    /// Returns a count of 0 for this counter of this PMU, to [update](PmuCount::update) from later snapshots.
+    pub fn count(&self, counter: Counter) -> PmuCount {
+        PmuCount::new(self.pmu, counter, self.raw(counter))
+    }
+
+    /// Returns counter 0 or 1; a DRAM counter has its flag in bit 31.
+    pub(super) const fn raw(&self, counter: Counter) -> u64 {
         let flag = (self.wrapped.contains(counter) as u64) << DramPic::WIDTH;
         self.counter(counter) | flag
     }
@@ -62,6 +69,7 @@ impl Snapshot {
 /// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if
 /// one read returned both counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Skew {
     /// The number of hypercalls for PIC1, refused ones included. 0 if one read returned both
     /// counters.
@@ -81,6 +89,16 @@ pub enum SnapshotError {
     Changing(Tries),
     /// A read of this register failed.
     Read(PerfReg, RetryError),
+}
+
+impl SnapshotError {
+    /// Returns the status of the read that failed; `None` if the PCR kept changing.
+    pub const fn status(&self) -> Option<HvError> {
+        match self {
+            Self::Changing(_) => None,
+            Self::Read(_, error) => error.status(),
+        }
+    }
 }
 
 impl fmt::Display for SnapshotError {
@@ -136,7 +154,7 @@ struct Reader<'a, H, P> {
     pause: P,
 }
 
-struct Reading {
+struct Answer {
     value: u64,
     calls: u32,
     before: Option<u64>,
@@ -144,7 +162,7 @@ struct Reading {
 }
 
 impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
-    fn read(&mut self, register: PerfReg) -> Result<Reading, SnapshotError> {
+    fn read(&mut self, register: PerfReg) -> Result<Answer, SnapshotError> {
         let ticks = || self.clock.map(Clock::ticks);
         let mut before = None;
         let (value, refused) = retry(self.tries, &mut self.pause, || {
@@ -152,7 +170,7 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
             self.counters.get(register)
         })
         .map_err(|error| SnapshotError::Read(register, error))?;
-        Ok(Reading { value, calls: refused.saturating_add(1), before, after: ticks() })
+        Ok(Answer { value, calls: refused.saturating_add(1), before, after: ticks() })
     }
 
     fn pics(&mut self, pics: Pics) -> Result<(u64, u64, CounterSet, Skew), SnapshotError> {
@@ -160,7 +178,8 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
             Pics::Together(pic) => {
                 let both = DramPic::from(self.read(pic)?.value);
                 let skew = Skew { hypercalls: 0, ticks: self.clock.map(|_| 0), pic0_events: 0 };
-                let (pic0, pic1) = (both.pic0().into(), both.pic1().into());
+                let (pic0, pic1) =
+                    (both.counter(Counter::Pic0).into(), both.counter(Counter::Pic1).into());
                 Ok((pic0, pic1, both.wrapped(), skew))
             }
             Pics::Apart(pic0, pic1) => {

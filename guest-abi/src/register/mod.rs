@@ -6,9 +6,8 @@ mod pmu;
 mod table;
 
 use core::fmt;
-use core::str::FromStr;
 
-use crate::error_text::error_text;
+use crate::error::{by_name, in_range};
 use table::TABLE;
 
 pub use place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
@@ -113,30 +112,5 @@ impl fmt::Debug for PerfReg {
     }
 }
 
-impl FromStr for PerfReg {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Self::from_name(text).ok_or(UnknownName)
-    }
-}
-
-impl TryFrom<u64> for PerfReg {
-    type Error = UnknownId;
-
-    fn try_from(id: u64) -> Result<Self, UnknownId> {
-        Self::new(id).ok_or(UnknownId(id))
-    }
-}
-
-/// The error if a string is not the name of a performance register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownName;
-
-error_text!(UnknownName, |_| "not the name of a performance register");
-
-/// The error if an id is above 89. The service returns EINVAL for such an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownId(pub u64);
-
-error_text!(UnknownId, |error| "{} is not a PerfReg number (0 to 89)", error.0);
+by_name!(PerfReg, "register");
+in_range!(PerfReg, u64, "register", 0, Self::COUNT - 1);

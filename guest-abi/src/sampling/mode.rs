@@ -40,6 +40,11 @@ impl<M: UnitMode> ModeSet<M> {
         self.0 == 0
     }
 
+    /// Returns the number of modes in the set.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
     /// Returns the modes in the set, in the order of [`UnitMode::ALL`].
     pub fn iter(self) -> impl Iterator<Item = M> {
         let all = M::ALL.iter().copied();

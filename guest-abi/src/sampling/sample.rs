@@ -10,7 +10,7 @@ pub struct Interrupted<M> {
     pub address: u64,
     /// The strand (or other processor) that was interrupted.
     pub strand: StrandId,
-    /// The time, in ticks of a clock that never goes back.
+    /// The time, in ticks of a clock that never goes back, such as %stick.
     pub time: u64,
     /// The mode of the interrupted code.
     pub mode: M,

@@ -9,6 +9,7 @@ use crate::guest::StrandCount;
 
 /// The state of one event of a profiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EventReport<E> {
     /// The counted event.
     pub event: E,

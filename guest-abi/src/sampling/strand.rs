@@ -10,7 +10,7 @@ use crate::layout::{SparcPcr, SparcSelect};
 use crate::status::HvError;
 
 /// %pcr and %pic of the strand that executes the code. Only writes that change HT need the service.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct OwnCounters<S, H> {
     counters: S,
     service: Option<PerfCounters<H>>,

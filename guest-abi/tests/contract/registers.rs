@@ -1,6 +1,6 @@
 //! The 90 registers: ids, kinds, names, masks, versions and PMUs.
 
-use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, UnknownName};
+use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics};
 use guest_abi::{
     Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port, Version,
 };
@@ -69,7 +69,7 @@ fn ids_of_some() {
     }
     assert_eq!(PerfReg::PER_HUB, 18);
     for wrong in "NODE0_MCU0_PC NODE0_MCU0_PCRX NODE4_MCU0_PCR ZAM0_LPU_E_PCR ".split(' ') {
-        assert_eq!(wrong.parse::<PerfReg>(), Err(UnknownName), "{wrong}");
+        assert_eq!(wrong.parse::<PerfReg>().ok(), None, "{wrong}");
     }
 }
 

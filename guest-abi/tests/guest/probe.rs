@@ -14,7 +14,7 @@ const PCRS: [u64; 32] = [
 ];
 
 fn probe(answer: impl Fn(u64) -> Step) -> guest_abi::guest::Present {
-    Script::counters(PCRS.map(answer)).probe()
+    Script::counters(PCRS.map(answer)).probe().unwrap()
 }
 
 fn pmu(pcr: u64) -> Pmu {
@@ -43,12 +43,12 @@ fn two_nodes_without_hubs() {
     assert_eq!(present.pmus().len(), 4);
     let found = [8, 10, 87].map(|pcr| present.presence(pmu(pcr)));
     assert_eq!(found, [Presence::Readable, Presence::Absent, Presence::Absent]);
-    assert!(!present.may_use(pmu(10)));
+    assert!(!present.usable().contains(pmu(10)));
 }
 
 #[test]
 fn only_two_statuses_mean_absent() {
-    for status in (1..=23).chain([24, u64::MAX]) {
+    for status in (1..=23).chain([24, u64::MAX]).filter(|status| *status != 7) {
         let present = probe(|pcr| match pcr {
             30 => get_fails(pcr, status),
             _ => get(pcr, 0),
@@ -58,12 +58,21 @@ fn only_two_statuses_mean_absent() {
             6 | 13 => Presence::Absent,
             10 => Presence::Refused,
             9 => Presence::Busy,
-            _ => Presence::Unclear,
+            _ => Presence::Unclear(HvError::try_from(status).unwrap()),
         };
         assert_eq!(present.presence(gpd), expected, "{status}");
         assert_eq!(present.pmus().contains(gpd), ![6, 13].contains(&status));
-        assert_eq!(present.may_use(gpd), ![6, 10, 13].contains(&status));
+        assert_eq!(present.usable().contains(gpd), status == 9);
         assert_eq!(present.presence(pmu(48)), Presence::Readable);
+    }
+}
+
+/// Another strand releases the group before the first call of a probe, or in its middle.
+#[test]
+fn a_group_that_is_not_negotiated_is_an_error() {
+    for at in [0, 9, 31] {
+        let released = PCRS[..at].iter().map(|pcr| get(*pcr, 0)).chain([get_fails(PCRS[at], 7)]);
+        assert_eq!(Script::counters(released).probe(), Err(HvError::BadTrap));
     }
 }
 
@@ -80,10 +89,10 @@ fn enoaccess_is_for_one_register() {
     let refused = [get_fails(36, 10)];
     let steps = [&probed[..], &refused, &snapshot(18), &snapshot(36)].concat();
     let counters = Script::counters(steps);
-    let present = counters.probe();
+    let present = counters.probe().unwrap();
     for pcr in PCRS {
         assert!(present.contains(PerfReg::new(pcr).unwrap()), "{pcr}");
-        assert_eq!(present.may_use(pmu(pcr)), !of_hub_1(pcr), "{pcr}");
+        assert_eq!(present.usable().contains(pmu(pcr)), !of_hub_1(pcr), "{pcr}");
     }
     let failed = SnapshotError::Read(pmu(36).pcr(), RetryError::Failed(HvError::NoAccess));
     assert_eq!(counters.snapshot(pmu(36), Bounds::ONCE), Err(failed));

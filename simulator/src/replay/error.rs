@@ -1,4 +1,4 @@
-use guest_abi::guest::{HtSet, NegotiateError, RetryError, SnapshotError};
+use guest_abi::guest::{HtSet, NegotiateError, OtherPmu, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};
 use perfctr_service::ConfigError;
 
@@ -19,8 +19,12 @@ pub enum RunError {
     Register { register: PerfReg, source: RetryError },
     #[error("PERF_CONFIG of node {node} cannot be set")]
     PerfConfig { node: usize, source: HvError },
+    #[error("the units cannot be probed")]
+    Probe(#[source] HvError),
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+    #[error(transparent)]
+    Count(#[from] OtherPmu),
     #[error(transparent)]
     Start(#[from] HtSet),
     #[error("{0} counted while nothing happened")]
