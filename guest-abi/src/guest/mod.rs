@@ -31,4 +31,4 @@ pub use snapshot::{Bounds, Skew, Snapshot, SnapshotError};
 #[cfg(any(target_arch = "sparc64", doc))]
 pub use sparc64::Sun4v;
 pub use transport::Hypercall;
-pub use widen::{DramCount, HubCount, Rate, Reading, StrandCount, TimedCount, TooLate, Widened};
+pub use widen::{DramCount, HubCount, Rate, Reading, StrandCount, Widened};

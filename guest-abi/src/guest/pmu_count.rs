@@ -1,7 +1,7 @@
 //! 64-bit counts from snapshots of a PMU.
 
 use super::Snapshot;
-use super::widen::{DramCount, HubCount, Reading};
+use super::widen::{DramCount, HubCount, Rate, Reading};
 use crate::counter::Counter;
 use crate::error::error_text;
 use crate::register::Pmu;
@@ -71,6 +71,15 @@ impl PmuCount {
         match &self.count {
             Width::Dram(count) => count.right_up_to(),
             Width::Hub(count) => count.right_up_to(),
+        }
+    }
+
+    /// Returns `true` if the count is right although `interval` ticks lie between the last two snapshots: see
+    /// [`Widened::is_right_after`](super::Widened::is_right_after).
+    pub const fn is_right_after(&self, interval: u64, rate: Rate) -> bool {
+        match &self.count {
+            Width::Dram(count) => count.is_right_after(interval, rate),
+            Width::Hub(count) => count.is_right_after(interval, rate),
         }
     }
 }

@@ -1,14 +1,12 @@
 //! 64-bit counts from counters of 31, 32 or any other number of bits.
 //!
 //! Two reads of a counter tell the number of events between them if that number is less than 2^BITS. A larger number can be noticed
-//! only with a clock and a limit on the rate of the events. [`TimedCount`] makes this check; [`Widened`] leaves it to the caller.
+//! only with a clock and a limit on the rate of the events: see [`Widened::is_right_after`].
 //!
 //! DRAM counters have a flag. A wrap sets the flag, and a write clears it. While the flag is clear, the counter has not wrapped,
 //! whatever the interval: see [`Widened::right_up_to`].
 
 use core::num::NonZeroU32;
-
-use crate::error::error_text;
 
 /// What a counter of `BITS` bits (1 to 64) shows at one moment. With `FLAG` it has a flag above the counter, which a wrap sets.
 ///
@@ -134,9 +132,11 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         rate.longest(Self::MOST)
     }
 
-    /// Returns this count as a [`TimedCount`], which checks every interval from `now` on against `rate`.
-    pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS, FLAG> {
-        TimedCount { count: self, read_at: now, rate }
+    /// Returns `true` if the count is right although `interval` ticks lie between the last two reads: no more events than
+    /// [`right_up_to`](Self::right_up_to) can have happened. A delay between the reads of clock and counter goes unnoticed, so choose
+    /// a rate with a margin.
+    pub const fn is_right_after(&self, interval: u64, rate: Rate) -> bool {
+        self.right_up_to == u64::MAX || interval <= rate.longest(self.right_up_to)
     }
 }
 
@@ -169,79 +169,3 @@ impl Rate {
         (events / self.events.get() as u64).saturating_mul(self.ticks.get() as u64)
     }
 }
-
-/// A [`Widened`] count that checks the interval between two reads.
-///
-/// Read the clock together with the counter. A delay between clock and counter goes unnoticed, so choose a rate with a margin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimedCount<const BITS: u32, const FLAG: bool = false> {
-    count: Widened<BITS, FLAG>,
-    read_at: u64,
-    rate: Rate,
-}
-
-impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
-    /// Updates the count from what the counter shows at the time `now`, and returns it.
-    ///
-    /// # Errors
-    /// If the counter may have wrapped once more than the count says. This happens if the interval since the last read is too
-    /// long or negative, and no flag excludes a wrap. The count then continues from [`TooLate::at_least`].
-    pub fn update_at(
-        &mut self,
-        reading: impl Into<Reading<BITS, FLAG>>,
-        now: u64,
-    ) -> Result<u64, TooLate> {
-        let interval = now.wrapping_sub(self.read_at);
-        self.read_at = now;
-        let events = self.count.update(reading);
-        let right_up_to = self.count.right_up_to();
-        let longest = self.rate.longest(right_up_to);
-        if interval <= longest || FLAG && right_up_to == u64::MAX {
-            Ok(events)
-        } else {
-            Err(TooLate { interval, longest, at_least: events })
-        }
-    }
-
-    /// Continues from a value that the guest has written at the time `now`: see [`Widened::rebase`].
-    pub fn rebase_at(&mut self, reading: impl Into<Reading<BITS, FLAG>>, now: u64) {
-        self.count.rebase(reading);
-        self.read_at = now;
-    }
-
-    /// Returns the longest interval between two reads, in ticks, that is safe whether the flag is set or clear.
-    pub const fn longest_interval(&self) -> u64 {
-        Widened::<BITS, FLAG>::longest_interval(self.rate)
-    }
-
-    /// Returns the count at the last [`update_at`](Self::update_at).
-    pub const fn events(&self) -> u64 {
-        self.count.events()
-    }
-}
-
-/// A counter was read so late that it may have wrapped once more than the count says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLate {
-    /// Ticks since the previous read.
-    pub interval: u64,
-    /// The longest safe interval in ticks, given the counter's value and flag.
-    pub longest: u64,
-    /// The count without unnoticed wraps. It is too low by 2^BITS for each unnoticed wrap.
-    pub at_least: u64,
-}
-
-impl TooLate {
-    /// Returns the number of ticks by which the read was too late.
-    pub const fn by(&self) -> u64 {
-        self.interval.saturating_sub(self.longest)
-    }
-}
-
-error_text!(
-    TooLate,
-    |late| "counter read {} ticks too late ({} since the last read, at most {} are safe)",
-    late.by(),
-    late.interval,
-    late.longest
-);

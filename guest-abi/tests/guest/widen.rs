@@ -1,6 +1,6 @@
 //! 64-bit counts from hardware counters of 31 and 32 bits.
 
-use guest_abi::guest::{DramCount, HubCount, Rate, Reading, StrandCount, TooLate, Widened};
+use guest_abi::guest::{DramCount, HubCount, Rate, Reading, StrandCount, Widened};
 use proptest::prelude::*;
 
 /// What a counter and its flag show, from the lowest bits of `raw`.
@@ -97,50 +97,23 @@ fn longest_intervals() {
     assert_eq!([Rate::new(0, 1), Rate::new(1, 0), Rate::per_tick(0)], [None; 3]);
 }
 
-#[test]
-fn too_late_has_the_excess_and_the_count_goes_on() {
-    let mut count = Widened::<31>::new(shows(10u32)).timed(1000, Rate::ONE_A_TICK);
-    assert_eq!(count.longest_interval(), 0x7fff_ffff);
-    assert_eq!(count.update_at(shows(9u32), 1000 + 0x7fff_ffff), Ok(0x7fff_ffff));
-    let late = TooLate { interval: 0x8000_0000, longest: 0x7fff_ffff, at_least: 0x7fff_ffff + 3 };
-    let now = 1000 + 0xffff_ffff;
-    assert_eq!(count.update_at(shows(12u32), now), Err(late));
-    assert_eq!(late.by(), 1);
-    let text = "counter read 1 ticks too late (2147483648 since the last read, at most 2147483647 are safe)";
-    assert_eq!(late.to_string(), text);
-    assert_eq!(count.update_at(shows(13u32), now + 5), Ok(0x7fff_ffff + 4));
-    assert_eq!(count.events(), 0x7fff_ffff + 4);
-}
-
-#[test]
-fn a_clock_that_goes_back_is_an_error() {
-    let mut count = StrandCount::new(shows(0u32)).timed(50, Rate::ONE_A_TICK);
-    assert!(count.update_at(shows(1u32), 49).is_err());
-    assert_eq!(count.update_at(shows(2u32), 50), Ok(2));
-}
-
-#[test]
-fn a_write_starts_a_new_interval() {
-    let mut count = Widened::<31>::new(shows(0u32)).timed(0, Rate::ONE_A_TICK);
-    assert_eq!(count.update_at(shows(7u32), 10), Ok(7));
-    count.rebase_at(shows(100u32), 0x7fff_ffff);
-    assert_eq!(count.update_at(shows(101u32), 0xffff_fffe), Ok(8));
-}
-
-/// At one event per tick and with the flag, an interval is too long only if it can contain two wraps.
+/// At one event per tick, an interval is too long if the counter can wrap twice in it; without a flag, if it can wrap.
 #[test]
 fn the_flag_makes_longer_intervals_safe() {
-    let start = || DramCount::new(shows(0x7fff_0000u32)).timed(0, Rate::ONE_A_TICK);
-    let update = |raw: u32, now| start().update_at(shows(raw), now);
-    assert_eq!(update(0x7fff_0005, u64::MAX / 2), Ok(5), "no wrap");
-    assert_eq!(update(0x8000_0000, 0x8000_ffff), Ok(0x1_0000));
-    let late = TooLate { interval: 0x8001_0000, longest: 0x8000_ffff, at_least: 0x1_0000 };
-    assert_eq!(update(0x8000_0000, 0x8001_0000), Err(late));
-    assert_eq!(update(0xffff_0000, 0x8000_0000), Ok(0x8000_0000));
-    let mut flagged = DramCount::new(shows(0x8000_0000u32)).timed(0, Rate::ONE_A_TICK);
-    let full = flagged.update_at(shows(0xffff_ffffu32), 0x7fff_ffff);
-    assert_eq!(full, Ok(0x7fff_ffff));
-    assert!(flagged.update_at(shows(0x8000_0000u32), 0xffff_ffff).is_err());
+    let right = |last: u32, raw: u32, interval| {
+        let mut count = DramCount::new(shows(last));
+        count.update(shows(raw));
+        count.is_right_after(interval, Rate::ONE_A_TICK)
+    };
+    assert!(right(0x7fff_0000, 0x7fff_0005, u64::MAX), "no wrap");
+    assert!(right(0x7fff_0000, 0x8000_0000, 0x8000_ffff));
+    assert!(!right(0x7fff_0000, 0x8000_0000, 0x8001_0000));
+    assert!(right(0x8000_0000, 0xffff_ffff, 0x7fff_ffff), "the flag was set");
+    assert!(!right(0x8000_0000, 0xffff_ffff, 0x8000_0000));
+    // A clock that goes back shows as a very long interval.
+    let mut count = StrandCount::new(0_u32);
+    count.update(1_u32);
+    assert!(!count.is_right_after(49_u64.wrapping_sub(50), Rate::ONE_A_TICK));
 }
 
 /// Lets a counter of `WIDTH` bits count each number of events in `more`, and reads it each time.
@@ -201,25 +174,20 @@ proptest! {
         intervals in prop::collection::vec((any::<u64>(), 1u32..64), 1..20),
     ) {
         let events = (events >> shift).max(1);
-        let (mut truth, mut now, mut unseen) = (0u128, 0u64, 0u128);
-        let mut count = Widened::<31>::new(shows(0u32)).timed(now, Rate::new(events, ticks).unwrap());
+        let rate = Rate::new(events, ticks).unwrap();
+        let (mut truth, mut unseen) = (0u128, 0u128);
+        let mut count = Widened::<31>::new(shows(0u32));
         for (interval, shift) in intervals {
             let interval = interval >> shift;
             let more = u128::from(interval.div_ceil(ticks.into())) * u128::from(events);
             truth += more;
-            now = now.wrapping_add(interval);
-            match count.update_at(shows((truth % (1 << 31)) as u32), now) {
-                Ok(counted) => {
-                    prop_assert!(more < 1 << 31);
-                    prop_assert_eq!(u128::from(counted), truth - unseen);
-                }
-                Err(late) => {
-                    prop_assert!(more >= 1 << 31);
-                    prop_assert_eq!(late.interval, interval);
-                    unseen = truth - u128::from(late.at_least);
-                    prop_assert_eq!(unseen % (1 << 31), 0);
-                }
+            let counted = u128::from(count.update(shows((truth % (1 << 31)) as u32)));
+            prop_assert_eq!(count.is_right_after(interval, rate), more < 1 << 31);
+            if more < 1 << 31 {
+                prop_assert_eq!(counted, truth - unseen);
             }
+            unseen = truth - counted;
+            prop_assert_eq!(unseen % (1 << 31), 0);
         }
     }
 }
