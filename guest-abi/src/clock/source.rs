@@ -26,7 +26,7 @@ impl<S: ClockSource + ?Sized> ClockSource for &S {
 }
 
 /// The properties of a counter, and its hazards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Description {
     /// The name of the counter, for messages and reports.
     pub name: &'static str,
@@ -45,7 +45,7 @@ pub struct Description {
 }
 
 /// Whether strands share a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// All strands read one counter.
     Machine,
@@ -56,7 +56,7 @@ pub enum Scope {
 }
 
 /// The ways in which the values of a counter can be wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hazards {
     /// The counter stands still while its strand is idle.
     pub stops_when_idle: bool,
@@ -69,7 +69,7 @@ pub struct Hazards {
 }
 
 /// The number of bits of a counter: 8 to 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Width(u8);
 
 impl Width {

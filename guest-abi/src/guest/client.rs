@@ -17,6 +17,7 @@ use crate::status::HvError;
 /// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join), or share a
 /// reference. After a [release](Self::release), every call of the guest fails with EBADTRAP.
 #[derive(Debug)]
+#[must_use]
 pub struct PerfCounters<H> {
     hypercall: H,
     version: Version,
@@ -142,7 +143,7 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
 }
 
 /// Why negotiation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NegotiateError {
     /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if it does not know the major number.

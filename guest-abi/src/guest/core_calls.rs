@@ -9,6 +9,7 @@ use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EX
 
 /// Makes the calls that need no negotiation. Also writes to the guest's console, as a [`fmt::Write`].
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub struct Core<H> {
     hypercall: H,
 }

@@ -49,13 +49,14 @@ impl<S: StrandCounters + ?Sized> StrandCounters for &S {
 }
 
 /// The error if HT is set or requested: only the hypervisor can change HT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HtSet;
 
 error_text!(HtSet, |_| "HT of the PCR can only be changed by the hypervisor");
 
 /// Starts and stops a strand's counters. Writes %pcr directly if HT does not change, and calls the service if HT changes.
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub struct StrandDriver<S> {
     counters: S,
 }

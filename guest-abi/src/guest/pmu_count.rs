@@ -9,14 +9,15 @@ use crate::register::Pmu;
 /// The number of events of one counter of one PMU, in 64 bits whatever the width of the counter. See [`Snapshot::count`].
 ///
 /// Another event may be selected between two snapshots: then the count has the events of both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct PmuCount {
     pmu: Pmu,
     counter: Counter,
     count: Width,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Width {
     Dram(DramCount),
     Hub(HubCount),
@@ -85,7 +86,7 @@ impl PmuCount {
 }
 
 /// A snapshot is not of the PMU whose events are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OtherPmu {
     /// The PMU whose events are counted.
     pub counted: Pmu,

@@ -26,7 +26,7 @@ pub enum Presence {
 }
 
 /// The PMUs that exist, and the result for each PMU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Present {
     found: [Presence; Pmu::COUNT],

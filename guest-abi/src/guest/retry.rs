@@ -10,7 +10,7 @@ use crate::register::PerfReg;
 use crate::status::HvError;
 
 /// The maximum number of tries of a call: at least 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tries(NonZeroU32);
 
 impl Tries {
@@ -34,7 +34,7 @@ impl Tries {
 in_range!(Tries, u32, "number of tries", 1, u32::MAX);
 
 /// The reason why a repeated call failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RetryError {
     /// The status was EWOULDBLOCK in every try. Holds the number of tries.

@@ -11,7 +11,7 @@ use crate::register::{PerfReg, Pics, Pmu};
 use crate::status::HvError;
 
 /// Limits on the work for a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// The maximum number of reads of the counters, which are read again if the PCR has changed.
     pub if_changed: Tries,
@@ -26,8 +26,9 @@ impl Bounds {
 
 /// A PMU's PCR and counters. The PCR was the same before and after the read of the counters. So the counters count the events that
 /// the PCR selects, unless another strand changed the PCR and changed it back between the two reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[must_use]
 pub struct Snapshot {
     /// The PMU whose registers were read.
     pub pmu: Pmu,
@@ -68,7 +69,7 @@ impl Snapshot {
 
 /// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if
 /// one read returned both counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Skew {
     /// The number of hypercalls for PIC1, refused ones included. 0 if one read returned both
@@ -82,7 +83,7 @@ pub struct Skew {
 }
 
 /// The reason why a snapshot failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SnapshotError {
     /// The PCR changed during every read of the counters. Holds the number of reads.

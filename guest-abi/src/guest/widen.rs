@@ -13,6 +13,7 @@ use core::num::NonZeroU32;
 /// A type of its own, so that a register with two counters is not taken for one of them: see
 /// [`DramPic::reading`](crate::layout::DramPic::reading).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Reading<const BITS: u32, const FLAG: bool = false>(u64);
 
 impl<const BITS: u32, const FLAG: bool> Reading<BITS, FLAG> {
@@ -55,7 +56,8 @@ impl From<u64> for Reading<64> {
 }
 
 /// The number of events since a counter was first [read](Reading). Wraps at 2^64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Widened<const BITS: u32, const FLAG: bool = false> {
     events: u64,
     last: Reading<BITS, FLAG>,
@@ -141,7 +143,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
 }
 
 /// A limit on the rate of events: at most `events` happen while the clock advances by `ticks`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     events: NonZeroU32,
     ticks: NonZeroU32,

@@ -10,6 +10,7 @@ use crate::guest::Reading;
 /// DRAM PCR: two 4-bit event selects, of counter 1 in bits 3:0 and of counter 0 in bits 7:4.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct DramPcr {
     #[bits(4)]
     select1: u8,
@@ -27,6 +28,7 @@ super::event_select! {
 /// each counter is its flag: a wrap sets the flag, and only a write of the register clears it.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct DramPic {
     #[bits(31)]
     pic1: u32,
@@ -82,7 +84,6 @@ impl DramPic {
     }
 
     /// Returns the register with the flags of `counters` set, and the other flags clear.
-    #[must_use]
     pub const fn with_wrapped(self, counters: CounterSet) -> Self {
         self.with_wrapped0(counters.contains(Counter::Pic0))
             .with_wrapped1(counters.contains(Counter::Pic1))

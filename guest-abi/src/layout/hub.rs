@@ -7,6 +7,7 @@ use crate::event::{AsuEvent, GpdEvent, LpuEvent};
 /// LPU PCR: two 8-bit event selects, of counter 0 in bits 7:0 and of counter 1 in bits 15:8.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct LpuPcr {
     select0: u8,
     select1: u8,
@@ -17,6 +18,7 @@ pub struct LpuPcr {
 /// GPD PCR: two 4-bit event selects, of counter 0 in bits 3:0 and of counter 1 in bits 11:8.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct GpdPcr {
     #[bits(4)]
     select0: u8,
@@ -31,6 +33,7 @@ pub struct GpdPcr {
 /// ASU PCR: two 4-bit event selects, of counter 0 in bits 3:0 and of counter 1 in bits 11:8.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct AsuPcr {
     #[bits(4)]
     select0: u8,

@@ -53,6 +53,7 @@ impl PerfConfig {
 /// 21:0; its bits 63:22 read as 0. Whether the T2 Plus has other fields is unknown.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct L2Control {
     dis: bool,
     // DMMODE (direct-mapped replacement), SCRUBEN, 12 bits of interval, 6 bits of the strand that gets errors, and DBG.

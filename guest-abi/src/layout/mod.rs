@@ -46,7 +46,7 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
 }
 
 /// A select code to which the specification assigns no event. A counter with this code counts nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReservedEvent(pub u16);
 
 error_text!(ReservedEvent, |error| "reserved event {:#x}", error.0);
@@ -109,7 +109,6 @@ macro_rules! fields {
 
             #[doc = concat!("Returns the register with `", stringify!($name), "` as given, and all other bits unchanged.")]
             #[inline]
-            #[must_use]
             pub const fn $with(self, value: $value) -> Self {
                 self.$with_field(value)
             }

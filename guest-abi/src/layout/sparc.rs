@@ -14,6 +14,7 @@ use crate::event::SparcEvent;
 /// [`OFF`](Self::OFF): a counter with select 0 counts idle clocks as soon as a mode is enabled.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct SparcPcr {
     pv: bool,
     st: bool,
@@ -58,6 +59,7 @@ super::fields! {
 ///   [`OFF`](Self::OFF), not 0.
 // Not a bit field: `new` keeps bits 15:12 at 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct SparcSelect(u16);
 
 impl SparcSelect {
@@ -145,7 +147,6 @@ impl SparcPcr {
     }
 
     /// Returns the register with `select` for `counter`, and all other bits unchanged.
-    #[must_use]
     pub const fn with_select(self, counter: Counter, select: SparcSelect) -> Self {
         match counter {
             Counter::Pic0 => self.with_sl0(select.class()).with_mask0(select.mask()),
@@ -159,7 +160,6 @@ impl SparcPcr {
     }
 
     /// Returns the register with OV set for `counters`, and clear for the other counters.
-    #[must_use]
     pub const fn with_overflows(self, counters: CounterSet) -> Self {
         self.with_ov0(counters.contains(Counter::Pic0)).with_ov1(counters.contains(Counter::Pic1))
     }
@@ -170,13 +170,11 @@ impl SparcPcr {
     }
 
     /// Returns the register with TOE set for `counters`, and clear for the other counters.
-    #[must_use]
     pub const fn with_traps(self, counters: CounterSet) -> Self {
         self.with_toe0(counters.contains(Counter::Pic0)).with_toe1(counters.contains(Counter::Pic1))
     }
 
     /// Returns the register with `counter` off: it neither counts nor traps. All other bits stay, including OV.
-    #[must_use]
     pub const fn without(self, counter: Counter) -> Self {
         self.with_select(counter, SparcSelect::OFF)
             .with_traps(self.traps().without(CounterSet::only(counter)))
@@ -188,7 +186,6 @@ impl SparcPcr {
     }
 
     /// Returns the register with HOLDOV set for `counters`, and clear for the other counters.
-    #[must_use]
     pub const fn with_holds(self, counters: CounterSet) -> Self {
         self.with_holdov0(counters.contains(Counter::Pic0))
             .with_holdov1(counters.contains(Counter::Pic1))
@@ -202,7 +199,6 @@ impl SparcPcr {
     /// Returns the value to write to stop counting. The write does not change OV, even if a counter
     /// overflows just before the write. The last events before the write, up to 8 of each counter,
     /// are lost: see [`StrandCounters`](crate::guest::StrandCounters).
-    #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)
             .with_user(false)
@@ -211,7 +207,6 @@ impl SparcPcr {
     }
 
     /// Returns the value to write to clear OV of `counters`. The write loses no overflow of the other counter.
-    #[must_use]
     pub const fn acknowledging(self, counters: CounterSet) -> Self {
         self.with_overflows(self.overflows().without(counters))
             .with_holds(CounterSet::BOTH.without(counters))
@@ -248,6 +243,7 @@ impl EventSelect for SparcPcr {
 /// SPARC PIC, %pic (ASR 17): two 32-bit counters.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct SparcPic {
     first: u32,
     second: u32,
@@ -264,7 +260,6 @@ super::fields! {
 
 impl SparcPic {
     /// Returns the register with `value` for `counter`, and the other counter unchanged.
-    #[must_use]
     pub const fn with_counter(self, counter: Counter, value: u32) -> Self {
         match counter {
             Counter::Pic0 => self.with_pic0(value),

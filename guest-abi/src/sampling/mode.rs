@@ -15,6 +15,7 @@ pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
 
 /// A set of a processor's modes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct ModeSet<M>(u8, PhantomData<M>);
 
 impl<M: UnitMode> ModeSet<M> {

@@ -11,6 +11,7 @@ use crate::status::HvError;
 
 /// %pcr and %pic of the strand that executes the code. Only writes that change HT need the service.
 #[derive(Debug)]
+#[must_use]
 pub struct OwnCounters<S, H> {
     counters: S,
     service: Option<PerfCounters<H>>,
