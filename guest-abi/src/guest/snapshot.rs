@@ -1,8 +1,8 @@
 //! A PMU's PCR and counters, read together: the counters count the events that the PCR selects.
 
 use core::fmt;
+use core::hint::spin_loop;
 
-use super::retry::{retry, spin};
 use super::{Hypercall, PerfCounters, PmuCount, RetryError, Tries};
 use crate::clock::Clock;
 use crate::counter::{Counter, CounterSet};
@@ -118,7 +118,7 @@ impl core::error::Error for SnapshotError {}
 impl<H: Hypercall> PerfCounters<H> {
     /// Like [`snapshot_with`](Self::snapshot_with), but without a clock: the skew has no ticks.
     pub fn snapshot(&self, pmu: impl Into<Pmu>, bounds: Bounds) -> Result<Snapshot, SnapshotError> {
-        self.snapshot_with(pmu, bounds, None, spin)
+        self.snapshot_with(pmu, bounds, None, |_| spin_loop())
     }
 
     /// Reads the PCR and the counters of a PMU. Measures the skew with `clock`. Between two tries of one register, calls `pause`
@@ -165,13 +165,14 @@ struct Answer {
 impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
     fn read(&mut self, register: PerfReg) -> Result<Answer, SnapshotError> {
         let ticks = || self.clock.map(Clock::ticks);
-        let mut before = None;
-        let (value, refused) = retry(self.tries, &mut self.pause, || {
-            before = ticks();
+        let (mut before, mut calls) = (None, 0_u32);
+        let attempt = || {
+            (before, calls) = (ticks(), calls.saturating_add(1));
             self.counters.get(register)
-        })
-        .map_err(|error| SnapshotError::Read(register, error))?;
-        Ok(Answer { value, calls: refused.saturating_add(1), before, after: ticks() })
+        };
+        let value = self.tries.retry_with(&mut self.pause, attempt);
+        let value = value.map_err(|error| SnapshotError::Read(register, error))?;
+        Ok(Answer { value, calls, before, after: ticks() })
     }
 
     fn pics(&mut self, pics: Pics) -> Result<(u64, u64, CounterSet, Skew), SnapshotError> {

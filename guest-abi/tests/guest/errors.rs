@@ -9,52 +9,33 @@ use guest_abi::{Counter, Error, Hub, HvError, Mcu, Node, PerfReg, StrandId, Vers
 
 use crate::script::{Script, get_fails, gets};
 
+fn says(error: impl Into<Error>, text: &str, status: Option<HvError>) {
+    let error = error.into();
+    assert_eq!((&*error.to_string(), error.status()), (text, status));
+    let _: &dyn std::error::Error = &error;
+}
+
 #[test]
 fn text_and_status() {
-    let denied = RetryError::Failed(HvError::NoAccess);
+    let [none, denied] = [None, Some(HvError::NoAccess)];
+    let failed = RetryError::Failed(HvError::NoAccess);
     let blocked = RetryError::StillBlocked(Tries::new(3).unwrap());
-    let register = PerfReg::new(39).unwrap();
-    let loads = NoRoom(SparcSelect::from(SparcEvent::Loads));
-    let [first, second] = [Mcu::Mcu0, Mcu::Mcu1].map(|mcu| DramPmu::new(Node::Node2, mcu).into());
-    for (error, text, status) in [
-        (HvError::Io.into(), "EIO", Some(HvError::Io)),
-        (
-            NegotiateError::Refused(HvError::Invalid).into(),
-            "API group 0x205 refused: EINVAL",
-            Some(HvError::Invalid),
-        ),
-        (
-            NegotiateError::MoreThanAsked(Version::V1_1).into(),
-            "API group 0x205: 1.1 granted, more than asked for",
-            None,
-        ),
-        (denied.into(), "ENOACCESS", Some(HvError::NoAccess)),
-        (blocked.into(), "EWOULDBLOCK after 3 tries", Some(HvError::WouldBlock)),
-        (
-            SnapshotError::Read(register, denied).into(),
-            "ZAM1_LPU_B_PCR: ENOACCESS",
-            Some(HvError::NoAccess),
-        ),
-        (SnapshotError::Changing(Tries::ONCE).into(), "PCR changed during each of 1 reads", None),
-        (HtSet.into(), "HT of the PCR can only be changed by the hypervisor", None),
-        (loads.into(), "no counter and turn is left for Instr_ld", None),
-        (ReservedEvent(0x203).into(), "reserved event 0x203", None),
-        (
-            OtherPmu { counted: first, found: second }.into(),
-            "a snapshot of NODE2_MCU1 is not one of NODE2_MCU0",
-            None,
-        ),
-        (Period::try_from(0).unwrap_err().into(), "period 0: expected 1 to 2147483648", None),
-        (
-            "mem".parse::<DramEvent>().unwrap_err().into(),
-            "no event of a DRAM channel has this name",
-            None,
-        ),
-    ] {
-        let error: Error = error;
-        assert_eq!((&*error.to_string(), error.status()), (text, status));
-        let _: &dyn std::error::Error = &error;
-    }
+    let loads = SparcSelect::from(SparcEvent::Loads);
+    let [counted, found] = [Mcu::Mcu0, Mcu::Mcu1].map(|mcu| DramPmu::new(Node::Node2, mcu).into());
+    let granted = NegotiateError::MoreThanAsked(Version::V1_1);
+    says(HvError::NoAccess, "ENOACCESS", denied);
+    says(NegotiateError::Refused(HvError::NoAccess), "API group 0x205 refused: ENOACCESS", denied);
+    says(granted, "API group 0x205: 1.1 granted, more than asked for", none);
+    says(failed, "ENOACCESS", denied);
+    says(blocked, "EWOULDBLOCK after 3 tries", Some(HvError::WouldBlock));
+    says(SnapshotError::Read(PerfReg::ALL[39], failed), "ZAM1_LPU_B_PCR: ENOACCESS", denied);
+    says(SnapshotError::Changing(Tries::ONCE), "PCR changed during each of 1 reads", none);
+    says(HtSet, "HT of the PCR can only be changed by the hypervisor", none);
+    says(NoRoom(loads), "no counter and turn is left for Instr_ld", none);
+    says(ReservedEvent(0x203), "reserved event 0x203", none);
+    says(OtherPmu { counted, found }, "a snapshot of NODE2_MCU1 is not one of NODE2_MCU0", none);
+    says(Period::try_from(0).unwrap_err(), "period 0: expected 1 to 2147483648", none);
+    says("mem".parse::<DramEvent>().unwrap_err(), "no event of a DRAM channel has this name", none);
 }
 
 /// All errors of a guest's work end in one type.

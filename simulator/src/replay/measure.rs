@@ -213,14 +213,14 @@ impl<'a> Measurement<'a> {
     }
 
     fn read(&self, register: PerfReg) -> Result<u64, RunError> {
-        self.service
-            .get_retrying(register, TRIES)
+        TRIES
+            .retry(|| self.service.get(register))
             .map_err(|source| RunError::Register { register, source })
     }
 
     fn write(&self, register: PerfReg, value: u64) -> Result<(), RunError> {
-        self.service
-            .set_retrying(register, value, TRIES)
+        TRIES
+            .retry(|| self.service.set(register, value))
             .map_err(|source| RunError::Register { register, source })
     }
 }
