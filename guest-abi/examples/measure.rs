@@ -23,7 +23,7 @@ fn measure(machine: &Machine) -> Result<(), Error> {
     let pace = Some(Pace::every(Period::try_from(1000)?));
     let loads = Request { event: SparcEvent::Loads.into(), pace };
     let mut profiler = Profiler::<_, 1, 64>::new(SparcMode::User.into(), &[loads])?;
-    let mut unit = OwnCounters::new(machine, PerfCounters::join(machine)?);
+    let mut unit = OwnCounters::new(machine);
     profiler.start(&mut unit, 0)?;
     machine.run(|address, time| {
         let at = Interrupted { address, strand: StrandId::from(0), time, mode: SparcMode::User };

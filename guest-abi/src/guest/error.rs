@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{HtSet, NegotiateError, OtherPmu, RetryError, SnapshotError};
+use super::{NegotiateError, OtherPmu, RetryError, SnapshotError};
 use crate::error::{OutOfRange, UnknownName};
 use crate::layout::{ReservedEvent, SparcSelect};
 use crate::sampling::NoRoom;
@@ -44,8 +44,6 @@ errors! {
     Snapshot(SnapshotError),
     /// A count was given a snapshot of another PMU.
     OtherPmu(OtherPmu),
-    /// HT can only be changed by the service.
-    HtSet(HtSet),
     /// There are more events than the strand's counters have turns.
     NoRoom(NoRoom<SparcSelect>),
     /// A counter counts no event of the tables.

@@ -23,7 +23,7 @@ mod widen;
 pub use client::{NegotiateError, PerfCounters};
 pub use core_calls::Core;
 pub use error::Error;
-pub use pic::{HtSet, StrandCounters, StrandDriver};
+pub use pic::{StrandCounters, StrandDriver};
 pub use pmu_count::{OtherPmu, PmuCount};
 pub use probe::{PmuSet, Presence, Present};
 pub use retry::{RetryError, Tries};

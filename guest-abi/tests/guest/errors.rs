@@ -1,7 +1,7 @@
 //! Every error says what happened in words, has the status of the call that failed, and passes through `?`.
 
 use guest_abi::event::{DramEvent, SparcEvent};
-use guest_abi::guest::{Bounds, HtSet, NegotiateError, OtherPmu, RetryError, SnapshotError, Tries};
+use guest_abi::guest::{Bounds, NegotiateError, OtherPmu, RetryError, SnapshotError, Tries};
 use guest_abi::layout::{PerfConfig, ReservedEvent, SparcSelect};
 use guest_abi::register::DramPmu;
 use guest_abi::sampling::{NoRoom, Period};
@@ -30,7 +30,6 @@ fn text_and_status() {
     says(blocked, "EWOULDBLOCK after 3 tries", Some(HvError::WouldBlock));
     says(SnapshotError::Read(PerfReg::ALL[39], failed), "ZAM1_LPU_B_PCR: ENOACCESS", denied);
     says(SnapshotError::Changing(Tries::ONCE), "PCR changed during each of 1 reads", none);
-    says(HtSet, "HT of the PCR can only be changed by the hypervisor", none);
     says(NoRoom(loads), "no counter and turn is left for Instr_ld", none);
     says(ReservedEvent(0x203), "reserved event 0x203", none);
     says(OtherPmu { counted, found }, "a snapshot of NODE2_MCU1 is not one of NODE2_MCU0", none);

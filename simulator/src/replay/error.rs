@@ -1,4 +1,4 @@
-use guest_abi::guest::{HtSet, NegotiateError, OtherPmu, RetryError, SnapshotError};
+use guest_abi::guest::{NegotiateError, OtherPmu, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};
 use perfctr_service::ConfigError;
 
@@ -25,8 +25,8 @@ pub enum RunError {
     Snapshot(#[from] SnapshotError),
     #[error(transparent)]
     Count(#[from] OtherPmu),
-    #[error(transparent)]
-    Start(#[from] HtSet),
+    #[error("a strand's counters cannot be started")]
+    Start(#[source] HvError),
     #[error("{0} counted while nothing happened")]
     CountedAlone(Pmu),
     #[error("the program has no strand")]

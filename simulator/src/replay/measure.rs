@@ -168,7 +168,7 @@ impl<'a> Measurement<'a> {
             pcr = pcr.with_event(*counter, choice.event(*counter));
         }
         let driver = StrandDriver::new(strand);
-        driver.start(pcr, SparcPic::new())?;
+        driver.start(pcr, SparcPic::new()).map_err(RunError::Start)?;
         self.strands.push(driver);
         let counts = Counts::Strand([StrandCount::new(0_u32); 2]);
         self.add(place, choice, |event| event.name(), counts);

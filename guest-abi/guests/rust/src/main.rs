@@ -40,7 +40,7 @@ const TIMES: u64 = 1000;
 /// The number of loads between two samples. A round has 3000 loads, far from a multiple of 347, so samples fall everywhere in a round.
 const PERIOD: u32 = 347;
 
-type Unit = OwnCounters<Sun4v, Sun4v>;
+type Unit = OwnCounters<Sun4v>;
 type Sampler = Profiler<Unit, 1, 256>;
 
 #[repr(C)]
@@ -186,7 +186,7 @@ fn measure(strand: &'static Strand) {
     let loads =
         Request { event: SparcEvent::Loads.into(), pace: Period::new(PERIOD).map(Pace::every) };
     if let Ok(mut sampler) = Sampler::new(SparcMode::Privileged.into(), &[loads]) {
-        let mut unit = OwnCounters::new(sun4v(), PerfCounters::join(sun4v()).ok().flatten());
+        let mut unit = OwnCounters::new(sun4v());
         if sampler.start(&mut unit, sun4v().ticks()).is_ok() {
             // SAFETY: only this strand and its handler use the field, and interrupts are off.
             unsafe { *strand.sampling.get() = Some((unit, sampler)) };

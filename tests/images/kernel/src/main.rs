@@ -64,7 +64,7 @@ const STACK: usize = 0x8000;
 const ROUND: u32 = 240;
 const ROUNDS: u64 = 1000;
 
-type Unit = OwnCounters<Sun4v, Sun4v>;
+type Unit = OwnCounters<Sun4v>;
 type Sampler = Profiler<Unit, 1, 1>;
 
 /// The record of a strand: its stack, session and results.
@@ -240,7 +240,7 @@ fn sample(strand: &'static Strand, pace: Pace) {
     let Ok(mut sampler) = Sampler::new(SparcMode::Privileged.into(), &[atomics]) else {
         return;
     };
-    let mut unit = OwnCounters::new(sun4v(), None);
+    let mut unit = OwnCounters::new(sun4v());
     if sampler.start(&mut unit, sun4v().ticks()).is_err() {
         return;
     }
