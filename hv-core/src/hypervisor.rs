@@ -7,7 +7,9 @@ use crate::embedder::{ConsoleOutput, Embedder};
 use crate::negotiation::{Asked, Negotiated};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
-use crate::{Caller, Frame, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
+use crate::{
+    Caller, ForeignStrand, Frame, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services,
+};
 
 /// What the strand does after a call of trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,16 +103,20 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         &self.embedder
     }
 
-    /// Returns the handler of the traps that a strand takes while it executes a guest.
-    pub fn strand(&self, caller: Caller) -> Strand<'_, S, E, T> {
+    /// Returns the handler of the traps that a strand takes while it executes a guest. Fails if a service
+    /// [knows](crate::Service::knows) that the strand does not execute this guest.
+    pub fn strand(&self, caller: Caller) -> Result<Strand<'_, S, E, T>, ForeignStrand> {
+        if !self.services.know(caller) {
+            return Err(ForeignStrand(caller));
+        }
         let versions = &self.versions[caller.guest.index()];
-        Strand {
+        Ok(Strand {
             hypervisor: self,
             caller,
             versions,
             traced: self.trace.switch(),
             contexts: self.services.contexts(caller, &versions.services),
-        }
+        })
     }
 
     /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service.

@@ -12,7 +12,7 @@ pub mod sync;
 pub mod time;
 pub mod trace;
 
-pub use caller::{Caller, GuestId};
+pub use caller::{Caller, ForeignStrand, GuestId};
 pub use embedder::{ConsoleOutput, Embedder, NoConsole};
 pub use frame::{Frame, Reply};
 pub use hypervisor::{After, Hypervisor, Strand};

@@ -26,6 +26,13 @@ pub trait Service {
     where
         Self: 'a;
 
+    /// Returns `false` if the service has a configuration in which the strand does not execute the guest. The hypervisor asks before it
+    /// asks for the context. This implementation returns `true`.
+    fn knows(&self, caller: Caller) -> bool {
+        let _ = caller;
+        true
+    }
+
     /// Returns the context of a strand. `version` always holds the version that the strand's guest has negotiated.
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
 
@@ -99,6 +106,9 @@ pub trait Services {
     /// `true` if a service has group CORE.
     const CORE: bool;
 
+    /// Returns `true` if every service [knows](Service::knows) the caller.
+    fn know(&self, caller: Caller) -> bool;
+
     /// Returns one context of each service, for the caller's strand.
     fn contexts<'a>(
         &'a self,
@@ -158,6 +168,11 @@ macro_rules! list_of_services {
             const FUNCTIONS: FunctionSet = FunctionSet::NONE$(.with($name::FUNCTIONS))*;
 
             const CORE: bool = false $(|| $name::GROUP.0 == ApiGroup::CORE.0)*;
+
+            fn know(&self, caller: Caller) -> bool {
+                let ($($name,)*) = self;
+                true $(&& $name.knows(caller))*
+            }
 
             fn contexts<'a>(
                 &'a self,

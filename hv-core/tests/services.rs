@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::{
-    After, Caller, ConsoleOutput, Context, Embedder, Frame, GuestId, Hypervisor, Negotiated,
-    NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
+    After, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, GuestId, Hypervisor,
+    Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
 };
 
 /// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It records the hypervisor's calls.
@@ -26,6 +26,10 @@ impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
     const FUNCTIONS: &'static [u64] = &[GROUP];
 
     type Context<'a> = AdderContext<'a, GROUP, ADD>;
+
+    fn knows(&self, caller: Caller) -> bool {
+        caller == CALLER
+    }
 
     fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> AdderContext<'a, GROUP, ADD> {
         AdderContext(self)
@@ -132,7 +136,7 @@ fn answer(registers: Registers, function: u64) -> [u64; 3] {
 fn services_and_the_image_serve_side_by_side() {
     let (first, second) = (Adder::<0x300, 100>::default(), Adder::<0x301, 200>::default());
     let hypervisor = Hypervisor::new((first, second), Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     // Nothing is negotiated yet. The functions of the image need no version.
     assert_eq!(fast(&strand, 0x300), [7, 11, 12]);
     assert_eq!(fast(&strand, 0x301), [7, 11, 12]);
@@ -167,7 +171,7 @@ fn services_and_the_image_serve_side_by_side() {
 #[test]
 fn bytes_and_breaks() {
     let hypervisor = Hypervisor::new((), Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     for (argument, status) in [
         (0, 0),
         (0x41, 9),
@@ -194,7 +198,7 @@ fn software_traps_between_fast_and_core() {
     fn trap<E: Embedder>(embedder: E, number: u8) -> [u64; 3] {
         let hypervisor = Hypervisor::new((), embedder);
         let mut registers = Registers::call(0x106, [10, 11, 12, 13, 14]);
-        let strand = hypervisor.strand(CALLER);
+        let strand = hypervisor.strand(CALLER).unwrap();
         strand.software_trap(number, &mut registers);
         answer(registers, 0x106)
     }
@@ -265,7 +269,7 @@ impl Embedder for Stated {
 #[test]
 fn functions_that_nobody_states_are_refused() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Stated);
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     assert_eq!(core(&strand, 0, [0x300, 1, 0]), [0, 0, 0]);
     let served = strand.served();
     let fast_functions = [0x300, 0x400, 1 << 40];
@@ -294,14 +298,14 @@ fn functions_that_nobody_states_are_refused() {
 #[cfg_attr(debug_assertions, should_panic(expected = "not stated"))]
 fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
     let hypervisor = Hypervisor::new((Refusing::<0x300, true>,), NoConsole);
-    hypervisor.strand(CALLER).fast_trap(&mut Registers::call(0x301, [0; 5]));
+    hypervisor.strand(CALLER).unwrap().fast_trap(&mut Registers::call(0x301, [0; 5]));
 }
 
 /// An image that states no functions gets every call that no service claims.
 #[test]
 fn every_function_comes_to_an_image_that_states_none() {
     let hypervisor = Hypervisor::new((), NoConsole);
-    let served = hypervisor.strand(CALLER).served();
+    let served = hypervisor.strand(CALLER).unwrap().served();
     for function in [0, 4, 0x301, 0x400, u64::MAX] {
         assert!(served.fast.contains(function) && served.core.contains(function));
     }
@@ -312,7 +316,7 @@ fn every_function_comes_to_an_image_that_states_none() {
 #[test]
 fn versions_are_served_fast() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     for (function, arguments, answer) in [
         (3, [1, 11, 12], Some([0, 0, 0])),
         (3, [0x302, 11, 12], Some([6, 11, 12])),
@@ -341,10 +345,27 @@ fn versions_are_served_fast() {
     assert_eq!(answer(registers, 3), [0, 1, 1]);
 }
 
+/// One service that does not know a caller suffices for an error, wherever it is in the list.
+#[test]
+fn a_strand_that_does_not_execute_the_guest() {
+    fn refused(services: impl Services) -> bool {
+        let other = Caller { strand: StrandId::new(4).unwrap(), ..CALLER };
+        let hypervisor = Hypervisor::new(services, NoConsole);
+        assert!(hypervisor.strand(CALLER).is_ok());
+        hypervisor.strand(other).err() == Some(ForeignStrand(other))
+    }
+    let knowing = Adder::<0x300, 100>::default;
+    assert!(
+        refused((knowing(), Refusing::<0x301, false>))
+            && refused((Refusing::<0x301, false>, knowing()))
+    );
+    assert!(!refused(()) && !refused((Refusing::<0x301, false>,)));
+}
+
 #[test]
 fn an_image_without_services() {
     let hypervisor = Hypervisor::new((), Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     assert_eq!(fast(&strand, 0x106), [7, 11, 12]);
     assert_eq!(fast(&strand, 0x400), [0, 1, 2]);
     assert_eq!(core(&strand, 0, [0x205, 1, 0]), [6, 1, 0]);
@@ -357,7 +378,7 @@ fn an_image_without_services() {
 fn a_service_that_has_group_core() {
     let services = (Adder::<0x300, 100>::default(), Refusing::<1, false>);
     let hypervisor = Hypervisor::new(services, Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     assert_eq!(fast(&strand, 1), [7, 11, 12]);
     assert_eq!(core(&strand, 3, [1, 11, 12]), [0, 0, 0]);
     assert_eq!(core(&strand, 0, [1, 1, 7]), [0, 1, 7]);

@@ -55,7 +55,7 @@ impl TrapHandler for Handler {
         let Ok(service) = PerfCounterService::new(machine, board, &guests) else { stop() };
         let hypervisor = keep(&HYPERVISOR, Hypervisor::new((service,), Consoles));
         let (service,) = hypervisor.services();
-        let strand = hypervisor.strand(Caller { guest, strand });
+        let Ok(strand) = hypervisor.strand(Caller { guest, strand }) else { stop() };
         let handler = Handler { strand, service };
         keep(&HANDLER, handler)
     }

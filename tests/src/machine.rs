@@ -125,7 +125,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
             strand: strand(number),
         };
         let mut registers = Registers::from(registers);
-        let strand = self.hypervisor.strand(caller);
+        let strand = self.hypervisor.strand(caller).expect("a strand of the guest");
         let exited = match trap {
             Trap::Fast => {
                 strand.fast_trap(&mut registers);

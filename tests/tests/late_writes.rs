@@ -86,7 +86,7 @@ fn system() -> (&'static Posted, &'static System) {
     let system = leak(Hypervisor::new((service,), NoConsole));
     for number in [0, 2] {
         let mut registers = Registers::call(0, [0x205, 1, 1, 0, 0]);
-        let _ = system.strand(caller(number)).core_trap(&mut registers);
+        let _ = system.strand(caller(number)).unwrap().core_trap(&mut registers);
         assert_eq!((registers.o0, registers.o1), (EOK, 1));
     }
     (posted, system)
@@ -99,14 +99,14 @@ fn caller(number: u16) -> Caller {
 /// Reads a register on the slow path. Returns the status and the value.
 fn get(system: &System, number: u16, id: u64) -> (u64, u64) {
     let mut registers = Registers::call(0x106, [id, 0x0bad, 0, 0, 0]);
-    system.strand(caller(number)).fast_trap(&mut registers);
+    system.strand(caller(number)).unwrap().fast_trap(&mut registers);
     (registers.o0, registers.o1)
 }
 
 /// Writes a register on the slow path. Returns the status.
 fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     let mut registers = Registers::call(0x107, [id, value, 0, 0, 0]);
-    system.strand(caller(number)).fast_trap(&mut registers);
+    system.strand(caller(number)).unwrap().fast_trap(&mut registers);
     registers.o0
 }
 
@@ -118,7 +118,7 @@ fn only_a_strand_that_has_a_hub_gives_it_back() {
         let found = leak(Mutex::new(Vec::new()));
         let meanwhile = move |of| {
             if of == strand(1) {
-                let of_strand = system.strand(caller(trapped));
+                let of_strand = system.strand(caller(trapped)).unwrap();
                 of_strand.contexts().0.undo_fast_path(HUB);
                 found.lock().unwrap().push(get(system, 0, HUB));
             }

@@ -9,7 +9,7 @@ use crate::services::{
 };
 use guest_abi::{Registers, Served, StrandId, Trap};
 use heapless::Vec;
-use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
+use hv_core::{After, Caller, ForeignStrand, GuestId, Hypervisor, Strand};
 use perfctr_service::mailbox::Step;
 use perfctr_service::{
     ConfigError, Environment, GuestConfig, PerfCounterContext, PerfCounterService,
@@ -54,14 +54,16 @@ impl<B: Board> TrapHandler for Handler<B> {
     fn start(strand: StrandId) -> &'static Self {
         let hypervisor = B::place().ready().unwrap_or_else(prepare::<B>);
         let guests = hypervisor.embedder();
-        let Some((guest, _)) = guests.layout.guest_of(strand) else {
+        let guest = guests.layout.guest_of(strand);
+        let handler =
+            guest.and_then(|(guest, _)| Self::new(hypervisor, Caller { guest, strand }).ok());
+        let Some(handler) = handler else {
             // A strand without a guest only serves the operator.
             loop {
                 take_interrupts(hypervisor, strand);
                 interrupt::halt();
             }
         };
-        let handler = Self::new(hypervisor, Caller { guest, strand });
         keep(&B::place().handlers[strand.index()], handler)
     }
 
@@ -166,17 +168,20 @@ impl<B: Board> TrapHandler for Handler<B> {
 }
 
 impl<B: Board> Handler<B> {
-    /// Returns the handler of a caller's traps.
-    pub fn new(hypervisor: &'static HypervisorOf<B>, caller: Caller) -> Self {
+    /// Returns the handler of a caller's traps. Fails if the strand does not execute the guest.
+    pub fn new(
+        hypervisor: &'static HypervisorOf<B>,
+        caller: Caller,
+    ) -> Result<Self, ForeignStrand> {
         let layout = hypervisor.embedder().layout;
         let described = layout.guest(caller.guest);
         let memory =
             described.map(|described| layout.partition(described, caller.guest, caller.strand));
-        Self {
-            strand: hypervisor.strand(caller),
+        Ok(Self {
+            strand: hypervisor.strand(caller)?,
             hypervisor,
             memory: memory.unwrap_or(Partition::NONE),
-        }
+        })
     }
 
     /// Returns the guest and the strand.

@@ -131,6 +131,10 @@ impl<E: Environment> Service for PerfCounterService<E> {
     where
         Self: 'a;
 
+    fn knows(&self, caller: Caller) -> bool {
+        self.rights.guest(caller.guest).strands().has(caller.strand)
+    }
+
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> PerfCounterContext<'a, E> {
         let strand = &self.strands[caller.strand.index()];
         PerfCounterContext {

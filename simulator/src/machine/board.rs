@@ -72,7 +72,8 @@ impl<'a> Board<'a> {
 
     /// Returns a strand on which a guest's code executes.
     pub(crate) fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
-        SimulatedStrand { board: self, strand: self.hypervisor.strand(Caller { guest, strand }) }
+        let strand = self.hypervisor.strand(Caller { guest, strand });
+        SimulatedStrand { board: self, strand: strand.expect("a strand of the guest") }
     }
 
     /// Executes `work` in the hypervisor on a strand. This takes as long as a hypercall.

@@ -178,8 +178,9 @@ impl Hardware for &Devices {
 impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
         let mut registers = Registers::from(registers);
-        if let Some(caller) = caller(&self.configuration, strand) {
-            let strand = self.hypervisor.strand(caller);
+        if let Some(caller) = caller(&self.configuration, strand)
+            && let Ok(strand) = self.hypervisor.strand(caller)
+        {
             match trap {
                 Trap::Fast => strand.fast_trap(&mut registers),
                 // The sweep does not call exit, so the outcome can be ignored.

@@ -286,7 +286,7 @@ impl Modelled {
     fn trap(&self, strand: usize, core: bool, function: u64, arguments: [u64; 5]) -> [u64; 3] {
         let caller = Caller { guest: self.guest_of(strand), strand: strand_id(strand) };
         let mut registers = Registers::call(function, arguments);
-        let strand = self.hypervisor.strand(caller);
+        let strand = self.hypervisor.strand(caller).unwrap();
         if core {
             let _ = strand.core_trap(&mut registers);
         } else {

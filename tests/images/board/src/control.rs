@@ -162,7 +162,8 @@ fn be(strand: StrandId) {
     if let Some(running) = RUNNING.get()
         && let Some(caller) = caller(&running.configuration, strand)
     {
-        let handler = Handler::new(running.hypervisor, caller);
+        // The configuration has the strand.
+        let Ok(handler) = Handler::new(running.hypervisor, caller) else { return };
         // SAFETY: the old strand was used only by `CALLER`, which is empty now, and by the fast path, whose context is renewed.
         CALLER.set(Some(unsafe { STRAND.put(Tested(handler)) }));
         board::become_strand(strand);
@@ -186,7 +187,9 @@ fn hold(register: PerfReg, strand: StrandId) {
         || unsafe { HOLDING.copy(&HYPERVISOR) },
         || {
             let mut registers = Registers::call(VFALLS_GET_PERFREG, [register.id(), 0, 0, 0, 0]);
-            running.hypervisor.strand(caller).fast_trap(&mut registers);
+            if let Ok(strand) = running.hypervisor.strand(caller) {
+                strand.fast_trap(&mut registers);
+            }
         },
     );
     // SAFETY: the copy is of this hypervisor. The only strand is not executing one of its methods.

@@ -54,7 +54,7 @@ impl<'a> Session<'a> {
         let caller = |strand: StrandId| {
             let place = guests.iter().position(|guest| guest.strands.has(strand))?;
             let guest = GuestId::new(place)?;
-            Some(hypervisor.strand(Caller { guest, strand }))
+            hypervisor.strand(Caller { guest, strand }).ok()
         };
         let strands = (0..StrandId::COUNT).map(|number| StrandId::new(number).and_then(caller));
         Self { strands: strands.collect() }
