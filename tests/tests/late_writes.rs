@@ -149,7 +149,8 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
     let mut grants = Grants::none(2);
     let global = "global".parse::<Grant>().unwrap();
     grants.set(GuestId::new(1).unwrap(), global).unwrap();
-    service.reconfigure(strand(3), &grants).unwrap();
+    let change = service.reconfigure(strand(3), &grants).unwrap();
+    assert!(!change.awaited().is_empty());
     for number in [0, 1] {
         assert_eq!(get(system, 2, DRAM), (ENOACCESS, 0x0bad));
         service.cross_called(strand(number));
