@@ -65,6 +65,28 @@ pub struct Hypervisor<S, E, T = Off> {
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
     /// Returns a hypervisor that dispatches to `services` and `embedder`, without a tracer.
+    ///
+    /// Fails to build if the [versions](crate::Service::VERSIONS) of a service are not in order:
+    ///
+    /// ```compile_fail
+    /// # use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+    /// # use hv_core::{Caller, Context, GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service};
+    /// # struct Disordered;
+    /// impl Service for Disordered {
+    ///     const VERSIONS: &'static [Version] = &[Version::new(2, 0), Version::new(1, 3)];
+    /// #   const GROUP: ApiGroup = ApiGroup(0x400);
+    /// #   const FUNCTIONS: &'static [u64] = &[];
+    /// #   type Context<'a> = Self;
+    /// #   fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self { Self }
+    /// #   fn guest_reset(&self, _: GuestId, _: StrandId) {}
+    ///     // ...
+    /// }
+    /// # impl Context for Disordered {
+    /// #   fn slow_path(&self, _: u64, _: NegotiatedVersion, _: &Registers) -> Result<Reply, HvError> { Ok(Reply::Done) }
+    /// # }
+    ///
+    /// Hypervisor::new((Disordered,), NoConsole);
+    /// ```
     pub fn new(services: S, embedder: E) -> Self {
         Self::with_trace(services, embedder, Off)
     }
@@ -85,6 +107,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
 
     /// Returns a hypervisor that writes its events to a tracer.
     pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
+        let () = S::CHECKED;
         Self {
             services,
             embedder,

@@ -15,7 +15,8 @@ pub trait Service {
     /// The number of the group.
     const GROUP: ApiGroup;
 
-    /// The versions of the group, lowest first: at most 255. No minor number may be left out.
+    /// The versions of the group, lowest first: 1 to 255. The minor numbers of a major number count up from 0. Another list fails the
+    /// build of a hypervisor with this service.
     const VERSIONS: &'static [Version];
 
     /// The numbers of the FAST functions. The service gets only calls of these functions.
@@ -100,6 +101,9 @@ pub trait Services {
     where
         Self: 'a;
 
+    /// Fails the build if the [versions](Service::VERSIONS) of a service are not in order.
+    const CHECKED: ();
+
     /// The FAST functions of all services.
     const FUNCTIONS: FunctionSet;
 
@@ -159,11 +163,30 @@ pub trait Services {
     fn guest_reset(&self, guest: GuestId, negotiated: &NegotiatedGroups, on: StrandId);
 }
 
+const fn are_in_order(versions: &[Version]) -> bool {
+    let mut before = Version::NONE;
+    let mut index = 0;
+    while index < versions.len() {
+        let Version { major, minor } = versions[index];
+        let next = major == before.major && major != 0 && minor == before.minor + 1;
+        if !(next || major > before.major && minor == 0) {
+            return false;
+        }
+        before = versions[index];
+        index += 1;
+    }
+    index != 0 && index <= u8::MAX as usize
+}
+
 macro_rules! list_of_services {
     ($($name:ident $index:literal)*) => {
         #[allow(non_snake_case, unused_variables, clippy::unused_unit)]
         impl<$($name: Service),*> Services for ($($name,)*) {
             type Contexts<'a> = ($($name::Context<'a>,)*) where Self: 'a;
+
+            const CHECKED: () = {
+                $(assert!(are_in_order($name::VERSIONS), "versions are left out or not in order");)*
+            };
 
             const FUNCTIONS: FunctionSet = FunctionSet::NONE$(.with($name::FUNCTIONS))*;
 
@@ -290,3 +313,36 @@ list_of_services!(A 0);
 list_of_services!(A 0 B 1);
 list_of_services!(A 0 B 1 C 2);
 list_of_services!(A 0 B 1 C 2 D 3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first version of a major number is x.0, and none is left out after it.
+    #[test]
+    fn lists_of_versions() {
+        let are_in_order = |versions: &[(u64, u64)]| {
+            let mut list = [Version::NONE; 4];
+            for (version, (major, minor)) in list.iter_mut().zip(versions) {
+                *version = Version::new(*major, *minor);
+            }
+            super::are_in_order(&list[..versions.len()])
+        };
+        for list in [&[(1, 0)][..], &[(1, 0), (1, 1)], &[(1, 0), (1, 1), (3, 0), (3, 1)]] {
+            assert!(are_in_order(list), "{list:?}");
+        }
+        for list in [
+            &[][..],
+            &[(0, 0)],
+            &[(1, 1)],
+            &[(2, 0), (1, 0)],
+            &[(2, 0), (1, 3)],
+            &[(1, 0), (1, 0)],
+            &[(1, 0), (1, 2)],
+            &[(1, 0), (2, 1)],
+        ] {
+            assert!(!are_in_order(list), "{list:?}");
+        }
+        assert!(!super::are_in_order(&[Version::V1_0; 256]));
+    }
+}

@@ -190,7 +190,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         on: StrandId,
         grants: &[oracle::Grant],
     ) -> Result<(), ChangeError> {
-        let mut all = Grants::none(grants.len());
+        let mut all = Grants::none(grants.len()).expect("guests of a machine");
         for (number, given) in grants.iter().enumerate() {
             let set = all.set(guest_id(number), grant(*given));
             set.expect("a guest of the list");

@@ -146,7 +146,7 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
     assert_eq!(*awaited.lock().unwrap(), []);
     assert_eq!(get(system, 1, DRAM), (EOK, 0), "it is on its way");
 
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     let global = "global".parse::<Grant>().unwrap();
     grants.set(GuestId::new(1).unwrap(), global).unwrap();
     let change = service.reconfigure(strand(3), &grants).unwrap();

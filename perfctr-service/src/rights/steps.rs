@@ -130,7 +130,7 @@ impl Rights {
     }
 
     pub(crate) fn grants(&self) -> Grants {
-        let mut grants = Grants::none(self.guest_count);
+        let mut grants = Grants::none_of_first(self.guest_count);
         for guest in self.guests() {
             // The configuration has this guest, so this cannot fail.
             let _ = grants.set(guest, self.guest(guest).granted());

@@ -245,7 +245,7 @@ impl Modelled {
 
     /// Grants guest `to` everything and the other guest nothing.
     pub(crate) fn give_global(&self, to: GuestId) {
-        let mut grants = Grants::none(2);
+        let mut grants = Grants::none(2).unwrap();
         grants.set(to, Grant::ALL).unwrap();
         self.reconfigure(&grants);
     }

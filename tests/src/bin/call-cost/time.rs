@@ -14,8 +14,8 @@ use guest_abi::Registers;
 use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
 
 use super::{
-    FW_READ, Firmware, Hypercalls, Measured, Tick, call_of, hypercall, hypervisor,
-    rustsbi_fw_read, with_strand,
+    FW_READ, Firmware, Hypercalls, Measured, Tick, call_of, hypercall, hypervisor, rustsbi_fw_read,
+    with_strand,
 };
 
 /// Enough calls for a measurement, but few enough that interrupts are rare.
