@@ -1,7 +1,9 @@
 //! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
-use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, Served, StrandId, Version};
+use guest_abi::{
+    ApiGroup, FunctionSet, HvError, Hypercall, Registers, Served, StrandId, Trap, Version,
+};
 
 use crate::embedder::{ConsoleOutput, Embedder};
 use crate::negotiation::{Asked, Negotiated};
@@ -359,6 +361,19 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let embedder = &self.hypervisor.embedder;
         let result = embedder.software_trap(self.caller, number, registers);
         Frame::new(registers).answer(result);
+    }
+}
+
+/// The strand as guests' code sees it, such as the clients of `guest_abi::guest` on a host. A call with which the guest ends itself
+/// changes no register; [`Strand::core_trap`] tells it apart.
+impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
+    fn trap(&self, trap: Trap, registers: &mut Registers) {
+        match trap {
+            Trap::Fast => self.fast_trap(registers),
+            Trap::Core => match self.core_trap(registers) {
+                After::Resume | After::Exit(_) => {}
+            },
+        }
     }
 }
 

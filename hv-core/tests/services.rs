@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+use guest_abi::{ApiGroup, HvError, Hypercall, Registers, StrandId, Trap, Version};
 use hv_core::{
     After, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, GuestId, Hypervisor,
     Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
@@ -360,6 +360,20 @@ fn a_strand_that_does_not_execute_the_guest() {
             && refused((Refusing::<0x301, false>, knowing()))
     );
     assert!(!refused(()) && !refused((Refusing::<0x301, false>,)));
+}
+
+/// Guests' code calls a strand as it calls a real hypervisor.
+#[test]
+fn a_strand_is_a_transport() {
+    let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
+    let strand = hypervisor.strand(CALLER).unwrap();
+    let guest: &dyn Hypercall = &strand;
+    assert_eq!(guest.call(Trap::Fast, 0x300, [1; 5]), Err(HvError::BadTrap));
+    assert_eq!(guest.call(Trap::Core, 0, [0x300, 1, 0, 3, 4]), Ok([0, 0, 3, 4, 0]));
+    assert_eq!(guest.call(Trap::Fast, 0x300, [1, 1, 2, 3, 4]), Ok([101, 2, 3, 4, 0x300]));
+    let mut registers = Registers::call(2, [1, 2, 3, 4, 5]);
+    guest.trap(Trap::Core, &mut registers);
+    assert_eq!(registers, Registers::call(2, [1, 2, 3, 4, 5]), "an exit changes no register");
 }
 
 #[test]

@@ -128,11 +128,7 @@ impl SimulatedStrand<'_> {
 
 impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
-        self.board.call(self.id(), || match trap {
-            Trap::Fast => self.strand.fast_trap(registers),
-            // No guest on a board calls exit.
-            Trap::Core => drop(self.strand.core_trap(registers)),
-        });
+        self.board.call(self.id(), || self.strand.trap(trap, registers));
         let mut tallies = self.board.tallies.borrow_mut();
         let tally = &mut tallies[self.strand.caller().guest.index()];
         *tally.entry(registers.o0).or_default() += 1;

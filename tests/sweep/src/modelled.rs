@@ -1,6 +1,6 @@
 //! The service on devices that the sweep can change: models (in an image and on the host), or words of memory in an image.
 
-use guest_abi::{Hub, HubRole, HubUnit, Kind, Node, Registers, StrandId, Trap};
+use guest_abi::{Hub, HubRole, HubUnit, Hypercall, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};
 use hv_core::{Caller, Embedder, GuestId, Hypervisor, NoConsole, Service, Services};
 use perfctr_service::{ConfigError, Environment, PerfCounterService, Unit};
@@ -181,13 +181,7 @@ impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
         if let Some(caller) = caller(&self.configuration, strand)
             && let Ok(strand) = self.hypervisor.strand(caller)
         {
-            match trap {
-                Trap::Fast => strand.fast_trap(&mut registers),
-                // The sweep does not call exit, so the outcome can be ignored.
-                Trap::Core => {
-                    let _ = strand.core_trap(&mut registers);
-                }
-            }
+            strand.trap(trap, &mut registers);
         }
         registers.to_array()
     }
