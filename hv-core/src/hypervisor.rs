@@ -8,6 +8,7 @@ use guest_abi::{
 use crate::embedder::{ConsoleOutput, Embedder};
 use crate::negotiation::{Asked, Negotiated};
 use crate::sync::plain::{AtomicBool, Ordering};
+use crate::sync::{array_of, const_unless_loom};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
 use crate::{
     Caller, ForeignStrand, Frame, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services,
@@ -24,7 +25,6 @@ pub enum After {
 }
 
 /// The versions of all groups that a guest has negotiated.
-#[derive(Default)]
 struct GuestVersions {
     sun4v: Negotiated,
     /// The version of group CORE. Unused if a service has this group.
@@ -33,6 +33,16 @@ struct GuestVersions {
 }
 
 impl GuestVersions {
+    const_unless_loom! {
+        fn none() -> Self {
+            Self {
+                sun4v: Negotiated::new(NegotiatedVersion::NONE),
+                core: Negotiated::new(NegotiatedVersion::NONE),
+                services: array_of!(Negotiated::new(NegotiatedVersion::NONE); 4),
+            }
+        }
+    }
+
     #[inline(always)]
     fn version<S: Services>(&self, group: ApiGroup) -> Result<Version, HvError> {
         match group {
@@ -66,31 +76,33 @@ pub struct Hypervisor<S, E, T = Off> {
 }
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
-    /// Returns a hypervisor that dispatches to `services` and `embedder`, without a tracer.
-    ///
-    /// Fails to build if the [versions](crate::Service::VERSIONS) of a service are not in order:
-    ///
-    /// ```compile_fail
-    /// # use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
-    /// # use hv_core::{Caller, Context, GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service};
-    /// # struct Disordered;
-    /// impl Service for Disordered {
-    ///     const VERSIONS: &'static [Version] = &[Version::new(2, 0), Version::new(1, 3)];
-    /// #   const GROUP: ApiGroup = ApiGroup(0x400);
-    /// #   const FUNCTIONS: &'static [u64] = &[];
-    /// #   type Context<'a> = Self;
-    /// #   fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self { Self }
-    /// #   fn guest_reset(&self, _: GuestId, _: StrandId) {}
-    ///     // ...
-    /// }
-    /// # impl Context for Disordered {
-    /// #   fn slow_path(&self, _: u64, _: NegotiatedVersion, _: &Registers) -> Result<Reply, HvError> { Ok(Reply::Done) }
-    /// # }
-    ///
-    /// Hypervisor::new((Disordered,), NoConsole);
-    /// ```
-    pub fn new(services: S, embedder: E) -> Self {
-        Self::with_trace(services, embedder, Off)
+    const_unless_loom! {
+        /// Returns a hypervisor that dispatches to `services` and `embedder`, without a tracer.
+        ///
+        /// Fails to build if the [versions](crate::Service::VERSIONS) of a service are not in order:
+        ///
+        /// ```compile_fail
+        /// # use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+        /// # use hv_core::{Caller, Context, GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service};
+        /// # struct Disordered;
+        /// impl Service for Disordered {
+        ///     const VERSIONS: &'static [Version] = &[Version::new(2, 0), Version::new(1, 3)];
+        /// #   const GROUP: ApiGroup = ApiGroup(0x400);
+        /// #   const FUNCTIONS: &'static [u64] = &[];
+        /// #   type Context<'a> = Self;
+        /// #   fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self { Self }
+        /// #   fn guest_reset(&self, _: GuestId, _: StrandId) {}
+        ///     // ...
+        /// }
+        /// # impl Context for Disordered {
+        /// #   fn slow_path(&self, _: u64, _: NegotiatedVersion, _: &Registers) -> Result<Reply, HvError> { Ok(Reply::Done) }
+        /// # }
+        ///
+        /// Hypervisor::new((Disordered,), NoConsole);
+        /// ```
+        pub fn new(services: S, embedder: E) -> Self {
+            Self::with_trace(services, embedder, Off)
+        }
     }
 }
 
@@ -107,14 +119,12 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         None => FunctionSet::ALL,
     };
 
-    /// Returns a hypervisor that writes its events to a tracer.
-    pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
-        let () = S::CHECKED;
-        Self {
-            services,
-            embedder,
-            trace,
-            versions: core::array::from_fn(|_| GuestVersions::default()),
+    const_unless_loom! {
+        /// Returns a hypervisor that writes its events to a tracer.
+        pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
+            let () = S::CHECKED;
+            let versions = array_of!(GuestVersions::none(); GuestId::COUNT);
+            Self { services, embedder, trace, versions }
         }
     }
 

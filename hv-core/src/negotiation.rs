@@ -5,7 +5,7 @@ use core::sync::atomic::compiler_fence;
 use guest_abi::{HvError, Version};
 use static_assertions::assert_impl_all;
 
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 
 /// A negotiated version, stored as its position in the group's list of versions, counted from 1. 0 stands for "not negotiated".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -86,9 +86,11 @@ pub struct Negotiated(AtomicU32);
 assert_impl_all!(Negotiated: Send, Sync);
 
 impl Negotiated {
-    /// Returns a value that holds `version`.
-    pub fn new(version: NegotiatedVersion) -> Self {
-        Self(AtomicU32::new(version.0.into()))
+    const_unless_loom! {
+        /// Returns a value that holds `version`.
+        pub fn new(version: NegotiatedVersion) -> Self {
+            Self(AtomicU32::new(version.0 as u32))
+        }
     }
 
     /// Returns the present version. Another strand of the guest may change it at any time.

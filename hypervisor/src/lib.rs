@@ -25,5 +25,5 @@ pub mod services;
 #[cfg(target_arch = "sparc64")]
 pub use image::{
     Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Reporting, Services,
-    assemble, cross_call, failed,
+    assemble, configure, cross_call, failed,
 };

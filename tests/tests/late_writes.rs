@@ -82,8 +82,9 @@ fn system() -> (&'static Posted, &'static System) {
         compatible: false,
     };
     let guests = [guest(&[0, 1], "global"), guest(&[2], "none")];
-    let service = PerfCounterService::new(machine, (posted, &posted.devices), &guests).unwrap();
-    let system = leak(Hypervisor::new((service,), NoConsole));
+    let services = (PerfCounterService::new((posted, &posted.devices)),);
+    let system = leak(Hypervisor::new(services, NoConsole));
+    system.services().0.configure(machine, &guests).unwrap();
     for number in [0, 2] {
         let mut registers = Registers::call(0, [0x205, 1, 1, 0, 0]);
         let _ = system.strand(caller(number)).unwrap().core_trap(&mut registers);

@@ -283,10 +283,11 @@ fn prepare<B: Board>() -> &'static HypervisorOf<B> {
     let Some(layout) = Layout::read(tell) else { failed(&"no guests\n", escape::NOT_STARTED) };
     let place = B::place();
     let layout = keep(&place.layout, layout);
-    let hypervisor = match assemble(layout, B::environment(layout.machine)) {
-        Ok(hypervisor) => keep(&place.hypervisor, hypervisor),
-        Err(error) => failed(&format_args!("{error}\n"), escape::NOT_STARTED),
-    };
+    let hypervisor = assemble(layout, B::environment(layout.machine));
+    let hypervisor = keep(&place.hypervisor, hypervisor);
+    if let Err(error) = configure(hypervisor, layout) {
+        failed(&format_args!("{error}\n"), escape::NOT_STARTED);
+    }
     place.set_ready(hypervisor);
     for (number, guest) in layout.guests.iter().enumerate() {
         if let Some(number) = GuestId::new(number) {
@@ -299,26 +300,32 @@ fn prepare<B: Board>() -> &'static HypervisorOf<B> {
     hypervisor
 }
 
-/// Returns the hypervisor and its services for a layout, whose guests must fit the machine.
+/// Returns the hypervisor and its services for a layout, before they are [configured](configure).
 #[inline(always)]
-pub fn assemble<B: Board>(
-    layout: &'static Layout,
-    environment: B::Environment,
-) -> Result<HypervisorOf<B>, ConfigError> {
+pub fn assemble<B: Board>(layout: &'static Layout, environment: B::Environment) -> HypervisorOf<B> {
     let guests = Guests::new(layout);
+    let trace = *environment.trace();
+    let services = (
+        PerfCounterService::new(Reporting::new(environment, layout)),
+        CoreGroup::new(guests),
+        SoftStateGroup::new(guests),
+        DiagGroup,
+    );
+    Hypervisor::with_trace(services, guests, trace)
+}
+
+/// Gives the counter service the guests of a layout, which must fit the machine.
+#[inline(always)]
+pub fn configure<B: Board>(
+    hypervisor: &HypervisorOf<B>,
+    layout: &Layout,
+) -> Result<(), ConfigError> {
     let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
     for guest in &layout.guests {
         // There is room for all guests of a layout. `collect` contains a panic.
         let _ = configs.push(guest.config);
     }
-    let trace = *environment.trace();
-    let services = (
-        PerfCounterService::new(layout.machine, Reporting::new(environment, layout), &configs)?,
-        CoreGroup::new(guests),
-        SoftStateGroup::new(guests),
-        DiagGroup,
-    );
-    Ok(Hypervisor::with_trace(services, guests, trace))
+    hypervisor.services().0.configure(layout.machine, &configs)
 }
 
 /// Interrupts a strand, which then applies the operator's changes to its own registers. A [`Board`]

@@ -12,7 +12,7 @@ use spin::{Mutex, MutexGuard};
 
 pub use board::{Board, Place};
 pub use guests::Guests;
-pub use handler::{Handler, HypervisorOf, Services, assemble, cross_call, failed};
+pub use handler::{Handler, HypervisorOf, Services, assemble, configure, cross_call, failed};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
 

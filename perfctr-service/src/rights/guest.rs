@@ -5,7 +5,8 @@ mod tests;
 
 use guest_abi::{Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{
-    AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, exchanged,
+    AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, const_unless_loom,
+    exchanged, plain,
 };
 use hv_core::{Negotiated, NegotiatedVersion};
 use platform::Machine;
@@ -51,14 +52,16 @@ pub(crate) struct GuestRights {
     starting: AtomicBool,
     /// The operator's grant. The guest holds less while a change is pending.
     granted: AtomicU8,
-    strands: StrandSet,
-    nodes: NodeSet,
-    compatible: bool,
-    /// The fast path while all units are in service, without register 0. The index is twice the version's number, plus 1 with
-    /// `global`.
-    opened: [AccessWord; 2 * KNOWN_VERSIONS],
-    /// The refusals, with the same index as in `opened`.
-    refused: [RefusalWord; 2 * KNOWN_VERSIONS],
+    /// The [words](StrandSet::words) of the guest's strands. This and what follows is the configuration, which is written once, before
+    /// the guest's first call.
+    strands: [plain::AtomicU64; Node::ALL.len()],
+    nodes: plain::AtomicU8,
+    compatible: plain::AtomicBool,
+    /// The [`AccessWord`]s of the fast path while all units are in service, without register 0. The index is twice the version's
+    /// number, plus 1 with `global`.
+    opened: [plain::AtomicU64; 2 * KNOWN_VERSIONS],
+    /// The [`RefusalWord`]s, with the same index as in `opened`.
+    refused: [plain::AtomicU64; 2 * KNOWN_VERSIONS],
 }
 
 /// The versions that have a place in tables, with the value for "not negotiated". A power of two, so that an index needs no check.
@@ -110,32 +113,43 @@ pub(crate) struct FastWords {
 }
 
 impl GuestRights {
-    pub(super) fn new(config: GuestConfig, machine: Machine) -> Self {
-        let GuestConfig { strands, grant, compatible } = config;
-        let nodes = strands.nodes();
-        // Nobody calls for a guest without strands, and most guests that there can be have none.
-        let has_callers = !strands.is_empty();
-        Self {
-            words: FastWords {
-                access: AtomicU64::new(AccessWord::from_grant(grant).bits()),
-                refusals: AtomicU64::new(RefusalWord::CLOSED.bits()),
-            },
-            recorded: AtomicU64::new(AccessWord::NOTHING.bits()),
-            traced: AtomicBool::new(false),
-            starting: AtomicBool::new(false),
-            granted: AtomicU8::new(grant.bits()),
-            strands,
-            nodes,
-            compatible,
-            opened: core::array::from_fn(|index| match has_callers {
-                true => opened(config, machine, index),
-                false => AccessWord::NOTHING,
-            }),
-            refused: core::array::from_fn(|index| match has_callers {
-                true => refused(config, machine, index),
-                false => RefusalWord::CLOSED,
-            }),
+    const_unless_loom! {
+        /// Returns a guest without strands and without rights.
+        pub(super) fn new() -> Self {
+            Self {
+                words: FastWords {
+                    access: AtomicU64::new(AccessWord::NOTHING.bits()),
+                    refusals: AtomicU64::new(RefusalWord::CLOSED.bits()),
+                },
+                recorded: AtomicU64::new(AccessWord::NOTHING.bits()),
+                traced: AtomicBool::new(false),
+                starting: AtomicBool::new(false),
+                granted: AtomicU8::new(Grant::NONE.bits()),
+                strands: [const { plain::AtomicU64::new(0) }; Node::ALL.len()],
+                nodes: plain::AtomicU8::new(0),
+                compatible: plain::AtomicBool::new(false),
+                opened: [const { plain::AtomicU64::new(0) }; 2 * KNOWN_VERSIONS],
+                refused: [const { plain::AtomicU64::new(0) }; 2 * KNOWN_VERSIONS],
+            }
         }
+    }
+
+    /// Gives a new guest its strands and its grant. The guest makes no call meanwhile.
+    pub(super) fn configure(&self, config: GuestConfig, machine: Machine) {
+        let GuestConfig { strands, grant, compatible } = config;
+        for (word, strands) in self.strands.iter().zip(strands.words()) {
+            word.store(strands, Ordering::Relaxed);
+        }
+        self.nodes.store(strands.nodes().bits(), Ordering::Relaxed);
+        self.compatible.store(compatible, Ordering::Relaxed);
+        for (index, word) in self.opened.iter().enumerate() {
+            word.store(opened(config, machine, index).bits(), Ordering::Relaxed);
+        }
+        for (index, word) in self.refused.iter().enumerate() {
+            word.store(refused(config, machine, index).bits(), Ordering::Relaxed);
+        }
+        self.set_granted(grant);
+        self.words.access.store(AccessWord::from_grant(grant).bits(), Ordering::SeqCst);
     }
 
     /// Returns what the guest may do now; no fast path if it has not negotiated. A right is added to this word only after its last
@@ -163,11 +177,11 @@ impl GuestRights {
     }
 
     pub(crate) fn strands(&self) -> StrandSet {
-        self.strands
+        StrandSet::from_words(self.strands.each_ref().map(|word| word.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn nodes(&self) -> NodeSet {
-        self.nodes
+        NodeSet::from_bits(self.nodes.load(Ordering::Relaxed))
     }
 
     pub(crate) fn granted(&self) -> Grant {
@@ -180,7 +194,7 @@ impl GuestRights {
 
     pub(crate) fn version_has(&self, version: NegotiatedVersion, register: PerfReg) -> bool {
         match register.kind() {
-            Kind::Hub { .. } => has_hubs(version, self.compatible),
+            Kind::Hub { .. } => has_hubs(version, self.compatible.load(Ordering::Relaxed)),
             _ => version != NegotiatedVersion::NONE,
         }
     }
@@ -291,7 +305,8 @@ impl GuestRights {
     fn opened(&self, version: NegotiatedVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
         let of_strand = OPENED_OF_STRAND[8 * version + rights % 8];
-        self.opened[2 * version + rights % 2].or(of_strand)
+        let opened = self.opened[2 * version + rights % 2].load(Ordering::Relaxed);
+        AccessWord::from_bits(opened).or(of_strand)
     }
 
     /// Returns what is refused to these rights in a version if all units are in service.
@@ -299,7 +314,8 @@ impl GuestRights {
     fn refused(&self, version: NegotiatedVersion, rights: usize) -> RefusalWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
         let of_strand = REFUSED_OF_STRAND[8 * version + rights % 8];
-        self.refused[2 * version + rights % 2].or(of_strand)
+        let refused = self.refused[2 * version + rights % 2].load(Ordering::Relaxed);
+        RefusalWord::from_bits(refused).or(of_strand)
     }
 
     /// Refuses the units in `bits`, too. Not inlined, because usually no unit is out of service.
@@ -307,7 +323,8 @@ impl GuestRights {
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
         let word = UnitSet::units(bits).fold(word, RefusalWord::without_unit);
-        let mut nodes = Node::ALL.iter().filter(|node| self.nodes.has(**node));
+        let own = self.nodes();
+        let mut nodes = Node::ALL.iter().filter(|node| own.has(**node));
         match nodes.all(|node| bits >> Unit::L2(*node).number() & 1 != 0) {
             true => word.or(RefusalWord::L2),
             false => word,
@@ -433,8 +450,10 @@ fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
     let without_hubs = if hubs { AccessWord::NOTHING } else { AccessWord::HUBS };
     match (version, index % 2) {
         (NegotiatedVersion::NONE, _) | (_, 0) => AccessWord::NOTHING,
-        _ => AccessWord::from_units(Unit::under_global(machine, config.strands.nodes()))
-            .without(without_hubs),
+        _ => {
+            let units = Unit::under_global(config.strands.nodes());
+            AccessWord::from_units(units.filter(|unit| unit.is_in(machine))).without(without_hubs)
+        }
     }
 }
 

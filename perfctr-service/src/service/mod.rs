@@ -14,6 +14,7 @@ use core::fmt;
 use guest_abi::status::EOK;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
+use hv_core::sync::{array_of, const_unless_loom};
 use hv_core::trace::Trace;
 use hv_core::{Caller, GuestId, Negotiated, Service};
 use platform::{Bus, Machine, StrandRegisters};
@@ -30,13 +31,25 @@ use crate::table::{self, Rows};
 use crate::units::{Unit, UnitState, Units};
 use crate::{ConfigError, Environment, GuestConfig, StrandSet};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct StrandState {
     counts: Counts,
     stopwatches: Stopwatches,
 }
 
+impl StrandState {
+    const_unless_loom! {
+        fn new() -> Self {
+            Self { counts: Counts::new(), stopwatches: Stopwatches::new() }
+        }
+    }
+}
+
 /// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
+///
+/// It has 212 KB besides its environment, and 6 KB in `hv_core::Hypervisor`. [`new`](Self::new) and `Hypervisor::new` are constants, so
+/// that a static holds both, and [`configure`](Self::configure) fills them in place. A stack that they pass through on their way to a heap
+/// needs room for several copies.
 ///
 /// Every image has the same offsets, whatever its environment, because the environment is last.
 #[derive(Debug)]
@@ -56,23 +69,26 @@ assert_impl_all!(PerfCounterService<()>: Send, Sync);
 assert_impl_all!(PerfCounterContext<'static, AnyEnvironment>: Send, Sync);
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns the service for these guests, numbered in the given order. All registers of the machine must be 0, as after power-on.
-    pub fn new(
-        machine: Machine,
-        environment: E,
-        guests: &[GuestConfig],
-    ) -> Result<Self, ConfigError> {
-        let rights = Rights::new(machine, guests)?;
-        let service = Self {
-            units: Units::default(),
-            hubs: core::array::from_fn(|_| HubArbiter::new()),
-            l2: core::array::from_fn(|_| L2Arbiter::new()),
-            strands: core::array::from_fn(|_| StrandState::default()),
-            rights,
-            environment,
-        };
-        service.trace_turned();
-        Ok(service)
+    const_unless_loom! {
+        /// Returns a service without guests, which serves no call until it is [configured](Self::configure).
+        pub fn new(environment: E) -> Self {
+            Self {
+                units: Units::new(),
+                hubs: array_of!(HubArbiter::new(); Hub::ALL.len()),
+                l2: array_of!(L2Arbiter::new(); Node::ALL.len()),
+                strands: array_of!(StrandState::new(); STRANDS),
+                rights: Rights::new(),
+                environment,
+            }
+        }
+    }
+
+    /// Gives the service its machine and its guests, numbered in the given order, once. All registers of the machine must be 0, as after
+    /// power-on. A configuration that fails changes nothing.
+    pub fn configure(&self, machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
+        self.rights.configure(machine, guests)?;
+        self.trace_turned();
+        Ok(())
     }
 
     /// Applies the tracer's setting to calls that begin later. The image calls this after it has switched the tracer on or off.
@@ -80,9 +96,9 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
 
-    /// Returns the machine of the service.
-    pub fn machine(&self) -> Machine {
-        self.rights.machine()
+    /// Returns `true` if the machine has a unit.
+    pub fn has_unit(&self, unit: Unit) -> bool {
+        self.rights.has_unit(unit)
     }
 
     /// Returns the bus on which the service accesses devices.
@@ -132,7 +148,8 @@ impl<E: Environment> Service for PerfCounterService<E> {
         Self: 'a;
 
     fn knows(&self, caller: Caller) -> bool {
-        self.rights.guest(caller.guest).strands().has(caller.strand)
+        caller.guest.index() < self.rights.guest_count()
+            && self.rights.guest(caller.guest).strands().has(caller.strand)
     }
 
     fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> PerfCounterContext<'a, E> {

@@ -189,7 +189,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// Returns a repaired unit to service. If the unit may hold values of a guest that has lost it, first scrubs the unit.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
-        if !unit.is_in(self.machine()) {
+        if !self.has_unit(unit) {
             return Err(ChangeError::NoSuchUnit(unit));
         }
         let result = self.locked(on, |_| {

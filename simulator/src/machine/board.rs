@@ -50,11 +50,12 @@ impl<'a> Board<'a> {
         keep: Keep,
         guests: &[GuestConfig],
     ) -> Result<Self, ConfigError> {
-        let service = PerfCounterService::new(devices.machine(), (clock, devices, events), guests)?;
-        let hypervisor = Hypervisor::with_trace((service,), NoConsole, events);
+        let services = (PerfCounterService::new((clock, devices, events)),);
+        let hypervisor = Box::new(Hypervisor::with_trace(services, NoConsole, events));
+        hypervisor.services().0.configure(devices.machine(), guests)?;
         Ok(Self {
             devices,
-            hypervisor: Box::new(hypervisor),
+            hypervisor,
             clock,
             events,
             keep: Cell::new(keep),

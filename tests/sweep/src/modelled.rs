@@ -261,12 +261,9 @@ pub fn with<T>(
 ) -> Result<T, ConfigError> {
     let devices = Devices::new(configuration.machine);
     devices.start_caches();
-    let service = PerfCounterService::new(
-        configuration.machine,
-        (&devices, &devices),
-        &configuration.guests,
-    )?;
-    let hypervisor = Hypervisor::new((service,), NoConsole);
+    let services = (PerfCounterService::new((&devices, &devices)),);
+    let hypervisor = Hypervisor::new(services, NoConsole);
+    hypervisor.services().0.configure(configuration.machine, &configuration.guests)?;
     Ok(work(&mut Modelled {
         hypervisor: &hypervisor,
         configuration: *configuration,

@@ -196,7 +196,9 @@ fn strand_id(strand: usize) -> StrandId {
 #[inline(never)]
 fn service(board: Board, guests: &[GuestConfig]) -> Box<Service> {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
-    Box::new(PerfCounterService::new(machine, (board.clone(), board), guests).unwrap())
+    let service = Box::new(PerfCounterService::new((board.clone(), board)));
+    service.configure(machine, guests).unwrap();
+    service
 }
 
 impl Modelled {

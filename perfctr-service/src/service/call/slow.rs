@@ -101,7 +101,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
         let grant = allowed.grant();
         let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
-        if !guest.version_has(version, register) || !service.machine().has_register(register) {
+        if !guest.version_has(version, register) || !self.has(register) {
             return Err(Refusal::NotSupported);
         }
         if !grant.covers(register, guest.nodes()) || service.units.is_out(register, self.node) {
@@ -139,6 +139,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 }
             }
         }
+    }
+
+    /// Returns `true` if the machine has a register.
+    fn has(&self, register: PerfReg) -> bool {
+        let unit = Unit::for_register(register, self.node);
+        unit.is_none_or(|unit| self.service.has_unit(unit))
     }
 
     /// Ends a call whose device access failed. `guard` holds the register's hub, if the register has one. Inlined, because SPARC has few

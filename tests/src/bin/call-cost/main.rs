@@ -277,9 +277,9 @@ fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> 
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig { strands, grant, compatible: false };
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
-    let service = PerfCounterService::new(machine, (&BOARD, &BOARD, trace), &[guest])
-        .expect("one guest is valid");
-    let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
+    let services = (PerfCounterService::new((&BOARD, &BOARD, trace)),);
+    let hypervisor = Hypervisor::with_trace(services, NoConsole, trace);
+    hypervisor.services().0.configure(machine, &[guest]).expect("one guest is valid");
     let asked = [ApiGroup::VFALLS.0, version.major, version.minor, 0, 0];
     let mut registers = Registers::call(API_SET_VERSION, asked);
     let after = strand(&hypervisor, 70).core_trap(&mut registers);

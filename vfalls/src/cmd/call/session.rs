@@ -36,9 +36,10 @@ pub(super) fn hypervisor<'a>(
     devices: &'a Devices,
     guests: &[GuestConfig],
 ) -> anyhow::Result<Box<Hypervisor<CallServices<'a>, StderrConsole>>> {
-    let service =
-        PerfCounterService::new(machine, (devices, devices), guests).context("--guest")?;
-    Ok(Box::new(Hypervisor::new((service,), StderrConsole)))
+    let services = (PerfCounterService::new((devices, devices)),);
+    let hypervisor = Box::new(Hypervisor::new(services, StderrConsole));
+    hypervisor.services().0.configure(machine, guests).context("--guest")?;
+    Ok(hypervisor)
 }
 
 pub(super) struct Session<'a> {
