@@ -6,13 +6,11 @@ use guest_abi::{
 };
 
 use crate::embedder::{ConsoleOutput, Embedder};
-use crate::negotiation::{Asked, Negotiated};
+use crate::negotiation::{Asked, Negotiated, version};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::sync::{array_of, const_unless_loom};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
-use crate::{
-    Caller, ForeignStrand, Frame, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services,
-};
+use crate::{Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
 /// What the strand does after a call of trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,41 +23,47 @@ pub enum After {
 }
 
 /// The versions of all groups that a guest has negotiated.
-struct GuestVersions {
-    sun4v: Negotiated,
+struct GuestVersions<S: Services> {
+    sun4v: Negotiated<Base>,
     /// The version of group CORE. Unused if a service has this group.
-    core: Negotiated,
-    services: NegotiatedGroups,
+    core: Negotiated<Base>,
+    services: S::Versions,
 }
 
-impl GuestVersions {
+/// Stands for groups SUN4V and CORE, whose version is 1.0.
+enum Base {}
+
+impl<S: Services> GuestVersions<S> {
     const_unless_loom! {
         fn none() -> Self {
             Self {
                 sun4v: Negotiated::new(NegotiatedVersion::NONE),
                 core: Negotiated::new(NegotiatedVersion::NONE),
-                services: array_of!(Negotiated::new(NegotiatedVersion::NONE); 4),
+                #[cfg(not(loom))]
+                services: S::NONE,
+                #[cfg(loom)]
+                services: S::none(),
             }
         }
     }
 
     #[inline(always)]
-    fn version<S: Services>(&self, group: ApiGroup) -> Result<Version, HvError> {
+    fn version(&self, group: ApiGroup) -> Result<Version, HvError> {
         match group {
-            ApiGroup::SUN4V => Ok(self.sun4v.get().version(BASE)),
-            ApiGroup::CORE if !S::CORE => Ok(self.core.get().version(BASE)),
+            ApiGroup::SUN4V => Ok(version(BASE, self.sun4v.get().number())),
+            ApiGroup::CORE if !S::CORE => Ok(version(BASE, self.core.get().number())),
             other => S::version(&self.services, other).ok_or(HvError::Invalid),
         }
     }
 
     /// Returns the version that the guest gets when it requests version `wanted` of a group.
     #[inline(always)]
-    fn ask<S: Services>(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
+    fn ask(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
         match group {
             // A guest cannot give up group SUN4V, which has no minor versions.
             ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
-            ApiGroup::SUN4V => Asked::new(&self.sun4v, BASE, wanted),
-            ApiGroup::CORE if !S::CORE => Asked::new(&self.core, BASE, wanted),
+            ApiGroup::SUN4V => Asked::new(self.sun4v.word(), BASE, wanted),
+            ApiGroup::CORE if !S::CORE => Asked::new(self.core.word(), BASE, wanted),
             other => S::ask(&self.services, other, wanted),
         }
     }
@@ -67,35 +71,40 @@ impl GuestVersions {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`.
-pub struct Hypervisor<S, E, T = Off> {
+/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. It has
+/// 2 KB, and 1 KB for each service, besides what it is made of.
+pub struct Hypervisor<S: Services, E, T = Off> {
     services: S,
     embedder: E,
     trace: T,
-    versions: [GuestVersions; GuestId::COUNT],
+    versions: [GuestVersions<S>; GuestId::COUNT],
 }
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
     const_unless_loom! {
         /// Returns a hypervisor that dispatches to `services` and `embedder`, without a tracer.
         ///
-        /// Fails to build if the [versions](crate::Service::VERSIONS) of a service are not in order:
+        /// Fails to build if the [versions](crate::Group::VERSIONS) of a service are not in order:
         ///
         /// ```compile_fail
         /// # use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
-        /// # use hv_core::{Caller, Context, GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service};
+        /// # use hv_core::{Caller, Context, Group, GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service};
         /// # struct Disordered;
-        /// impl Service for Disordered {
+        /// impl Group for Disordered {
         ///     const VERSIONS: &'static [Version] = &[Version::new(2, 0), Version::new(1, 3)];
-        /// #   const GROUP: ApiGroup = ApiGroup(0x400);
+        /// #   const NUMBER: ApiGroup = ApiGroup(0x400);
         /// #   const FUNCTIONS: &'static [u64] = &[];
-        /// #   type Context<'a> = Self;
-        /// #   fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self { Self }
-        /// #   fn guest_reset(&self, _: GuestId, _: StrandId) {}
         ///     // ...
         /// }
+        /// # impl Service for Disordered {
+        /// #   type Group = Self;
+        /// #   type Context<'a> = Self;
+        /// #   fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<Self>) -> Self { Self }
+        /// #   fn guest_reset(&self, _: GuestId, _: StrandId) {}
+        /// # }
         /// # impl Context for Disordered {
-        /// #   fn slow_path(&self, _: u64, _: NegotiatedVersion, _: &Registers) -> Result<Reply, HvError> { Ok(Reply::Done) }
+        /// #   type Group = Self;
+        /// #   fn slow_path(&self, _: u64, _: NegotiatedVersion<Self>, _: &Registers) -> Result<Reply, HvError> { Ok(Reply::Done) }
         /// # }
         ///
         /// Hypervisor::new((Disordered,), NoConsole);
@@ -123,7 +132,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         /// Returns a hypervisor that writes its events to a tracer.
         pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
             let () = S::CHECKED;
-            let versions = array_of!(GuestVersions::none(); GuestId::COUNT);
+            let versions = array_of!(GuestVersions::<S>::none(); GuestId::COUNT);
             Self { services, embedder, trace, versions }
         }
     }
@@ -158,8 +167,8 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
     /// `on` is the strand that executes this function. During the call, no strand may execute code of the guest.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let versions = &self.versions[guest.index()];
-        versions.sun4v.set(NegotiatedVersion::NONE);
-        versions.core.set(NegotiatedVersion::NONE);
+        versions.sun4v.word().set(0);
+        versions.core.word().set(0);
         if let Some(time) = self.trace.time(on) {
             let event = GuestReset { guest: guest.number().into(), strand: on.number().into() };
             self.trace.record(on, time, event);
@@ -175,7 +184,7 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
     contexts: S::Contexts<'a>,
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
-    versions: &'a GuestVersions,
+    versions: &'a GuestVersions<S>,
     traced: &'a AtomicBool,
 }
 
@@ -249,10 +258,10 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     /// Negotiates a version, and returns the granted minor number.
     #[inline(always)]
     fn negotiate(&self, group: ApiGroup, wanted: Version) -> Result<u64, HvError> {
-        let asked = self.versions.ask::<S>(group, wanted)?;
+        let asked = self.versions.ask(group, wanted)?;
         asked.version.set(asked.granted);
         let services = &self.hypervisor.services;
-        services.version_changed(self.caller.guest, group, asked.version);
+        services.version_changed(self.caller.guest, group, &self.versions.services);
         Ok(asked.minor)
     }
 
@@ -295,12 +304,12 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let result = match function {
             API_GET_VERSION => self
                 .versions
-                .version::<S>(group)
+                .version(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
             // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched on
             // or off at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
-                match self.versions.ask::<S>(group, Version::new(o1, o2)) {
+                match self.versions.ask(group, Version::new(o1, o2)) {
                     Ok(Asked { version, granted, minor }) => {
                         let served = if version.is(granted) {
                             S::is_current(&self.contexts, group, granted)
@@ -355,7 +364,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             EXIT => return After::Exit(registers.o0),
             API_GET_VERSION => self
                 .versions
-                .version::<S>(ApiGroup(registers.o0))
+                .version(ApiGroup(registers.o0))
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
             function if has(E::CORE, function) => {
                 hypervisor.embedder.core(self.caller, function, registers)

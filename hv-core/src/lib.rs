@@ -16,5 +16,5 @@ pub use caller::{Caller, ForeignStrand, GuestId};
 pub use embedder::{ConsoleOutput, Embedder, NoConsole};
 pub use frame::{Frame, Reply};
 pub use hypervisor::{After, Hypervisor, Strand};
-pub use negotiation::{Negotiated, NegotiatedVersion};
-pub use service::{Context, NegotiatedGroups, Service, Services};
+pub use negotiation::{Asked, Negotiated, NegotiatedVersion};
+pub use service::{Context, Group, Service, Services};

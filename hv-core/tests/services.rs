@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 
 use guest_abi::{ApiGroup, HvError, Hypercall, Registers, StrandId, Trap, Version};
 use hv_core::{
-    After, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, GuestId, Hypervisor,
-    Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
+    After, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, Group, GuestId,
+    Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
 };
 
 /// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It records the hypervisor's calls.
@@ -20,22 +20,25 @@ struct Adder<const GROUP: u64, const ADD: u64> {
 
 struct AdderContext<'a, const GROUP: u64, const ADD: u64>(&'a Adder<GROUP, ADD>);
 
-impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
-    const GROUP: ApiGroup = ApiGroup(GROUP);
+impl<const GROUP: u64, const ADD: u64> Group for Adder<GROUP, ADD> {
+    const NUMBER: ApiGroup = ApiGroup(GROUP);
     const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
     const FUNCTIONS: &'static [u64] = &[GROUP];
+}
 
+impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
+    type Group = Self;
     type Context<'a> = AdderContext<'a, GROUP, ADD>;
 
     fn knows(&self, caller: Caller) -> bool {
         caller == CALLER
     }
 
-    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> AdderContext<'a, GROUP, ADD> {
+    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<Self>) -> AdderContext<'a, GROUP, ADD> {
         AdderContext(self)
     }
 
-    fn version_changed(&self, guest: GuestId, version: &Negotiated) {
+    fn version_changed(&self, guest: GuestId, version: &Negotiated<Self>) {
         assert_eq!(guest, CALLER.guest);
         self.versions.borrow_mut().push(version.get().number());
     }
@@ -48,10 +51,12 @@ impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
 }
 
 impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> {
+    type Group = Adder<GROUP, ADD>;
+
     fn slow_path(
         &self,
         function: u64,
-        version: NegotiatedVersion,
+        version: NegotiatedVersion<Self::Group>,
         registers: &Registers,
     ) -> Result<Reply, HvError> {
         assert_eq!(function, GROUP);
@@ -212,14 +217,17 @@ fn software_traps_between_fast_and_core() {
 /// A service that refuses its one function with EINVAL and 0x30 in %o1. With `GREEDY`, its fast path serves every function.
 struct Refusing<const GROUP: u64, const GREEDY: bool>;
 
-impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
-    const GROUP: ApiGroup = ApiGroup(GROUP);
+impl<const GROUP: u64, const GREEDY: bool> Group for Refusing<GROUP, GREEDY> {
+    const NUMBER: ApiGroup = ApiGroup(GROUP);
     const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
     const FUNCTIONS: &'static [u64] = &[GROUP];
+}
 
+impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
+    type Group = Self;
     type Context<'a> = Self;
 
-    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self {
+    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<Self>) -> Self {
         Self
     }
 
@@ -227,6 +235,8 @@ impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
 }
 
 impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
+    type Group = Self;
+
     fn fast_path(&self, _: u64, frame: &mut Frame<'_>) -> bool {
         if GREEDY {
             frame.answer(Ok(Reply::Done));
@@ -237,7 +247,7 @@ impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
     fn slow_path(
         &self,
         function: u64,
-        version: NegotiatedVersion,
+        version: NegotiatedVersion<Self::Group>,
         _: &Registers,
     ) -> Result<Reply, HvError> {
         assert_eq!((function, version.number()), (GROUP, 2));

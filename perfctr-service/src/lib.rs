@@ -28,6 +28,7 @@ pub use progress::{ABSENCE_TICKS, BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 pub use rights::grants::{Grants, RightError};
 pub use rights::policy;
 pub use rights::policy::{ConfigError, Grant, GuestConfig, Right, StrandRight, StrandSet};
+pub use rights::versions::Vfalls;
 pub use service::operator::{Change, ChangeError};
 pub use service::transfer::{self, CHANGE_LOCK_TRIES};
 pub use service::{PerfCounterContext, PerfCounterService};

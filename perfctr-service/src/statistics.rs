@@ -32,12 +32,17 @@ impl Class {
     pub const fn from_id(id: u64) -> Self {
         match PerfReg::new(id) {
             None => Self::Invalid,
-            Some(register) => match register.kind() {
-                Kind::Strand => Self::Strand,
-                Kind::L2 => Self::L2,
-                Kind::Dram { .. } => Self::Dram,
-                Kind::Hub { .. } => Self::Hub,
-            },
+            Some(register) => Self::of(register),
+        }
+    }
+
+    /// Returns the class of a register.
+    pub const fn of(register: PerfReg) -> Self {
+        match register.kind() {
+            Kind::Strand => Self::Strand,
+            Kind::L2 => Self::L2,
+            Kind::Dram { .. } => Self::Dram,
+            Kind::Hub { .. } => Self::Hub,
         }
     }
 

@@ -8,14 +8,14 @@ use hv_core::sync::{
     AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, const_unless_loom,
     exchanged, plain,
 };
-use hv_core::{Negotiated, NegotiatedVersion};
+use hv_core::{Group, Negotiated};
 use platform::Machine;
 
 use crate::rights::access::AccessWord;
 use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
 use crate::rights::protocol::Holding;
 use crate::rights::refusals::RefusalWord;
-use crate::rights::versions::{VERSIONS, has_hubs};
+use crate::rights::versions::{Vfalls, VfallsVersion, has_hubs};
 use crate::statistics::Refusal;
 use crate::units::{Unit, UnitSet};
 
@@ -66,7 +66,7 @@ pub(crate) struct GuestRights {
 
 /// The versions that have a place in tables, with the value for "not negotiated". A power of two, so that an index needs no check.
 const KNOWN_VERSIONS: usize = 4;
-const _: () = assert!(VERSIONS.len() < KNOWN_VERSIONS);
+const _: () = assert!(Vfalls::VERSIONS.len() < KNOWN_VERSIONS);
 
 /// The version, and the fast path of register 0. The index is 8 times the version's number plus [`AccessWord::rights`].
 static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
@@ -78,7 +78,7 @@ static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
             StrandRight::Strand => AccessWord::PCR,
             StrandRight::None => AccessWord::NOTHING,
         };
-        all[index] = word.with_version(NegotiatedVersion::new((index / 8) as u8));
+        all[index] = word.with_version(VfallsVersion::new((index / 8) as u8));
         index += 1;
     }
     all
@@ -95,7 +95,7 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
             StrandRight::Strand => RefusalWord::HT,
             StrandRight::None => RefusalWord::PCR.or(RefusalWord::HT),
         };
-        let version = NegotiatedVersion::new((index / 8) as u8);
+        let version = VfallsVersion::new((index / 8) as u8);
         all[index] = RefusalWord::of_version(version).or(word);
         index += 1;
     }
@@ -192,10 +192,10 @@ impl GuestRights {
         self.granted.store(grant.bits(), Ordering::SeqCst);
     }
 
-    pub(crate) fn version_has(&self, version: NegotiatedVersion, register: PerfReg) -> bool {
+    pub(crate) fn version_has(&self, version: VfallsVersion, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Hub { .. } => has_hubs(version, self.compatible.load(Ordering::Relaxed)),
-            _ => version != NegotiatedVersion::NONE,
+            _ => !version.is_none(),
         }
     }
 
@@ -204,7 +204,7 @@ impl GuestRights {
     /// Several strands can execute this at once. Each strand stores its version before it loads the word, and reads the version after the
     /// load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before that
     /// exchange, so its own exchange fails.
-    pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
+    pub(crate) fn version_changed(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
             // This does not end the version, because the slow path does not read the version from this word.
@@ -215,7 +215,7 @@ impl GuestRights {
     /// As [`version_changed`](Self::version_changed), in few instructions and without a stack. If another change disturbs it, or while calls
     /// are recorded or units are out of service, closes the fast path.
     #[inline(always)]
-    pub(crate) fn change_version(&self, version: &Negotiated, out: &UnitSet) {
+    pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
         exchanged();
         // The refusals come from the word that is exchanged here, so they are loaded before it.
@@ -232,7 +232,7 @@ impl GuestRights {
     /// Replaces the words `old` and `refusals` with the words of the negotiated version. Returns `false` if the first word is no
     /// longer `old`.
     #[inline(always)]
-    fn open(&self, version: &Negotiated, old: AccessWord, refusals: RefusalWord) -> bool {
+    fn open(&self, version: &Negotiated<Vfalls>, old: AccessWord, refusals: RefusalWord) -> bool {
         let order = EXCHANGE_AND_LOOK;
         let new = old.reopened(self.opened(version.get(), old.rights()));
         let access = &self.words.access;
@@ -284,7 +284,7 @@ impl GuestRights {
             let new = self.refused(allowed.version(), allowed.rights());
             let new = match (self.traced.load(Ordering::SeqCst), out.bits()) {
                 (true, _) => RefusalWord::CLOSED,
-                (false, bits) if bits != 0 && allowed.version() != NegotiatedVersion::NONE => {
+                (false, bits) if bits != 0 && !allowed.version().is_none() => {
                     self.without_units(new, bits)
                 }
                 (false, _) => new,
@@ -302,7 +302,7 @@ impl GuestRights {
 
     /// Returns the version, and the fast path that these rights open in it if all units are in service.
     #[inline(always)]
-    fn opened(&self, version: NegotiatedVersion, rights: usize) -> AccessWord {
+    fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
         let of_strand = OPENED_OF_STRAND[8 * version + rights % 8];
         let opened = self.opened[2 * version + rights % 2].load(Ordering::Relaxed);
@@ -311,7 +311,7 @@ impl GuestRights {
 
     /// Returns what is refused to these rights in a version if all units are in service.
     #[inline(always)]
-    fn refused(&self, version: NegotiatedVersion, rights: usize) -> RefusalWord {
+    fn refused(&self, version: VfallsVersion, rights: usize) -> RefusalWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
         let of_strand = REFUSED_OF_STRAND[8 * version + rights % 8];
         let refused = self.refused[2 * version + rights % 2].load(Ordering::Relaxed);
@@ -445,22 +445,20 @@ impl GuestRights {
 
 /// Returns the element of [`GuestRights::opened`] at an index, which encodes a version and the right to `global`.
 fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
-    let version = NegotiatedVersion::new((index / 2) as u8);
+    let version = VfallsVersion::new((index / 2) as u8);
     let hubs = has_hubs(version, config.compatible);
     let without_hubs = if hubs { AccessWord::NOTHING } else { AccessWord::HUBS };
-    match (version, index % 2) {
-        (NegotiatedVersion::NONE, _) | (_, 0) => AccessWord::NOTHING,
-        _ => {
-            let units = Unit::under_global(config.strands.nodes());
-            AccessWord::from_units(units.filter(|unit| unit.is_in(machine))).without(without_hubs)
-        }
+    if version.is_none() || index % 2 == 0 {
+        return AccessWord::NOTHING;
     }
+    let units = Unit::under_global(config.strands.nodes());
+    AccessWord::from_units(units.filter(|unit| unit.is_in(machine))).without(without_hubs)
 }
 
 /// Returns the element of [`GuestRights::refused`] at an index, which encodes a version and the right to `global`.
 fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
-    let (version, global) = (NegotiatedVersion::new((index / 2) as u8), index % 2 == 1);
-    if version == NegotiatedVersion::NONE {
+    let (version, global) = (VfallsVersion::new((index / 2) as u8), index % 2 == 1);
+    if version.is_none() {
         return RefusalWord::CLOSED;
     }
     let nodes = config.strands.nodes();

@@ -5,6 +5,8 @@ mod call;
 pub(crate) mod operator;
 mod record;
 mod scrub;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 pub mod transfer;
 #[cfg(target_arch = "sparc64")]
 mod words;
@@ -12,8 +14,7 @@ mod words;
 use core::fmt;
 
 use guest_abi::status::EOK;
-use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
+use guest_abi::{Hub, Node, StrandId};
 use hv_core::sync::{array_of, const_unless_loom};
 use hv_core::trace::Trace;
 use hv_core::{Caller, GuestId, Negotiated, Service};
@@ -24,7 +25,7 @@ use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
 use crate::progress::Stopwatches;
 use crate::rights::guest::GuestRights;
-use crate::rights::versions::VERSIONS;
+use crate::rights::versions::Vfalls;
 use crate::rights::{Rights, STRANDS};
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
@@ -47,7 +48,7 @@ impl StrandState {
 
 /// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
 ///
-/// It has 212 KB besides its environment, and 6 KB in `hv_core::Hypervisor`. [`new`](Self::new) and `Hypervisor::new` are constants, so
+/// It has 212 KB besides its environment, and 1 KB in a `hv_core::Hypervisor`, which has 2 KB. [`new`](Self::new) and `Hypervisor::new` are constants, so
 /// that a static holds both, and [`configure`](Self::configure) fills them in place. A stack that they pass through on their way to a heap
 /// needs room for several copies.
 ///
@@ -138,9 +139,7 @@ impl<E: Environment> PerfCounterService<E> {
 }
 
 impl<E: Environment> Service for PerfCounterService<E> {
-    const GROUP: ApiGroup = ApiGroup::VFALLS;
-    const VERSIONS: &'static [Version] = VERSIONS;
-    const FUNCTIONS: &'static [u64] = &[VFALLS_GET_PERFREG, VFALLS_SET_PERFREG];
+    type Group = Vfalls;
 
     type Context<'a>
         = PerfCounterContext<'a, E>
@@ -148,13 +147,35 @@ impl<E: Environment> Service for PerfCounterService<E> {
         Self: 'a;
 
     fn knows(&self, caller: Caller) -> bool {
+        self.knows_caller(caller)
+    }
+
+    fn context<'a>(
+        &'a self,
+        caller: Caller,
+        version: &'a Negotiated<Vfalls>,
+    ) -> PerfCounterContext<'a, E> {
+        PerfCounterContext { strand: self.strand(caller), version }
+    }
+
+    fn version_changed(&self, guest: GuestId, version: &Negotiated<Vfalls>) {
+        self.rights.guest(guest).version_changed(version, self.units.out());
+    }
+
+    fn guest_reset(&self, guest: GuestId, on: StrandId) {
+        self.reset(guest, on);
+    }
+}
+
+impl<E: Environment> PerfCounterService<E> {
+    fn knows_caller(&self, caller: Caller) -> bool {
         caller.guest.index() < self.rights.guest_count()
             && self.rights.guest(caller.guest).strands().has(caller.strand)
     }
 
-    fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> PerfCounterContext<'a, E> {
+    fn strand(&self, caller: Caller) -> StrandContext<'_, E> {
         let strand = &self.strands[caller.strand.index()];
-        PerfCounterContext {
+        StrandContext {
             service: self,
             guest: self.rights.guest(caller.guest),
             about: u32::from_le_bytes([
@@ -166,26 +187,17 @@ impl<E: Environment> Service for PerfCounterService<E> {
             hubs: self.hubs.each_ref(),
             rows: table::rows(caller.strand.node()),
             counts: &strand.counts,
-            strand: caller.strand,
+            caller,
             token: caller.strand.into(),
             node: caller.strand.node(),
             watches: &strand.stopwatches,
-            version,
             ring: self.trace().ring(caller.strand),
         }
     }
-
-    fn version_changed(&self, guest: GuestId, version: &Negotiated) {
-        self.rights.guest(guest).version_changed(version, self.units.out());
-    }
-
-    fn guest_reset(&self, guest: GuestId, on: StrandId) {
-        self.reset(guest, on);
-    }
 }
 
-/// All that the calls of one strand need, looked up once per strand.
-pub struct PerfCounterContext<'a, E: Environment> {
+/// What the calls of any group need of a strand and its guest.
+struct StrandContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,
     /// The first four bytes of the event of a served call, little-endian: the register (0 here), EOK, the guest, and the strand.
@@ -193,19 +205,24 @@ pub struct PerfCounterContext<'a, E: Environment> {
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,
     counts: &'a Counts,
-    strand: StrandId,
+    caller: Caller,
     token: Token,
     node: Node,
     watches: &'a Stopwatches,
-    version: &'a Negotiated,
     ring: Option<&'a <E::Trace as Trace>::Ring>,
+}
+
+/// All that the calls of group 0x205 need on one strand, looked up once per strand.
+pub struct PerfCounterContext<'a, E: Environment> {
+    strand: StrandContext<'a, E>,
+    version: &'a Negotiated<Vfalls>,
 }
 
 impl<E: Environment> fmt::Debug for PerfCounterContext<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PerfCounterContext")
-            .field("guest", &self.guest)
-            .field("strand", &self.strand)
+            .field("guest", &self.strand.guest)
+            .field("caller", &self.strand.caller)
             .finish_non_exhaustive()
     }
 }

@@ -62,7 +62,7 @@ impl<N: Environment<Bus: Hardware>, A: Service, B: Service, C: Service> Swept
 }
 
 /// A machine, and its state in the sweep.
-pub struct Modelled<'a, S, E, T = Off> {
+pub struct Modelled<'a, S: Services, E, T = Off> {
     pub hypervisor: &'a Hypervisor<S, E, T>,
     pub configuration: Configuration,
     pub busy: [bool; Hub::ALL.len()],

@@ -39,7 +39,7 @@ fn open_guest() -> GuestRights {
 fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
     let units = Units::new();
     out.map(|unit| units.take_out(unit));
-    let version = Negotiated::new(NegotiatedVersion::new(version));
+    let version = Negotiated::new(VfallsVersion::new(version));
     guest.version_changed(&version, units.out());
     places(guest.access())
 }
@@ -213,7 +213,7 @@ fn a_short_negotiation_opens_the_same() {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     for grant in ["none", "strand", "htstrand", "global", "global+htstrand"] {
         for number in [0, 1, 2, 1, 2, 0] {
-            let version = Negotiated::new(NegotiatedVersion::new(number));
+            let version = Negotiated::new(VfallsVersion::new(number));
             let [long, short] = [(); 2].map(|()| guest(grant.parse().unwrap(), false, machine));
             long.version_changed(&version, &UnitSet::new());
             short.change_version(&version, &UnitSet::new());
@@ -288,7 +288,7 @@ fn negotiation_crosses_faults() {
     thread::scope(|scope| {
         let negotiator = scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {
-                for version in [V1_1, NegotiatedVersion::NONE] {
+                for version in [V1_1, VfallsVersion::NONE] {
                     guest.version_changed(&Negotiated::new(version), units.out());
                     assert_eq!(guest.access().version(), version);
                 }
