@@ -34,7 +34,7 @@ struct Life {
 }
 
 static LIVES: [Life; GuestId::COUNT] = [const {
-    Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::free() }
+    Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::new() }
 }; GuestId::COUNT];
 
 /// For each strand: whether its guest has called mach_exit there, and with which code.

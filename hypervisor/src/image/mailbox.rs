@@ -11,7 +11,7 @@ use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{CODES, GUESTS, POWER, STATES};
 
 /// Held by the strand that serves the operator.
-static SERVING: OwnedLock = OwnedLock::free();
+static SERVING: OwnedLock = OwnedLock::new();
 
 /// Frees the operator's half of the mailbox if this strand, which has failed, was using it.
 pub(super) fn abandon(strand: StrandId) {

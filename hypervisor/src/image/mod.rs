@@ -11,7 +11,7 @@ mod record;
 
 use spin::{Mutex, MutexGuard};
 
-pub use assemble::{HypervisorOf, Services, assemble};
+pub use assemble::{HypervisorOf, Services, assemble, configure};
 pub use board::Board;
 pub use guests::Guests;
 pub use handler::{Handler, Place, Placed, cross_call, failed};

@@ -5,11 +5,11 @@ use core::ops::RangeInclusive;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, Ordering};
-use hv_core::{Caller, ConsoleOutput, GuestId, Negotiated, Reply, Service};
+use hv_core::{Caller, ConsoleOutput, Group, GuestId, Negotiated, Reply, Service};
 
 use super::cpus::{Cpus, Start};
 use super::description::Description;
-use super::group::{Group, GroupContext};
+use super::group::{Calls, GroupContext};
 use super::image::{ConsoleInput, Image};
 use guest_abi::kernel::{
     CONS_GETCHAR, CONS_PUTCHAR, CONS_WRITE, CPU_MYID, CPU_QCONF, CPU_START, CPU_STATE, CPU_STOP,
@@ -78,8 +78,8 @@ impl<I: Image> CoreGroup<I> {
     }
 }
 
-impl<I: Image> Service for CoreGroup<I> {
-    const GROUP: ApiGroup = ApiGroup::CORE;
+impl<I: Image> Group for CoreGroup<I> {
+    const NUMBER: ApiGroup = ApiGroup::CORE;
     const VERSIONS: &'static [Version] = &[Version::V1_0];
     const FUNCTIONS: &'static [u64] = &[
         MACH_EXIT,
@@ -95,13 +95,16 @@ impl<I: Image> Service for CoreGroup<I> {
         CONS_PUTCHAR,
         CONS_WRITE,
     ];
+}
 
+impl<I: Image> Service for CoreGroup<I> {
+    type Group = Self;
     type Context<'a>
         = GroupContext<'a, Self>
     where
         I: 'a;
 
-    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated<Self>) -> GroupContext<'a, Self> {
         GroupContext { group: self, caller }
     }
 
@@ -111,7 +114,7 @@ impl<I: Image> Service for CoreGroup<I> {
     }
 }
 
-impl<I: Image> Group for CoreGroup<I> {
+impl<I: Image> Calls for CoreGroup<I> {
     fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let Registers { o0, o1, o2, o3, .. } = *registers;
         let image = &self.image;

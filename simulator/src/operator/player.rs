@@ -77,7 +77,7 @@ impl Operator {
     /// Returns an operator that has played no step. The guests have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
-        let mut grants = Grants::none(guests.len());
+        let mut grants = Grants::none(guests.len()).expect("guests of a configuration");
         for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
             // This fails only if the guest does not exist.
             let _ = grants.set(number, guest.config.grant);

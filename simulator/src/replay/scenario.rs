@@ -311,7 +311,7 @@ impl<'a> Stage<'a, '_> {
 fn units(board: &Board<'_>) -> Vec<UnitRun> {
     let service = board.service();
     Unit::all()
-        .filter(|unit| unit.is_in(service.machine()))
+        .filter(|unit| service.has_unit(*unit))
         .map(|unit| UnitRun::new(unit, service.unit(unit)))
         .collect()
 }

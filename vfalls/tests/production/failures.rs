@@ -180,7 +180,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
         let pc = booted.0.strand(strand(0)).pc;
         return Err(format!("{states:?}, {stop:?}, at {pc:#x}: {:?}", booted.0.failures()));
     }
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {
         grants.grant(GuestId::new(1).unwrap(), right).unwrap();
     }

@@ -379,7 +379,7 @@ fn the_operator_is_heard() {
     assert_eq!(status, 0, "the guest reads a channel");
     let [_, status] = booted.results(1, 0);
     assert_eq!(status, ENOACCESS);
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     grants.grant(second, Right::Global).unwrap();
     booted.operate(11, &Step::Reconfigure(grants), 3_000_000);
     let [_, status] = booted.results(0, 0);

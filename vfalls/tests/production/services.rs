@@ -99,7 +99,7 @@ fn a_kernel_is_served() {
     assert_eq!(booted.0.state(strand(66)), State::Halted);
     let [_, unanswered, ..] = booted.entry(0, 2, 0);
     assert_eq!(unanswered, 5);
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     grants.grant(GuestId::new(1).unwrap(), Right::Strand).unwrap();
     booted.operate(9, &Step::Reconfigure(grants), 200_000);
     let [_, status, ..] = booted.entry(0, 2, 0);

@@ -28,7 +28,7 @@ const SOON: u64 = 50_000;
 
 /// Moves `global` and `strand` from one guest to `next`. Returns the time of the request.
 fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u64 {
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {
         grants.grant(GuestId::new(next).unwrap(), right).unwrap();
     }

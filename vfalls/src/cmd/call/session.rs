@@ -36,9 +36,10 @@ pub(super) fn hypervisor<'a>(
     devices: &'a Devices,
     guests: &[GuestConfig],
 ) -> anyhow::Result<Box<Hypervisor<CallServices<'a>, StderrConsole>>> {
-    let service =
-        PerfCounterService::new(machine, (devices, devices), guests).context("--guest")?;
-    Ok(Box::new(Hypervisor::new((service,), StderrConsole)))
+    let services = (PerfCounterService::new((devices, devices)),);
+    let hypervisor = Box::new(Hypervisor::new(services, StderrConsole));
+    hypervisor.services().0.configure(machine, guests).context("--guest")?;
+    Ok(hypervisor)
 }
 
 pub(super) struct Session<'a> {
@@ -54,7 +55,7 @@ impl<'a> Session<'a> {
         let caller = |strand: StrandId| {
             let place = guests.iter().position(|guest| guest.strands.has(strand))?;
             let guest = GuestId::new(place)?;
-            Some(hypervisor.strand(Caller { guest, strand }))
+            hypervisor.strand(Caller { guest, strand }).ok()
         };
         let strands = (0..StrandId::COUNT).map(|number| StrandId::new(number).and_then(caller));
         Self { strands: strands.collect() }

@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
         match self.plan.between {
             Between::Look => self.operate(self.plan.on, &Step::Look(2)).map(drop)?,
             Between::Transfer => {
-                let mut grants = Grants::none(2);
+                let mut grants = Grants::none(2).unwrap();
                 for right in [Right::Global, Right::Strand] {
                     grants.grant(second, right).unwrap();
                 }
