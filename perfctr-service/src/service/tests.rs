@@ -65,7 +65,7 @@ impl<E: Environment> Context for OwnContext<'_, E> {
         };
         let register = usize::try_from(registers.o0)
             .ok()
-            .and_then(|number| PerfReg::all().filter(own).nth(number));
+            .and_then(|number| PerfReg::ALL.into_iter().filter(own).nth(number));
         let named = register.map_or(Named::Nothing(registers.o0), Named::Register);
         let grant = strand.guest.access().grant();
         access.answer(strand.counted(named, access, || strand.call(grant, named, access, |_| true)))
