@@ -9,11 +9,11 @@ use crate::process::Process;
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// A thread, and its references since the last frame.
+/// A thread, and its references since its previous frame.
 pub(crate) struct Thread {
     pub(crate) log: Log,
     pub(crate) number: u32,
-    /// The number of instructions since the last frame.
+    /// The number of instructions since the previous frame.
     instructions: u64,
     /// The address of the word that the kernel clears when the thread has ended.
     pub(crate) tid: Option<u64>,
@@ -50,7 +50,7 @@ impl Thread {
         self.log.block(block);
     }
 
-    /// Logs a load of the current block, and the end of the thread that the load joins.
+    /// Logs a load of the current block. If the load joins a thread, also logs that thread's end.
     #[inline(always)]
     pub(crate) fn load(
         &mut self,
@@ -72,7 +72,7 @@ impl Thread {
         }
     }
 
-    /// Writes the references, unless the last write was recent. The current block must have ended.
+    /// Writes the references, unless they were last written only a short time ago. The current block must have ended.
     pub(crate) fn write_now_and_then(&mut self, process: &Process) {
         let now = Instant::now();
         if now - self.wrote >= PERIOD.max((now - self.began) / TIMES) {

@@ -22,7 +22,7 @@ pub(crate) const STYLE: &str = include_str!("style.css");
 /// The page of a run.
 pub struct Page {
     title: String,
-    /// The part before the charts.
+    /// The part of the page before the charts.
     first: Markup,
     sections: Vec<Section>,
     /// Whether the run has everything that a page can show.

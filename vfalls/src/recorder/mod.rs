@@ -100,7 +100,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let listener = thread::spawn(move || listener.listen(messages));
     let mut became = Became::new(child.id(), &emulator);
     let status = wait(&mut child, || became.look());
-    // The listener returns when all write ends of the pipes are closed.
+    // The listener returns only when all write ends of the pipes are closed.
     drop((end, end_of_frames));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?, became)
@@ -127,7 +127,7 @@ fn plugin() -> anyhow::Result<NamedTempFile> {
     anyhow::bail!("programs are recorded on Linux only, under QEMU's user-mode emulator")
 }
 
-/// Escapes text for an option of the emulator by doubling its commas. A single comma would end a part of the option.
+/// Escapes text for an option of the emulator by doubling its commas. A single comma would separate two parts of the option.
 fn escaped(text: &OsStr) -> OsString {
     let parts: Vec<&[u8]> = text.as_bytes().split(|byte| *byte == b',').collect();
     OsString::from_vec(parts.join(&b",,"[..]))

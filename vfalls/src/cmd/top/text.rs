@@ -12,7 +12,7 @@ use crate::text::layouts::time;
 /// The number of intervals at the start that each have a block. Later blocks are rarer.
 const BLOCKS: u64 = 50;
 
-/// Prints blocks ever more rarely, so that the text of a long replay stays short.
+/// Prints blocks less and less often, so that the text of a long replay stays short.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,

@@ -87,8 +87,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale for the busy share of the time, from 0 to 1. Every page has the same scale. Most colours are for small
-    /// shares.
+    /// Returns the scale for the share of the time, from 0 to 1, for which a part is busy. Every page has the same scale. Most
+    /// colours are for small shares.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }

@@ -197,7 +197,7 @@ impl<'a> Machine<'a> {
         self.watchpoints.iter().find(|point| point.stops(access, &self.addresses))
     }
 
-    /// Executes about `most` instructions, or fewer if something else stops the execution.
+    /// Executes about `most` instructions, or fewer if the machine stops for another reason.
     pub(super) fn execute(&mut self, resume: &mut Resume, most: u64) -> Reached {
         match resume {
             Resume::All => Reached::Stop(self.execution.run(Limits::instructions(most))),
