@@ -11,7 +11,7 @@ use super::log::BlockAccess;
 /// The maximum number of instructions of a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The maximum number of references of all blocks and shapes of a recording.
+/// The maximum number of references in all blocks and shapes of a recording together.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
 /// Instructions that QEMU translates as one block and that execute one after the other.

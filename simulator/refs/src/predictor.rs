@@ -31,8 +31,9 @@ struct SlotHistory {
     by_stride: i8,
 }
 
-/// In each row, the next scores after the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only
-/// the region was right. A table is faster than a bounded sum.
+/// The next score, by prediction and score. The rows: neither prediction was right, only the region's, only the stride's, both.
+/// The columns: the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only the region was right.
+/// A table is faster than a bounded sum.
 const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0], [0, 1, -2, -1]];
 
 /// A [`Predictor`] without its empty entries, for a thread that waits.

@@ -41,9 +41,9 @@ pub enum Keep {
     /// All events: a strand's ring is read after each call of the strand.
     #[default]
     All,
-    /// The first events, as many as fit into the rings.
+    /// The first events that fit into the rings.
     First,
-    /// The last events, as many as fit into the rings.
+    /// The last events that fit into the rings.
     Last,
 }
 

@@ -230,7 +230,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store whose report a strand has read last; `None` if there was no report then.
+    /// Returns the physical address of the failed store that a strand's latest read of the report named; `None` if that read
+    /// found no report.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -247,7 +248,7 @@ impl Execution {
         self.running.shared.stores = conduct;
     }
 
-    /// Returns the time of the earliest strand, in cycles from the start of the machine.
+    /// Returns the time of the strand that is furthest behind, in cycles since the start of the machine.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()

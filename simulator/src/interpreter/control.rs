@@ -161,8 +161,8 @@ impl Control {
         }
     }
 
-    /// Enters a trap. Returns the handler's address and its maximum value of %gl; `None` at the
-    /// highest trap level. `frame` lacks only %htstate.
+    /// Enters a trap. Returns the handler's address, and the maximum value of %gl for the handler; `None` at the highest trap
+    /// level. `frame` lacks only %htstate.
     pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;

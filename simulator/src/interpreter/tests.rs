@@ -105,7 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// Returns the address of the operating system's handler of a trap from trap level 0. The next function does so for the hypervisor.
+/// Returns the address of the operating system's handler of a trap from trap level 0. The next function returns the hypervisor's.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }

@@ -48,7 +48,7 @@ impl Order {
     /// Returns the position of a way's digit: the number of bits below it.
     #[inline]
     fn shift(self, way: usize) -> u32 {
-        // The digit of the way becomes 0. The subtraction marks zero digits, but only its lowest mark is always right.
+        // XOR makes the digit of the way 0. The subtraction marks digits that are 0, but only its lowest mark is always right.
         let digits = self.0 ^ (way as u64 * ONES);
         let zeros = digits.wrapping_sub(ONES) & !digits & (8 * ONES);
         zeros.trailing_zeros() & !3

@@ -6,7 +6,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way. Requests for a line that wait for each other share one entry.
+/// A request under way, or several requests for the same line that wait for each other.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,

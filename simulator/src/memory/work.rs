@@ -70,14 +70,14 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes a quantum. It begins with an instruction or the rest of one. Further instructions begin before the quantum's end.
     ///
-    /// Callers pass quanta in the order of time. No quantum begins before the last instruction of the previous quantum.
+    /// Quanta must be passed in the order of time: none may begin before the last instruction of the previous one.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // In a shorter turn, a shape might not end.
+            // If less time than `longest` is left, not even the shortest shape is sure to end.
             if quantum.until.saturating_sub(access.now) > longest && !quantum.data_alone {
                 access.shapes(&mut rest, quantum.until);
                 executed = quantum.references.len() - rest.len();
@@ -133,7 +133,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Callers pass instructions in the order of time. No instruction begins before the previous instruction.
+    /// Instructions must be passed in the order of time: none may begin before the previous one.
     #[inline(always)]
     pub fn instruction(
         &mut self,
@@ -156,7 +156,8 @@ impl<V: Variant> Work<'_, V> {
         self.perf_config = perf_config(self.devices);
     }
 
-    /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
+    /// Ends the work at the time `now`, which must be later than every issued instruction. Updates all counters and the clocks of
+    /// the devices.
     pub fn finish(mut self, now: u64) {
         self.pass(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {
@@ -164,8 +165,8 @@ impl<V: Variant> Work<'_, V> {
         }
     }
 
-    /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` is after every issued
-    /// instruction.
+    /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` must be later than every
+    /// issued instruction.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);

@@ -23,7 +23,7 @@ struct ChunkRequest {
     chunk: Chunk,
 }
 
-/// The answer to a request: the next chunk. The thread read `read` bytes for it.
+/// The answer to a request: the next chunk, for which the thread read `read` bytes.
 struct Piece {
     thread: usize,
     chunk: Chunk,

@@ -52,7 +52,7 @@ impl Executions {
         }
     }
 
-    /// Releases unused storage, because the thread may wait long.
+    /// Releases unused storage, because the thread may wait for a long time.
     pub(super) fn shrink(&mut self) {
         self.shapes.truncate(self.executed);
         self.data.truncate(self.accessed);

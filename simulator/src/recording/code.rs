@@ -11,7 +11,7 @@ pub(crate) const FETCH_SHIFT: u32 = 5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// The references of all shapes. A load or store has, as its address, its index among the data of the shape.
+    /// The references of all shapes. In place of an address, a load or store has its index among the shape's data.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
 }

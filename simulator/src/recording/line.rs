@@ -107,7 +107,7 @@ impl Beginning {
         (digits & WRONG == 0).then_some(Self { text, digits, kind })
     }
 
-    /// Returns the index of a beginning in the table.
+    /// Returns the index in the table for the beginning of a line.
     #[inline(always)]
     const fn place(text: u64) -> usize {
         (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize

@@ -38,7 +38,7 @@ pub(crate) fn machine() -> Machine {
     Machine::new(Model::Batoka, 4).unwrap()
 }
 
-/// Replays to the end. Nothing observes the progress.
+/// Replays to the end, without an observer.
 pub(crate) fn run(setup: Setup) -> Result<Replayed, RunError> {
     let prepared = setup.check().unwrap();
     prepared.run(&mut |_| ControlFlow::Continue(()))

@@ -1,5 +1,5 @@
-//! Lines that move between nodes, and the users of the lines. This replay only estimates what [`crate::analysis::sharing`]
-//! measures.
+//! Estimates which lines move between nodes, and who uses these lines, in a single replay. [`crate::analysis::sharing`] measures
+//! both.
 
 use std::collections::HashSet;
 

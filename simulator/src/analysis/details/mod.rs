@@ -72,7 +72,8 @@ pub struct ProgramDetails {
     /// The command line, if it is recorded.
     pub command: Option<String>,
     pub threads: usize,
-    /// The files that the program had mapped; empty if they are not recorded. They have the symbols of the program's instructions.
+    /// The files that the program had mapped; empty if they are not recorded. These files have the symbols of the program's
+    /// instructions.
     pub mappings: Vec<Mapping>,
 }
 

@@ -164,8 +164,8 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If both counters have an
-/// event, the counter with fewer events gets it. `flow` says whether the recording [has control
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
+/// count an event, the counter with fewer of the listed events gets it. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow).
 ///
 /// # Errors

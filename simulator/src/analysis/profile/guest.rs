@@ -45,8 +45,7 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and next instruction of each interrupt since the samples were last read. The stacks of the samples are found from
-    /// these instructions.
+    /// The time and the next instruction of each interrupt since the samples were last read. They give the stacks of the samples.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
@@ -141,7 +140,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Samples are taken in the order of the interrupts.
+    /// Returns the stack of a sample. Call it for the samples in the order of their interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {

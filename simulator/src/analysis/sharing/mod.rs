@@ -113,7 +113,7 @@ impl Job<'_> {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // All strands execute the only thread.
+                // The program has only one thread, which all strands execute.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, home.home(line), moves, users)

@@ -27,7 +27,7 @@ pub enum Use {
 }
 
 impl Use {
-    /// Returns the name in tables and JSON.
+    /// Returns the name that tables and JSON show.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

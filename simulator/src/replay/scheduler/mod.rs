@@ -97,9 +97,9 @@ pub struct Scheduler {
     quantum_ends: usize,
     /// Whether the thread paused in the middle of an instruction.
     within: bool,
-    /// The time of the latest turn, or the end of the last strand if all threads have ended.
+    /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
-    /// Maps the recorded addresses of data to other addresses; `None` if the addresses stay.
+    /// Maps the recorded addresses of data to other addresses; `None` if the recorded addresses are used.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
 
@@ -236,7 +236,7 @@ impl Scheduler {
         took
     }
 
-    /// Returns the time of the earliest strand in cycles, or the end of the last strand if all
+    /// Returns the time in cycles of the strand that is furthest behind, or the time at which the last strand ended if all
     /// threads have ended. Nothing more happens before this time.
     #[must_use]
     pub fn now(&self) -> u64 {
@@ -329,7 +329,7 @@ impl Scheduler {
         woken.waits_for = None;
         woken.woken = now;
         let strand = woken.strand;
-        // If the strand executes another thread, this other thread continues.
+        // If the strand executes another thread at the moment, that thread continues.
         let first = self.strands[strand.index()].threads[0];
         if first == thread || self.threads[first].waits_for.is_some() {
             self.change_thread(strand);
@@ -349,8 +349,8 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of a thread on the earliest strand. Called when all threads wait, because a cut-off recording lacks signals.
-    /// Returns `false` if no thread waits.
+    /// Ends the wait of a thread, on the strand that is furthest behind. Called when all threads wait, because a cut-off
+    /// recording lacks signals. Returns `false` if no thread waits.
     fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));

@@ -16,7 +16,7 @@ const TABLE: u64 = 0xc000_0000_0000_0000;
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
     pairs: Box<[Option<u64>; ENTRIES]>,
-    /// The entry that translated last. It is tried first.
+    /// The entry that was used last. It is tried first.
     last: usize,
     /// The Random register. It selects the entry that the next write replaces.
     random: usize,
@@ -44,7 +44,7 @@ impl Tlb {
         found.is_some()
     }
 
-    /// Decrements Random, as each cycle in which an instruction graduates does.
+    /// Decrements the register Random. The hardware does so in each cycle in which an instruction graduates.
     pub(super) fn graduate(&mut self) {
         self.random = self.random.checked_sub(1).unwrap_or(ENTRIES - 1);
     }

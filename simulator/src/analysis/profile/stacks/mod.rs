@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use super::functions::Functions;
 pub(super) use unwinder::Unwinder;
 
-/// An edge of the call graph.
+/// A call from one place: an edge of the call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallEdge {
     /// The address of the calling instruction, or of the instruction that a signal interrupted.
