@@ -13,7 +13,7 @@ use platform::memory_map::mailbox::{CODES, GUESTS, POWER, STATES};
 /// Held by the strand that serves the operator.
 static SERVING: OwnedLock = OwnedLock::free();
 
-/// Frees the operator's half of the mailbox if this strand, which has failed, was using it.
+/// Frees the operator's half of the mailbox if `strand`, which has failed, was using it.
 pub(super) fn abandon(strand: StrandId) {
     SERVING.abandon(strand);
 }

@@ -31,7 +31,7 @@ const TRAP_TABLE: u64 = 256;
 pub struct CoreGroup<I> {
     image: I,
     cpus: Cpus,
-    /// 1 for each guest that has ended.
+    /// For each guest: 1 if it has ended, otherwise 0.
     ended: [AtomicU32; GuestId::COUNT],
 }
 
@@ -105,7 +105,7 @@ impl<I: Image> Service for CoreGroup<I> {
         GroupContext { group: self, caller }
     }
 
-    /// Called after the guest has ended and all its strands have stopped.
+    /// Must be called after the guest has ended and all its strands have stopped.
     fn guest_reset(&self, guest: GuestId, _: StrandId) {
         self.ended_word(guest).store(0, Ordering::SeqCst);
     }
