@@ -19,7 +19,7 @@ const REQUEST: u64 = 0x8000_1000;
 pub(crate) const ANSWERED: u64 = 0x8000_1004;
 pub(crate) const IDLE: u64 = 0x8000_1008;
 
-/// The maximum number of instructions until one more strand has booted.
+/// The maximum number of instructions that the boot of one more strand takes.
 const BOOT: u64 = 10_000_000;
 
 /// The register %l0, which has the number of the trap.
@@ -50,7 +50,8 @@ pub(crate) struct Made {
 pub(crate) struct Callers {
     /// The finished calls, in the order of their returns.
     pub(crate) made: Vec<Made>,
-    /// The calls in progress: the strand before the call, and the turns and accesses until then.
+    /// The calls in progress. Each has the strand before the call, the request, and the numbers of
+    /// turns and of accesses before the call.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
     random: Random,
@@ -72,7 +73,7 @@ impl Callers {
         Self { made: Vec::new(), calling: BTreeMap::new(), turns: 0, random: Random(seed) }
     }
 
-    /// Returns the strand that asks for a call, or `None` if the machine stopped for another reason.
+    /// Returns the strand that asks for a call; `None` if the machine stopped for another reason.
     pub(crate) fn asks(execution: &Execution, stop: Stop) -> Option<StrandId> {
         match stop {
             Stop::Breakpoint(strand) => (execution.strand(strand).pc == ANSWERED).then_some(strand),

@@ -44,7 +44,8 @@ fn list() -> Vec<Entry> {
     [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], AGAIN]].concat()
 }
 
-/// Returns a machine with two guests that make calls. The first one has made its whole list once.
+/// Returns a machine with two guests that make calls. The first guest has made all calls of its
+/// list once.
 pub(super) fn running(hypervisor: &[u8]) -> Booted {
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
@@ -102,7 +103,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     not_served(&mut booted, &all[..if l2_works { 5 } else { 4 }])
 }
 
-/// Returns the operator's answer to a step; `None` if there is none in time.
+/// Returns the operator's answer to a step; `None` if no answer comes in time.
 fn answer(booted: &mut Booted) -> Option<Answer> {
     (0..SLICES).find_map(|_| {
         booted.0.run(Limits::instructions(SLICE));

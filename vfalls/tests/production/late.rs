@@ -21,7 +21,8 @@ use super::{Booted, ENOACCESS, Guest, image};
 /// The maximum latency of stores, in cycles. The tests use each latency from 1 on.
 const LONGEST: u64 = 300;
 
-/// The number of the control register of channel 0 of the strand's node. [`OTHER`] is channel 1's.
+/// The number of the control register of channel 0 on the strand's node. [`OTHER`] is the number
+/// for channel 1.
 const CHANNEL: u64 = 2;
 const OTHER: u64 = 4;
 const L2: u64 = 1;

@@ -282,7 +282,7 @@ fn a_guest_takes_its_own_traps() {
 }
 
 /// An access beyond the guest's memory traps, although the next guest's memory is there. In an
-/// image without the bound, the guest reads that memory.
+/// image without the check of the bound, the guest reads the next guest's memory.
 #[test]
 #[ignore = "builds images"]
 fn isolation_is_the_bound() {

@@ -193,7 +193,7 @@ fn all_strands_call_while_rights_change() {
             let calls = calls.borrow();
             let refused = all_call(&calls, 1 - next, asked, ENOACCESS).unwrap();
             let served = all_call(&calls, next, asked, 0).unwrap();
-            // The loser's calls are refused before any counter is scrubbed.
+            // The loser's calls must be refused before any counter is scrubbed.
             assert!(refused < served, "{refused} {served}");
             let took = served - asked;
             assert!(took < FIRST + cpus * EACH, "{took} of {cpus} strands");

@@ -27,7 +27,7 @@ pub(super) struct Kind {
     /// The distance between the attacks that are tried in the short test. It has no divisor in
     /// common with the lengths of the lists, so each entry of each list is still tried.
     pub(super) stride: usize,
-    /// Whether the guest has rights. With these, it can reach devices.
+    /// Whether the guest has rights. With rights, it can reach devices.
     pub(super) has_rights: bool,
     attack: fn(&mut Index) -> Attack,
 }
@@ -82,7 +82,7 @@ impl Kind {
     }
 }
 
-/// The unused digits of an attack's number.
+/// The digits of an attack's number that have not been used yet.
 struct Index(usize);
 
 impl Index {
@@ -206,7 +206,8 @@ fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // A misaligned jump traps, but not by %tpc and %tnpc, which have no bits 1:0.
+        // A misaligned jump traps, but a return through %tpc and %tnpc does not, because they have
+        // no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),

@@ -33,7 +33,8 @@ const TURN: u64 = 2000;
 /// The maximum number of turns for one call of the neighbour.
 const PATIENCE: usize = 2000;
 
-/// The number of calls by which the neighbour must be ahead of the attacker's attacks.
+/// The neighbour pauses if it has made this number of calls more than the attacker has made
+/// attacks.
 const AHEAD: usize = 100;
 
 /// Boots this hypervisor. One guest makes the numbered attacks of a kind, the other makes calls.
@@ -118,8 +119,8 @@ const SIDES: [(Sides, usize); 3] = [
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // The number of attacks of each kind, and three numbers for the short test: attacks made, with
-    // a demanded outcome, and with a demanded trap.
+    // For each kind: the number of its attacks, and three numbers for the short test: attacks made,
+    // attacks with a demanded outcome, and attacks with a demanded trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),

@@ -403,7 +403,7 @@ enum Step {
     Calls(usize),
     /// The strand makes a call, but stops after its access to the hub.
     Accesses(usize),
-    /// The strand that stopped ends its call.
+    /// The strand that stopped after its access ends its call.
     Ends(usize),
     /// The refusals of the turn become this number.
     Refusals(u32),
