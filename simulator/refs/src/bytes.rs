@@ -1,6 +1,6 @@
 //! Encodes and decodes numbers and strings.
 
-/// Appends a varint: 7 bits in each byte, the lowest bits first. Bit 7 is set in all bytes but the last.
+/// Appends a varint: 7 bits in each byte, the lowest bits first. Bit 7 is set in all bytes except the last.
 #[inline(always)]
 pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {

@@ -8,7 +8,7 @@ use super::bytes::{put_signed, put_varint};
 use super::frame::{Frame, FrameKind};
 use super::log::BlockAccess;
 
-/// The maximum number of instructions of a block.
+/// The maximum number of instructions in a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
 /// The maximum number of references in all blocks and shapes of a recording together.
@@ -79,7 +79,7 @@ pub struct Definitions {
     blocks: Vec<KnownBlock>,
     shapes: HashMap<(u32, bool, Box<[BlockAccess]>), u32>,
     slots: Slots,
-    /// The number of references of all blocks and shapes, plus one for each block and shape.
+    /// The number of references in all blocks and shapes, plus one for each block and shape.
     defined: u64,
     /// Definitions that have not been moved into a frame.
     new: New,

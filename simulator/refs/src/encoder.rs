@@ -8,7 +8,7 @@ use super::frame::{Frame, FrameKind};
 use super::log::{BlockAccess, Log, Order, Word};
 use super::predictor::Predictor;
 
-/// The maximum number of accesses of one execution of a block. Further accesses become an execution of block 0.
+/// The maximum number of accesses in one execution of a block. Further accesses become an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
 
 /// The position of the run in the first byte of an event. The run (bits 7:5) is the number of expected executions before the event.
@@ -53,7 +53,7 @@ struct Execution {
     addresses: Vec<u64>,
 }
 
-/// The parts of a frame that is being encoded.
+/// The parts of a frame under construction.
 #[derive(Debug, Default)]
 struct Written {
     executions: u64,

@@ -82,7 +82,7 @@ impl<W: Write> Chrome<'_, W> {
 
     fn stream(&mut self, stream: &Stream) -> io::Result<()> {
         let tid = thread(stream);
-        // When the last slice ended, and when the last event happened.
+        // The end of the latest slice, and the time of the latest event.
         let (mut ended, mut now) = (0, 0);
         for entry in &stream.entries {
             let event = match entry {

@@ -31,7 +31,7 @@ impl Console {
         }
     }
 
-    /// Returns the bytes that the software has sent since the last call.
+    /// Returns the bytes that the software has sent since the previous call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sent)
     }

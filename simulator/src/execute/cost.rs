@@ -69,7 +69,7 @@ impl Plain {
     }
 }
 
-/// [`Plain`] during a turn, with the devices whose counters it updates.
+/// [`Plain`] during a turn, and the devices whose counters it updates.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,

@@ -67,7 +67,7 @@ pub(super) struct AtWork<'a, C> {
     strand: &'a mut Strand,
     calling: &'a mut Option<Calling>,
     reach: Reach<'a, C>,
-    /// Whether the state that decides on interrupts may have changed since the last check.
+    /// Whether the state that decides on interrupts may have changed since the previous check.
     changed: bool,
 }
 

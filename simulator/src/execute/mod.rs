@@ -260,7 +260,7 @@ impl Execution {
         self.devices.machine()
     }
 
-    /// Returns the bytes that the software has sent to a console since the last call; nothing if there is no such console.
+    /// Returns the bytes that the software has sent to a console since the previous call; nothing if there is no such console.
     pub fn console(&mut self, number: usize) -> Vec<u8> {
         let console = self.running.shared.consoles.get_mut(number);
         console.map(console::Console::take).unwrap_or_default()

@@ -20,7 +20,7 @@ pub(super) struct LateStore {
     pub(super) address: u64,
     pub(super) value: u64,
     shift: u8,
-    /// The entry of the store buffer that holds the store.
+    /// The store's entry in the store buffer.
     entry: u64,
     /// The time at which the store completes, in cycles.
     pub(super) completes: u64,

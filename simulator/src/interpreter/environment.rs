@@ -15,7 +15,7 @@ pub struct At {
     pub level: Level,
 }
 
-/// A register of a strand that the environment holds.
+/// A strand's register whose value the environment keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr selects the events that the strand's two counters count.

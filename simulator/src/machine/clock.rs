@@ -33,7 +33,7 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
 /// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).
 pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// The time at which the current call ends, or at which the last call ended.
+    /// The time at which the current call ends, or at which the latest call ended.
     call_ends: Cell<u64>,
 }
 

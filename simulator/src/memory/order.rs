@@ -2,7 +2,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
-/// The maximum number of ways of a set.
+/// The maximum number of ways in a set.
 pub(super) const MOST_WAYS: usize = 16;
 
 const ONES: u64 = 0x1111_1111_1111_1111;

@@ -66,7 +66,7 @@ impl Plane {
     }
 }
 
-/// Returns the number of the list for a line.
+/// Returns the index of the list for a line.
 fn list(line: L2Line) -> usize {
     (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
 }

@@ -1,6 +1,6 @@
-//! The stores of a strand that are under way.
+//! A strand's stores that are under way.
 
-/// The maximum number of stores of a strand that are under way.
+/// The maximum number of a strand's stores under way.
 pub(super) const MOST_STORES: usize = 16;
 
 /// The times at which the latest stores are done. Stores complete in the order of the program.

@@ -43,8 +43,8 @@ pub struct Work<'a, V: Variant = T2Plus> {
 }
 
 impl Work<'_, T2Plus> {
-    /// Does the same as [`replay`](Self::replay). This copy is compiled with this crate, so it is optimised even if the caller's
-    /// crate is not.
+    /// Does the same as [`replay`](Self::replay). This function is compiled with this crate, so it is optimised even if the
+    /// caller's crate is not.
     pub fn replay_compiled(&mut self, quantum: &Quantum<'_>) -> Executed {
         self.replay(quantum)
     }
@@ -151,7 +151,7 @@ impl<V: Variant> Work<'_, V> {
         access.finish(1 + data.len())
     }
 
-    /// Reads PERF_CONFIG again. Called after a write to L2 control registers.
+    /// Reads PERF_CONFIG again. Must be called after a write to L2 control registers.
     pub fn settings_changed(&mut self) {
         self.perf_config = perf_config(self.devices);
     }

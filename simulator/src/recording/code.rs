@@ -7,7 +7,8 @@ use super::reference::{Branch, Kind, Reference};
 /// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first needs a [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
-/// The shapes of a program. A *shape* is one way in which a block executes. It has all references but not the addresses of data.
+/// The shapes of a program. A *shape* is one way in which a block executes. It has all references, but without the addresses of
+/// data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
@@ -166,7 +167,7 @@ impl Code {
         }
     }
 
-    /// Returns the number of references of a shape; 0 if there is no such shape.
+    /// Returns the number of references in a shape; 0 if there is no such shape.
     #[inline]
     pub(super) fn count(&self, shape: u32) -> usize {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)

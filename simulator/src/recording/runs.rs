@@ -112,7 +112,7 @@ mod tests {
                 Reference::new(0x1000, 4, Kind::FetchOther),
                 Reference::new(0x1004, 4, fetch),
                 Reference::new(address, 8, data),
-                // This address is not the next one.
+                // This instruction does not follow the previous one in memory.
                 Reference::new(0x1010, 4, Kind::FetchOther),
             ]
         };

@@ -53,7 +53,7 @@ const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 const A_RECORDING: &str = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
                            text such as \"0 w 0x1000 8\", plain, gzip or zstd";
 
-/// The number of bytes at the start of the content that decide its format. In text, the first non-blank byte decides.
+/// The number of bytes from which the format of the content is determined. In text, the first non-blank byte decides.
 const HEAD: usize = 256;
 
 impl Source {

@@ -18,10 +18,10 @@ use crate::nearest::status_name;
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
-/// The maximum number of parts of a histogram.
+/// The maximum number of parts in a histogram.
 const PARTS: u32 = 32;
 
-/// The hypercalls of a guest that have the same function, register class and status.
+/// Hypercalls of one guest with the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {

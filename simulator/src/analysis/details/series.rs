@@ -22,9 +22,9 @@ const LONG: u64 = 1 << 14;
 
 /// Counts in successive intervals of time.
 ///
-/// All intervals but the last have the same number of references, at first 512. When there are 32 intervals, each pair is merged into
-/// one. Intervals of at least 16,384 references are merged only when there are 256. (If there are more than 64 counters, the limit is
-/// lower, but at least 32.)
+/// All intervals except the last have the same number of references, at first 512. When there are 32 intervals, each pair is
+/// merged into one. Intervals of at least 16,384 references are merged only when there are 256. (If there are more than 64
+/// counters, the limit is lower, but at least 32.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
@@ -169,7 +169,7 @@ impl Points {
         self.reads.calls += calls;
     }
 
-    /// Adds the latest point. Replaces the last point if both have the same number of references.
+    /// Adds the latest point. Replaces the previous point if both have the same number of references.
     pub(super) fn add(&mut self, point: Point) {
         self.points.retain(|earlier| earlier.references < point.references);
         self.points.push(point);

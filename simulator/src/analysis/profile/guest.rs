@@ -80,7 +80,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the counters that arrives before the instruction `next`.
+    /// Handles a counter interrupt that arrives just before the instruction `next`.
     pub(crate) fn interrupt(
         &mut self,
         unit: &mut U,
@@ -91,7 +91,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the timer that arrives before the instruction `next`.
+    /// Handles a timer interrupt that arrives just before the instruction `next`.
     pub(crate) fn tick(
         &mut self,
         unit: &mut U,

@@ -35,7 +35,7 @@ const fn moves(transfers: u64, invalidations: u64) -> Moves {
     Moves { transfers, invalidations }
 }
 
-/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write but the first moves the line.
+/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write except the first moves the line.
 const FALSE: &str = "0 w 1000\n64 w 1008\n0 w 1000\n64 w 1008\n";
 
 #[test]

@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
 
 struct Parser<'t, 'a> {
     tokens: &'t [(usize, Token<'a>)],
-    /// The number of lines of the metadata. Errors at the end name the last line.
+    /// The number of lines in the metadata. Errors at the end name the last line.
     lines: usize,
     aliases: HashMap<&'a str, Type>,
 }
@@ -82,7 +82,7 @@ impl<'a> Parser<'_, 'a> {
         Err(format!("line {}: {problem}", self.line()))
     }
 
-    /// Returns the number of the next token's line.
+    /// Returns the line number of the next token.
     fn line(&self) -> usize {
         self.tokens.first().map_or(self.lines, |(line, _)| *line)
     }

@@ -111,7 +111,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns the sum of all units but the L2 cache of the node.
+    /// Returns the sum of all units except the L2 cache of the node.
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }

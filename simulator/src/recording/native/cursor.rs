@@ -5,7 +5,7 @@ use super::templates::Template;
 use refs::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
 use refs::{Order, PackedPredictor, Predictor, Rest, literal, sign_extended};
 
-/// The number of references of a chunk, unless a thread ends. The last execution can make a chunk longer.
+/// The number of references in a chunk, unless a thread ends. The last execution can make a chunk longer.
 const CHUNK: usize = 1 << 12;
 
 /// The position of a thread in its frames.
@@ -25,7 +25,7 @@ pub(super) struct Cursor {
     orders_end: usize,
     /// The number of executions decoded so far.
     done: u64,
-    /// The number of executions of the frame.
+    /// The number of executions in the frame.
     executions: u64,
     /// The number of correctly predicted executions before the current event.
     run: u64,

@@ -71,7 +71,7 @@ struct ScheduledThread {
     ends: usize,
     data_alone: bool,
     waits_for: Option<u64>,
-    /// The time of the signal that ended the thread's last wait.
+    /// The time of the signal that ended the thread's latest wait.
     woken: u64,
 }
 
@@ -93,7 +93,7 @@ pub struct Scheduler {
     turns: Turns,
     /// The thread that executes the current quantum.
     executing: usize,
-    /// The number of references of the thread's chunk before the end of the quantum.
+    /// The number of references in the thread's chunk before the end of the quantum.
     quantum_ends: usize,
     /// Whether the thread paused in the middle of an instruction.
     within: bool,
@@ -336,7 +336,7 @@ impl Scheduler {
         }
     }
 
-    /// Changes to the next thread of a strand that is not waiting.
+    /// Lets a strand continue with its next thread that is not waiting.
     fn change_thread(&mut self, id: StrandId) {
         let strand = &mut self.strands[id.index()];
         let waits = |thread: &usize| self.threads[*thread].waits_for.is_some();
@@ -349,8 +349,8 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of a thread, on the strand that is furthest behind. Called when all threads wait, because a cut-off
-    /// recording lacks signals. Returns `false` if no thread waits.
+    /// Ends the wait of a thread, on the strand that is furthest behind. Must be called only when all threads wait, because a
+    /// cut-off recording lacks signals. Returns `false` if no thread waits.
     fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));

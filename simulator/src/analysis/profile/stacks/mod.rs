@@ -39,7 +39,7 @@ const MOST_STACKS: usize = 1 << 20;
 /// All stacks of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// For each stack but the empty one: the caller's stack, and the innermost call.
+    /// For each stack except the empty one: the caller's stack, and the innermost call.
     added: Vec<(StackId, CallEdge)>,
     known: HashMap<(StackId, CallEdge), StackId>,
     counts: HashMap<CallEdge, u64>,

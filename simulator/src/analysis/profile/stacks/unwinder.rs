@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::{CallEdge, Functions, StackId, Stacks};
 use crate::recording::{Flow, Reference};
 
-/// The maximum number of frames of a thread. When a call would exceed this number, the outer half of the frames is dropped.
+/// The maximum number of frames in a thread's stack. When a call would exceed this number, the outer half of the frames is
+/// dropped.
 const MOST_FRAMES: usize = 1 << 14;
 
 /// The maximum number of frames that one return can end.
