@@ -29,7 +29,7 @@ pub trait Board: Sized + 'static {
     /// Returns the `static` of the image that holds the hypervisor.
     fn place() -> &'static Place<Self>;
 
-    /// Returns the hardware that the performance counter service uses. Called once, at the start.
+    /// Returns the hardware that the performance counter service uses. It is called once, at the start.
     fn environment(machine: Machine) -> Self::Environment;
 
     /// Returns the address of the 16550 UART that is the console of a guest.

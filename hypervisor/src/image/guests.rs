@@ -27,7 +27,7 @@ const RESTARTS: u8 = 2;
 
 struct Life {
     runs: AtomicBool,
-    /// What the guest does when all its strands have left it; 0 while it is not ending.
+    /// What the guest does when all its strands have left it: a value such as `ENDS`, or 0 while the guest is not ending.
     then: AtomicU8,
     /// Held by the strand that finishes ending or restarting the guest.
     settling: OwnedLock,
@@ -137,7 +137,7 @@ impl<B> Guests<B> {
         self.layout.guest(guest)
     }
 
-    /// Returns the pointer to a word of a guest's memory; `None` outside of that memory.
+    /// Returns the pointer to a word of a guest's memory; `None` if the word is outside that memory.
     fn place(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
         let physical = self.guest(guest)?.memory.physical(real, 8)?;
         Some(physical as *mut u64)

@@ -38,7 +38,7 @@ pub type Services<B> = (
 
 type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
 
-/// The hypervisor on a board.
+/// The hypervisor of a board, with its services, guests and tracer.
 pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
 
 /// Handles the traps of one strand of a guest.

@@ -30,7 +30,7 @@ pub struct GuestLayout {
 /// A machine and its guests.
 #[derive(Debug)]
 pub struct Layout {
-    /// The family of the machine, and its nodes and memory channels.
+    /// The family of the machine, and which nodes and memory channels it has.
     pub machine: Machine,
     /// The guests, indexed by number.
     pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
@@ -122,7 +122,7 @@ fn description() -> &'static [u8] {
 
 /// Returns one of the words of [`start`].
 fn word_of_start(address: u64) -> u64 {
-    // SAFETY: the word is in memory of the hypervisor that the image does not use otherwise.
+    // SAFETY: the word is in memory that belongs to the hypervisor, and the image uses it for nothing else.
     unsafe { (address as *const u64).read_volatile() }
 }
 
