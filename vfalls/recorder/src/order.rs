@@ -29,7 +29,7 @@ struct Known {
 #[derive(Debug)]
 struct Watched {
     thread: u32,
-    /// The number of the signal that the thread's end gave; `None` until it ends.
+    /// The number of the signal that the thread gave when it ended; `None` before its end.
     end: Option<u64>,
 }
 

@@ -63,7 +63,7 @@ impl Process {
         std::process::id() == self.id
     }
 
-    /// Returns the number of a block of instructions. Ends the program if there are too many blocks.
+    /// Defines a block of instructions, and returns its number. Ends the program if there are too many blocks.
     pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
         let block = self.target.block(address, instructions);
         let number = lock(&self.definitions).block(block);

@@ -81,8 +81,8 @@ impl Callers {
         }
     }
 
-    /// Records the return of the strand's last call, and starts the call `next`, or leaves the
-    /// strand idle if it is `None`. Fails if the last call changed more than its results.
+    /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if it is `None`.
+    /// Fails if the latest call changed more than its results.
     pub(crate) fn turn(
         &mut self,
         execution: &mut Execution,

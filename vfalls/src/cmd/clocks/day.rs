@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// The number of readings of the system's time of day, and of the corrections that they caused.
+/// Counts the readings of the system's time of day, and the corrections that they caused.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     readings: u32,

@@ -136,7 +136,7 @@ mod tests {
         let steady = TWO.replace("fpu", "fpu constant_tsc nonstop_tsc");
         let processors = Processors::new(&steady, Some(("tsc", "tsc")));
         assert_eq!(processors.kernel_hazards(), good);
-        // A kernel's counter cannot be the cycle counter of a machine without a cycle counter.
+        // On a machine without a cycle counter, the kernel's counter cannot be the cycle counter.
         for kernel in [None, Some(("arch_sys_counter", "arch_sys_counter"))] {
             assert_eq!(Processors::new("", kernel).kernel_hazards(), good);
         }

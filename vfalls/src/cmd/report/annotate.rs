@@ -21,7 +21,7 @@ use simulator::recording::BUNDLED_SOURCE;
 /// The number of lines that are shown before and after a line with a count.
 const CONTEXT: u32 = 3;
 
-/// The maximum number of characters of an instruction that are shown.
+/// The maximum number of characters that are shown of an instruction.
 const MOST_INSTRUCTION: usize = 60;
 
 /// Prints a profile of the instructions or source lines of functions.

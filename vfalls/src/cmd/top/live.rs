@@ -52,7 +52,7 @@ impl Pace {
 pub(crate) struct LiveSample {
     /// The result of the replay so far.
     pub(crate) run: Replayed,
-    /// The number of bytes of the recordings that have been read so far.
+    /// How many bytes of the recordings have been read so far.
     pub(crate) read: u64,
 }
 

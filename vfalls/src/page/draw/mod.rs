@@ -29,7 +29,7 @@ pub(super) const WIDTH: f64 = 360.0;
 /// The colour classes of parts, in the order of use. Colour-blind people can tell these colours apart (Okabe and Ito).
 pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
-/// The number of colours of a scale.
+/// The number of colours in a scale.
 const SCALE: usize = 8;
 
 /// Returns a length or coordinate with at most one digit after the point.

@@ -15,8 +15,7 @@ use crate::callers::{ANSWERED, IDLE, go_on_at, privileged};
 use crate::contract::program;
 use crate::{MEMORY, REAL};
 
-/// The maximum number of instructions of an attack: [`DEMANDED`] if the architecture demands its
-/// outcome, otherwise [`ATTACK`].
+/// The maximum number of instructions in an attack: [`DEMANDED`] if the architecture demands its outcome, otherwise [`ATTACK`].
 const DEMANDED: u64 = 100_000;
 const ATTACK: u64 = 2000;
 

@@ -112,7 +112,7 @@ pub(super) struct Attack {
     pub(super) demanded: Demanded,
 }
 
-/// The outcome of an attack that the architecture demands.
+/// The outcome that the architecture demands of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demanded {
     /// There is no trap, and the program reaches its end.
@@ -395,8 +395,8 @@ fn level(index: &mut Index) -> Attack {
     provoked(taken, demanded).at(level)
 }
 
-/// Every trap that ends the guest, because it is at trap level 2 or its trap table is outside of
-/// its memory. Also the calls that end a guest.
+/// Every trap that ends the guest, because it is at trap level 2 or its trap table is outside its memory. Also the calls that end
+/// a guest.
 fn death(index: &mut Index) -> Attack {
     let (level, table) = index.one_of(&[
         (2, REAL + 0x8000),

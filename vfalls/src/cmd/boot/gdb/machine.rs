@@ -134,8 +134,8 @@ impl<'a> Machine<'a> {
         format!("strand {strand} of {}: {does}", guest.escape_debug())
     }
 
-    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns `None` if the bytes are outside of
-    /// the memory of the strand's guest.
+    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns `None` if the bytes are outside the
+    /// memory of the strand's guest.
     fn physical(&self, strand: StrandId, address: u64, size: u64) -> Option<u64> {
         if self.execution.strand(strand).level() == Level::Hyperprivileged {
             return Some(address);
