@@ -152,7 +152,7 @@ fn region(address: u64) -> usize {
     (region ^ region >> 8) as usize % REGIONS
 }
 
-/// Returns an array on the heap: it is too large for the stack.
+/// Returns an array on the heap, because it would be too large for the stack.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let boxed = vec![T::default(); N].try_into();
     boxed.unwrap_or_else(|_| unreachable!("it has the length of the array"))

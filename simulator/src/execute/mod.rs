@@ -243,7 +243,7 @@ impl Execution {
         with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
     }
 
-    /// Sets the conduct of stores to devices that are issued from now on.
+    /// Sets how stores to devices behave, from the next store on.
     pub fn set_stores(&mut self, conduct: StoreConduct) {
         self.running.shared.stores = conduct;
     }

@@ -1,4 +1,5 @@
-//! Connects the nodes for the lines of one hub. Nodes without hubs are linked directly, by four such connections.
+//! The connections between nodes for the lines that one hub carries. Nodes without hubs are linked directly, by four such
+//! connections.
 
 use guest_abi::Node;
 

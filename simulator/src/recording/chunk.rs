@@ -344,7 +344,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// Executions with all their references. The user takes one after the other.
+/// Executions with all their references. The user takes them one after the other.
 pub(crate) struct Whole<'a> {
     code: &'a Code,
     executions: slice::Iter<'a, u32>,

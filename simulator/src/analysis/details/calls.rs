@@ -14,7 +14,7 @@ use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The maximum numbers of shown events, and of stretches of time from which the events are chosen.
+/// The maximum number of events that are shown. They are chosen from at most [`STRETCHES`] stretches of time.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 

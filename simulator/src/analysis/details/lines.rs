@@ -1,5 +1,4 @@
-//! Estimates which lines move between nodes, and who uses these lines, in a single replay. [`crate::analysis::sharing`] measures
-//! both.
+//! Estimates which lines move between nodes and who uses them, in a single replay. [`crate::analysis::sharing`] measures this.
 
 use std::collections::HashSet;
 

@@ -50,7 +50,7 @@ pub struct Details {
     pub conflicts: Vec<Conflicts>,
     /// At most 1,000 hypervisor events, spread over the whole time; empty during the replay.
     pub events: Vec<ShownEvent>,
-    /// The number of lost events. `calls`, `conflicts` and `events` lack them.
+    /// The number of lost events, which are missing from `calls`, `conflicts` and `events`.
     pub events_lost: u64,
 }
 
@@ -64,7 +64,7 @@ impl Details {
     }
 }
 
-/// A replayed program.
+/// A replayed program: its command line and its files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProgramDetails {

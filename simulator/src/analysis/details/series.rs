@@ -192,7 +192,7 @@ impl Points {
             self.points.iter().map(part).map(since).collect()
         };
         let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
-        // The busy cycles, and the number of lines.
+        // `part` returns the busy cycles and the number of lines.
         let used = |part: &dyn Fn(&Usage) -> [u64; 2]| UseSeries {
             busy: each(&|point| part(&point.usage)[0]),
             bytes: each(&|point| part(&point.usage)[1] << LINE_SHIFT),

@@ -10,7 +10,7 @@ use super::r10000;
 use crate::memory::Modelled;
 use crate::nearest::unknown;
 
-/// A counter unit that can sample.
+/// The counters with which a program is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledUnit {
     /// The counters of a strand of an UltraSPARC T2 Plus.
@@ -76,7 +76,7 @@ impl Rate {
     }
 }
 
-/// An event of a unit, for a listing.
+/// An event in a list of a unit's events.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The name that [`sparc`] and [`r10000()`] accept.
@@ -117,7 +117,7 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-/// Fails if an event occurs twice.
+/// Returns the events, or an error if an event is selected twice.
 fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {

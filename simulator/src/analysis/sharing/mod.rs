@@ -73,7 +73,7 @@ pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Mo
 
 struct Replayed {
     cost: Cost,
-    /// The lines that moved, each with its number, in no order.
+    /// The lines that moved, each with its number, in no particular order.
     lines: Vec<(u64, Moves)>,
     notes: Vec<String>,
 }

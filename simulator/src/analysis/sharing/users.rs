@@ -142,7 +142,7 @@ impl Users {
         self.lines.entry(line).or_insert(line << LINE_SHIFT);
     }
 
-    /// Returns the numbers of the lines, in no order.
+    /// Returns the numbers of the lines, in no particular order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = u64> {
         self.lines.keys().copied()
     }

@@ -133,7 +133,7 @@ impl Cursor {
         chunk: &mut Executions,
     ) -> Option<()> {
         let predictor = self.predictor.as_mut()?;
-        // State in local variables stays in registers.
+        // The state is kept in local variables, so that it stays in registers.
         let Room { shapes, data, mut executed, mut accessed, length: mut filled } =
             chunk.room(CHUNK, CHUNK + MOST_ACCESSES);
         let mut control = Rest(&self.content[self.control..self.control_end]);

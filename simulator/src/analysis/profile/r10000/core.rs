@@ -60,7 +60,7 @@ pub(crate) struct Core {
     decodes_at: Option<u64>,
     now: u64,
     next_tick: u64,
-    /// The point after the last graduated instruction.
+    /// The point just after the latest graduated instruction.
     next: Point,
     events: Vec<R10000Event>,
     exceptions: bool,
