@@ -173,7 +173,7 @@ impl<B: Board> Embedder for Guests<B> {
                 console.put(DLE)
             }
             ConsoleOutput::Byte(byte) => console.put(byte),
-            // A UART of the simulated machine carries bytes only.
+            // The simulated machine's UART carries only bytes, so a break is ignored.
             ConsoleOutput::Break => Ok(()),
         }
     }

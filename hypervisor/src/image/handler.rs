@@ -303,7 +303,7 @@ pub fn assemble<B: Board>(
     let guests = Guests::new(layout);
     let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
     for guest in &layout.guests {
-        // There is room for all guests of a layout. `collect` contains a panic.
+        // The list has room for all guests of a layout. It is not built with `collect`, which contains a panic.
         let _ = configs.push(guest.config);
     }
     let trace = *environment.trace();

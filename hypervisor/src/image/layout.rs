@@ -21,9 +21,9 @@ use platform::sparc64::Partition;
 pub struct GuestLayout {
     /// The strands and rights of the guest.
     pub config: GuestConfig,
-    /// The memory of the guest. Its number in the TLBs is 0 here: [`Layout::partition`] returns the real number.
+    /// The memory of the guest. The number of its translations in the TLBs is not set here: see [`Layout::partition`].
     pub memory: Partition,
-    /// The real address at which the first strand begins.
+    /// The real address at which the first strand starts.
     pub entry: u64,
 }
 
