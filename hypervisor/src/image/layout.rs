@@ -120,7 +120,6 @@ fn description() -> &'static [u8] {
     unsafe { slice::from_raw_parts(DESCRIPTION.start as *const u8, size as usize) }
 }
 
-/// Returns one of the words of [`start`].
 fn word_of_start(address: u64) -> u64 {
     // SAFETY: the word is in memory that belongs to the hypervisor, and the image uses it for nothing else.
     unsafe { (address as *const u64).read_volatile() }
