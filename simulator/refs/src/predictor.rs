@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-/// The numbers of contexts, slots and regions that a predictor remembers.
+/// The number of contexts that a predictor remembers. [`SLOTS`] and [`REGIONS`] are for slots and regions.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
 const REGIONS: usize = 1 << 8;

@@ -17,7 +17,7 @@ use super::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 use crate::text;
 
-/// The process numbers of events without a guest, and of counters.
+/// The process number of events without a guest. [`COUNTERS`] is the process number of counters.
 const MACHINE: u64 = 1000;
 const COUNTERS: u64 = 1001;
 

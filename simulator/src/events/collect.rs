@@ -11,7 +11,7 @@ use hv_core::trace::{
 use super::layouts::{LayoutName, for_each_layout};
 use super::{DecodedEvent, Stream, StreamEntry, TracedEvent};
 
-/// The number of packets in a ring, and the number of words in a packet.
+/// The number of packets in a ring. [`WORDS`] is the number of words in a packet.
 const PACKETS: usize = 4;
 const WORDS: usize = 1015;
 

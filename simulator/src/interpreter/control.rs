@@ -3,7 +3,7 @@
 
 use super::trap::Trap;
 
-/// The highest trap level of hyperprivileged software.
+/// The highest trap level of hyperprivileged software. For privileged software, it is [`MAX_PTL`].
 const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
@@ -25,7 +25,6 @@ pub enum Level {
     Hyperprivileged,
 }
 
-/// Bits of %pstate.
 pub(super) mod pstate {
     /// Interrupts are enabled.
     pub(in super::super) const IE: u16 = 1 << 1;
@@ -44,7 +43,6 @@ pub(super) mod pstate {
     pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | TLE | CLE | TCT;
 }
 
-/// Bits of %hpstate.
 pub(super) mod hpstate {
     /// A return to trap level 0 traps if it leaves the hyperprivileged level.
     pub(in super::super) const TLZ: u16 = 1 << 0;

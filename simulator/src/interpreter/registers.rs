@@ -16,7 +16,7 @@ pub struct Registers {
     /// The locals and ins of each window. The outs of a window are the ins of the next window.
     windows: [[u64; 16]; WINDOWS],
     globals: [[u64; 8]; GLOBALS],
-    /// %cwp and %gl.
+    /// %cwp. The field `global` is %gl.
     window: usize,
     global: usize,
 }

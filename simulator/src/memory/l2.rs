@@ -68,7 +68,7 @@ const FREE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct Set {
     order: Order,
-    /// The way that was filled last, and the time at which that way's line arrives.
+    /// The way that was filled last. `arrives` is the time at which that way's line arrives.
     filled: usize,
     arrives: u64,
     /// The states of the ways. Ways that the cache does not have stay free.

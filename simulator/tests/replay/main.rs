@@ -18,7 +18,6 @@ use simulator::recording::Recording;
 use simulator::replay::{Progress, RunError, Setup};
 use simulator::run::Replayed;
 
-/// Returns a recording with this text.
 pub(crate) fn recording(text: impl Into<Vec<u8>>) -> Recording {
     Recording::from_reader("test", Cursor::new(text.into()), None).unwrap()
 }

@@ -16,7 +16,8 @@ pub(super) struct Cursor {
     packed: PackedPredictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
-    /// For each part of the content, the current position and the end of the part.
+    /// The current position in the part `control`, whose end is `control_end`. There are such fields for each part of the
+    /// content.
     control: usize,
     control_end: usize,
     literals: usize,

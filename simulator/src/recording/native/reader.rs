@@ -24,7 +24,7 @@ pub(super) const MOST_CONTENT: u32 = 1 << 24;
 /// take little room.
 const MOST_REFERENCES: u64 = 1 << 28;
 
-/// The maximum number of frames in a recording. The number of threads has the same limit.
+/// The maximum number of frames in a recording. [`MOST_THREADS`] is the maximum number of threads.
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 

@@ -26,7 +26,7 @@ pub(super) struct Templates {
 pub(super) struct Template {
     /// The slot of the shape's first datum.
     pub(super) slot: u32,
-    /// The number of references, and the number of data among them.
+    /// The number of references. `data` is the number of data among them.
     pub(super) count: u16,
     pub(super) data: u16,
 }
