@@ -9,7 +9,6 @@ pub(crate) enum SystemCall {
     Thread {
         tid: Option<u64>,
     },
-    /// Starts a process.
     Process,
     /// Replaces the process's program with the program whose path is at `path`.
     Exec {

@@ -25,7 +25,7 @@ use super::{Booted, Guest, MEMORY, PCR, REAL, assembled, built};
 
 pub(super) type Entry = [u64; 8];
 
-/// The address of CPU 0's list in a guest's memory, and the distance to the next list.
+/// The address of CPU 0's list in a guest's memory. [`LIST`] is the distance to the next list.
 pub(super) const LISTS: u64 = 0x10_0000;
 const LIST: u64 = 0x8000;
 /// The offset, in the guest, of a word with the address of the instruction after a call.

@@ -93,7 +93,6 @@ impl App {
         }
     }
 
-    /// Shows the next sample.
     pub(crate) fn sample(&mut self, next: LiveSample) {
         let last = self.now.as_ref().map(|now| next.run.since(&now.run));
         // The last sample adds nothing if the replay ends exactly at the end of an interval.

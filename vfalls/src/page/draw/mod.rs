@@ -143,7 +143,6 @@ impl Scale {
         self.classes().zip((0..).map(words)).collect()
     }
 
-    /// Returns the legend of [`of_use`](Self::of_use).
     pub(super) fn legend_of_use(&self) -> Legend {
         let percent = |part: f64| format!("{:.0}%", part * 100.0);
         let words = |level: usize| match (level, self.least.get(level)) {

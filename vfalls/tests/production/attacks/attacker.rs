@@ -69,7 +69,6 @@ struct Flight {
     began: u64,
 }
 
-/// The guest that attacks.
 pub(super) struct Attacker<'a> {
     guest: usize,
     /// The guest's strands. The operator acts on `operator`, which is a strand of the neighbour.
@@ -78,7 +77,7 @@ pub(super) struct Attacker<'a> {
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The attacks that were not made yet. `again` has the attacks that were postponed or interrupted.
+    /// The attacks that have not been made yet. `again` has the attacks that were postponed or interrupted.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],

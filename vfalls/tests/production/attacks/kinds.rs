@@ -19,7 +19,6 @@ use tests::assembler::{
     WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
-/// A kind of attack.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The number of attacks of this kind.

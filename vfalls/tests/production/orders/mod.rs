@@ -38,7 +38,7 @@ const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 
-/// The value of the hub's register before the calls, and the value that a call sets.
+/// The value of the hub's register before the calls. [`WRITTEN`] is the value that a call sets.
 const BEFORE: u64 = 0x0101;
 const WRITTEN: u64 = 0x0202;
 
