@@ -109,7 +109,7 @@ pub enum SetupError {
 pub struct Limits {
     /// The maximum number of instructions and traps of all strands together.
     pub instructions: u64,
-    /// The time limit in cycles since the machine started. No instruction begins then or later.
+    /// The time limit, in cycles since the machine started. No instruction begins at this time or later.
     pub cycles: u64,
 }
 

@@ -117,7 +117,8 @@ impl Operator {
         self.current.as_ref()?.pending
     }
 
-    /// Returns how many references or instructions to wait before [`work`](Self::work) is called again. `now` is their number so far.
+    /// Returns the number of references or instructions after which [`work`](Self::work) must be called again. `now` is the
+    /// number of references or instructions so far.
     #[must_use]
     pub fn patience(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {

@@ -19,7 +19,7 @@ const REQUEST: u64 = 0x8000_1000;
 pub(crate) const ANSWERED: u64 = 0x8000_1004;
 pub(crate) const IDLE: u64 = 0x8000_1008;
 
-/// The maximum number of instructions that the boot of one more strand takes.
+/// The maximum number of instructions until one more strand has booted.
 const BOOT: u64 = 10_000_000;
 
 /// The register %l0, which has the number of the trap.

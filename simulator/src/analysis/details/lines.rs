@@ -1,4 +1,5 @@
-//! Estimates which lines move between nodes and who uses them, in a single replay. [`crate::analysis::sharing`] measures this.
+//! Estimates which lines move between nodes and who uses them, in a single replay. For exact numbers, see
+//! [`crate::analysis::sharing`].
 
 use std::collections::HashSet;
 

@@ -29,13 +29,13 @@ impl Block {
         self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))
     }
 
-    /// Returns the value of a key as a number, or an error if the block lacks the key.
+    /// Returns the value of a key that must be a number, or an error if the block lacks the key.
     pub(super) fn number(&self, key: &str) -> Result<u64, String> {
         let text = self.text(key)?;
         number(text).ok_or_else(|| format!("found '{text}' for {key}, expected a number"))
     }
 
-    /// Returns the type that is the value of a key, or an error if the block lacks the key.
+    /// Returns the value of a key that must be a type, or an error if the block lacks the key.
     pub(super) fn layout(&self, key: &str) -> Result<&Type, String> {
         let kind = &self.kind;
         let found = self.types.iter().find(|(name, _)| name == key);
