@@ -37,7 +37,7 @@ static LIVES: [Life; GuestId::COUNT] = [const {
     Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::free() }
 }; GuestId::COUNT];
 
-/// For each strand: whether its guest has called mach_exit there, and with which code.
+/// For each strand: whether its guest has called mach_exit on it, and with which code.
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
     [const { (AtomicBool::new(false), AtomicU64::new(0)) }; StrandId::COUNT];
 

@@ -85,7 +85,8 @@ impl Cpus {
         exchanged.is_ok()
     }
 
-    /// Tells a stopped strand to start. The caller then interrupts the strand. Fails with EINVAL if the strand is not stopped.
+    /// Tells a stopped strand to start. The caller must then interrupt the strand. Fails with EINVAL if the strand is not
+    /// stopped.
     pub fn start(&self, strand: StrandId, start: Start) -> Result<(), HvError> {
         self.start_unless(strand, start, || false)
     }
@@ -144,8 +145,8 @@ impl Cpus {
         }
     }
 
-    /// Tells a strand to stop. The caller then interrupts the strand. Fails with EINVAL if the strand is stopped or has failed, and with
-    /// EWOULDBLOCK if it is starting or stopping.
+    /// Tells a strand to stop. The caller must then interrupt the strand. Fails with EINVAL if the strand is stopped or has
+    /// failed, and with EWOULDBLOCK if it is starting or stopping.
     pub(crate) fn ask_to_stop(&self, strand: StrandId) -> Result<(), HvError> {
         let state = &self.cpu(strand).state;
         let found = state.compare_exchange(RUNNING, STOPPING, Ordering::SeqCst, Ordering::SeqCst);
