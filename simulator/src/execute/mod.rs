@@ -381,7 +381,8 @@ impl Execution {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the addresses of instructions, as the strands use them, at which the execution stops.
+    /// Returns the breakpoints. They are addresses of instructions in the form that the strands use, and execution stops before
+    /// these instructions.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }

@@ -110,7 +110,7 @@ impl<C: Cost> Reach<'_, C> {
     #[inline(always)]
     fn note(&mut self, kind: Kind, level: Level, physical: u64, shift: u8, value: u64) {
         let size = 1 << shift;
-        // A second access of an instruction is the store of an atomic instruction.
+        // If the instruction has already accessed data, this access is the store of an atomic instruction.
         let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
         self.done.data = Some(Reference::new(physical, size, whole));
         if self.shared.observes {

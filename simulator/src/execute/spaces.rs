@@ -184,7 +184,7 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Fails for an access to a part of a register, and to a register that only the hypervisor may access.
+/// Fails if an access is to only a part of a register, or to a register that only the hypervisor may access.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

@@ -91,7 +91,7 @@ pub(crate) struct ShapeStep {
     pub(crate) action: StepAction,
 }
 
-/// The work of a shape from its start to one of its steps or to its end.
+/// The work of a part of a shape: from the start of the shape to one of its steps, or to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// The number of instructions that have begun.

@@ -171,9 +171,8 @@ impl LackeyReader {
     }
 }
 
-/// Parses lines of the common form. Stops at another line, at the end of the text, or when the block is full. Returns the length of
-/// the remaining text.
-// The room is passed by value: then its parts stay in registers.
+/// Parses lines of the common form. Stops at another line, at the end of the text, or when the block is full. Returns the length
+/// of the remaining text. The room is passed by value, so that its parts stay in registers.
 #[inline(never)]
 fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
     let Room { mut block, behind, mut fetch } = room;

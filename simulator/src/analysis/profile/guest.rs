@@ -51,7 +51,7 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
 }
 
 impl<U: CounterUnit> SamplingGuest<U> {
-    /// Returns a guest that samples events on a strand. The program executes in `mode`; events count in `modes`.
+    /// Returns a guest that samples events on a strand. The program executes in `mode`, and only events in `modes` are counted.
     pub(crate) fn new(
         strand: StrandId,
         mode: U::Mode,

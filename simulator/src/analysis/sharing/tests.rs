@@ -144,7 +144,8 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(report.lines_moved, 2);
 }
 
-/// A byte's new address has the same home, hub, channel and bank: bits 8:0 are equal, and the other bits are equal modulo the homes.
+/// A byte's new address has the same home, hub, channel and bank: bits 8:0 are equal, and the other bits are equal modulo the
+/// number of homes.
 #[test]
 fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);

@@ -196,7 +196,8 @@ impl Cursor {
     }
 }
 
-/// Reads the first byte and the run of the next event. Without an event, the run is `left`, the number of all remaining executions.
+/// Reads the first byte and the run of the next event. If there is no event, the run is `left`, the number of all remaining
+/// executions.
 #[inline(always)]
 fn next_event(control: &mut Rest<'_>, left: u64) -> Option<(u8, u64)> {
     let Some(event) = control.byte() else {

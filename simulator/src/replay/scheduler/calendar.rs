@@ -1,4 +1,4 @@
-//! A calendar queue. It finds the pipeline that issues next in constant time.
+//! A calendar queue. In constant time, it finds the pipeline that issues next.
 
 /// The maximum number of pipelines of a machine.
 pub(super) const PIPELINES: usize = 64;
