@@ -16,7 +16,8 @@ use super::{Booted, Guest, image};
 /// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
 const UNEXPECTED: u64 = 3;
 
-/// The number of times that a test waits for something, and the instructions in each wait.
+/// The number of times that a test waits for something. [`SLICE`] is the number of instructions in
+/// each wait.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 

@@ -1,6 +1,6 @@
-//! Stores that fail late. Whatever the strand does when the report comes, everything but the unit
-//! is as in a run without the fault. The latency of the stores is each number of cycles up to
-//! [`LONGEST`], in both runs.
+//! Stores that fail late. Whatever the strand does when the report comes, everything except the
+//! unit is as in a run without the fault. Both runs are made with each latency of the stores up to
+//! [`LONGEST`].
 
 mod banks;
 
@@ -48,7 +48,7 @@ const fn ask(register: u64) -> Entry {
     call(GET, register, 0x5a5a)
 }
 
-/// Names and lists of what the strand does after it has set channel 0.
+/// What the strand does after it has set channel 0: lists, each with a name.
 const BEHIND: &[(&str, &[Entry])] = &[
     ("the guest", &[]),
     ("a get of the PCR", &[call(GET, 0, 7)]),

@@ -68,7 +68,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
         for cpu in 0..8 {
             let mut list = vec![SAMPLE];
             list.extend([DRAM_PCR, DRAM_PIC].map(|register| repeated(GET, register, 0)));
-            // Only CPU 0 writes, and reads registers that need a lock. Others would wait for it.
+            // Only CPU 0 writes registers, and only CPU 0 reads registers that need a lock. Other
+            // CPUs would wait for the lock.
             if cpu == 0 {
                 list.extend([HUB_PCR, L2].map(|register| repeated(GET, register, 0)));
                 list.extend(own.map(|(register, value)| repeated(SET, register, value)));
@@ -137,8 +138,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             let [samples, lowest, highest, begun, pic] = booted.sampled(guest, cpu);
             assert!(samples > 100, "{samples} of CPU {cpu} of guest {guest}");
             assert!(real <= lowest && highest < real + MEMORY, "{lowest:#x} to {highest:#x}");
-            // Sampling begins at the start, and again after each loss. The run may end before it
-            // begins after the last loss.
+            // Sampling begins at the start, and again after each loss. The run may end before
+            // sampling begins again after the last loss.
             assert!(begun >= 2, "CPU {cpu} of guest {guest}: {begun}");
             assert_eq!(pic, 0, "CPU {cpu} of guest {guest}");
         }

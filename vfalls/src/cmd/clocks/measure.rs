@@ -153,7 +153,8 @@ impl Rounds {
         self.rounds.push(passed.collect());
     }
 
-    /// Returns the drift of `clock` from the clock `from`: slope and error in parts per million, scatter in nanoseconds.
+    /// Returns the drift of `clock` relative to the clock `from`: slope and error in parts per
+    /// million, scatter in nanoseconds.
     pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
         // The first clock measures the time for every pair, so swapping two clocks changes only the sign of the drift.
         let difference = |round: &Vec<f64>| {

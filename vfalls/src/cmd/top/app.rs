@@ -72,7 +72,7 @@ pub(crate) struct App {
     now: Option<LiveSample>,
     /// The numbers since the previous sample.
     last: Option<Replayed>,
-    /// The number of scrolling lines that had room on the screen at the last draw.
+    /// The number of scrolling lines that fitted on the screen when it was last drawn.
     room: usize,
 }
 

@@ -474,8 +474,8 @@ fn call(index: &mut Index) -> Attack {
     attack.with((O0..).zip(arguments)).at(level)
 }
 
-/// A program that changes its own next instruction. The new instruction is each software trap that
-/// a guest may use, or an instruction of any other format.
+/// A program that changes its own next instruction. The new instructions are all software traps
+/// that a guest may use, and instructions of all other formats.
 fn own_code(index: &mut Index) -> Attack {
     let (word, demanded) = match index.below(128 + 512 + 32) as u32 {
         software @ ..128 => (trap(software), Demanded::Trap(0x100 + software as u16)),
