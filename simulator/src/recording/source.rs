@@ -150,7 +150,7 @@ impl Source {
         Progress { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Describes an error as the content found, for a message.
+    /// Returns the text for a message that names `error` as the content found.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),

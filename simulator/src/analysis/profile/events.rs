@@ -54,7 +54,7 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// A random period differs from the usual one by at most an eighth: the period shifted right by this number.
+/// The maximum difference between a random period and the usual one, an eighth: the usual period is shifted right by this number.
 const SPREAD: u32 = 3;
 
 impl Rate {
