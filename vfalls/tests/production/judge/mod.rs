@@ -38,7 +38,7 @@ struct Stored {
     time: u64,
 }
 
-/// Compares with the reference model. Holds the model, and the state of the comparison.
+/// The reference model of the machine, and the state of the comparison.
 pub(crate) struct Judge {
     world: World,
     channels: BTreeMap<Cell, Vec<Stored>>,
