@@ -98,8 +98,8 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Takes interrupts before it looks for a command: a command that comes later sends another interrupt, which ends the
-            // halt.
+            // Interrupts must be taken before the command is looked for. A command that comes later then sends another interrupt,
+            // which ends the halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -221,8 +221,8 @@ impl<B: Board> Handler<B> {
         &self.hypervisor.services().0
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as after a death. If the
-    /// hypervisor fails again meanwhile, the strand leaves service.
+    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had
+    /// died. If the hypervisor fails again meanwhile, the strand leaves service.
     fn failed(&self, reason: Reason, trap: Option<&FatalTrap>, address: Option<u64>) {
         let Caller { strand, .. } = self.strand.caller();
         let guests = self.hypervisor.embedder();
@@ -383,7 +383,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     _ => {}
                 });
             }),
-            // The caller looks for a command afterwards.
+            // The caller looks for a command afterwards, so nothing is to be done here.
             _ => {}
         }
     }

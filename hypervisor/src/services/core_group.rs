@@ -22,7 +22,7 @@ pub const STOP_TRIES: usize = 100_000;
 const MOST_WRITTEN: u64 = 256;
 /// The numbers of the interrupt queues, from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-/// The sizes in bytes of an instruction and a trap table, which are also their alignments.
+/// The size in bytes of an instruction, which is also its alignment. [`TRAP_TABLE`] is the same for a trap table.
 const INSTRUCTION: u64 = 4;
 const TRAP_TABLE: u64 = 256;
 
@@ -31,7 +31,7 @@ const TRAP_TABLE: u64 = 256;
 pub struct CoreGroup<I> {
     image: I,
     cpus: Cpus,
-    /// 1 for each guest that has ended.
+    /// For each guest: 1 if it has ended, otherwise 0.
     ended: [AtomicU32; GuestId::COUNT],
 }
 
@@ -108,7 +108,7 @@ impl<I: Image> Service for CoreGroup<I> {
         GroupContext { group: self, caller }
     }
 
-    /// Called after the guest has ended and all its strands have stopped.
+    /// Must be called after the guest has ended and all its strands have stopped.
     fn guest_reset(&self, guest: GuestId, _: StrandId) {
         self.ended_word(guest).store(0, Ordering::SeqCst);
     }

@@ -33,7 +33,7 @@ struct Kept {
     text: [AtomicU64; WORDS],
 }
 
-/// The soft states of all guests. While a strand of a guest sets a new state, a reader may see a mixture of the two states.
+/// The soft states of all guests. While a strand of a guest sets a new state, a reader may see parts of both states.
 #[derive(Debug)]
 pub struct SoftStateGroup<I> {
     image: I,
@@ -113,7 +113,7 @@ impl<I: Image> SoftStateGroup<I> {
         };
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
-        // A mask of the bytes of the last loaded word that belong to the string; 0 once the NUL is found.
+        // The mask for the bytes of the last loaded word that belong to the string; 0 once the NUL is found.
         let mut kept = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
             let loaded = self.image.load(guest, at);

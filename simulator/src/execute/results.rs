@@ -1,4 +1,4 @@
-//! Collects what an execution did so far: the selected events, and the state of guests and strands.
+//! Collects what an execution has done so far: the selected events, and the state of guests and strands.
 
 use std::collections::BTreeMap;
 

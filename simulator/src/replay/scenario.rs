@@ -34,7 +34,7 @@ const MOST_CROSS_CALLS: u64 = 10_000_000;
 /// A point in a scenario at which the observer is called.
 #[derive(Clone, Copy, Debug)]
 pub enum ScenarioStage<'a> {
-    /// The number of bytes of the recordings that have been read.
+    /// How many bytes of the recordings have been read.
     Read(u64),
     /// A step has ended.
     Step(&'a StepRun),

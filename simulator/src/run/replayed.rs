@@ -115,7 +115,7 @@ pub struct ThreadRun {
 /// counts in the field of the unit that [served](Served) the request. A thread waits for stores only while eight are under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// Instructions, loads from the L1 cache and jumps that nothing else delays.
+    /// Cycles of instructions, loads from the L1 cache and jumps that nothing else delays.
     pub busy: u64,
     /// A wait for the L2 cache of the thread's node: for the bank, and for the line.
     pub l2: u64,

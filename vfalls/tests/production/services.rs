@@ -13,7 +13,7 @@ use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, strand};
 
 /// The address of two words in the guest: where CPUs begin, and where their trap table is.
 const START: u64 = 0x90;
-/// The addresses of two strings: one that the test writes, and one that the guest writes.
+/// The address of a string that the test writes. The guest writes another string at [`COPY`].
 const TEXT: u64 = 0x8_0000;
 const COPY: u64 = 0x8_0040;
 

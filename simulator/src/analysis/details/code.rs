@@ -27,7 +27,7 @@ pub struct InstructionMisses {
     pub missed: Missed,
 }
 
-/// The misses at instructions, and the cycles that strands waited there.
+/// Misses and waiting times of one or more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
     /// Loads and fetches that missed the L1 caches, and all stores, by what served them.

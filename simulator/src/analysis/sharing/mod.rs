@@ -75,7 +75,7 @@ pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Mo
 
 struct Replayed {
     cost: Cost,
-    /// The lines that moved, each with its number, in no order.
+    /// The lines that moved, each with its number, in no particular order.
     lines: Vec<(u64, Moves)>,
     notes: Vec<String>,
 }
@@ -115,7 +115,7 @@ impl Job<'_> {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // All strands execute the only thread.
+                // The program has only one thread, which all strands execute.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, home.home(line), moves, users)

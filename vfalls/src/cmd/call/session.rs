@@ -15,7 +15,7 @@ use super::script::ScriptCall;
 
 type CallServices<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
 
-/// Sends the consoles of all guests to standard error.
+/// Writes the console output of all guests to standard error.
 pub(super) struct StderrConsole;
 
 impl Embedder for StderrConsole {
@@ -24,7 +24,7 @@ impl Embedder for StderrConsole {
             ConsoleOutput::Byte(byte) => &[byte][..],
             ConsoleOutput::Break => b"(break)",
         };
-        // An error is ignored: a console accepts everything, even if nobody reads it.
+        // An error is ignored, because a console must accept everything even if nobody reads it.
         let _ = raw_stderr().write_all(bytes);
         Ok(())
     }
