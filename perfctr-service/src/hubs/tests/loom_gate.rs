@@ -79,7 +79,7 @@ impl Hub {
 
     fn end(&self) {
         self.access();
-        self.release.take().unwrap()(&self.gate);
+        self.release.take().unwrap().end(&self.gate);
     }
 
     /// Makes a whole call. Returns `true` if the call was served.

@@ -51,7 +51,7 @@ impl Hub {
             self.gate.give_back(strand(number));
             return Err(Refused::Taken);
         }
-        release(&self.gate);
+        release.end(&self.gate);
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl Hub {
         for number in numbers {
             assert_eq!(ask(&self.gate, number).err(), Some(Refused::Taken));
         }
-        release(&self.gate);
+        release.end(&self.gate);
     }
 
     fn report_deaths(&self) {
