@@ -96,6 +96,10 @@ impl Specified {
                         after.outcome.device = WRITTEN;
                     }
                     after.holder = None;
+                    // A call on the slow path gives the turn on, unless the other strand is remembered only then.
+                    let mut passed = after;
+                    passed.step(HubEvent::Ended);
+                    passed.outcomes(functions, overlap, first, all);
                 }
                 Call::Waits => {
                     after.outcome.calls[number] = match after.asks(number) {
