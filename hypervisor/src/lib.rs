@@ -26,5 +26,5 @@ pub mod services;
 #[cfg(target_arch = "sparc64")]
 pub use image::{
     Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Placed, Reporting, Services,
-    assemble, cross_call, failed,
+    assemble, configure, cross_call, failed,
 };

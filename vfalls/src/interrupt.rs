@@ -43,7 +43,7 @@ pub fn end_at_once(clean_up: fn(&mut dyn FnMut())) -> io::Result<()> {
 pub fn clean_up() -> anyhow::Result<()> {
     let start = || -> io::Result<()> {
         let mut signals = Signals::new(SIGNALS)?;
-        // From here on, the thread handles signals.
+        // From here on, a thread handles signals.
         AT_ONCE.store(false, Ordering::SeqCst);
         thread::Builder::new().spawn(move || signals.forever().for_each(|_| interrupt())).map(drop)
     };

@@ -23,24 +23,30 @@ pub(super) type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
 /// The hypervisor on a board.
 pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
 
-/// Returns the hypervisor and its services for a layout, whose guests must fit the machine.
+/// Returns the hypervisor and its services for a layout, before they are [configured](configure).
 #[inline(always)]
-pub fn assemble<B: Board>(
-    layout: &'static Layout,
-    environment: B::Environment,
-) -> Result<HypervisorOf<B>, ConfigError> {
+pub fn assemble<B: Board>(layout: &'static Layout, environment: B::Environment) -> HypervisorOf<B> {
     let guests = Guests::new(layout);
+    let trace = *environment.trace();
+    let services = (
+        PerfCounterService::new(Reporting::new(environment, layout)),
+        CoreGroup::new(guests),
+        SoftStateGroup::new(guests),
+        DiagGroup,
+    );
+    Hypervisor::with_trace(services, guests, trace)
+}
+
+/// Gives the counter service the guests of a layout, which must fit the machine.
+#[inline(always)]
+pub fn configure<B: Board>(
+    hypervisor: &HypervisorOf<B>,
+    layout: &Layout,
+) -> Result<(), ConfigError> {
     let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
     for guest in &layout.guests {
         // There is room for all guests of a layout. `collect` contains a panic.
         let _ = configs.push(guest.config);
     }
-    let trace = *environment.trace();
-    let services = (
-        PerfCounterService::new(layout.machine, Reporting::new(environment, layout), &configs)?,
-        CoreGroup::new(guests),
-        SoftStateGroup::new(guests),
-        DiagGroup,
-    );
-    Ok(Hypervisor::with_trace(services, guests, trace))
+    hypervisor.services().0.configure(layout.machine, &configs)
 }

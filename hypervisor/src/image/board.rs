@@ -25,7 +25,7 @@ pub trait Board: Sized + 'static {
         CONSOLES + guest.index() as u64 * CONSOLE_STRIDE
     }
 
-    /// Serves a FAST call that no service has. The error is the status of the call: EBADTRAP in this implementation.
+    /// Serves a FAST call that no service has. The error is the status of the call. The default is EBADTRAP.
     fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let _ = (caller, function, registers);
         Err(HvError::BadTrap)

@@ -10,7 +10,7 @@ use core::sync::atomic::{
 
 use crate::services::{CpuState, Image, Start, StrandCommand};
 use guest_abi::{Registers, Served, StrandId, Trap};
-use hv_core::{After, Caller, GuestId, Strand};
+use hv_core::{After, Caller, ForeignStrand, GuestId, Strand};
 use perfctr_service::mailbox::Step;
 use perfctr_service::{PerfCounterContext, PerfCounterService};
 use platform::PhysicalAddress;
@@ -20,7 +20,7 @@ use platform::memory_map::mailbox::state;
 use platform::sparc64::{End, Entry, FatalTrap, Partition, TrapHandler, interrupt};
 use spin::Mutex;
 
-use super::assemble::{HypervisorOf, Services, Trace, assemble};
+use super::assemble::{HypervisorOf, Services, Trace, assemble, configure};
 use super::board::Board;
 use super::console::Console;
 use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
@@ -81,14 +81,16 @@ impl<B: Placed> TrapHandler for Handler<B> {
     fn start(strand: StrandId) -> &'static Self {
         let hypervisor = B::place().ready().unwrap_or_else(prepare::<B>);
         let guests = hypervisor.embedder();
-        let Some((guest, _)) = guests.layout.guest_of(strand) else {
+        let guest = guests.layout.guest_of(strand);
+        let handler =
+            guest.and_then(|(guest, _)| Self::new(hypervisor, Caller { guest, strand }).ok());
+        let Some(handler) = handler else {
             // A strand without a guest only serves the operator.
             loop {
                 take_interrupts(hypervisor, strand);
                 interrupt::halt();
             }
         };
-        let handler = Self::new(hypervisor, Caller { guest, strand });
         keep(&B::place().handlers[strand.index()], handler)
     }
 
@@ -96,8 +98,8 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Takes interrupts before it looks for a command: a command that comes later sends another interrupt, which ends the
-            // halt.
+            // Interrupts must be taken before the command is looked for. A command that comes later then sends another interrupt,
+            // which ends the halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -193,17 +195,20 @@ impl<B: Placed> TrapHandler for Handler<B> {
 }
 
 impl<B: Board> Handler<B> {
-    /// Returns the handler of a caller's traps.
-    pub fn new(hypervisor: &'static HypervisorOf<B>, caller: Caller) -> Self {
+    /// Returns the handler of a caller's traps. Fails if the strand does not execute the guest.
+    pub fn new(
+        hypervisor: &'static HypervisorOf<B>,
+        caller: Caller,
+    ) -> Result<Self, ForeignStrand> {
         let layout = hypervisor.embedder().layout;
         let described = layout.guest(caller.guest);
         let memory =
             described.map(|described| layout.partition(described, caller.guest, caller.strand));
-        Self {
-            strand: hypervisor.strand(caller),
+        Ok(Self {
+            strand: hypervisor.strand(caller)?,
             hypervisor,
             memory: memory.unwrap_or(Partition::NONE),
-        }
+        })
     }
 
     /// Returns the guest and the strand.
@@ -216,8 +221,8 @@ impl<B: Board> Handler<B> {
         &self.hypervisor.services().0
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as after a death. If the
-    /// hypervisor fails again meanwhile, the strand leaves service.
+    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had
+    /// died. If the hypervisor fails again meanwhile, the strand leaves service.
     fn failed(&self, reason: Reason, trap: Option<&FatalTrap>, address: Option<u64>) {
         let Caller { strand, .. } = self.strand.caller();
         let guests = self.hypervisor.embedder();
@@ -305,10 +310,11 @@ fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
     let Some(layout) = Layout::read(tell) else { failed(&"no guests\n", escape::NOT_STARTED) };
     let place = B::place();
     let layout = keep(&place.layout, layout);
-    let hypervisor = match assemble(layout, B::environment(layout.machine)) {
-        Ok(hypervisor) => keep(&place.hypervisor, hypervisor),
-        Err(error) => failed(&format_args!("{error}\n"), escape::NOT_STARTED),
-    };
+    let hypervisor = assemble(layout, B::environment(layout.machine));
+    let hypervisor = keep(&place.hypervisor, hypervisor);
+    if let Err(error) = configure(hypervisor, layout) {
+        failed(&format_args!("{error}\n"), escape::NOT_STARTED);
+    }
     place.set_ready(hypervisor);
     for (number, guest) in layout.guests.iter().enumerate() {
         if let Some(number) = GuestId::new(number) {
@@ -377,7 +383,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     _ => {}
                 });
             }),
-            // The caller looks for a command afterwards.
+            // The caller looks for a command afterwards, so nothing is to be done here.
             _ => {}
         }
     }

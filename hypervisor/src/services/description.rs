@@ -122,7 +122,7 @@ const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
 /// The processors with which the CPUs are compatible: two strings, the more specific first.
 const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 
-// The index of the first element of each node before the CPUs.
+// The index of the first element of the node `root`. The next constants are the same for the other nodes before the CPUs.
 const ROOT: u64 = 0;
 const PLATFORM: u64 = ROOT + 5;
 const MEMORY: u64 = PLATFORM + 7;

@@ -36,7 +36,7 @@ pub trait Image: Embedder {
     /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take) and sees all earlier stores of the caller.
     fn notify(&self, strand: StrandId);
 
-    /// Waits until an interrupt is pending for the caller. May return earlier.
+    /// Waits until an interrupt is pending for the caller, or for a shorter time.
     fn suspend(&self, caller: Caller);
 
     /// Records that the guest has ended with this code. The caller's strand leaves the guest next.

@@ -3,7 +3,7 @@
 
 use super::trap::{Level, Trap};
 
-/// The highest trap level of hyperprivileged software.
+/// The highest trap level of hyperprivileged software. For privileged software, it is [`MAX_PTL`].
 const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
@@ -33,7 +33,6 @@ pub(super) mod pstate {
     pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | TLE | CLE | TCT;
 }
 
-/// Bits of %hpstate.
 pub(super) mod hpstate {
     /// A return to trap level 0 traps if it leaves the hyperprivileged level.
     pub(in super::super) const TLZ: u16 = 1 << 0;
@@ -150,8 +149,8 @@ impl Control {
         }
     }
 
-    /// Enters a trap. Returns the handler's address and its maximum value of %gl; `None` at the
-    /// highest trap level. `frame` lacks only %htstate.
+    /// Enters a trap. Returns the handler's address, and the maximum value of %gl for the handler; `None` at the highest trap
+    /// level. `frame` lacks only %htstate.
     pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;

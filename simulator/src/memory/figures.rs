@@ -1,5 +1,5 @@
-//! The figures of a [configuration](Config) that the memory system reads. The memory system is
-//! compiled twice: for a T2 Plus, whose figures are constants, and for all other configurations.
+//! The figures that the memory system reads from a [configuration](Config). The memory system is compiled twice: for a T2 Plus,
+//! whose figures are constants, and for all other configurations.
 
 use std::fmt::Debug;
 

@@ -44,7 +44,7 @@ impl Reader {
     }
 }
 
-/// The chunks of all threads. They are in memory.
+/// The chunks of all threads, in memory.
 pub(super) struct Threads {
     pub(super) threads: Vec<VecDeque<Chunk>>,
     /// The strands of the threads; empty if the recording does not name them.

@@ -145,7 +145,8 @@ impl Recording {
         &self.about.mappings
     }
 
-    /// Returns notes for readers of results, for example that the recording is cut off. A note is a sentence without a full stop.
+    /// Returns notes for the reader of the results, for example that the recording is cut off. A note is a sentence without a
+    /// full stop.
     pub fn notes(&self) -> &[String] {
         &self.about.notes
     }

@@ -23,7 +23,7 @@ pub(crate) struct Process {
     pub(crate) orders: Orders,
     pub(crate) output: Pipes,
     mappings: Mutex<Mappings>,
-    /// Whether the program may have mapped files with code since the latest look at the mappings.
+    /// Whether the program may have mapped files with code since the mappings were last read.
     maps: AtomicBool,
     threads: AtomicU32,
 }
@@ -63,7 +63,7 @@ impl Process {
         std::process::id() == self.id
     }
 
-    /// Returns the number of a block of instructions. Ends the program if there are too many blocks.
+    /// Defines a block of instructions, and returns its number. Ends the program if there are too many blocks.
     pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
         let block = self.target.block(address, instructions);
         let number = lock(&self.definitions).block(block);
@@ -144,14 +144,14 @@ impl Process {
         }
     }
 
-    /// Notes that the program has exited. All threads have written their references.
+    /// Notes that the program has exited. Must be called after all threads have written their references.
     pub(crate) fn exited(&self) {
         self.maps.store(true, Ordering::Relaxed);
         self.look();
         self.output.say("exits", "");
     }
 
-    /// Writes the mappings of files that are new since the last call.
+    /// Writes the mappings of files that have appeared since the previous call.
     fn look(&self) {
         if self.maps.swap(false, Ordering::Relaxed) {
             let new = lock(&self.mappings).look();
@@ -162,7 +162,7 @@ impl Process {
     }
 }
 
-/// Returns the path at `address` in memory, if a program has this path.
+/// Returns the path at `address` in memory if it is the path of a program.
 fn program_at(address: u64) -> Option<String> {
     let path = text(address)?;
     let metadata = fs::metadata(&path).ok()?;

@@ -112,7 +112,7 @@ unsafe fn shared_thread<'a>(vcpu: c_uint) -> Option<(&'a SharedThread, &'static 
     Some((shared, PROCESS.get()?))
 }
 
-/// Returns a recorded thread that executes.
+/// Returns the recorded thread that a virtual processor is executing, and the thread's process.
 ///
 /// # Safety
 /// The conditions of [`shared_thread`] hold, and the thread is not in a system call.
