@@ -1,16 +1,18 @@
 /* A program that is linked without libc and start files: the library needs nothing else. */
-#include "sun4v_perf.h"
+#include "vfperf.h"
 
-uint64_t start(const struct sun4v_transport *transport);
+uint64_t start(const struct vfperf_transport *transport);
 
-uint64_t start(const struct sun4v_transport *transport)
+uint64_t start(const struct vfperf_transport *transport)
 {
-    struct sun4v_present present;
-    uint64_t value = 0;
+    struct vfperf_snapshot snapshot;
+    struct vfperf_present present;
 
-    sun4v_perf_negotiate_best(transport, NULL);
-    sun4v_perf_probe(transport, &present);
-    sun4v_unit_select(transport, SUN4V_UNIT_NODE0_MCU0, 0, SUN4V_DRAM_MEM_READS);
-    sun4v_perf_get_retrying(transport, SUN4V_REG_NODE0_MCU0_PIC, 5, &value);
-    return value;
+    if (vfperf_negotiate_best(transport, 0) != VFPERF_EOK || vfperf_probe(transport, &present) != VFPERF_EOK)
+        return 0;
+    if (vfperf_unit_select(transport, VFPERF_UNIT_NODE0_MCU0, VFPERF_PIC0, VFPERF_DRAM_MEM_READS) != VFPERF_EOK)
+        return 0;
+    if (vfperf_snapshot(transport, VFPERF_UNIT_NODE0_MCU0, 0, &snapshot) != VFPERF_EOK)
+        return 0;
+    return snapshot.pic[0];
 }
