@@ -779,29 +779,22 @@ uint64_t vfperf_negotiate_best(const struct vfperf_transport *transport,
 // Releases group 0x205 for the whole guest. The counters keep their values.
 uint64_t vfperf_release(const struct vfperf_transport *transport);
 
-// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89,
-// ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS if the guest may
-// not use it or its unit is out of service, EWOULDBLOCK if its hub is busy at the moment. A strand
-// that asks at least once in a millisecond is served after at most one access of each other strand.
-VFPERF_MUST_CHECK uint64_t vfperf_get(const struct vfperf_transport *transport, enum vfperf_reg reg, uint64_t *value);
+// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
+// machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
+// busy in every try. A strand that asks at least once in a millisecond is served after at most one access of each other strand.
+VFPERF_MUST_CHECK
+uint64_t vfperf_get(const struct vfperf_transport *transport,
+                    enum vfperf_reg reg,
+                    const struct vfperf_retry *retry,
+                    uint64_t *value);
 
 // Writes a performance register. The service drops the bits that a guest cannot write. Returns the same statuses as
 // `vfperf_get`; also ENOACCESS if the guest sets HT without the right to do so.
-VFPERF_MUST_CHECK uint64_t vfperf_set(const struct vfperf_transport *transport, enum vfperf_reg reg, uint64_t value);
-
-// Calls `vfperf_get` until the status is not EWOULDBLOCK, within the limits of `retry`.
 VFPERF_MUST_CHECK
-uint64_t vfperf_get_retrying(const struct vfperf_transport *transport,
-                             enum vfperf_reg reg,
-                             const struct vfperf_retry *retry,
-                             uint64_t *value);
-
-// Calls `vfperf_set` until the status is not EWOULDBLOCK, within the limits of `retry`.
-VFPERF_MUST_CHECK
-uint64_t vfperf_set_retrying(const struct vfperf_transport *transport,
-                             enum vfperf_reg reg,
-                             const struct vfperf_retry *retry,
-                             uint64_t value);
+uint64_t vfperf_set(const struct vfperf_transport *transport,
+                    enum vfperf_reg reg,
+                    const struct vfperf_retry *retry,
+                    uint64_t value);
 
 // Reads the control register and the counters of a unit, and reads them again if the control register has changed meanwhile. Returns
 // EINVAL for a unit that does not exist, without a call; EBADTRAP without negotiation; EWOULDBLOCK if the control register changed
@@ -933,12 +926,8 @@ uint64_t vfperf_profiler_stop(const struct vfperf_transport *transport,
                               const struct vfperf_interrupted *at,
                               uint32_t *cause);
 
-// Moves the oldest samples to `samples`, which has room for `room` of them. Returns their number; 0 for NULL and without
-// `vfperf_profiler_init`.
-VFPERF_MUST_CHECK
-uint32_t vfperf_profiler_samples(struct vfperf_profiler *profiler,
-                                 struct vfperf_sample *samples,
-                                 uint32_t room);
+// Removes the oldest sample and stores it. Returns EUNAVAILABLE if there is no sample.
+VFPERF_MUST_CHECK uint64_t vfperf_profiler_pop(struct vfperf_profiler *profiler, struct vfperf_sample *sample);
 
 // Stores what was counted of event `number`, as of the last interrupt, rotation or stop. Returns EINVAL if there is no such event.
 VFPERF_MUST_CHECK

@@ -4,7 +4,7 @@ use guest_abi::guest::{
     DramCount, NegotiateError, Presence, Present, RetryError, Snapshot, SnapshotError,
 };
 use guest_abi::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
-use guest_abi::trap::VFALLS_GET_PERFREG;
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Counter, HvError, Hypercall, PerfCounters, Pmu, Trap, Version};
 
 use crate::event;
@@ -80,20 +80,9 @@ pub(crate) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
     Ok(value)
 }
 
-/// Repeats `attempt` while its status is EWOULDBLOCK, at most `tries` times (0 means 1). Returns the last status.
-pub(crate) fn retried(
-    tries: u32,
-    mut pause: impl FnMut(u32),
-    mut attempt: impl FnMut() -> u64,
-) -> u64 {
-    for refused in 1..tries {
-        let status = attempt();
-        if status != HvError::WouldBlock.number() {
-            return status;
-        }
-        pause(refused);
-    }
-    attempt()
+/// Writes performance register `id`. The hypervisor refuses an `id` that no register has.
+pub(crate) fn write(route: impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
+    route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0]).map(|_| ())
 }
 
 /// Returns the mask of a counter's event in the control register of `pmu`.

@@ -7,10 +7,9 @@ use core::ptr::null_mut;
 use guest_abi::clock::Clock;
 use guest_abi::guest::{Bounds, Core, Tries};
 use guest_abi::layout::PerfConfig;
-use guest_abi::trap::VFALLS_SET_PERFREG;
 use guest_abi::{ApiGroup, HvError, Hypercall, PerfCounters, PerfReg, Registers, Trap, Version};
 
-use crate::common::{joined, negotiated, of_snapshot, read, retried, selected};
+use crate::common::{joined, negotiated, of_snapshot, read, selected, write};
 use crate::enumerations::{
     vfperf_counter, vfperf_perf_config, vfperf_reg, vfperf_unit, vfperf_unit_event,
 };
@@ -130,18 +129,20 @@ pub unsafe extern "C" fn vfperf_release(transport: *const vfperf_transport) -> u
     unsafe { call(transport, null_mut(), release) }
 }
 
-/// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89,
-/// ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS if the guest may
-/// not use it or its unit is out of service, EWOULDBLOCK if its hub is busy at the moment. A strand
-/// that asks at least once in a millisecond is served after at most one access of each other strand.
+/// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
+/// machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
+/// busy in every try. A strand that asks at least once in a millisecond is served after at most one access of each other strand.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_get(
     transport: *const vfperf_transport,
     reg: vfperf_reg,
+    retry: *const vfperf_retry,
     value: *mut u64,
 ) -> u64 {
     // SAFETY: promised by the caller.
-    unsafe { call(transport, value, |route| read(route, reg.0.into())) }
+    let retry = unsafe { Retry::new(retry) };
+    // SAFETY: promised by the caller.
+    unsafe { call(transport, value, |route| retry.retried(|| read(route, reg.0.into()))) }
 }
 
 /// Writes a performance register. The service drops the bits that a guest cannot write. Returns the same statuses as
@@ -150,43 +151,14 @@ pub unsafe extern "C" fn vfperf_get(
 pub unsafe extern "C" fn vfperf_set(
     transport: *const vfperf_transport,
     reg: vfperf_reg,
-    value: u64,
-) -> u64 {
-    let arguments = [reg.0.into(), value, 0, 0, 0];
-    // SAFETY: promised by the caller.
-    unsafe {
-        call(transport, null_mut(), |route| route.call(Trap::Fast, VFALLS_SET_PERFREG, arguments))
-    }
-}
-
-/// Calls `vfperf_get` until the status is not EWOULDBLOCK, within the limits of `retry`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn vfperf_get_retrying(
-    transport: *const vfperf_transport,
-    reg: vfperf_reg,
-    retry: *const vfperf_retry,
-    value: *mut u64,
-) -> u64 {
-    // SAFETY: promised by the caller.
-    let retry = unsafe { Retry::new(retry) };
-    // SAFETY: promised by the caller.
-    let get = || unsafe { vfperf_get(transport, reg, value) };
-    retried(retry.0.tries, |refused| retry.pause(refused), get)
-}
-
-/// Calls `vfperf_set` until the status is not EWOULDBLOCK, within the limits of `retry`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn vfperf_set_retrying(
-    transport: *const vfperf_transport,
-    reg: vfperf_reg,
     retry: *const vfperf_retry,
     value: u64,
 ) -> u64 {
     // SAFETY: promised by the caller.
     let retry = unsafe { Retry::new(retry) };
+    let set = |route| retry.retried(|| write(route, reg.0.into(), value));
     // SAFETY: promised by the caller.
-    let set = || unsafe { vfperf_set(transport, reg, value) };
-    retried(retry.0.tries, |refused| retry.pause(refused), set)
+    unsafe { call(transport, null_mut(), set) }
 }
 
 /// Limits and functions from C.
@@ -207,6 +179,17 @@ impl Retry {
                 context: null_mut(),
             }),
         }
+    }
+
+    /// Repeats `attempt` while its status is EWOULDBLOCK, within the limit. Returns the last result.
+    fn retried<T>(&self, attempt: impl Fn() -> Result<T, HvError>) -> Result<T, HvError> {
+        for refused in 1..self.0.tries {
+            match attempt() {
+                Err(HvError::WouldBlock) => self.pause(refused),
+                result => return result,
+            }
+        }
+        attempt()
     }
 
     fn pause(&self, refused: u32) {
@@ -282,8 +265,9 @@ pub unsafe extern "C" fn vfperf_set_perf_config(
     if u64::from(config.0) > PerfConfig::WRITABLE {
         return HvError::Invalid.number();
     }
+    let set = |route| write(route, PerfReg::L2_PERF_CONFIG.id(), config.0.into());
     // SAFETY: promised by the caller.
-    unsafe { vfperf_set(transport, vfperf_reg::of(PerfReg::L2_PERF_CONFIG), config.0.into()) }
+    unsafe { call(transport, null_mut(), set) }
 }
 
 /// Selects the event of a unit's counter: reads the control register, replaces this event, and writes the register. Returns EINVAL,
@@ -302,7 +286,7 @@ pub unsafe extern "C" fn vfperf_unit_select(
         selected(pmu, 0, counter, event.0).ok_or(HvError::Invalid)?;
         let pcr = read(route, pmu.pcr().id())?;
         let pcr = selected(pmu, pcr, counter, event.0).unwrap_or(pcr);
-        route.call(Trap::Fast, VFALLS_SET_PERFREG, [pmu.pcr().id(), pcr, 0, 0, 0])
+        write(route, pmu.pcr().id(), pcr)
     };
     // SAFETY: promised by the caller.
     unsafe { call(transport, null_mut(), select) }

@@ -8,7 +8,7 @@ use core::slice;
 use guest_abi::layout::{SparcPcr, SparcSelect};
 use guest_abi::sampling::{
     Assignment, Cause, CounterSet, EventReport, Interrupted, ModeSet, OwnCounters, Pace, Period,
-    Profiler, Program, Request, SparcMode, Throttle,
+    Profiler, Program, Request, Sample, SparcMode, Throttle,
 };
 use guest_abi::status::EOK;
 use guest_abi::{HvError, StrandId};
@@ -107,6 +107,14 @@ impl TryFrom<vfperf_interrupted> for Interrupted<SparcMode> {
         };
         let strand = StrandId::new(at.strand as usize).ok_or(HvError::Invalid)?;
         Ok(Self { address: at.address, strand, time: at.time, mode })
+    }
+}
+
+impl From<Sample<SparcSelect, SparcMode>> for vfperf_sample {
+    fn from(Sample { at, event, period }: Sample<SparcSelect, SparcMode>) -> Self {
+        let (strand, mode) = (at.strand.number().into(), bits(at.mode.into()));
+        let at = vfperf_interrupted { address: at.address, time: at.time, strand, mode };
+        Self { at, event: event.code().into(), period }
     }
 }
 
@@ -262,34 +270,19 @@ pub unsafe extern "C" fn vfperf_profiler_stop(
     }
 }
 
-/// Moves the oldest samples to `samples`, which has room for `room` of them. Returns their number; 0 for NULL and without
-/// `vfperf_profiler_init`.
+/// Removes the oldest sample and stores it. Returns EUNAVAILABLE if there is no sample.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn vfperf_profiler_samples(
+pub unsafe extern "C" fn vfperf_profiler_pop(
     profiler: *mut vfperf_profiler,
-    samples: *mut vfperf_sample,
-    room: u32,
-) -> u32 {
-    // SAFETY: promised by the caller.
-    let Ok(stored) = (unsafe { stored(profiler) }) else { return 0 };
-    if samples.is_null() {
-        return 0;
-    }
-    for number in 0..room {
-        let Some(sample) = stored.profiler.pop() else { return number };
-        let at = vfperf_interrupted {
-            address: sample.at.address,
-            time: sample.at.time,
-            strand: sample.at.strand.number().into(),
-            mode: bits(sample.at.mode.into()),
-        };
-        let event = sample.event.code().into();
-        // SAFETY: the caller promises room for the sample.
-        unsafe {
-            samples.add(number as usize).write(vfperf_sample { at, event, period: sample.period })
-        };
-    }
-    room
+    sample: *mut vfperf_sample,
+) -> u64 {
+    let pop = |_| {
+        // SAFETY: promised by the caller.
+        let stored = unsafe { stored(profiler) }?;
+        stored.profiler.pop().map(vfperf_sample::from).ok_or(HvError::Unavailable)
+    };
+    // SAFETY: promised by the caller. No call is made.
+    unsafe { call(null(), sample, pop) }
 }
 
 /// Stores what was counted of event `number`, as of the last interrupt, rotation or stop. Returns EINVAL if there is no such event.

@@ -160,7 +160,7 @@ void strand_overflow(struct strand *strand, uint64_t address, uint64_t tstate)
     if (vfperf_profiler_handle(NULL, &strand->profiler, &at, NULL) != VFPERF_EOK)
         return;
     WRITE_ASR(21, (uint64_t)1 << 15);
-    if (vfperf_profiler_samples(&strand->profiler, &sample, 1) == 0)
+    if (vfperf_profiler_pop(&strand->profiler, &sample) != VFPERF_EOK)
         return;
     address = sample.at.address;
     if (address >= (uint64_t)work_once && address < (uint64_t)work_twice)
@@ -183,7 +183,7 @@ static uint64_t channel_reads(void)
     for (n = 0; n < CHANNELS; n++) {
         enum vfperf_unit unit = (enum vfperf_unit)n;
 
-        if (vfperf_get(NULL, vfperf_unit_pic(unit, VFPERF_PIC0), &value) == VFPERF_EOK)
+        if (vfperf_get(NULL, vfperf_unit_pic(unit, VFPERF_PIC0), NULL, &value) == VFPERF_EOK)
             sum += vfperf_unit_count(&counts[n], unit, VFPERF_PIC0, value);
     }
     return sum;

@@ -17,7 +17,7 @@ static uint64_t get(uint64_t id, uint64_t *value)
     uint64_t regs[6] = {id, 0, 0, 0, 0, VFPERF_VFALLS_GET_PERFREG};
 
     if (id <= UINT32_MAX)
-        return vfperf_get(NULL, (enum vfperf_reg)id, value);
+        return vfperf_get(NULL, (enum vfperf_reg)id, NULL, value);
     vfperf_trap(NULL, VFPERF_FAST_TRAP, regs);
     if (regs[0] == VFPERF_EOK)
         *value = regs[1];
@@ -29,7 +29,7 @@ static uint64_t set(uint64_t id, uint64_t value)
     uint64_t regs[6] = {id, value, 0, 0, 0, VFPERF_VFALLS_SET_PERFREG};
 
     if (id <= UINT32_MAX)
-        return vfperf_set(NULL, (enum vfperf_reg)id, value);
+        return vfperf_set(NULL, (enum vfperf_reg)id, NULL, value);
     vfperf_trap(NULL, VFPERF_FAST_TRAP, regs);
     return regs[0];
 }
@@ -115,8 +115,8 @@ static void registers(struct machine machine)
         for (i = 0; i < sizeof values / sizeof values[0]; i++) {
             uint64_t written = contract_written(id, values[i]);
 
-            check_case(id, vfperf_set_retrying(NULL, (enum vfperf_reg)id, &retry, written), 0);
-            check_case(id, vfperf_get_retrying(NULL, (enum vfperf_reg)id, &retry, &value), 0);
+            check_case(id, vfperf_set(NULL, (enum vfperf_reg)id, &retry, written), 0);
+            check_case(id, vfperf_get(NULL, (enum vfperf_reg)id, &retry, &value), 0);
             check_case(id, value, written & contract_mask(id));
         }
     }
@@ -240,14 +240,14 @@ static void counters(struct machine machine)
     negotiate(VERSION_1_1);
     check_same(1, vfperf_unit_select(NULL, channel, VFPERF_PIC0, VFPERF_DRAM_MEM_WRITES), 0);
     check_same(2, vfperf_unit_select(NULL, channel, VFPERF_PIC1, VFPERF_DRAM_WB_BUF_HITS), 0);
-    check_same(3, vfperf_get(NULL, VFPERF_REG_NODE0_MCU1_PCR, &value), 0);
+    check_same(3, vfperf_get(NULL, VFPERF_REG_NODE0_MCU1_PCR, NULL, &value), 0);
     check_same(4, value, 0x17);
-    check_same(5, vfperf_set(NULL, VFPERF_REG_NODE0_MCU1_PCR, value & VFPERF_DRAM_PCR_CLEAR_PIC0), 0);
-    check_same(6, vfperf_get(NULL, VFPERF_REG_NODE0_MCU1_PCR, &value), 0);
+    check_same(5, vfperf_set(NULL, VFPERF_REG_NODE0_MCU1_PCR, NULL, value & VFPERF_DRAM_PCR_CLEAR_PIC0), 0);
+    check_same(6, vfperf_get(NULL, VFPERF_REG_NODE0_MCU1_PCR, NULL, &value), 0);
     check_same(7, value, 0x07);
     /* Counter 0 has wrapped. */
-    check_same(8, vfperf_set(NULL, vfperf_unit_pic(channel, VFPERF_PIC0), UINT64_C(0x000000107fffffff)), 0);
-    check_same(9, vfperf_get(NULL, vfperf_unit_pic(channel, VFPERF_PIC0), &value), 0);
+    check_same(8, vfperf_set(NULL, vfperf_unit_pic(channel, VFPERF_PIC0), NULL, UINT64_C(0x000000107fffffff)), 0);
+    check_same(9, vfperf_get(NULL, vfperf_unit_pic(channel, VFPERF_PIC0), NULL, &value), 0);
     check_same(10, value, UINT64_C(0x000000107fffffff));
     check_same(11, vfperf_unit_count(&pic0, channel, VFPERF_PIC0, value), 0x20);
     check_same(12, vfperf_snapshot(NULL, channel, &retry, &snapshot), 0);
@@ -262,7 +262,7 @@ static void counters(struct machine machine)
     check_same(18, value, 0x19000004);
     if (machine.hubs) {
         check_same(19, vfperf_unit_select(NULL, VFPERF_UNIT_ZAM2_LPU_C, VFPERF_PIC1, VFPERF_LPU_CYCLES_CACHE_HIT), 0);
-        check_same(20, vfperf_get_retrying(NULL, VFPERF_REG_ZAM2_LPU_C_PCR, &retry, &value), 0);
+        check_same(20, vfperf_get(NULL, VFPERF_REG_ZAM2_LPU_C_PCR, &retry, &value), 0);
         check_same(21, vfperf_unit_pcr_event(VFPERF_UNIT_ZAM2_LPU_C, value, VFPERF_PIC1), 0x225);
     }
     check_end();

@@ -43,7 +43,7 @@ static const unsigned count = sizeof ways / sizeof ways[0];
 static void restart(void)
 {
     check_same(1, vfperf_negotiate(NULL, 1, 1, NULL), 0);
-    check_same(2, vfperf_set(NULL, VFPERF_REG_SPARC_PCR, PCR), 0);
+    check_same(2, vfperf_set(NULL, VFPERF_REG_SPARC_PCR, NULL, PCR), 0);
 }
 
 static bool there(struct machine machine, const struct way *way)

@@ -26,62 +26,6 @@ struct Args {
     check: bool,
 }
 
-const INTRODUCTION: &str = "\
-/*
- * The sun4v performance counter service (API group 0x205) for guests written in C.
- *
- * Link with the static library that the package guest-abi-c builds. Everything here is freestanding C99 or C++: no libc, no
- * allocation, no state. All functions may be called from any strand at any time, those of a profiler from its own strand.
- *
- * - Functions that return uint64_t and take a transport return a status: one of enum vfperf_status, or another number that
- *   the hypervisor answered. On an error no result is stored.
- * - A transport is NULL for the real trap, which needs privileged mode of a sun4v virtual machine (SPARC V9 only: elsewhere
- *   the status is EBADTRAP). Otherwise both the pointer and the functions in the structure have to be valid.
- * - A pointer to a result is NULL, and the result is dropped, or valid for a write.
- * - uint8_t, uint32_t and uint64_t come from the header that the macro VFPERF_TYPES names, such as \"types.h\" in quotes; without
- *   the macro from <linux/types.h> if __KERNEL__ is defined, from <sys/types.h> if _KERNEL is, and otherwise from <stdint.h>,
- *   or from the compiler if there is no such header.
- *
- * Written by `cargo xtask header`: change guest-abi/src or guest-abi/c/src, not this file.
- */";
-
-const ENVIRONMENT: &str = "\
-#ifdef VFPERF_TYPES
-#include VFPERF_TYPES
-#elif defined(__KERNEL__)
-#include <linux/types.h>
-#elif defined(_KERNEL)
-#include <sys/types.h>
-#else
-#ifdef __has_include
-#if !__has_include(<stdint.h>)
-#define VFPERF_UINT
-typedef __UINT8_TYPE__ uint8_t;
-typedef __UINT32_TYPE__ uint32_t;
-typedef __UINT64_TYPE__ uint64_t;
-#endif
-#endif
-#ifndef VFPERF_UINT
-#include <stdint.h>
-#endif
-#endif
-
-// Before a function whose result says whether it worked.
-#ifndef VFPERF_MUST_CHECK
-#ifdef __GNUC__
-#define VFPERF_MUST_CHECK __attribute__((warn_unused_result))
-#else
-#define VFPERF_MUST_CHECK
-#endif
-#endif
-
-#ifdef __GNUC__
-#define VFPERF_ALIGNED(bytes) __attribute__((aligned(bytes)))
-#else
-#define VFPERF_ALIGNED(bytes)
-#endif
-";
-
 /// The source files of the types and functions of the C interface, in the order of the header.
 const SOURCES: [&str; 4] = ["types", "function", "unit", "sampling"];
 
@@ -139,10 +83,10 @@ fn header() -> anyhow::Result<String> {
         language: Language::C,
         cpp_compat: true,
         style: Style::Tag,
-        header: Some(INTRODUCTION.into()),
+        header: Some(include_str!("introduction.h").trim_end().into()),
         include_guard: Some("VFPERF_H".into()),
         no_includes: true,
-        after_includes: Some(format!("{ENVIRONMENT}\n{}", tables::tables())),
+        after_includes: Some(format!("{}\n{}", include_str!("environment.h"), tables::tables())),
         documentation_style: DocumentationStyle::C99,
         line_length: 120,
         ..Config::default()

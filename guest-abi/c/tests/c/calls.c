@@ -107,29 +107,29 @@ static void registers(void)
 
     transport.context = &script;
     retry.context = &pauses;
-    SAME(vfperf_get(&transport, VFPERF_REG_ZAM2_LPU_C_PIC1, &value), 0);
+    SAME(vfperf_get(&transport, VFPERF_REG_ZAM2_LPU_C_PIC1, NULL, &value), 0);
     SAME(value, 0xabc);
     SAME(script.trap_number, 0x80);
     SAME(script.regs[0], 62);
     SAME(script.regs[5], 0x106);
-    SAME(vfperf_set(&transport, VFPERF_REG_NODE0_MCU0_PIC, UINT64_C(0x123456789abcdef0)), 0);
+    SAME(vfperf_set(&transport, VFPERF_REG_NODE0_MCU0_PIC, NULL, UINT64_C(0x123456789abcdef0)), 0);
     SAME(script.regs[0], 3);
     SAME(script.regs[1], UINT64_C(0x123456789abcdef0));
     SAME(script.regs[5], 0x107);
-    SAME(vfperf_get(&transport, (enum vfperf_reg)UINT32_MAX, &value), VFPERF_EINVAL);
+    SAME(vfperf_get(&transport, (enum vfperf_reg)UINT32_MAX, NULL, &value), VFPERF_EINVAL);
     SAME(script.regs[0], UINT32_MAX);
     SAME(value, 0xabc);
-    SAME(vfperf_get_retrying(&transport, VFPERF_REG_ZAM2_LPU_C_PIC1, &retry, &value), 0);
+    SAME(vfperf_get(&transport, VFPERF_REG_ZAM2_LPU_C_PIC1, &retry, &value), 0);
     SAME(value, 0xdef);
     SAME(script.made, 6);
     SAME(pauses.number, 2);
     SAME(pauses.refused, 2);
     retry.tries = 4;
-    SAME(vfperf_set_retrying(&transport, VFPERF_REG_ZAM2_LPU_C_PIC1, &retry, 5), VFPERF_EWOULDBLOCK);
+    SAME(vfperf_set(&transport, VFPERF_REG_ZAM2_LPU_C_PIC1, &retry, 5), VFPERF_EWOULDBLOCK);
     SAME(script.made, 10);
     SAME(pauses.number, 5);
     SAME(pauses.refused, 3);
-    SAME(vfperf_set_retrying(&transport, VFPERF_REG_ZAM2_LPU_C_PIC1, NULL, 5), VFPERF_EWOULDBLOCK);
+    SAME(vfperf_set(&transport, VFPERF_REG_ZAM2_LPU_C_PIC1, NULL, 5), VFPERF_EWOULDBLOCK);
     SAME(script.made, 11);
     SAME(vfperf_set_perf_config(&transport, (enum vfperf_perf_config)4), VFPERF_EINVAL);
     SAME(script.made, 11);
@@ -187,6 +187,11 @@ static void snapshots(void)
     SAME(script.made, 4);
     SAME(found.unit, 77);
     script.made = 0;
+    retry.reads = 1;
+    SAME(vfperf_snapshot(&transport, VFPERF_UNIT_NODE0_MCU0, &retry, &found), VFPERF_EWOULDBLOCK);
+    SAME(script.made, 4);
+    script.made = 0;
+    retry.reads = 2;
     SAME(vfperf_snapshot(&transport, VFPERF_UNIT_NODE0_MCU0, &retry, &found), 0);
     SAME(script.made, 6);
     SAME(found.pcr, 0x11);
@@ -254,10 +259,10 @@ static void nowhere(void)
     struct vfperf_transport transport = {NULL, NULL, NULL, NULL};
     uint64_t value = 5;
 
-    SAME(vfperf_get(NULL, VFPERF_REG_SPARC_PCR, &value), VFPERF_EBADTRAP);
-    SAME(vfperf_get(&transport, VFPERF_REG_SPARC_PCR, &value), VFPERF_EBADTRAP);
+    SAME(vfperf_get(NULL, VFPERF_REG_SPARC_PCR, NULL, &value), VFPERF_EBADTRAP);
+    SAME(vfperf_get(&transport, VFPERF_REG_SPARC_PCR, NULL, &value), VFPERF_EBADTRAP);
     SAME(value, 5);
-    SAME(vfperf_get(NULL, VFPERF_REG_SPARC_PCR, NULL), VFPERF_EBADTRAP);
+    SAME(vfperf_get(NULL, VFPERF_REG_SPARC_PCR, NULL, NULL), VFPERF_EBADTRAP);
 }
 
 /* The example of README.md. */

@@ -72,7 +72,7 @@ fn a_program_in_c() {
     run(compile.arg(readme()).arg(library()).arg("-o").arg(&program));
     assert_eq!(
         run(&mut Command::new(&program)),
-        "values: 109 checks\ncalls: 124 checks\nsampling: 84 checks\n"
+        "values: 109 checks\ncalls: 126 checks\nsampling: 103 checks\n"
     );
 }
 
@@ -91,7 +91,7 @@ fn a_program_without_libc() {
 /// Compiles a line of C with the header, which takes the types from where `options` say.
 fn types(program: &str, options: &[&str]) -> Output {
     let path = place("types.c");
-    let main = "uint64_t f(u64 *value);\nuint64_t f(u64 *value) { return vfperf_get(0, VFPERF_REG_SPARC_PCR, value); }\n";
+    let main = "uint64_t f(u64 *value);\nuint64_t f(u64 *value) { return vfperf_get(0, VFPERF_REG_SPARC_PCR, 0, value); }\n";
     fs::write(&path, format!("#include \"vfperf.h\"\n{program}{main}")).unwrap();
     let kernel = format!("-I{CRATE}/tests/c/kernel");
     let mut cc = cc();
@@ -113,8 +113,8 @@ fn a_kernel_has_types_of_its_own() {
     assert!(types(own, &[]).status.success());
     // A result that is not looked at, a unit for a register, an event of a strand for one of a unit.
     for wrong in [
-        "vfperf_set(0, VFPERF_REG_SPARC_PCR, 0);",
-        "(void)!vfperf_get(0, VFPERF_UNIT_NODE0_MCU0, 0);",
+        "vfperf_set(0, VFPERF_REG_SPARC_PCR, 0, 0);",
+        "(void)!vfperf_get(0, VFPERF_UNIT_NODE0_MCU0, 0, 0);",
         "(void)!vfperf_unit_select(0, VFPERF_UNIT_NODE0_MCU0, VFPERF_PIC0, VFPERF_SPARC_ATOMICS);",
     ] {
         let program = format!("{own}void g(void);\nvoid g(void) {{ {wrong} }}\n");

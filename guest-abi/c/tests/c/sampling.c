@@ -69,7 +69,7 @@ static void samples(void)
     struct vfperf_request requests[2] = {{VFPERF_SPARC_INSTR_LD, 100, 0, 0, 0, 0, 0, 0}, {VFPERF_SPARC_INSTR_ST, 0, 0, 0, 0, 0, 0, 0}};
     struct vfperf_interrupted at = {0x1000, 0, 70, UT};
     static struct vfperf_profiler profiler;
-    struct vfperf_sample found[9];
+    struct vfperf_sample found;
     struct vfperf_report report;
     uint32_t cause = 77;
     unsigned i;
@@ -89,16 +89,16 @@ static void samples(void)
     at.time = strand.time;
     SAME(vfperf_profiler_handle(&transport, &profiler, &at, &cause), 0);
     SAME(cause, 0);
-    SAME(vfperf_profiler_samples(&profiler, NULL, 9), 0);
-    SAME(vfperf_profiler_samples(&profiler, found, 9), 9);
-    SAME(found[8].at.address, 0x1000);
-    SAME(found[8].at.time, 900);
-    SAME(found[8].at.strand, 70);
-    SAME(found[8].at.mode, UT);
-    SAME(found[8].event, VFPERF_SPARC_INSTR_LD);
-    SAME(found[8].period, 100);
-    SAME(vfperf_profiler_samples(&profiler, found, 9), 1);
-    SAME(found[0].at.time, 1000);
+    for (i = 1; i <= 10; i++) {
+        SAME(vfperf_profiler_pop(&profiler, &found), 0);
+        SAME(found.at.time, 100 * i);
+    }
+    SAME(vfperf_profiler_pop(&profiler, &found), VFPERF_EUNAVAILABLE);
+    SAME(found.at.address, 0x1000);
+    SAME(found.at.strand, 70);
+    SAME(found.at.mode, UT);
+    SAME(found.event, VFPERF_SPARC_INSTR_LD);
+    SAME(found.period, 100);
     SAME(vfperf_profiler_stop(&transport, &profiler, &at, NULL), 0);
     SAME(strand.pcr & UT, 0);
     SAME(vfperf_profiler_report(&profiler, 0, &report), 0);
@@ -118,7 +118,7 @@ static void samples(void)
     SAME(vfperf_profiler_report(&profiler, 2, &report), VFPERF_EINVAL);
 }
 
-/* Four events: two turns. */
+/* Three events: two turns. */
 static void turns(void)
 {
     struct strand strand = {0, 0, 0, 0, 0};
@@ -141,6 +141,12 @@ static void turns(void)
         at.time = strand.time;
         if (i % 100 == 0)
             SAME(vfperf_profiler_rotate(&transport, &profiler, &at, NULL), 0);
+        if (i == 200) {
+            /* One turn has no variance. */
+            SAME(vfperf_profiler_report(&profiler, 2, &report), 0);
+            SAME(report.events, 200);
+            SAME(report.error, UINT64_MAX);
+        }
     }
     SAME(vfperf_profiler_report(&profiler, 2, &report), 0);
     SAME(report.counted, 200);
@@ -200,7 +206,7 @@ static void refusals(void)
     at.mode = UT;
     SAME(vfperf_profiler_stop(NULL, profilers, &at, NULL), 0);
     SAME(vfperf_profiler_stop(NULL, profilers + 1, &at, NULL), VFPERF_EINVAL);
-    SAME(vfperf_profiler_samples(profilers + 1, NULL, 0), 0);
+    SAME(vfperf_profiler_pop(profilers + 1, NULL), VFPERF_EINVAL);
 }
 
 void sampling(void)
