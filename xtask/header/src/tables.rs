@@ -69,7 +69,7 @@ impl Text {
         self.define(name, format_args!("{value:#x}ull"), comment);
     }
 
-    /// Writes an enumeration. Its members are names, values and comments, which may be empty.
+    /// Writes an enumeration. Each member is a name, a value and a comment, which may be empty.
     fn enumeration<N: Display, V: Display, C: AsRef<str>>(
         &mut self,
         name: &str,
