@@ -577,8 +577,9 @@ enum vfperf_unit_event {
 // The number of events that a profiler counts: two at the same time.
 #define VFPERF_PROFILER_EVENTS 8
 
-// How calls reach the machine: through these functions, which are real or simulated. For a function that is NULL, or if the pointer
-// to this structure is NULL, the processor does it on SPARC V9; on other machines traps return EBADTRAP, and registers are 0.
+// The functions through which calls reach the machine, for example a simulated one. If a function or the pointer to this structure
+// is NULL: on SPARC V9 the call makes the real trap, or accesses the real register; elsewhere a trap returns EBADTRAP, and a
+// register reads as 0.
 struct vfperf_transport {
   // Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
   // the trap in `regs`.
@@ -599,14 +600,14 @@ struct vfperf_version {
   uint64_t minor;
 };
 
-// Limits on repeated work, and what happens in between. NULL stands for a structure of zeros.
+// Limits on repeated calls. A NULL pointer stands for a structure of zeros: each call is made once.
 struct vfperf_retry {
   // The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
   uint32_t tries;
   // The maximum number of reads of the counters for a snapshot, whose control register may change; 0 means 1.
   uint32_t reads;
-  // Called between two tries, with the number of refused tries so far. NULL: the strand spins for a moment. Keep pauses below
-  // a millisecond: then the service serves a refused strand after at most one access of each other strand.
+  // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below a
+  // millisecond: then the service serves a refused strand after at most one access of each other strand.
   void (*pause)(void *context, uint32_t refused);
   // Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
   uint64_t (*clock)(void *context);
@@ -622,7 +623,7 @@ struct vfperf_snapshot {
   uint64_t pic[2];
   // Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock, or if one read returned both.
   uint64_t skew_ticks;
-  // The number of events that counter 0 counted meanwhile, at most; 0 if one read returned both.
+  // The number of events that counter 0 counted until it was read again, after counter 1; 0 if one read returned both.
   uint64_t skew_events;
   // The number of calls for counter 1, refused ones included; 0 if one read returned both.
   uint32_t skew_calls;
@@ -654,13 +655,13 @@ struct vfperf_count {
   uint64_t last;
 };
 
-// A profiler. Its owner may move it, and has nothing to free. `vfperf_profiler_init` fills it in.
+// A profiler, prepared by `vfperf_profiler_init`: 5120 bytes of the owner's memory, which may be moved, and need no release.
 struct VFPERF_ALIGNED(16) vfperf_profiler {
-  // Not for its owner.
+  // Private to the functions of the profiler.
   uint64_t words[640];
 };
 
-// An event for a profiler to count, with or without samples. What is 0 is not used.
+// An event that a profiler counts, with or without samples. A member that is 0 is not used.
 struct vfperf_request {
   // One of `enum vfperf_sparc_event`, or another select: SL in bits 11:8, MASK in bits 7:0.
   uint32_t event;
@@ -668,15 +669,15 @@ struct vfperf_request {
   uint32_t period;
   // Ticks between two samples. `period` is then the first, and later periods follow the rate of the events.
   uint32_t interval;
-  // 1 to 31: periods are random, and differ from the due one by up to a 2^`spread`th of it. 3 is a good choice.
+  // 1 to 31: periods are random around the due period, and differ from it by up to a 2^`spread`th. 3 is a good choice.
   uint32_t spread;
   // The seed of random periods.
   uint64_t seed;
-  // The period doubles while there are more than `throttle` interrupts in `throttle_ticks` ticks.
+  // The maximum number of interrupts in `throttle_ticks` ticks. The period doubles while the counter exceeds it.
   uint32_t throttle;
-  // Not used: 0.
+  // Not used.
   uint32_t reserved;
-  // See `throttle`; at least 1 if there is a limit.
+  // The length of a window in ticks: at least 1 if `throttle` is not 0.
   uint64_t throttle_ticks;
 };
 
@@ -796,9 +797,9 @@ uint64_t vfperf_set(const struct vfperf_transport *transport,
                     const struct vfperf_retry *retry,
                     uint64_t value);
 
-// Reads the control register and the counters of a unit, and reads them again if the control register has changed meanwhile. Returns
-// EINVAL for a unit that does not exist, without a call; EBADTRAP without negotiation; EWOULDBLOCK if the control register changed
-// in every read.
+// Reads the control register and the counters of a unit, and reads them again if the control register has changed in between.
+// Returns the statuses of `vfperf_get`; EINVAL for a unit that does not exist, without a call; EWOULDBLOCK also if the control
+// register changed during every read of the counters.
 VFPERF_MUST_CHECK
 uint64_t vfperf_snapshot(const struct vfperf_transport *transport,
                          enum vfperf_unit unit,
@@ -887,39 +888,40 @@ VFPERF_MUST_CHECK
 uint64_t vfperf_strand_longest_interval(uint32_t events,
                                         uint32_t ticks);
 
-// Prepares a profiler that counts `count` events in `modes` (VFPERF_SPARC_PCR_UT, _ST and _HT). Each event gets the first free turn
-// on a counter: events 2n and 2n + 1 count at the same time. Returns EINVAL for more than VFPERF_PROFILER_EVENTS, for values that
-// do not fit, and for a misaligned `profiler`.
+// Prepares a profiler that counts the events of `count` requests in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). Events 2n and 2n + 1
+// count at the same time, on counters 0 and 1. Returns EINVAL for more than VFPERF_PROFILER_EVENTS requests, for a member out
+// of its range, and for a misaligned `profiler`.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_init(struct vfperf_profiler *profiler,
                               uint32_t modes,
                               const struct vfperf_request *requests,
                               uint32_t count);
 
-// Starts to count on the calling strand. `time` is the present time. Returns ENOACCESS for hyperprivileged events, if the guest has
+// Starts to count on the calling strand. `time` is the present time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
 // no right to HT or has not negotiated.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_start(const struct vfperf_transport *transport,
                                struct vfperf_profiler *profiler,
                                uint64_t time);
 
-// Handles the overflow trap (interrupt_level_15, 0x4f): takes a sample for each counter that has overflowed, and goes on counting.
-// The handler then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 for a spurious interrupt. If
-// hyperprivileged events are refused meanwhile, returns the status, and counting has ended; counts and samples remain.
+// Takes a sample for each counter that has overflowed, and continues to count. The handler of the overflow trap (interrupt_level_15,
+// 0x4f) calls this function, and then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 if the
+// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked: counting has ended, counts and samples remain.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_handle(const struct vfperf_transport *transport,
                                 struct vfperf_profiler *profiler,
                                 const struct vfperf_interrupted *at,
                                 uint32_t *cause);
 
-// Begins the turn of the next events, if there are more than two. Otherwise like `vfperf_profiler_handle`; call it from a timer.
+// Begins the turn of the next two events; otherwise like `vfperf_profiler_handle`. A timer calls this function if there are more than
+// two events.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_rotate(const struct vfperf_transport *transport,
                                 struct vfperf_profiler *profiler,
                                 const struct vfperf_interrupted *at,
                                 uint32_t *cause);
 
-// Stops counting until the next `vfperf_profiler_start`. Handles pending overflows as `vfperf_profiler_handle` does.
+// Stops counting until the next `vfperf_profiler_start`. Handles pending overflows like `vfperf_profiler_handle`.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_stop(const struct vfperf_transport *transport,
                               struct vfperf_profiler *profiler,
@@ -929,7 +931,7 @@ uint64_t vfperf_profiler_stop(const struct vfperf_transport *transport,
 // Removes the oldest sample and stores it. Returns EUNAVAILABLE if there is no sample.
 VFPERF_MUST_CHECK uint64_t vfperf_profiler_pop(struct vfperf_profiler *profiler, struct vfperf_sample *sample);
 
-// Stores what was counted of event `number`, as of the last interrupt, rotation or stop. Returns EINVAL if there is no such event.
+// Stores the report on request `number`, as of the last interrupt, rotation or stop. Returns EINVAL if there is no such request.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_report(struct vfperf_profiler *profiler,
                                 uint32_t number,

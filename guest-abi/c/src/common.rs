@@ -22,7 +22,7 @@ pub(crate) fn negotiated<H: Hypercall>(
     }
 }
 
-/// Returns the client in the version that the guest has negotiated. Fails with EBADTRAP if it has not.
+/// Returns the counters in the version that the guest has negotiated. Fails with EBADTRAP if the guest has not negotiated.
 pub(crate) fn joined<H: Hypercall>(route: H) -> Result<PerfCounters<H>, HvError> {
     PerfCounters::join(route)?.ok_or(HvError::BadTrap)
 }
@@ -66,7 +66,7 @@ impl From<Snapshot> for vfperf_snapshot {
     }
 }
 
-/// Returns EWOULDBLOCK for a control register that changes all the time, as for a hub that is taken all the time.
+/// Returns the status for C: EWOULDBLOCK if the control register changed during every read, or if the hub was busy in every try.
 pub(crate) fn of_snapshot(error: SnapshotError) -> HvError {
     match error {
         SnapshotError::Read(_, RetryError::Failed(error)) => error,
@@ -95,7 +95,7 @@ pub(crate) fn field(pmu: Pmu, counter: Counter) -> u64 {
     }
 }
 
-/// Returns `pcr` with `event` for a counter of `pmu`; `None` if units of another kind count the event, or its code does not fit.
+/// Returns `pcr` with `event` for a counter of `pmu`; `None` if the event belongs to another kind of unit, or its code does not fit.
 pub(crate) fn selected(pmu: Pmu, pcr: u64, counter: Counter, event: u32) -> Option<u64> {
     let mask = field(pmu, counter);
     let code = u64::from(event.checked_sub(event::kind(pmu))?);

@@ -208,9 +208,9 @@ impl Clock for Retry {
     }
 }
 
-/// Reads the control register and the counters of a unit, and reads them again if the control register has changed meanwhile. Returns
-/// EINVAL for a unit that does not exist, without a call; EBADTRAP without negotiation; EWOULDBLOCK if the control register changed
-/// in every read.
+/// Reads the control register and the counters of a unit, and reads them again if the control register has changed in between.
+/// Returns the statuses of `vfperf_get`; EINVAL for a unit that does not exist, without a call; EWOULDBLOCK also if the control
+/// register changed during every read of the counters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_snapshot(
     transport: *const vfperf_transport,

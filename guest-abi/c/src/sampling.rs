@@ -23,11 +23,11 @@ use crate::types::{
 type Unit = OwnCounters<Route, Route>;
 type Sampler = Profiler<Unit, { VFPERF_PROFILER_EVENTS / 2 }, VFPERF_PROFILER_SAMPLES>;
 
-/// What a `vfperf_profiler` holds.
+/// The content of a `vfperf_profiler`.
 struct Stored {
     /// [`READY`] after `vfperf_profiler_init`.
     ready: u64,
-    /// The profiler counts hyperprivileged events.
+    /// `true` if the profiler counts in hyperprivileged mode, which only the service can start.
     by_service: bool,
     profiler: Sampler,
 }
@@ -39,10 +39,11 @@ const _: () = assert!(
         && align_of::<Stored>() <= align_of::<vfperf_profiler>()
 );
 
-/// Returns what a pointer from C holds; EINVAL for NULL, a misaligned pointer, and without `vfperf_profiler_init`.
+/// Returns the profiler at a pointer from C. Fails with EINVAL for NULL, a misaligned pointer, and a profiler without
+/// `vfperf_profiler_init`.
 ///
 /// # Safety
-/// The pointer is NULL, or valid while the reference is used. Nobody else uses the profiler meanwhile.
+/// The pointer is NULL, or valid and used by nobody else while the reference exists.
 unsafe fn stored<'a>(profiler: *mut vfperf_profiler) -> Result<&'a mut Stored, HvError> {
     let stored = profiler.cast::<Stored>();
     if stored.is_null() || !stored.is_aligned() {
@@ -138,9 +139,9 @@ impl From<EventReport<SparcSelect>> for vfperf_report {
     }
 }
 
-/// Prepares a profiler that counts `count` events in `modes` (VFPERF_SPARC_PCR_UT, _ST and _HT). Each event gets the first free turn
-/// on a counter: events 2n and 2n + 1 count at the same time. Returns EINVAL for more than VFPERF_PROFILER_EVENTS, for values that
-/// do not fit, and for a misaligned `profiler`.
+/// Prepares a profiler that counts the events of `count` requests in `modes` (VFPERF_SPARC_PCR_UT, _ST, _HT). Events 2n and 2n + 1
+/// count at the same time, on counters 0 and 1. Returns EINVAL for more than VFPERF_PROFILER_EVENTS requests, for a member out
+/// of its range, and for a misaligned `profiler`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_init(
     profiler: *mut vfperf_profiler,
@@ -183,7 +184,7 @@ impl Stored {
     }
 }
 
-/// Starts to count on the calling strand. `time` is the present time. Returns ENOACCESS for hyperprivileged events, if the guest has
+/// Starts to count on the calling strand. `time` is the present time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
 /// no right to HT or has not negotiated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_start(
@@ -200,7 +201,7 @@ pub unsafe extern "C" fn vfperf_profiler_start(
     unsafe { call(transport, null_mut(), start) }
 }
 
-/// What the handler of an interrupt does with a profiler.
+/// A method of the profiler that handles an interrupt.
 type Handler = fn(&mut Sampler, &mut Unit, &Interrupted<SparcMode>) -> Result<Cause, HvError>;
 
 /// # Safety
@@ -224,9 +225,9 @@ unsafe fn interrupted(
     unsafe { call(transport, cause, handle) }
 }
 
-/// Handles the overflow trap (interrupt_level_15, 0x4f): takes a sample for each counter that has overflowed, and goes on counting.
-/// The handler then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 for a spurious interrupt. If
-/// hyperprivileged events are refused meanwhile, returns the status, and counting has ended; counts and samples remain.
+/// Takes a sample for each counter that has overflowed, and continues to count. The handler of the overflow trap (interrupt_level_15,
+/// 0x4f) calls this function, and then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 if the
+/// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked: counting has ended, counts and samples remain.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_handle(
     transport: *const vfperf_transport,
@@ -238,7 +239,8 @@ pub unsafe extern "C" fn vfperf_profiler_handle(
     unsafe { interrupted(transport, profiler, at, cause, Sampler::handle) }
 }
 
-/// Begins the turn of the next events, if there are more than two. Otherwise like `vfperf_profiler_handle`; call it from a timer.
+/// Begins the turn of the next two events; otherwise like `vfperf_profiler_handle`. A timer calls this function if there are more than
+/// two events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_rotate(
     transport: *const vfperf_transport,
@@ -250,7 +252,7 @@ pub unsafe extern "C" fn vfperf_profiler_rotate(
     unsafe { interrupted(transport, profiler, at, cause, Sampler::rotate) }
 }
 
-/// Stops counting until the next `vfperf_profiler_start`. Handles pending overflows as `vfperf_profiler_handle` does.
+/// Stops counting until the next `vfperf_profiler_start`. Handles pending overflows like `vfperf_profiler_handle`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_stop(
     transport: *const vfperf_transport,
@@ -285,7 +287,7 @@ pub unsafe extern "C" fn vfperf_profiler_pop(
     unsafe { call(null(), sample, pop) }
 }
 
-/// Stores what was counted of event `number`, as of the last interrupt, rotation or stop. Returns EINVAL if there is no such event.
+/// Stores the report on request `number`, as of the last interrupt, rotation or stop. Returns EINVAL if there is no such request.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_report(
     profiler: *mut vfperf_profiler,

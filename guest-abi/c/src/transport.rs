@@ -8,23 +8,23 @@ use guest_abi::{HvError, Hypercall, Registers, Trap};
 
 use crate::types::vfperf_transport;
 
-/// On SPARC V9 what the processor does, elsewhere something else.
+/// Evaluates the first expression on SPARC V9, with the real machine in a variable, and the second one elsewhere.
 macro_rules! on_processor {
     ($machine:ident => $real:expr, else $other:expr) => {{
-        // SAFETY: `Route::new` promises privileged mode. The calls of this crate are harmless; the caller of `vfperf_trap` is
-        // responsible for its call.
         #[cfg(target_arch = "sparc64")]
-        let done = {
+        let result = {
+            // SAFETY: `Route::new` promises privileged mode. The calls of this crate are harmless; the caller of `vfperf_trap`
+            // is responsible for its call.
             let $machine = unsafe { guest_abi::guest::Sun4v::new() };
             $real
         };
         #[cfg(not(target_arch = "sparc64"))]
-        let done = $other;
-        done
+        let result = $other;
+        result
     }};
 }
 
-/// A transport; `None` stands for the processor.
+/// A transport; `None` stands for the real machine.
 #[derive(Clone, Copy)]
 pub(crate) struct Route(Option<&'static vfperf_transport>);
 

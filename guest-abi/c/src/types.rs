@@ -8,8 +8,9 @@ pub const VFPERF_PROFILER_SAMPLES: usize = 64;
 /// The number of events that a profiler counts: two at the same time.
 pub const VFPERF_PROFILER_EVENTS: usize = 8;
 
-/// How calls reach the machine: through these functions, which are real or simulated. For a function that is NULL, or if the pointer
-/// to this structure is NULL, the processor does it on SPARC V9; on other machines traps return EBADTRAP, and registers are 0.
+/// The functions through which calls reach the machine, for example a simulated one. If a function or the pointer to this structure
+/// is NULL: on SPARC V9 the call makes the real trap, or accesses the real register; elsewhere a trap returns EBADTRAP, and a
+/// register reads as 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_transport {
@@ -48,7 +49,7 @@ pub struct vfperf_present {
     pub unclear: u32,
 }
 
-/// Limits on repeated work, and what happens in between. NULL stands for a structure of zeros.
+/// Limits on repeated calls. A NULL pointer stands for a structure of zeros: each call is made once.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_retry {
@@ -56,8 +57,8 @@ pub struct vfperf_retry {
     pub tries: u32,
     /// The maximum number of reads of the counters for a snapshot, whose control register may change; 0 means 1.
     pub reads: u32,
-    /// Called between two tries, with the number of refused tries so far. NULL: the strand spins for a moment. Keep pauses below
-    /// a millisecond: then the service serves a refused strand after at most one access of each other strand.
+    /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below a
+    /// millisecond: then the service serves a refused strand after at most one access of each other strand.
     pub pause: Option<unsafe extern "C" fn(context: *mut c_void, refused: u32)>,
     /// Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
     pub clock: Option<unsafe extern "C" fn(context: *mut c_void) -> u64>,
@@ -75,7 +76,7 @@ pub struct vfperf_snapshot {
     pub pic: [u64; 2],
     /// Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock, or if one read returned both.
     pub skew_ticks: u64,
-    /// The number of events that counter 0 counted meanwhile, at most; 0 if one read returned both.
+    /// The number of events that counter 0 counted until it was read again, after counter 1; 0 if one read returned both.
     pub skew_events: u64,
     /// The number of calls for counter 1, refused ones included; 0 if one read returned both.
     pub skew_calls: u32,
@@ -97,7 +98,7 @@ pub struct vfperf_count {
     pub last: u64,
 }
 
-/// An event for a profiler to count, with or without samples. What is 0 is not used.
+/// An event that a profiler counts, with or without samples. A member that is 0 is not used.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_request {
@@ -107,15 +108,15 @@ pub struct vfperf_request {
     pub period: u32,
     /// Ticks between two samples. `period` is then the first, and later periods follow the rate of the events.
     pub interval: u32,
-    /// 1 to 31: periods are random, and differ from the due one by up to a 2^`spread`th of it. 3 is a good choice.
+    /// 1 to 31: periods are random around the due period, and differ from it by up to a 2^`spread`th. 3 is a good choice.
     pub spread: u32,
     /// The seed of random periods.
     pub seed: u64,
-    /// The period doubles while there are more than `throttle` interrupts in `throttle_ticks` ticks.
+    /// The maximum number of interrupts in `throttle_ticks` ticks. The period doubles while the counter exceeds it.
     pub throttle: u32,
-    /// Not used: 0.
+    /// Not used.
     pub reserved: u32,
-    /// See `throttle`; at least 1 if there is a limit.
+    /// The length of a window in ticks: at least 1 if `throttle` is not 0.
     pub throttle_ticks: u64,
 }
 
@@ -175,9 +176,9 @@ pub struct vfperf_report {
     pub period: u64,
 }
 
-/// A profiler. Its owner may move it, and has nothing to free. `vfperf_profiler_init` fills it in.
+/// A profiler, prepared by `vfperf_profiler_init`: 5120 bytes of the owner's memory, which may be moved, and need no release.
 #[repr(C, align(16))]
 pub struct vfperf_profiler {
-    /// Not for its owner.
+    /// Private to the functions of the profiler.
     pub words: [u64; 640],
 }
