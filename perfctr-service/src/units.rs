@@ -52,7 +52,7 @@ impl Unit {
 
     /// Returns the registers of the unit that have an address. L2 control has none.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
-        PerfReg::all().filter(move |register| {
+        PerfReg::ALL.into_iter().filter(move |register| {
             !matches!(register.kind(), Kind::L2)
                 && Self::for_register(*register, Node::Node0) == Some(self)
         })

@@ -1,8 +1,6 @@
 //! Safe code that the C functions share.
 
-use guest_abi::guest::{
-    DramCount, NegotiateError, Presence, Present, RetryError, Snapshot, SnapshotError,
-};
+use guest_abi::guest::{DramCount, NegotiateError, Presence, Present, Reading, Snapshot};
 use guest_abi::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Counter, HvError, Hypercall, PerfCounters, Pmu, Trap, Version};
@@ -43,7 +41,7 @@ impl From<Present> for vfperf_present {
                 Presence::Absent | Presence::Readable => {}
                 Presence::Refused => bits.refused |= bit,
                 Presence::Busy => bits.busy |= bit,
-                Presence::Unclear => bits.unclear |= bit,
+                _ => bits.unclear |= bit,
             }
         }
         bits
@@ -60,17 +58,9 @@ impl From<Snapshot> for vfperf_snapshot {
             skew_events: snapshot.skew.pic0_events,
             skew_calls: snapshot.skew.hypercalls,
             wrapped: bit(Counter::Pic0) | bit(Counter::Pic1),
-            reads: snapshot.attempts,
+            reads: snapshot.reads,
             unit: snapshot.pmu.index() as u32,
         }
-    }
-}
-
-/// Returns the status for C: EWOULDBLOCK if the control register changed during every read, or if the hub was busy in every try.
-pub(crate) fn of_snapshot(error: SnapshotError) -> HvError {
-    match error {
-        SnapshotError::Read(_, RetryError::Failed(error)) => error,
-        _ => HvError::WouldBlock,
     }
 }
 
@@ -118,7 +108,7 @@ impl vfperf_count {
     /// Advances to the value of a counter of `pmu`; a DRAM counter has its flag in bit 31.
     pub(crate) fn advance_unit(&mut self, pmu: Pmu, raw: u64) -> u64 {
         self.advance(raw, |last| match pmu {
-            Pmu::Dram(_) => DramCount::new(last).update(raw),
+            Pmu::Dram(_) => DramCount::new(Reading::new(last)).update(Reading::new(raw)),
             Pmu::Lpu(_) | Pmu::Gpd(_) | Pmu::Asu(_) => raw.wrapping_sub(last),
         })
     }

@@ -9,7 +9,7 @@ use guest_abi::guest::{Bounds, Core, Tries};
 use guest_abi::layout::PerfConfig;
 use guest_abi::{ApiGroup, HvError, Hypercall, PerfCounters, PerfReg, Registers, Trap, Version};
 
-use crate::common::{joined, negotiated, of_snapshot, read, selected, write};
+use crate::common::{joined, negotiated, read, selected, write};
 use crate::enumerations::{
     vfperf_counter, vfperf_perf_config, vfperf_reg, vfperf_unit, vfperf_unit_event,
 };
@@ -181,15 +181,10 @@ impl Retry {
         }
     }
 
-    /// Repeats `attempt` while its status is EWOULDBLOCK, within the limit. Returns the last result.
-    fn retried<T>(&self, attempt: impl Fn() -> Result<T, HvError>) -> Result<T, HvError> {
-        for refused in 1..self.0.tries {
-            match attempt() {
-                Err(HvError::WouldBlock) => self.pause(refused),
-                result => return result,
-            }
-        }
-        attempt()
+    /// Repeats `attempt` while its status is EWOULDBLOCK, within the limit.
+    fn retried<T>(&self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, HvError> {
+        let result = tries(self.0.tries).retry_with(|refused| self.pause(refused), attempt);
+        result.map_err(|error| error.status().unwrap_or(HvError::WouldBlock))
     }
 
     fn pause(&self, refused: u32) {
@@ -199,6 +194,10 @@ impl Retry {
             None => spin_loop(),
         }
     }
+}
+
+fn tries(number: u32) -> Tries {
+    Tries::new(number).unwrap_or(Tries::ONCE)
 }
 
 impl Clock for Retry {
@@ -220,15 +219,14 @@ pub unsafe extern "C" fn vfperf_snapshot(
 ) -> u64 {
     // SAFETY: promised by the caller.
     let retry = unsafe { Retry::new(retry) };
-    let tries = |number| Tries::new(number).unwrap_or(Tries::ONCE);
-    let bounds = Bounds { attempts: tries(retry.0.reads), tries: tries(retry.0.tries) };
+    let bounds = Bounds { if_changed: tries(retry.0.reads), if_blocked: tries(retry.0.tries) };
     let clock = retry.0.clock.is_some().then_some(&retry as &dyn Clock);
     let take = |route| {
         let pmu = unit.pmu().ok_or(HvError::Invalid)?;
         joined(route)?
             .snapshot_with(pmu, bounds, clock, |refused| retry.pause(refused))
             .map(vfperf_snapshot::from)
-            .map_err(of_snapshot)
+            .map_err(|error| error.status().unwrap_or(HvError::WouldBlock))
     };
     // SAFETY: promised by the caller.
     unsafe { call(transport, snapshot, take) }
@@ -241,7 +239,7 @@ pub unsafe extern "C" fn vfperf_probe(
     present: *mut vfperf_present,
 ) -> u64 {
     // SAFETY: promised by the caller.
-    unsafe { call(transport, present, |route| Ok(joined(route)?.probe().into())) }
+    unsafe { call(transport, present, |route| Ok(joined(route)?.probe()?.into())) }
 }
 
 /// Reads register 1: which L2 misses are counted on the caller's node, as one of `enum vfperf_perf_config`.

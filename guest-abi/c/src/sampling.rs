@@ -180,7 +180,7 @@ fn prepared(bits: u32, asked: &[vfperf_request]) -> Result<Stored, HvError> {
 
 impl Stored {
     fn unit(&self, route: Route) -> Unit {
-        OwnCounters::new(route, self.by_service.then(|| joined(route).ok()).flatten())
+        OwnCounters::with_service(route, self.by_service.then(|| joined(route).ok()).flatten())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The functions that make no call: registers and layouts of units and strands, and counts.
 #![allow(unsafe_code)]
 
-use guest_abi::guest::{DramCount, Rate, StrandCount};
+use guest_abi::guest::{DramCount, Rate, Reading, StrandCount};
 use guest_abi::layout::{DramPic, EventSelect, SparcPcr, SparcPic};
 use guest_abi::{Counter, Pmu};
 
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn vfperf_unit_count(
 /// Returns a counter of a register; a DRAM counter has its flag in bit 31.
 fn raw(pmu: Pmu, counter: Counter, pic: u64) -> u64 {
     match pmu {
-        Pmu::Dram(_) => DramPic::from(pic).raw(counter).into(),
+        Pmu::Dram(_) => DramPic::from(pic).reading(counter).raw(),
         Pmu::Lpu(_) | Pmu::Gpd(_) | Pmu::Asu(_) => pic,
     }
 }
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn vfperf_strand_count(
     match (unsafe { count.as_mut() }, counter.get()) {
         (Some(count), Some(counter)) => {
             let raw = SparcPic::from(pic).counter(counter);
-            count.advance(raw.into(), |last| StrandCount::new(last).update(raw))
+            count.advance(raw.into(), |last| StrandCount::new(Reading::new(last)).update(raw))
         }
         _ => 0,
     }

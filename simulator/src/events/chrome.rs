@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use guest_abi::layout::DramPic;
-use guest_abi::{HubRole, Kind, McuRole, PerfReg};
+use guest_abi::{Counter, HubRole, Kind, McuRole, PerfReg};
 use hv_core::trace::{Field, Shown, take};
 use serde_json::{Map, Value, json};
 
@@ -158,8 +158,9 @@ fn microseconds(nanoseconds: u64) -> f64 {
 fn counts(register: PerfReg, value: u64) -> Option<Value> {
     match register.kind() {
         Kind::Dram { role: McuRole::Pic, .. } => {
-            let pic = DramPic::from(value);
-            Some(json!({"pic0": pic.pic0(), "pic1": pic.pic1()}))
+            let [pic0, pic1] =
+                [Counter::Pic0, Counter::Pic1].map(|counter| DramPic::from(value).counter(counter));
+            Some(json!({"pic0": pic0, "pic1": pic1}))
         }
         Kind::Hub { role: HubRole::Pic0 | HubRole::Pic1, .. } => Some(json!({"count": value})),
         _ => None,

@@ -296,8 +296,8 @@ impl<'a> Stage<'a, '_> {
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };
-        for register in PerfReg::all() {
-            if let Ok(value) = calls.get_retrying(register, TRIES) {
+        for register in PerfReg::ALL {
+            if let Ok(value) = TRIES.retry(|| calls.get(register)) {
                 found.registers += 1;
                 if value != 0 {
                     found.not_zero.push(register.name().into());

@@ -159,5 +159,5 @@ impl<U: CounterUnit> SamplingGuest<U> {
 }
 
 fn refused<U: CounterUnit>(refusal: U::Refusal) -> ProfileError {
-    ProfileError::Refused(format!("{refusal:?}"))
+    ProfileError::Refused(refusal.to_string())
 }

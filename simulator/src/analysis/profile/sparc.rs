@@ -106,7 +106,7 @@ impl<'a, V: Variant> Sparc<'a, V> {
             let id = guest.strand();
             let strand = || board.strand(GUEST, id);
             let mut unit =
-                OwnCounters::new(strand(), Some(PerfCounters::negotiate_best(strand())?));
+                OwnCounters::with_service(strand(), PerfCounters::negotiate_best(strand())?);
             guest.start(&mut unit, 0)?;
             strands[id.index()] = Some(SampledStrand {
                 id,

@@ -141,15 +141,8 @@ pub(crate) struct ReplayArgs {
     guests: Option<PathBuf>,
 }
 
-const CONFIGS: [(&str, PerfConfig); 4] = [
-    ("all", PerfConfig::All),
-    ("local", PerfConfig::Local),
-    ("remote", PerfConfig::Remote),
-    ("c2c", PerfConfig::CacheToCache),
-];
-
 fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
-    by_name("PERF_CONFIG", text, &CONFIGS, |(name, _)| name).map(|(_, config)| config)
+    by_name("PERF_CONFIG", text, PerfConfig::ALL, PerfConfig::text)
 }
 
 pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {

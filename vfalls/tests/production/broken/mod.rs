@@ -375,7 +375,7 @@ fn unit_at(id: StrandId, address: PhysicalAddress) -> Option<Unit> {
         return Some(Unit::L2(id.node()));
     }
     let is_own = |unit: &Unit| matches!(unit, Unit::Mcu(node, _) if *node == id.node());
-    PerfReg::all().find_map(|register| {
+    PerfReg::ALL.into_iter().find_map(|register| {
         let unit = Unit::for_register(register, id.node())?;
         let is_at =
             global(register) == Some(address) || is_own(&unit) && local(register) == Some(address);
