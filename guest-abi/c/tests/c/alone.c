@@ -1,5 +1,24 @@
-/* A program that is linked without libc and start files: the library needs nothing else. */
+/* A program without libc and start files: the library needs memcpy and memset, as compilers of C do, and nothing else. */
+#include <stddef.h>
+
 #include "vfperf.h"
+
+void *memcpy(void *to, const void *from, size_t size);
+void *memset(void *to, int byte, size_t size);
+
+void *memcpy(void *to, const void *from, size_t size)
+{
+    while (size--)
+        ((volatile char *)to)[size] = ((const char *)from)[size];
+    return to;
+}
+
+void *memset(void *to, int byte, size_t size)
+{
+    while (size--)
+        ((volatile char *)to)[size] = (char)byte;
+    return to;
+}
 
 uint64_t start(const struct vfperf_transport *transport);
 
