@@ -101,7 +101,7 @@ fn check_module(directory: &Path, driver: &str, most: u64) {
 fn a_kernel_module_links_with_the_c_interface() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    check_module(directory, &block("c"), 10 << 10);
+    check_module(directory, &block("c"), 12 << 10);
     // A driver that uses every function.
     let header = fs::read_to_string(root().join("guest-abi/c/include/vfperf.h")).unwrap();
     let (_, declared) = header.split_once("extern \"C\"").unwrap();
