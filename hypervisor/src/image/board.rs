@@ -7,7 +7,7 @@ use core::sync::atomic::{
 };
 
 use guest_abi::{HvError, Registers, StrandId};
-use hv_core::{Caller, GuestId, Reply};
+use hv_core::{CallError, Caller, GuestId, Reply};
 use perfctr_service::Environment;
 use platform::Machine;
 use platform::memory_map::{CONSOLE_STRIDE, CONSOLES};
@@ -38,18 +38,22 @@ pub trait Board: Sized + 'static {
     }
 
     /// Serves a FAST call that no service has. The error is the status of the call: EBADTRAP in this implementation.
-    fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let _ = (caller, function, registers);
-        Err(HvError::BadTrap)
+        Err(HvError::BadTrap.into())
     }
 
     /// Serves a CORE call that the specification does not have, as [`fast`](Self::fast) does for FAST calls.
-    fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         Self::fast(caller, function, registers)
     }
 
     /// Serves a software trap that the image claims (see `perfctr_service::sun4v_image!`), as [`fast`](Self::fast) does for FAST calls.
-    fn software_trap(caller: Caller, number: u8, registers: &Registers) -> Result<Reply, HvError> {
+    fn software_trap(
+        caller: Caller,
+        number: u8,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         Self::fast(caller, number.into(), registers)
     }
 }
