@@ -1,5 +1,7 @@
 //! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
+use core::fmt;
+
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{
     ApiGroup, FunctionSet, HvError, Hypercall, Registers, Served, StrandId, Trap, Version,
@@ -379,6 +381,18 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let embedder = &self.hypervisor.embedder;
         let result = embedder.software_trap(self.caller, number, registers);
         Frame::new(registers).answer(result);
+    }
+}
+
+impl<S: Services, E, T> fmt::Debug for Hypervisor<S, E, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hypervisor").finish_non_exhaustive()
+    }
+}
+
+impl<S: Services, E, T> fmt::Debug for Strand<'_, S, E, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Strand").field("caller", &self.caller).finish_non_exhaustive()
     }
 }
 

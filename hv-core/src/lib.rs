@@ -8,6 +8,7 @@ mod frame;
 mod hypervisor;
 mod negotiation;
 mod service;
+#[doc(hidden)]
 pub mod sync;
 pub mod time;
 pub mod trace;

@@ -391,6 +391,8 @@ fn a_refused_call_says_why() {
 fn a_strand_is_a_transport() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
     let strand = hypervisor.strand(CALLER).unwrap();
+    assert!(format!("{strand:?}").contains("guest: GuestId(0), strand: StrandId(3)"));
+    assert_eq!(format!("{hypervisor:?}"), "Hypervisor { .. }");
     let guest: &dyn Hypercall = &strand;
     assert_eq!(guest.call(Trap::Fast, 0x300, [1; 5]), Err(HvError::BadTrap));
     assert_eq!(guest.call(Trap::Core, 0, [0x300, 1, 0, 3, 4]), Ok([0, 0, 3, 4, 0]));

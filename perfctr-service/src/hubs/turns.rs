@@ -96,8 +96,8 @@ impl Turns {
             return (self, Answer::Served);
         }
         self.remembered.insert(strand);
-        let turn = self.turn.filter(|turn| self.remembered.has(*turn));
-        let most = 2 * self.remembered.count();
+        let turn = self.turn.filter(|turn| self.remembered.contains(*turn));
+        let most = 2 * self.remembered.len() as u32;
         let turn = match turn {
             Some(turn) if turn == strand || self.refusals < most => turn,
             ended => {
