@@ -448,7 +448,7 @@ fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
     let version = VfallsVersion::new((index / 2) as u8);
     let hubs = has_hubs(version, config.compatible);
     let without_hubs = if hubs { AccessWord::NOTHING } else { AccessWord::HUBS };
-    if version.is_none() || index % 2 == 0 {
+    if version.is_none() || index.is_multiple_of(2) {
         return AccessWord::NOTHING;
     }
     let units = Unit::under_global(config.strands.nodes());
