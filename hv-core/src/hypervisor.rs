@@ -1,5 +1,7 @@
 //! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
+use core::fmt;
+
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{
     ApiGroup, FunctionSet, HvError, Hypercall, Registers, Served, StrandId, Trap, Version,
@@ -10,7 +12,7 @@ use crate::negotiation::{Asked, Negotiated, version};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::sync::{array_of, const_unless_loom};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
-use crate::{Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
+use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
 /// What the strand does after a call of trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +89,8 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
         /// Fails to build if the [versions](crate::Group::VERSIONS) of a service are not in order:
         ///
         /// ```compile_fail
-        /// # use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
-        /// # use hv_core::{Caller, Context, Group, GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service};
+        /// # use guest_abi::{ApiGroup, Registers, StrandId, Version};
+        /// # use hv_core::{CallError, Caller, Context, Group, GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service};
         /// # struct Disordered;
         /// impl Group for Disordered {
         ///     const VERSIONS: &'static [Version] = &[Version::new(2, 0), Version::new(1, 3)];
@@ -104,7 +106,7 @@ impl<S: Services, E: Embedder> Hypervisor<S, E> {
         /// # }
         /// # impl Context for Disordered {
         /// #   type Group = Self;
-        /// #   fn slow_path(&self, _: u64, _: NegotiatedVersion<Self>, _: &Registers) -> Result<Reply, HvError> { Ok(Reply::Done) }
+        /// #   fn call(&self, _: u64, _: NegotiatedVersion<Self>, _: &Registers) -> Result<Reply, CallError> { Ok(Reply::Done) }
         /// # }
         ///
         /// Hypervisor::new((Disordered,), NoConsole);
@@ -230,21 +232,18 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     }
 
     /// Passes a FAST call that no service claims to the embedder.
-    fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let Hypervisor { embedder, trace, .. } = self.hypervisor;
         let started = trace.time(self.caller.strand);
         let result = match has(E::FAST, function) {
             true => embedder.fast(self.caller, function, registers),
-            false => Err(HvError::BadTrap),
+            false => Err(HvError::BadTrap.into()),
         };
         if let Some(started) = started
             && let Some(ended) = trace.time(self.caller.strand)
         {
             let event = FastCall {
-                status: match result {
-                    Ok(Reply::Refused(error, _)) => status::<()>(&Err(error)),
-                    _ => status(&result),
-                },
+                status: status(&result),
                 guest: self.caller.guest.number(),
                 strand: self.caller.strand.number(),
                 duration: duration(started, ended),
@@ -328,7 +327,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             _ => return None,
         };
         let mut registers = Registers::call(function, [o0, o1, o2, 0, 0]);
-        Frame::new(&mut registers).answer(result);
+        Frame::new(&mut registers).answer(result.map_err(CallError::from));
         Some([registers.o0, registers.o1, registers.o2])
     }
 
@@ -355,21 +354,23 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                     None => self.negotiate(group, wanted),
                     Some(started) => self.negotiate_traced(started, group, wanted),
                 };
-                granted.map(Reply::Value)
+                granted.map(Reply::Value).map_err(CallError::from)
             }
             CONS_PUTCHAR => ConsoleOutput::from_argument(registers.o0)
                 .ok_or(HvError::Invalid)
                 .and_then(|output| hypervisor.embedder.console(self.caller, output))
-                .map(|()| Reply::Done),
+                .map(|()| Reply::Done)
+                .map_err(CallError::from),
             EXIT => return After::Exit(registers.o0),
             API_GET_VERSION => self
                 .versions
                 .version(ApiGroup(registers.o0))
-                .map(|Version { major, minor }| Reply::Values(major, minor)),
+                .map(|Version { major, minor }| Reply::Values(major, minor))
+                .map_err(CallError::from),
             function if has(E::CORE, function) => {
                 hypervisor.embedder.core(self.caller, function, registers)
             }
-            _ => Err(HvError::BadTrap),
+            _ => Err(HvError::BadTrap.into()),
         };
         Frame::new(registers).answer(result);
         After::Resume
@@ -380,6 +381,18 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let embedder = &self.hypervisor.embedder;
         let result = embedder.software_trap(self.caller, number, registers);
         Frame::new(registers).answer(result);
+    }
+}
+
+impl<S: Services, E, T> fmt::Debug for Hypervisor<S, E, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hypervisor").finish_non_exhaustive()
+    }
+}
+
+impl<S: Services, E, T> fmt::Debug for Strand<'_, S, E, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Strand").field("caller", &self.caller).finish_non_exhaustive()
     }
 }
 
@@ -402,9 +415,9 @@ fn has(list: Option<&[u64]>, function: u64) -> bool {
 }
 
 /// Returns the status of a call as a field of an event.
-fn status<V>(result: &Result<V, HvError>) -> u16 {
+fn status<V, E: Copy + Into<CallError>>(result: &Result<V, E>) -> u16 {
     match result {
         Ok(_) => guest_abi::status::EOK as u16,
-        Err(error) => u16::try_from(error.number()).unwrap_or(u16::MAX),
+        Err(error) => u16::try_from((*error).into().status.number()).unwrap_or(u16::MAX),
     }
 }

@@ -3,7 +3,7 @@
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::Asked;
-use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
+use crate::{CallError, Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 
 /// An API group: what guests negotiate, and its functions. A service with one group can be the group itself.
 ///
@@ -89,7 +89,7 @@ pub trait Context {
     /// The group whose calls it serves.
     type Group: Group;
 
-    /// Serves and [answers](Frame::answer) a frequent and simple FAST call. If the call needs the [`slow_path`](Self::slow_path),
+    /// Serves and [answers](Frame::answer) a frequent and simple FAST call. If it does not serve the call, [`call`](Self::call) does: it
     /// does nothing and returns `false`.
     ///
     /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not
@@ -101,13 +101,13 @@ pub trait Context {
         false
     }
 
-    /// Serves a FAST call of a guest that has negotiated version `version`.
-    fn slow_path(
+    /// Serves any FAST call of a guest that has negotiated version `version`, unless the [`fast_path`](Self::fast_path) has served it.
+    fn call(
         &self,
         function: u64,
         version: NegotiatedVersion<Self::Group>,
         registers: &Registers,
-    ) -> Result<Reply, HvError>;
+    ) -> Result<Reply, CallError>;
 
     /// Returns `true` if the hypervisor need not call [`version_changed`](Service::version_changed) when the guest negotiates
     /// `version` again. The negotiation is then shorter. This implementation returns `false`.
@@ -188,7 +188,7 @@ pub trait Services {
         negotiated: &Self::Versions,
         function: u64,
         registers: &Registers,
-    ) -> Option<Result<Reply, HvError>>;
+    ) -> Option<Result<Reply, CallError>>;
 
     /// Calls [`Context::is_current`] of the service that has the group, with the version at this position. Returns `true` if no service has it.
     fn is_current(contexts: &Self::Contexts<'_>, group: ApiGroup, version: u8) -> bool;
@@ -304,15 +304,15 @@ macro_rules! list_of_services {
                 negotiated: &Self::Versions,
                 function: u64,
                 registers: &Registers,
-            ) -> Option<Result<Reply, HvError>> {
+            ) -> Option<Result<Reply, CallError>> {
                 let ($($name,)*) = contexts;
                 $(if <$name::Group>::FUNCTIONS.contains(&function) {
                     let version = negotiated.$index.get();
                     if version.is_none() {
                         $name.not_negotiated(function, registers);
-                        return Some(Err(HvError::BadTrap));
+                        return Some(Err(HvError::BadTrap.into()));
                     }
-                    return Some($name.slow_path(function, version, registers));
+                    return Some($name.call(function, version, registers));
                 })*
                 None
             }

@@ -4,8 +4,9 @@ use std::cell::{Cell, RefCell};
 
 use guest_abi::{ApiGroup, HvError, Hypercall, Registers, StrandId, Trap, Version};
 use hv_core::{
-    After, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, Group, GuestId,
-    Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
+    After, CallError, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, Group,
+    GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services,
+    Strand,
 };
 
 /// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It records the hypervisor's calls.
@@ -53,12 +54,12 @@ impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
 impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> {
     type Group = Adder<GROUP, ADD>;
 
-    fn slow_path(
+    fn call(
         &self,
         function: u64,
         version: NegotiatedVersion<Self::Group>,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         assert_eq!(function, GROUP);
         let more = match version.number() {
             1 => 0,
@@ -74,7 +75,7 @@ impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> 
     }
 }
 
-/// An image with three hypercalls: FAST function 0x400 returns two values, software trap 0x83 returns %o1 + 1, and CORE function 9
+/// An image with three hypercalls: FAST function 0x400 returns two values, 0x402 five, software trap 0x83 returns %o1 + 1, and CORE function 9
 /// returns nothing. Its console records the bytes that it accepts: all except 0x41.
 #[derive(Default)]
 struct Image(RefCell<Vec<ConsoleOutput>>);
@@ -89,12 +90,16 @@ impl Embedder for Image {
         Ok(())
     }
 
-    fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, HvError> {
-        (function == 0x400).then_some(Reply::Values(1, 2)).ok_or(HvError::BadTrap)
+    fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, CallError> {
+        match function {
+            0x400 => Ok(Reply::Values(1, 2)),
+            0x402 => Ok(Reply::All([1, 2, 3, 4, 5])),
+            _ => Err(HvError::BadTrap.into()),
+        }
     }
 
-    fn core(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, HvError> {
-        (function == 9).then_some(Reply::Done).ok_or(HvError::BadTrap)
+    fn core(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, CallError> {
+        (function == 9).then_some(Reply::Done).ok_or(HvError::BadTrap.into())
     }
 
     fn software_trap(
@@ -102,10 +107,10 @@ impl Embedder for Image {
         caller: Caller,
         number: u8,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         assert_eq!(caller, CALLER);
         let claimed = (number == 0x83).then_some(Reply::Value(registers.o1 + 1));
-        claimed.ok_or(HvError::BadTrap)
+        claimed.ok_or(HvError::BadTrap.into())
     }
 }
 
@@ -244,14 +249,14 @@ impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
         GREEDY
     }
 
-    fn slow_path(
+    fn call(
         &self,
         function: u64,
         version: NegotiatedVersion<Self::Group>,
         _: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         assert_eq!((function, version.number()), (GROUP, 2));
-        Ok(Reply::Refused(HvError::Invalid, 0x30))
+        Err(CallError { status: HvError::Invalid, value: Some(0x30) })
     }
 }
 
@@ -266,11 +271,11 @@ impl Embedder for Stated {
         Ok(())
     }
 
-    fn fast(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
+    fn fast(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, CallError> {
         Ok(Reply::Done)
     }
 
-    fn core(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
+    fn core(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, CallError> {
         Ok(Reply::Done)
     }
 }
@@ -372,11 +377,22 @@ fn a_strand_that_does_not_execute_the_guest() {
     assert!(!refused(()) && !refused((Refusing::<0x301, false>,)));
 }
 
+/// The error of a call has the name of its status, and its value.
+#[test]
+fn a_refused_call_says_why() {
+    let error = CallError::from(HvError::Invalid);
+    assert_eq!((error.status(), error.to_string()), (Some(HvError::Invalid), "EINVAL".to_string()));
+    let error = CallError { value: Some(0x30), ..error };
+    assert_eq!(error.to_string(), "EINVAL, with 0x30");
+}
+
 /// Guests' code calls a strand as it calls a real hypervisor.
 #[test]
 fn a_strand_is_a_transport() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
     let strand = hypervisor.strand(CALLER).unwrap();
+    assert!(format!("{strand:?}").contains("guest: GuestId(0), strand: StrandId(3)"));
+    assert_eq!(format!("{hypervisor:?}"), "Hypervisor { .. }");
     let guest: &dyn Hypercall = &strand;
     assert_eq!(guest.call(Trap::Fast, 0x300, [1; 5]), Err(HvError::BadTrap));
     assert_eq!(guest.call(Trap::Core, 0, [0x300, 1, 0, 3, 4]), Ok([0, 0, 3, 4, 0]));
@@ -392,6 +408,7 @@ fn an_image_without_services() {
     let strand = hypervisor.strand(CALLER).unwrap();
     assert_eq!(fast(&strand, 0x106), [7, 11, 12]);
     assert_eq!(fast(&strand, 0x400), [0, 1, 2]);
+    assert_eq!(strand.call(Trap::Fast, 0x402, [0; 5]), Ok([1, 2, 3, 4, 5]));
     assert_eq!(core(&strand, 0, [0x205, 1, 0]), [6, 1, 0]);
     assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0]);
 }

@@ -6,6 +6,7 @@
 extern crate std;
 
 #[cfg(feature = "decisions")]
+#[doc(hidden)]
 pub mod decisions;
 pub mod description;
 mod environment;
@@ -33,3 +34,6 @@ pub use service::operator::{Change, ChangeError};
 pub use service::transfer::{self, CHANGE_LOCK_TRIES};
 pub use service::{PerfCounterContext, PerfCounterService};
 pub use units::{Unit, UnitState};
+
+/// The target of what the crate logs.
+const LOG: &str = "perfctr-service";

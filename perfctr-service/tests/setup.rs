@@ -1,9 +1,12 @@
-//! How an image sets the service up: the callers that it serves.
+//! How an image sets the service up, who is served, and what the operator is told. Loom has no constants for statics.
+#![cfg(not(loom))]
 
-use guest_abi::{Hypercall, StrandId, Trap};
+use std::sync::Mutex;
+
+use guest_abi::{HvError, Hypercall, Mcu, Node, StrandId, Trap};
 use hv_core::{Caller, ForeignStrand, GuestId, Hypervisor, NoConsole};
 use perfctr_service::{Change, ConfigError, Grant, GuestConfig, PerfCounterService, StrandSet};
-use platform::models::Devices;
+use platform::models::{Devices, FaultyUnit};
 use platform::{Machine, Model};
 
 fn strand(number: usize) -> StrandId {
@@ -101,6 +104,44 @@ fn a_thread_with_a_small_stack_sets_the_service_up() {
     };
     let thread = std::thread::Builder::new().stack_size(128 * 1024).spawn(run);
     thread.unwrap().join().unwrap();
+}
+
+/// Keeps what is logged.
+struct Logger(Mutex<Vec<(String, String)>>);
+
+impl log::Log for Logger {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let line = (record.target().to_owned(), record.args().to_string());
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn flush(&self) {}
+}
+
+/// The operator is told once of a unit that goes out of service, under the name of the crate. Nothing else is logged.
+#[test]
+fn what_is_logged() {
+    static LOGGER: Logger = Logger(Mutex::new(Vec::new()));
+    log::set_logger(&LOGGER).unwrap();
+    log::set_max_level(log::LevelFilter::Trace);
+    let devices = Devices::new(BATOKA);
+    let hypervisor = Hypervisor::new((PerfCounterService::new((&devices, &devices)),), NoConsole);
+    let (service,) = hypervisor.services();
+    service.configure(BATOKA, &[guest(0..1, Grant::ALL)]).unwrap();
+    let caller = Caller { guest: GuestId::new(0).unwrap(), strand: strand(0) };
+    let strand = hypervisor.strand(caller).unwrap();
+    strand.call(Trap::Core, 0, [0x205, 1, 1, 0, 0]).unwrap();
+    devices.set_faulty(FaultyUnit::Mcu(Node::Node0, Mcu::Mcu1), true);
+    for _ in 0..2 {
+        let refused = strand.call(Trap::Fast, 0x106, [4, 0, 0, 0, 0]);
+        assert_eq!(refused, Err(HvError::NoAccess));
+    }
+    let line = ["perfctr-service", "NODE0_MCU1 faulted and is out of service"].map(String::from);
+    assert_eq!(*LOGGER.0.lock().unwrap(), [line.into()]);
 }
 
 /// Neither a configuration that fails nor a second one changes anything.

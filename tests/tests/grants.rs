@@ -40,7 +40,23 @@ fn the_six_grants() {
         (Grant::ALL, "global+htstrand", HtStrand, true),
     ] {
         assert_eq!(constant, grant(text));
+        assert_eq!(constant, grant(&text.replace('+', ",")), "as in a machine description");
         assert_eq!(constant, Grant { strand, global }, "{text}");
+    }
+}
+
+#[test]
+fn rights_from_text() {
+    for right in Right::ALL {
+        assert_eq!(right.to_string().parse(), Ok(*right));
+    }
+    for text in ["", "Strand", "strand "] {
+        assert!(text.parse::<Right>().is_err() && text.parse::<Grant>().is_err(), "{text:?}");
+    }
+    for text in
+        ["global,", ",", "global+,strand", "strand,htstrand", "global,global", "none,strand"]
+    {
+        assert!(text.parse::<Grant>().is_err(), "{text:?}");
     }
 }
 

@@ -185,7 +185,7 @@ fn a_late_fault_is_that_of_the_unit_at_its_address() {
         let (service,) = system.services();
         let found = service.faulted_late(strand(0), PhysicalAddress(address));
         assert_eq!(found, unit, "{address:#x}");
-        for other in Unit::all() {
+        for other in Unit::ALL.iter().copied() {
             let state = service.unit(other);
             let faults = u32::from(unit == Some(other));
             assert_eq!((state.in_service, state.faults), (faults == 0, faults));

@@ -1,7 +1,7 @@
 //! What an image plugs into the hypervisor.
 
 use guest_abi::{HvError, Registers};
-use hv_core::{Caller, GuestId, Reply};
+use hv_core::{CallError, Caller, GuestId, Reply};
 use perfctr_service::Environment;
 use platform::Machine;
 use platform::memory_map::{CONSOLE_STRIDE, CONSOLES};
@@ -26,18 +26,22 @@ pub trait Board: Sized + 'static {
     }
 
     /// Serves a FAST call that no service has. The error is the status of the call. The default is EBADTRAP.
-    fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let _ = (caller, function, registers);
-        Err(HvError::BadTrap)
+        Err(HvError::BadTrap.into())
     }
 
     /// Serves a CORE call that the specification does not have, as [`fast`](Self::fast) does for FAST calls.
-    fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         Self::fast(caller, function, registers)
     }
 
     /// Serves a software trap that the image claims (see `perfctr_service::sun4v_image!`), as [`fast`](Self::fast) does for FAST calls.
-    fn software_trap(caller: Caller, number: u8, registers: &Registers) -> Result<Reply, HvError> {
+    fn software_trap(
+        caller: Caller,
+        number: u8,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         Self::fast(caller, number.into(), registers)
     }
 }

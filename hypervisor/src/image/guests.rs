@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 use crate::services::{ConsoleInput, Image, Memory, Platform};
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::sync::OwnedLock;
-use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Reply};
+use hv_core::{CallError, Caller, ConsoleOutput, Embedder, GuestId, Reply};
 use platform::TickRegisters;
 use platform::memory_map::escape::DLE;
 use platform::memory_map::mailbox;
@@ -148,11 +148,21 @@ impl<B: Board> Embedder for Guests<B> {
     const FAST: Option<&'static [u64]> = B::FAST;
     const CORE: Option<&'static [u64]> = B::CORE;
 
-    fn fast(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn fast(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         B::fast(caller, function, registers)
     }
 
-    fn core(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn core(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         B::core(caller, function, registers)
     }
 
@@ -161,7 +171,7 @@ impl<B: Board> Embedder for Guests<B> {
         caller: Caller,
         number: u8,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         B::software_trap(caller, number, registers)
     }
 

@@ -86,7 +86,7 @@ impl Layout {
     /// Returns the guest to which a strand belongs; `None` if no guest has the strand.
     pub fn guest_of(&self, strand: StrandId) -> Option<(GuestId, &GuestLayout)> {
         let mut guests = self.guests.iter().enumerate();
-        let (number, guest) = guests.find(|(_, guest)| guest.config.strands.has(strand))?;
+        let (number, guest) = guests.find(|(_, guest)| guest.config.strands.contains(strand))?;
         Some((GuestId::new(number)?, guest))
     }
 

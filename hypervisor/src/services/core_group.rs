@@ -5,7 +5,7 @@ use core::ops::RangeInclusive;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, Ordering};
-use hv_core::{Caller, ConsoleOutput, Group, GuestId, Negotiated, Reply, Service};
+use hv_core::{CallError, Caller, ConsoleOutput, Group, GuestId, Negotiated, Reply, Service};
 
 use super::cpus::{Cpus, Start};
 use super::description::Description;
@@ -115,7 +115,12 @@ impl<I: Image> Service for CoreGroup<I> {
 }
 
 impl<I: Image> Calls for CoreGroup<I> {
-    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn call(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         let Registers { o0, o1, o2, o3, .. } = *registers;
         let image = &self.image;
         match function {
@@ -140,19 +145,20 @@ impl<I: Image> Calls for CoreGroup<I> {
                 let strand = self.strand(caller, o0)?;
                 Ok(Reply::Value(self.cpus.state(strand) as u64))
             }
-            TOD_GET => image.time_of_day().map(Reply::Value),
+            TOD_GET => Ok(Reply::Value(image.time_of_day()?)),
             CONS_GETCHAR => match image.console_input(caller) {
                 Some(ConsoleInput::Byte(byte)) => Ok(Reply::Value(byte.into())),
                 Some(ConsoleInput::Break) => Ok(Reply::Value(-1_i64 as u64)),
                 Some(ConsoleInput::HangUp) => Ok(Reply::Value(-2_i64 as u64)),
-                None => Err(HvError::WouldBlock),
+                None => Err(HvError::WouldBlock.into()),
             },
             CONS_PUTCHAR => {
                 let output = ConsoleOutput::from_argument(o0).ok_or(HvError::Invalid)?;
-                image.console(caller, output).map(|()| Reply::Done)
+                image.console(caller, output)?;
+                Ok(Reply::Done)
             }
             CONS_WRITE => self.write(caller, o0, o1),
-            _ => Err(HvError::BadTrap),
+            _ => Err(HvError::BadTrap.into()),
         }
     }
 }
@@ -163,7 +169,7 @@ impl<I: Image> CoreGroup<I> {
         strand.ok_or(HvError::NoCpu)
     }
 
-    fn start(&self, caller: Caller, cpu: u64, start: Start) -> Result<Reply, HvError> {
+    fn start(&self, caller: Caller, cpu: u64, start: Start) -> Result<Reply, CallError> {
         let strand = self.strand(caller, cpu)?;
         let memory = self.image.memory(caller.guest);
         memory.contains(start.pc, INSTRUCTION)?;
@@ -177,14 +183,14 @@ impl<I: Image> CoreGroup<I> {
     }
 
     /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too: the strands could deadlock.
-    fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
+    fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, CallError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;
         if strand == caller.strand {
-            return Err(HvError::Invalid);
+            return Err(HvError::Invalid.into());
         }
         if cpus.is_stopping(caller.strand) {
-            return Err(HvError::WouldBlock);
+            return Err(HvError::WouldBlock.into());
         }
         cpus.ask_to_stop(strand)?;
         image.notify(strand);
@@ -204,19 +210,19 @@ impl<I: Image> CoreGroup<I> {
         if self.has_ended(caller.guest) && cpus.end(strand) {
             image.notify(strand);
         }
-        Err(HvError::WouldBlock)
+        Err(HvError::WouldBlock.into())
     }
 
     /// Copies the machine description to `real`. Checks the size first: a guest that requests only
     /// the size passes no valid address.
-    fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
+    fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         let cpus = self.strands(caller.guest).count() as u64;
         let memory = image.memory(caller.guest);
         let description = Description::new(image.platform(), cpus, memory);
         let size = description.size();
         if size > room {
-            return Ok(Reply::Refused(HvError::Invalid, size));
+            return Err(CallError { status: HvError::Invalid, value: Some(size) });
         }
         memory.check(real, size, 16)?;
         for word in 0..size / 8 {
@@ -228,7 +234,7 @@ impl<I: Image> CoreGroup<I> {
     }
 
     /// Sends bytes until the console accepts no more.
-    fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, HvError> {
+    fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         if size != 0 {
             image.memory(caller.guest).contains(real, size)?;
@@ -239,7 +245,7 @@ impl<I: Image> CoreGroup<I> {
             let byte = (word >> (56 - at % 8 * 8)) as u8;
             match image.console(caller, ConsoleOutput::Byte(byte)) {
                 Ok(()) => {}
-                Err(error) if written == 0 => return Err(error),
+                Err(error) if written == 0 => return Err(error.into()),
                 Err(_) => return Ok(Reply::Value(written)),
             }
         }
@@ -248,10 +254,10 @@ impl<I: Image> CoreGroup<I> {
 }
 
 /// Answers like a hypervisor without interrupt queues: a guest can remove any queue, but configure none.
-fn queue(queue: u64, entries: u64) -> Result<Reply, HvError> {
+fn queue(queue: u64, entries: u64) -> Result<Reply, CallError> {
     match (QUEUES.contains(&queue), entries) {
-        (false, _) => Err(HvError::Invalid),
+        (false, _) => Err(HvError::Invalid.into()),
         (true, 0) => Ok(Reply::Done),
-        (true, _) => Err(HvError::NotSupported),
+        (true, _) => Err(HvError::NotSupported.into()),
     }
 }

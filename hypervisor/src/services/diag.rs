@@ -2,7 +2,7 @@
 //! physical addresses and to execute hyperprivileged code.
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
-use hv_core::{Caller, Group, GuestId, Negotiated, Reply, Service};
+use hv_core::{CallError, Caller, Group, GuestId, Negotiated, Reply, Service};
 
 use super::group::{Calls, GroupContext};
 use guest_abi::kernel::{DIAG_GROUP, DIAG_HEXEC, DIAG_RA2PA};
@@ -29,7 +29,7 @@ impl Service for DiagGroup {
 }
 
 impl Calls for DiagGroup {
-    fn call(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
-        Err(HvError::NoAccess)
+    fn call(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, CallError> {
+        Err(HvError::NoAccess.into())
     }
 }

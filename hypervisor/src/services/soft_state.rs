@@ -4,7 +4,7 @@ use core::array;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
-use hv_core::{Caller, Group, GuestId, Negotiated, Reply, Service};
+use hv_core::{CallError, Caller, Group, GuestId, Negotiated, Reply, Service};
 
 use super::group::{Calls, GroupContext};
 use super::image::Image;
@@ -95,21 +95,26 @@ impl<I: Image> Service for SoftStateGroup<I> {
 }
 
 impl<I: Image> Calls for SoftStateGroup<I> {
-    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn call(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         match function {
             SOFT_STATE_SET => self.set(caller.guest, registers.o0, registers.o1),
             SOFT_STATE_GET => self.tell(caller.guest, registers.o0),
-            _ => Err(HvError::BadTrap),
+            _ => Err(HvError::BadTrap.into()),
         }
     }
 }
 
 impl<I: Image> SoftStateGroup<I> {
-    fn set(&self, guest: GuestId, state: u64, real: u64) -> Result<Reply, HvError> {
+    fn set(&self, guest: GuestId, state: u64, real: u64) -> Result<Reply, CallError> {
         let state = match state {
             1 => NORMAL,
             2 => TRANSITION,
-            _ => return Err(HvError::Invalid),
+            _ => return Err(HvError::Invalid.into()),
         };
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
@@ -124,7 +129,7 @@ impl<I: Image> SoftStateGroup<I> {
             }
         }
         if kept != 0 {
-            return Err(HvError::Invalid);
+            return Err(HvError::Invalid.into());
         }
         let guest = self.kept(guest);
         guest.state.store(state, Ordering::Relaxed);
@@ -134,7 +139,7 @@ impl<I: Image> SoftStateGroup<I> {
         Ok(Reply::Done)
     }
 
-    fn tell(&self, guest: GuestId, real: u64) -> Result<Reply, HvError> {
+    fn tell(&self, guest: GuestId, real: u64) -> Result<Reply, CallError> {
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let kept = self.kept(guest);
         for (word, at) in kept.text.iter().zip((real..).step_by(8)) {

@@ -92,7 +92,7 @@ impl AtomicTurns {
         }
         let turns = self.turns(found);
         // Add the bit before the exchange, so that the next decision finds the strand.
-        if !turns.remembered.has(strand) {
+        if !turns.remembered.contains(strand) {
             self.remember(strand);
         }
         // If the exchange fails, another strand has been refused, or a decision has begun.

@@ -105,7 +105,7 @@ impl Turns {
         }
         self.remembered.insert(strand);
         let turn = self.live();
-        let most = 2 * self.remembered.count();
+        let most = 2 * self.remembered.len() as u32;
         let turn = match turn {
             Some(turn) if turn == strand || self.refusals < most => turn,
             ended => {
@@ -128,7 +128,7 @@ impl Turns {
 
     /// Returns the strand that has the turn, if it is remembered.
     fn live(&self) -> Option<StrandId> {
-        self.turn.filter(|turn| self.remembered.has(*turn))
+        self.turn.filter(|turn| self.remembered.contains(*turn))
     }
 
     fn end_turn(&mut self, strand: StrandId) {

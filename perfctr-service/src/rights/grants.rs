@@ -8,6 +8,7 @@ use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 
 /// The reason why an edit of a configuration fails. Guests are numbered as in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RightError {
     /// The configuration does not have this guest.
     NoSuchGuest(GuestId),

@@ -324,7 +324,7 @@ impl GuestRights {
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
         let word = UnitSet::units(bits).fold(word, RefusalWord::without_unit);
         let own = self.nodes();
-        let mut nodes = Node::ALL.iter().filter(|node| own.has(**node));
+        let mut nodes = Node::ALL.iter().filter(|node| own.contains(**node));
         match nodes.all(|node| bits >> Unit::L2(*node).number() & 1 != 0) {
             true => word.or(RefusalWord::L2),
             false => word,
@@ -448,7 +448,7 @@ fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
     let version = VfallsVersion::new((index / 2) as u8);
     let hubs = has_hubs(version, config.compatible);
     let without_hubs = if hubs { AccessWord::NOTHING } else { AccessWord::HUBS };
-    if version.is_none() || index % 2 == 0 {
+    if version.is_none() || index.is_multiple_of(2) {
         return AccessWord::NOTHING;
     }
     let units = Unit::under_global(config.strands.nodes());
@@ -480,7 +480,7 @@ fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
     let channels = Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)));
     channels.fold(word.or(l2), |word, (node, mcu)| match machine.has_channel(node, mcu) {
         false => word.without_channel(node, mcu),
-        true if global && nodes.has(node) => word,
+        true if global && nodes.contains(node) => word,
         true => word.without_unit(Unit::Mcu(node, mcu)),
     })
 }

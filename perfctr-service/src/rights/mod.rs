@@ -95,7 +95,7 @@ impl Rights {
         if self.configured.swap(true, Ordering::SeqCst) {
             return Err(ConfigError::Configured);
         }
-        let units = Unit::all().filter(|unit| unit.is_in(machine));
+        let units = Unit::ALL.iter().copied().filter(|unit| unit.is_in(machine));
         let units = units.fold(0, |bits, unit| bits | 1 << unit.number());
         self.units.store(units, Ordering::Relaxed);
         for (rights, config) in self.guests.iter().zip(guests) {

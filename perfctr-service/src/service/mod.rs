@@ -170,7 +170,7 @@ impl<E: Environment> Service for PerfCounterService<E> {
 impl<E: Environment> PerfCounterService<E> {
     fn knows_caller(&self, caller: Caller) -> bool {
         caller.guest.index() < self.rights.guest_count()
-            && self.rights.guest(caller.guest).strands().has(caller.strand)
+            && self.rights.guest(caller.guest).strands().contains(caller.strand)
     }
 
     fn strand(&self, caller: Caller) -> StrandContext<'_, E> {

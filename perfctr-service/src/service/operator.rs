@@ -13,6 +13,7 @@ use crate::{ConfigError, Environment, Grant, Grants, PerfCounterService, StrandS
 
 /// The reason why a step of the operator failed. The step has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChangeError {
     /// The configuration is not valid.
     Config(ConfigError),
@@ -176,7 +177,7 @@ impl<E: Environment> PerfCounterService<E> {
             if l2.holder() == Some(strand) {
                 self.units.set_unclean(unit);
                 if self.take_out_of_service(on, unit, Why::Died) {
-                    log::error!("{unit} is out of service: strand {strand} died at work on it");
+                    log::error!(target: crate::LOG, "{unit} is out of service: strand {strand} died at work on it");
                 }
                 l2.abandon(strand);
             }

@@ -140,7 +140,7 @@ impl<E: Environment> PerfCounterService<E> {
         }
         if let Some(awaited) = self.pending() {
             self.note(on, || ChangePending {
-                awaited: awaited.iter().count() as u16,
+                awaited: awaited.len() as u16,
                 strand: on.number().into(),
             });
         }

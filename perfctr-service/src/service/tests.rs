@@ -1,7 +1,7 @@
 //! A second group over the state of the service, as group 0x202 is: the registers of the caller's own node, by numbers of its own.
 
 use guest_abi::{ApiGroup, HvError, Hypercall, Kind, PerfReg, Registers, Trap, Version};
-use hv_core::{Context, Group, Hypervisor, NegotiatedVersion, NoConsole, Reply};
+use hv_core::{CallError, Context, Group, Hypervisor, NegotiatedVersion, NoConsole, Reply};
 use platform::models::Devices;
 use platform::{Machine, Model};
 
@@ -49,12 +49,12 @@ impl<E: Environment> Service for OwnGroup<'_, E> {
 impl<E: Environment> Context for OwnContext<'_, E> {
     type Group = Own;
 
-    fn slow_path(
+    fn call(
         &self,
         function: u64,
         _: NegotiatedVersion<Own>,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         let Self(strand) = self;
         let access = if function == GET { Access::Get } else { Access::Set(registers.o1) };
         // Number 0 is the PCR. The others are the registers of the two channels of the caller's node.
@@ -68,7 +68,8 @@ impl<E: Environment> Context for OwnContext<'_, E> {
             .and_then(|number| PerfReg::ALL.into_iter().filter(own).nth(number));
         let named = register.map_or(Named::Nothing(registers.o0), Named::Register);
         let grant = strand.guest.access().grant();
-        access.answer(strand.counted(named, access, || strand.call(grant, named, access, |_| true)))
+        let result = strand.counted(named, access, || strand.call(grant, named, access, |_| true));
+        access.answer(result)
     }
 }
 

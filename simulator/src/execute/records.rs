@@ -65,8 +65,8 @@ fn failure(memory: &mut Physical, first: usize) -> Option<Failure> {
         return None;
     }
     let mut value = |place| Some(word(memory, first + place)).filter(|value| *value != NONE);
-    let unit =
-        value(UNIT).and_then(|number| Unit::all().find(|unit| unit.number() as u64 == number));
+    let unit = value(UNIT)
+        .and_then(|number| Unit::ALL.iter().copied().find(|unit| unit.number() as u64 == number));
     let reason = value(REASON)?;
     let reason = Reason::ALL.into_iter().find(|known| *known as u64 == reason)?;
     Some(Failure {

@@ -35,7 +35,7 @@ impl Execution {
                 program: String::new(),
                 console: String::new(),
                 state,
-                hypercalls: tally(&|strand| guest.config.strands.has(strand)),
+                hypercalls: tally(&|strand| guest.config.strands.contains(strand)),
             });
         Executed {
             guests: by_guest.collect(),

@@ -96,7 +96,10 @@ fn without(machine: Machine, name: &str) -> Result<Machine, String> {
 
 /// Returns all memory channels of a machine's nodes, whether they are enabled or not.
 fn channels(machine: Machine) -> impl Iterator<Item = Unit> {
-    Unit::all().filter(move |unit| matches!(unit, Unit::Mcu(node, _) if machine.has_node(*node)))
+    Unit::ALL
+        .iter()
+        .copied()
+        .filter(move |unit| matches!(unit, Unit::Mcu(node, _) if machine.has_node(*node)))
 }
 
 /// Returns the disabled memory channels of a machine's nodes.

@@ -261,7 +261,7 @@ impl Checker<'_> {
 
     fn unit(&self, given: Option<Spanned<String>>) -> Checked<Unit> {
         self.find(given, |name| {
-            let units = Unit::all().filter(|unit| unit.is_in(self.machine));
+            let units = Unit::ALL.iter().copied().filter(|unit| unit.is_in(self.machine));
             let named: Vec<_> = units.map(|unit| (unit.to_string(), unit)).collect();
             let names = named.iter().map(|(name, _)| name.as_str());
             let found = named.iter().find(|(other, _)| other == name);

@@ -246,7 +246,7 @@ impl Operator {
         ids.zip(&self.guests)
             .filter(|(id, _)| loses(*id))
             .flat_map(|(_, guest)| guest.config.strands.iter())
-            .filter(|strand| self.dead.has(*strand))
+            .filter(|strand| self.dead.contains(*strand))
             .map(StrandId::index)
             .collect()
     }
@@ -255,8 +255,10 @@ impl Operator {
     fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
         // Strand 0 is included: it executes the hypervisor even if it belongs to no guest.
         let strands = self.guests.iter().flat_map(|guest| guest.config.strands.iter());
-        let mut alive =
-            StrandId::new(0).into_iter().chain(strands).filter(|strand| !self.dead.has(*strand));
+        let mut alive = StrandId::new(0)
+            .into_iter()
+            .chain(strands)
+            .filter(|strand| !self.dead.contains(*strand));
         let first = alive.next();
         // L2 control registers can only be scrubbed on their own node.
         let on_node = match current.step.action {

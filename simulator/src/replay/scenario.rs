@@ -310,7 +310,9 @@ impl<'a> Stage<'a, '_> {
 
 fn units(board: &Board<'_>) -> Vec<UnitRun> {
     let service = board.service();
-    Unit::all()
+    Unit::ALL
+        .iter()
+        .copied()
         .filter(|unit| service.has_unit(*unit))
         .map(|unit| UnitRun::new(unit, service.unit(unit)))
         .collect()

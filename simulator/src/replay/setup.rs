@@ -134,7 +134,7 @@ impl Setup {
         let placed = placement.strands(machine, first.strands, &named)?;
         let (mut strands, mut seen) = (placed.clone(), StrandSet::EMPTY);
         strands.retain(|strand| {
-            let first = !seen.has(*strand);
+            let first = !seen.contains(*strand);
             seen.insert(*strand);
             first
         });
@@ -163,7 +163,7 @@ impl Setup {
         let mut holder = None;
         for strand in strands {
             let of = (self.guests.iter())
-                .position(|guest| guest.config.strands.has(*strand))
+                .position(|guest| guest.config.strands.contains(*strand))
                 .ok_or(SetupError::Nobodys(*strand))?;
             let (first, other) = *holder.get_or_insert((*strand, of));
             if other != of {

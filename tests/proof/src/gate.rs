@@ -103,14 +103,15 @@ impl Gate {
 
     fn the_refused_are_remembered(&self, state: &State) -> bool {
         self.asks(state).all(|(asks, after, answer)| {
-            answer == Answer::Served || after.remembered.has(self.strand(asks))
+            answer == Answer::Served || after.remembered.contains(self.strand(asks))
         })
     }
 
     fn refused_on_behalf_of_another(&self, state: &State) -> bool {
         state.in_flight.is_some()
             || self.asks(state).all(|(asks, after, answer)| {
-                let another = |turn| turn != self.strand(asks) && state.turns.remembered.has(turn);
+                let another =
+                    |turn| turn != self.strand(asks) && state.turns.remembered.contains(turn);
                 answer == Answer::Served || after.turn.is_some_and(another)
             })
     }
@@ -134,7 +135,7 @@ impl Gate {
     fn the_dead_are_forgotten(&self, state: &State) -> bool {
         (0..self.strands).map(|number| self.strand(number)).all(|dead| {
             let (after, _) = state.turns.step(HubEvent::Died(dead));
-            !after.remembered.has(dead) && after.turn != Some(dead)
+            !after.remembered.contains(dead) && after.turn != Some(dead)
         })
     }
 
@@ -155,7 +156,7 @@ impl Gate {
         (0..self.strands).map(|number| self.strand(number)).all(|alone| {
             let mut turns = state.turns;
             turns.remembered.insert(alone);
-            let remembered = turns.remembered.iter().count() as u32;
+            let remembered = turns.remembered.len() as u32;
             // This is the sum of 2w for w from 2 to the number of remembered strands.
             let most = remembered * (remembered + 1) - 2;
             let mut refused = 0;
@@ -195,7 +196,7 @@ impl Gate {
         let served = answer == Answer::Served;
         // w is at least 2: the refused strand and the strand on whose behalf it is refused. If the refused strand is not
         // remembered, its next request is refused too.
-        let w = (after.remembered.iter().count() as u32).max(2);
+        let w = (after.remembered.len() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {
             (Action::IsDeclaredDead(0) | Action::Renewed, _) => None,

@@ -104,7 +104,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
 
     #[inline(always)]
     fn repair(&mut self) {
-        for unit in Unit::all() {
+        for unit in Unit::ALL.iter().copied() {
             self.hardware().set_faulty(faulty(unit), false);
         }
         self.busy = [false; Hub::ALL.len()];
@@ -207,7 +207,7 @@ impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
             Change::Return(unit) => self.return_to_service(unit),
             Change::Mend => {
                 self.repair();
-                for unit in Unit::all() {
+                for unit in Unit::ALL.iter().copied() {
                     if !self.service().unit(unit).in_service {
                         self.return_to_service(unit);
                     }

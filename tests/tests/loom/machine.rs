@@ -327,9 +327,8 @@ impl Modelled {
 
     /// Returns `true` if a read of a register succeeds on the fast path.
     pub(crate) fn is_fast(&self, strand: usize, id: u64) -> bool {
-        let strand = self
-            .hypervisor
-            .strand(Caller { guest: self.guest_of(strand), strand: strand_id(strand) });
+        let caller = Caller { guest: self.guest_of(strand), strand: strand_id(strand) };
+        let strand = self.hypervisor.strand(caller).unwrap();
         let (context,) = strand.contexts();
         let mut registers = Registers::call(0x106, [id, 0, 0, 0, 0]);
         context.fast_path(0x106, &mut Frame::new(&mut registers)) && registers.o0 == EOK

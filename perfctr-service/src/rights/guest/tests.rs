@@ -124,7 +124,7 @@ fn a_unit_out_of_service_is_not_on_the_fast_path() {
     let without = [
         0xc, 0x30, 0, 0, 0xc00, 0x3000, 0, 0, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0, 0, 0, 0,
     ];
-    for (unit, without) in Unit::all().zip(without) {
+    for (unit, without) in Unit::ALL.iter().copied().zip(without) {
         assert_eq!(fast(&guest, 2, Some(unit)), 0x7c_3c3d - without, "{unit}");
     }
 }

@@ -6,10 +6,10 @@
 //! same test on the word for untraced calls and on the word for traced calls. It takes the work twice: as a closure that is inlined
 //! where its operands are in registers, and as a function for the outlined code that traces calls.
 
-use guest_abi::{HvError, Kind, PerfReg};
+use guest_abi::{Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
 use hv_core::trace::{Trace, duration};
-use hv_core::{Frame, Reply};
+use hv_core::{CallError, Frame, Reply};
 use platform::AccessError;
 
 use super::Access;
@@ -71,7 +71,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         frame: &mut Frame<'_>,
         id: u64,
         allows: impl Fn(AccessWord, u64) -> bool,
-        inlined: impl FnOnce() -> Result<Reply, HvError>,
+        inlined: impl FnOnce() -> Result<Reply, CallError>,
         outlined: impl Fn(&Self, u64, Access) -> Result<u64, Refusal>,
     ) -> bool {
         if allows(self.strand.guest.access(), id) {
@@ -100,7 +100,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             return false;
         };
         self.strand.counts.add(access.operation(), class, Outcome::Refused(refusal));
-        frame.answer(Err(refusal.error()));
+        frame.answer(Err(refusal.error().into()));
         true
     }
 

@@ -9,7 +9,7 @@ mod slow;
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, PerfReg, Registers};
-use hv_core::{Context, Frame, Reply};
+use hv_core::{CallError, Context, Frame, Reply};
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::hubs::HubArbiter;
@@ -56,11 +56,11 @@ impl Access {
     }
 
     #[inline(always)]
-    pub(super) fn answer(self, result: Result<u64, Refusal>) -> Result<Reply, HvError> {
+    pub(super) fn answer(self, result: Result<u64, Refusal>) -> Result<Reply, CallError> {
         match (self, result) {
             (Self::Get, Ok(value)) => Ok(Reply::Value(value)),
             (Self::Set(_), Ok(_)) => Ok(Reply::Done),
-            (_, Err(refusal)) => Err(refusal.error()),
+            (_, Err(refusal)) => Err(refusal.error().into()),
         }
     }
 
@@ -119,15 +119,15 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         }
     }
 
-    fn slow_path(
+    fn call(
         &self,
         function: u64,
         version: VfallsVersion,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         let access = Access::from_call(function, registers).ok_or(HvError::BadTrap)?;
         let named = named(registers.o0);
-        access.answer(self.strand.counted(named, access, || {
+        let result = self.strand.counted(named, access, || {
             let allowed = self.strand.guest.access();
             if allowed.version() != version {
                 // The strand that negotiated is about to open the fast path, or was disturbed too often to open it.
@@ -135,7 +135,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
             }
             let has = |register| self.strand.guest.version_has(version, register);
             self.strand.call(allowed.grant(), named, access, has)
-        }))
+        });
+        access.answer(result)
     }
 
     #[inline(always)]

@@ -141,7 +141,7 @@ impl<E: Environment> StrandContext<'_, E> {
                     self.blocked(hub, blocked, why)
                 })?;
                 // The last holder may have taken the hub out of service.
-                if service.units.out().has(Unit::Hub(hub)) {
+                if service.units.out().contains(Unit::Hub(hub)) {
                     return Err(Refusal::NoAccess);
                 }
                 match self.device(register.index(), access) {
@@ -188,7 +188,7 @@ impl<E: Environment> StrandContext<'_, E> {
         drop(held);
         // Logged last, so that no strand is refused while a slow logger writes.
         if let Some(unit) = was_in_service {
-            log::error!("{unit} faulted and is out of service");
+            log::error!(target: crate::LOG, "{unit} faulted and is out of service");
         }
         Refusal::NoAccess
     }
@@ -222,7 +222,7 @@ impl<E: Environment> StrandContext<'_, E> {
             });
         };
         // The last holder may have taken the unit out of service.
-        if service.units.out().has(unit) {
+        if service.units.out().contains(unit) {
             return Err(Refusal::NoAccess);
         }
         let differ = || service.units.set_unclean(unit);

@@ -22,8 +22,8 @@ use core::ptr;
 
 #[cfg(not(all(feature = "control", feature = "models")))]
 use guest_abi::Served;
-use guest_abi::{HvError, Registers, StrandId, Trap};
-use hv_core::{Caller, GuestId, Reply};
+use guest_abi::{Registers, StrandId, Trap};
+use hv_core::{CallError, Caller, GuestId, Reply};
 use hypervisor::{Handler, Place, Placed};
 use platform::memory_map::CONSOLES;
 use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};
@@ -62,7 +62,7 @@ impl hypervisor::Board for Board {
     }
 
     /// Returns the function number and the sum of %o0 to %o5, also for a CORE call and for a software trap.
-    fn fast(_: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn fast(_: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
         Ok(Reply::Values(function, sum))
     }

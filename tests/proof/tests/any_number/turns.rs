@@ -43,7 +43,7 @@ fn state(random: &mut Random) -> Turns {
         1 => Some(number(random)),
         _ => strands.first().copied(),
     };
-    let most = 2 * remembered.iter().count() as u32;
+    let most = 2 * remembered.len() as u32;
     let refusals = match random.below(4) {
         0 => random.below(4) as u32,
         1 => random.next_u64() as u32,

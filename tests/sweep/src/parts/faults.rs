@@ -137,12 +137,12 @@ fn without_a_hub(number: usize, configuration: &Configuration, system: &mut dyn 
 
 fn one_by_one(_: usize, configuration: &Configuration, system: &mut dyn System) {
     start(configuration, system, 1);
-    for unit in Unit::all() {
+    for unit in Unit::ALL.iter().copied() {
         system.change(Change::Break(unit));
     }
     look(configuration, system);
     system.change(Change::Repair);
-    for unit in Unit::all() {
+    for unit in Unit::ALL.iter().copied() {
         system.change(Change::Return(unit));
         look(configuration, system);
     }

@@ -93,7 +93,7 @@ impl<R: Read> Script<R> {
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {
-            let has = |guest: &ScriptGuest| guest.config.strands.has(strand);
+            let has = |guest: &ScriptGuest| guest.config.strands.contains(strand);
             Some((strand, self.guests.iter().position(has)?))
         });
         let (strand, place) = found.ok_or("a strand of a guest")?;

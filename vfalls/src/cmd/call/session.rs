@@ -53,7 +53,7 @@ impl<'a> Session<'a> {
         guests: &[GuestConfig],
     ) -> Self {
         let caller = |strand: StrandId| {
-            let place = guests.iter().position(|guest| guest.strands.has(strand))?;
+            let place = guests.iter().position(|guest| guest.strands.contains(strand))?;
             let guest = GuestId::new(place)?;
             hypervisor.strand(Caller { guest, strand }).ok()
         };

@@ -175,7 +175,7 @@ fn executed(place: &Place) -> Left {
             stuck: state.stuck,
         }
     };
-    let units = Unit::all().filter(|unit| unit.is_in(machine()));
+    let units = Unit::ALL.iter().copied().filter(|unit| unit.is_in(machine()));
     let held = (0..guests.len()).map(|number| seen.held.get(GuestId::new(number).unwrap()));
     Left {
         steps: operator.made().iter().map(common).collect(),

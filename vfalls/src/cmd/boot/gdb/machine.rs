@@ -70,7 +70,7 @@ pub(super) enum Reached {
 
 impl Addresses {
     fn guest(&self, strand: StrandId) -> Option<u64> {
-        self.guests.iter().position(|strands| strands.has(strand)).map(|guest| guest as u64)
+        self.guests.iter().position(|strands| strands.contains(strand)).map(|guest| guest as u64)
     }
 
     /// Returns the address that software used for an access.
