@@ -47,11 +47,7 @@ impl TrapHandler for Handler {
         let Ok(machine) = Machine::new(Model::Batoka, 4) else { stop() };
         // SAFETY: the image runs in hyperprivileged mode with the MMU off, and its one strand accesses only device registers.
         let board = unsafe { (Mmio::new(), StrandRegs::new(|_| {})) };
-        let guests = [GuestConfig {
-            strands: [strand].into_iter().collect(),
-            grant: Grant::ALL,
-            compatible: false,
-        }];
+        let guests = [GuestConfig::new([strand].into_iter().collect(), Grant::ALL)];
         let Ok(service) = PerfCounterService::new(machine, board, &guests) else { stop() };
         let hypervisor = keep(&HYPERVISOR, Hypervisor::new((service,), Consoles));
         let (service,) = hypervisor.services();
