@@ -48,11 +48,7 @@ impl TrapHandler for Handler {
     fn start(strand: StrandId) -> &'static Self {
         let Some(guest) = GuestId::new(0) else { stop() };
         let Ok(machine) = Machine::new(Model::Batoka, 4) else { stop() };
-        let guests = [GuestConfig {
-            strands: [strand].into_iter().collect(),
-            grant: Grant::ALL,
-            compatible: false,
-        }];
+        let guests = [GuestConfig::new([strand].into_iter().collect(), Grant::ALL)];
         let (service,) = HYPERVISOR.services();
         let Ok(()) = service.configure(machine, &guests) else { stop() };
         let Ok(strand) = HYPERVISOR.strand(Caller { guest, strand }) else { stop() };

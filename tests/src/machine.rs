@@ -49,10 +49,11 @@ pub fn grant(grant: oracle::Grant) -> perfctr_service::Grant {
 }
 
 pub fn guest(guest: &oracle::Guest) -> GuestConfig {
+    let oracle::Guest { strands, grant: held, granted: _, compat, versions: _ } = guest;
     GuestConfig {
-        strands: guest.strands.iter().map(|number| strand(*number)).collect(),
-        grant: grant(guest.grant),
-        compatible: guest.compat,
+        strands: strands.iter().map(|number| strand(*number)).collect(),
+        grant: grant(*held),
+        compatible: *compat,
     }
 }
 

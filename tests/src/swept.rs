@@ -1,7 +1,7 @@
 //! Makes the calls of the sweep on the reference model and on the machine under test, side by side.
 
 use guest_abi::{StrandId, Trap};
-use perfctr_service::Unit;
+use perfctr_service::{GuestConfig, Unit};
 use platform::Model;
 use sweep::digest::Digest;
 use sweep::{Cell, Change, Configuration, Part, System, modelled, state};
@@ -40,11 +40,16 @@ fn digest(
     digest
 }
 
-pub fn world(configuration: &Configuration) -> World {
-    let model = match configuration.machine.model() {
+/// Returns the machine of the reference model for a family.
+pub fn machine_of(model: Model) -> Machine {
+    match model {
         Model::Maramba => Machine::Maramba,
         Model::Batoka => Machine::Batoka,
-    };
+    }
+}
+
+pub fn world(configuration: &Configuration) -> World {
+    let model = machine_of(configuration.machine.model());
     let nodes = configuration.machine.nodes();
     let disabled = (0..2 * nodes)
         .map(|channel| (channel / 2, channel % 2))
@@ -54,13 +59,12 @@ pub fn world(configuration: &Configuration) -> World {
         })
         .collect::<Vec<_>>();
     let guests = configuration.guests.iter().map(|guest| {
+        let GuestConfig { strands, grant, compatible } = *guest;
         let mut grants = Grant::ALL.into_iter();
-        let grant = grants.find(|grant| machine::grant(*grant) == guest.grant);
-        let strands = guest.strands.iter().map(|strand| strand.number().into());
-        Guest {
-            compat: guest.compatible,
-            ..Guest::new(strands, grant.expect("a combination of rights"))
-        }
+        let grant = grants.find(|one| machine::grant(*one) == grant);
+        let strands = strands.iter().map(|strand| strand.number().into());
+        let guest = Guest::new(strands, grant.expect("a combination of rights"));
+        if compatible { guest.with_compat() } else { guest }
     });
     World::new(model, nodes, &disabled, guests.collect()).expect("guests that fit")
 }

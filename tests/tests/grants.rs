@@ -149,11 +149,10 @@ fn a_transfer_is_whole_or_nothing() {
 
 /// Returns a guest with these strands. It has the right `global`, or no rights.
 fn guest(strands: &[u16], global: bool) -> GuestConfig {
-    GuestConfig {
-        strands: strands.iter().copied().map(strand).collect(),
-        grant: if global { Grant::GLOBAL } else { Grant::NONE },
-        compatible: false,
-    }
+    GuestConfig::new(
+        strands.iter().copied().map(strand).collect(),
+        if global { Grant::GLOBAL } else { Grant::NONE },
+    )
 }
 
 /// A Maramba with two nodes has strands 0 to 127. It can have 256 guests, and some may have no strands.

@@ -76,10 +76,11 @@ fn system() -> (&'static Posted, &'static System) {
         waited_for: OnceLock::new(),
         written: OnceLock::new(),
     });
-    let guest = |strands: &[u16], grant: &str| GuestConfig {
-        strands: strands.iter().map(|number| strand(*number)).collect(),
-        grant: grant.parse().unwrap(),
-        compatible: false,
+    let guest = |strands: &[u16], grant: &str| {
+        GuestConfig::new(
+            strands.iter().map(|number| strand(*number)).collect(),
+            grant.parse().unwrap(),
+        )
     };
     let guests = [guest(&[0, 1], "global"), guest(&[2], "none")];
     let services = (PerfCounterService::new((posted, &posted.devices)),);

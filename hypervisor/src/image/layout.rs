@@ -128,11 +128,7 @@ fn word_of_start(address: u64) -> u64 {
 fn only_guest() -> Option<GuestLayout> {
     let [entry, bytes] = [start::ENTRY, start::MEMORY].map(word_of_start);
     Some(GuestLayout {
-        config: GuestConfig {
-            strands: StrandId::new(0).into_iter().collect(),
-            grant: Grant::ALL,
-            compatible: false,
-        },
+        config: GuestConfig::new(StrandId::new(0).into_iter().collect(), Grant::ALL),
         memory: Partition {
             real: REAL,
             physical: PARTITION,

@@ -331,6 +331,23 @@ pub struct GuestConfig {
     pub compatible: bool,
 }
 
+impl GuestConfig {
+    /// Returns the configuration of a guest with these strands and rights. All other fields are as by [`default`](Self::default).
+    ///
+    /// Use a literal or a pattern without `..` where every field has to be read, shown or copied: the compiler then asks for new
+    /// fields.
+    pub const fn new(strands: StrandSet, grant: Grant) -> Self {
+        Self { strands, grant, compatible: false }
+    }
+
+    /// Sets [`compatible`](Self::compatible).
+    #[must_use]
+    pub const fn with_compatible(mut self, compatible: bool) -> Self {
+        self.compatible = compatible;
+        self
+    }
+}
+
 /// The reason why a configuration is rejected. Guests are numbered in the given order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -270,11 +270,7 @@ mod tests {
 
     /// Returns a machine with one guest, which has strand 0 and all rights.
     fn rights() -> Rights {
-        let config = GuestConfig {
-            strands: StrandId::new(0).into_iter().collect(),
-            grant: Grant::ALL,
-            compatible: false,
-        };
+        let config = GuestConfig::new(StrandId::new(0).into_iter().collect(), Grant::ALL);
         let rights = Rights::new();
         rights.configure(Machine::new(Model::Batoka, 1).unwrap(), &[config]).unwrap();
         rights

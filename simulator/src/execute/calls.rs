@@ -185,11 +185,7 @@ mod tests {
     fn a_trace_has_a_stream_for_each_strand_that_called() {
         let guest = |name: &str, strands: &[StrandId]| NamedGuest {
             name: name.to_owned(),
-            config: GuestConfig {
-                strands: strands.iter().copied().collect(),
-                grant: Grant::NONE,
-                compatible: false,
-            },
+            config: GuestConfig::new(strands.iter().copied().collect(), Grant::NONE),
         };
         let guests = [guest("first", &[]), guest("second", &[STRAND])];
         let get = call(Trap::Fast, 0x106, [2, 0, 0, 0, 0], 0, 77);

@@ -149,7 +149,7 @@ pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
     let guest = |name: &str, strands: std::ops::Range<usize>, grant| {
         let strands = strands.filter_map(StrandId::new).collect();
-        let config = GuestConfig { strands, grant, compatible: false };
+        let config = GuestConfig::new(strands, grant);
         NamedGuest { name: name.to_owned(), config }
     };
     let last_core = all - StrandId::PER_CORE;

@@ -16,11 +16,10 @@ fn guest(name: &str, id: u64, strands: &[usize], grant: Grant) -> GuestDescripti
         name: name.to_owned(),
         resource_id: id,
         gid: Some(id),
-        config: GuestConfig {
-            strands: strands.iter().copied().filter_map(StrandId::new).collect(),
+        config: GuestConfig::new(
+            strands.iter().copied().filter_map(StrandId::new).collect(),
             grant,
-            compatible: false,
-        },
+        ),
     }
 }
 

@@ -47,7 +47,7 @@ fn session(bytes: &[u8], reached: &mut Reached) {
     let first = StrandId::new(0).unwrap();
     strands.insert(first);
     strands.insert(StrandId::new(63).unwrap());
-    let config = GuestConfig { strands, grant: Grant::NONE, compatible: false };
+    let config = GuestConfig::new(strands, Grant::NONE);
     let guests = [NamedGuest { name: "$guest#".to_owned(), config }];
     let mut debugger = Debugger::new(gdb::Machine::new(&mut execution, &guests, MEMORY), first);
 

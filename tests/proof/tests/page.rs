@@ -1,4 +1,5 @@
-//! PROOF.md names only checks that exist. The target of each link exists and declares the name in the link.
+//! PROOF.md names only checks that exist: the target of each link exists and declares the name in the link. the recipes of
+//! CONTRIBUTING.md name only paths that exist.
 
 use std::fs;
 use std::path::Path;
@@ -37,4 +38,28 @@ fn each_check_that_the_page_names_exists() {
         }
     }
     assert!(checks > 20, "{checks}");
+}
+
+/// A path in backquotes begins with a folder of the house, or names a file in the folder of the path before it.
+#[test]
+fn each_path_that_the_recipes_name_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = text(&root.join("CONTRIBUTING.md"));
+    let (_, recipes) = page.split_once("## How to add").unwrap();
+    let (mut folder, mut paths) = (root.clone(), 0);
+    for named in recipes.split('`').skip(1).step_by(2) {
+        let path = named.trim_end_matches('/');
+        let file = path.ends_with(".rs") && !path.contains('/');
+        let first = path.split('/').next().unwrap();
+        let in_house = named.contains('/') && root.join(first).is_dir();
+        // NAME stands for the reader's own.
+        if path.contains(' ') || path.contains("NAME") || !file && !in_house {
+            continue;
+        }
+        let at = if file { folder.join(path) } else { root.join(path) };
+        assert!(at.exists(), "CONTRIBUTING.md names {named}: there is no {}", at.display());
+        folder = at.parent().unwrap().to_path_buf();
+        paths += 1;
+    }
+    assert!(paths > 40, "{paths}");
 }

@@ -40,9 +40,10 @@ impl fmt::Display for Configuration {
         }
         let given = |guest: &&GuestConfig| guest.strands != StrandSet::EMPTY;
         for guest in self.guests.iter().filter(given) {
-            let switch = if guest.compatible { ", compatible" } else { "" };
-            write!(f, ", guest ({}{switch}) on", guest.grant)?;
-            let mut strands = guest.strands.iter();
+            let GuestConfig { strands, grant, compatible } = *guest;
+            let switch = if compatible { ", compatible" } else { "" };
+            write!(f, ", guest ({grant}{switch}) on")?;
+            let mut strands = strands.iter();
             strands.try_for_each(|strand| write!(f, " {strand}"))?;
         }
         Ok(())
@@ -51,11 +52,7 @@ impl fmt::Display for Configuration {
 
 /// Returns a guest on strands with these numbers. Its compatibility switch is off.
 pub(crate) fn guest(strands: impl IntoIterator<Item = usize>, grant: Grant) -> GuestConfig {
-    GuestConfig {
-        strands: strands.into_iter().filter_map(StrandId::new).collect(),
-        grant,
-        compatible: false,
-    }
+    GuestConfig::new(strands.into_iter().filter_map(StrandId::new).collect(), grant)
 }
 
 /// Returns the disabled channels of the machine's nodes.

@@ -182,11 +182,7 @@ const GUEST: GuestId = GuestId::new(0).unwrap();
 pub(crate) const OTHER: GuestId = GuestId::new(1).unwrap();
 
 fn guest_on(strands: impl IntoIterator<Item = usize>, grant: Grant) -> GuestConfig {
-    GuestConfig {
-        strands: strands.into_iter().filter_map(StrandId::new).collect(),
-        grant,
-        compatible: false,
-    }
+    GuestConfig::new(strands.into_iter().filter_map(StrandId::new).collect(), grant)
 }
 
 fn strand_id(strand: usize) -> StrandId {

@@ -90,3 +90,25 @@ fn model(text: &str) -> anyhow::Result<Model> {
         anyhow!(unknown("machine", text, names))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Args;
+
+    use super::*;
+
+    #[test]
+    fn the_help_names_each_family_and_its_numbers_of_nodes() {
+        let help = MachineArgs::augment_args(clap::Command::new("test")).render_long_help();
+        let help = help.to_string();
+        for model in Model::ALL {
+            let nodes = match model.max_nodes() {
+                1 => "1".to_owned(),
+                2 => "1 or 2".to_owned(),
+                most => format!("1 to {most}"),
+            };
+            assert!(help.contains(&format!("{nodes} ({model})")), "{model}: {help}");
+            assert!(help.contains(&format!("{model} (T")), "{model}: {help}");
+        }
+    }
+}

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use clap::Subcommand;
 use guest_abi::{Mcu, Node, StrandId};
+use perfctr_service::GuestConfig;
 use platform::Machine;
 use platform::md::Md;
 use serde::Serialize;
@@ -137,13 +138,16 @@ struct GuestReport<'a> {
 impl<'a> MdReport<'a> {
     fn new(described: &'a Described) -> Self {
         let platform = described.platform.as_ref();
-        let guest = |guest: &'a GuestDescription| GuestReport {
-            name: &guest.name,
-            resource_id: guest.resource_id,
-            gid: guest.gid,
-            strands: guest.config.strands.iter().map(StrandId::index).collect(),
-            grant: guest.config.grant.to_string(),
-            compatible: guest.config.compatible,
+        let guest = |guest: &'a GuestDescription| {
+            let GuestConfig { strands, grant, compatible } = guest.config;
+            GuestReport {
+                name: &guest.name,
+                resource_id: guest.resource_id,
+                gid: guest.gid,
+                strands: strands.iter().map(StrandId::index).collect(),
+                grant: grant.to_string(),
+                compatible,
+            }
         };
         Self {
             nodes: described.nodes,
@@ -205,13 +209,14 @@ fn text(described: &Described) -> String {
 fn guests(guests: &[GuestDescription]) -> String {
     let mut table = table::with_header("guest|>resource_id|>gid|grant|compatible|strands");
     for guest in guests {
+        let GuestConfig { strands, grant, compatible } = guest.config;
         table.add_row([
             guest.name.clone(),
             guest.resource_id.to_string(),
             guest.gid.map_or_else(|| "-".to_owned(), |gid| gid.to_string()),
-            guest.config.grant.to_string(),
-            if guest.config.compatible { "yes" } else { "no" }.to_owned(),
-            strands::list(guest.config.strands.iter()),
+            grant.to_string(),
+            if compatible { "yes" } else { "no" }.to_owned(),
+            strands::list(strands.iter()),
         ]);
     }
     table::text(&table)

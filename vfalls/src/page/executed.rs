@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use simulator::execute::mailbox::GuestState;
 use simulator::machine::strands::ranges;
 use simulator::memory::Served;
-use simulator::run::{ByWhom, EventCounts, Executed, StrandRun};
+use simulator::run::{ByWhom, EventCounts, Executed, Hypercalls, StrandRun};
 
 use super::Page;
 use super::draw::{Bar, bars};
@@ -170,7 +170,7 @@ fn calls(run: &Executed) -> Option<Figure> {
     let mut statuses = BTreeSet::new();
     let mut drawn = Vec::new();
     for guest in &run.guests {
-        let by_status = &guest.hypercalls.by_status;
+        let Hypercalls { total, by_status } = &guest.hypercalls;
         for (status, times) in by_status {
             statuses.insert(&**status);
             table.add_row([guest.name.clone(), status.clone(), times.to_string()]);
@@ -181,7 +181,7 @@ fn calls(run: &Executed) -> Option<Figure> {
         drawn.push(Bar {
             label: guest.name.clone(),
             parts: by_status.iter().map(part).collect(),
-            value: count(guest.hypercalls.total),
+            value: count(*total),
         });
     }
     let longest =

@@ -84,15 +84,16 @@ pub(crate) fn hypercalls(all: &Hypercalls, guests: &[GuestCalls]) -> String {
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
     let mut table = table::with_header(&format!("guest|grant|registers|>calls{counts}"));
     let mut line = |guest: &str, grant: &str, registers: &str, calls: &Hypercalls| {
-        let count = |status: &&String| calls.by_status.get(*status).unwrap_or(&0).to_string();
+        let Hypercalls { total, by_status } = calls;
+        let count = |status: &&String| by_status.get(*status).unwrap_or(&0).to_string();
         let names = [guest, grant, registers].map(str::to_owned);
         table.add_row(
-            names.into_iter().chain([calls.total.to_string()]).chain(statuses.iter().map(count)),
+            names.into_iter().chain([total.to_string()]).chain(statuses.iter().map(count)),
         );
     };
-    for guest in guests {
-        line(&guest.name, &guest.grant, "", &guest.hypercalls);
-        for (class, calls) in &guest.by_class {
+    for GuestCalls { name, grant, hypercalls, by_class } in guests {
+        line(name, grant, "", hypercalls);
+        for (class, calls) in by_class {
             line("", "", class, calls);
         }
     }

@@ -60,11 +60,8 @@ impl System for Noted {
 }
 
 fn calls(part: &Part, number: usize) -> Vec<Request> {
-    let guest = GuestConfig {
-        strands: StrandId::new(0).into_iter().collect(),
-        grant: perfctr_service::Grant::ALL,
-        compatible: false,
-    };
+    let guest =
+        GuestConfig::new(StrandId::new(0).into_iter().collect(), perfctr_service::Grant::ALL);
     let configuration =
         Configuration { machine: Machine::new(Model::Batoka, 4).unwrap(), guests: [guest; GUESTS] };
     let mut noted = Noted(Vec::new());

@@ -18,8 +18,8 @@ const ROUNDS: usize = if cfg!(miri) { 30 } else { 3_000 };
 const SPARC: bool = cfg!(target_arch = "sparc64");
 
 fn guest(grant: Grant, compatible: bool, machine: Machine) -> GuestRights {
-    let config = GuestConfig { strands: StrandId::new(0).into_iter().collect(), grant, compatible };
-    configured(config, machine)
+    let config = GuestConfig::new(StrandId::new(0).into_iter().collect(), grant);
+    configured(config.with_compatible(compatible), machine)
 }
 
 fn configured(config: GuestConfig, machine: Machine) -> GuestRights {
@@ -114,11 +114,8 @@ fn what_is_withdrawn_is_gone_from_recorded_calls() {
 /// from the fast path, and a hub removes its bit. L2 control removes nothing, because register 1 has no fast path.
 #[test]
 fn a_unit_out_of_service_is_not_on_the_fast_path() {
-    let config = GuestConfig {
-        strands: [0, 128].into_iter().filter_map(StrandId::new).collect(),
-        grant: Grant::ALL,
-        compatible: false,
-    };
+    let strands = [0, 128].into_iter().filter_map(StrandId::new).collect();
+    let config = GuestConfig::new(strands, Grant::ALL);
     let guest = configured(config, Machine::new(Model::Batoka, 4).unwrap());
     assert_eq!(fast(&guest, 2, None), 0x7c_3c3d);
     let without = [

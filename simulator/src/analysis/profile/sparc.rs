@@ -22,11 +22,7 @@ const GUEST: GuestId = match GuestId::new(0) {
 
 /// Returns the configuration of a guest that has all strands and all rights.
 pub(crate) fn guest(machine: Machine) -> GuestConfig {
-    GuestConfig {
-        strands: (0..machine.strands()).filter_map(StrandId::new).collect(),
-        grant: Grant::ALL,
-        compatible: false,
-    }
+    GuestConfig::new((0..machine.strands()).filter_map(StrandId::new).collect(), Grant::ALL)
 }
 
 /// The driver of a strand's counters.

@@ -99,6 +99,7 @@ impl<'w, V: Variant> Access<'w, V> {
             planes,
             channels,
             strand_record: &mut truth.strands[strand.index()],
+            // The truth does not ask the map of strands: cores have eight.
             core_record: &mut truth.cores[strand.index() / 8],
             unit_records: &mut truth.units,
             hub_events,

@@ -70,7 +70,7 @@ pub fn refused(report: &mut Report) {
 fn as_guest(grant: Grant, minor: Option<u64>) {
     let strands = StrandId::new(0).into_iter().collect();
     let mut guests = [GuestConfig::default(); GUESTS];
-    guests[0] = GuestConfig { strands, grant, compatible: false };
+    guests[0] = GuestConfig::new(strands, grant);
     if let (Ok(machine), Some(strand)) =
         (platform::Machine::new(Model::Batoka, 2), StrandId::new(0))
     {

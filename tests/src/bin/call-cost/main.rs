@@ -276,7 +276,7 @@ fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
 /// Returns a hypervisor with one guest, which has this grant and this version.
 fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> Hypercalls<T> {
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
-    let guest = GuestConfig { strands, grant, compatible: false };
+    let guest = GuestConfig::new(strands, grant);
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
     let services = (PerfCounterService::new((&BOARD, &BOARD, trace)),);
     let hypervisor = Hypervisor::with_trace(services, NoConsole, trace);

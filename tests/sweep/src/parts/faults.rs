@@ -1,7 +1,7 @@
 //! Devices that fault. The parts use every register of every unit, and check the state and the calls of all guests afterwards.
 
 use guest_abi::{Hub, Kind, Node, PerfReg};
-use perfctr_service::{Grant, GuestConfig, Unit};
+use perfctr_service::{Grant, Unit};
 use platform::{Machine, Model};
 
 use super::strand;
@@ -55,7 +55,7 @@ const NEIGHBOUR: usize = 5;
 
 /// Returns a guest on the first strand of every node, and a neighbour without rights.
 fn world(model: Model, nodes: usize, grant: Grant, compatible: bool) -> Option<Configuration> {
-    let tested = GuestConfig { compatible, ..guest((0..nodes).map(|node| 64 * node), grant) };
+    let tested = guest((0..nodes).map(|node| 64 * node), grant).with_compatible(compatible);
     let guests = [tested, guest([NEIGHBOUR], Grant::NONE)];
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }

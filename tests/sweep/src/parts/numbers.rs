@@ -2,7 +2,7 @@
 
 use guest_abi::Trap;
 use guest_abi::trap::{CONS_PUTCHAR, EXIT};
-use perfctr_service::{Grant, GuestConfig};
+use perfctr_service::Grant;
 use platform::{Machine, Model};
 
 use super::{VERSIONS, strand};
@@ -14,7 +14,7 @@ pub const FUNCTIONS: Part = Part {
     name: "function numbers",
     limit: VERSIONS.len(),
     configuration: |_| {
-        let only = GuestConfig { compatible: true, ..guest([0], Grant::ALL) };
+        let only = guest([0], Grant::ALL).with_compatible(true);
         let machine = Machine::new(Model::Batoka, 4).ok()?;
         Some(Configuration::new(machine, [only]))
     },

@@ -2,7 +2,7 @@
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, StrandId, Trap};
-use perfctr_service::{Grant, GuestConfig, StrandRight, Unit};
+use perfctr_service::{Grant, StrandRight, Unit};
 use platform::{Machine, Model};
 
 use super::PERF_COUNTERS;
@@ -30,8 +30,8 @@ fn configuration(number: usize) -> Option<Configuration> {
     };
     let guests = [
         on(0, StrandRight::HtStrand, !later),
-        GuestConfig { compatible: later, ..on(1, StrandRight::Strand, later) },
-        GuestConfig { compatible: true, ..on(2, StrandRight::None, false) },
+        on(1, StrandRight::Strand, later).with_compatible(later),
+        on(2, StrandRight::None, false).with_compatible(true),
     ];
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }

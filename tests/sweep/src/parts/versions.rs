@@ -2,7 +2,7 @@
 
 use guest_abi::trap::API_GET_VERSION;
 use guest_abi::{StrandId, Trap};
-use perfctr_service::{Grant, GuestConfig};
+use perfctr_service::Grant;
 use platform::{Machine, Model};
 
 use super::{PERF_COUNTERS, strand};
@@ -51,7 +51,7 @@ const PRIOR: [&[[u64; 3]]; 8] = [
 /// Returns a guest with two strands, and a guest with one strand.
 fn two_guests(_: usize) -> Option<Configuration> {
     let machine = Machine::new(Model::Batoka, 2).ok()?;
-    let other = GuestConfig { compatible: true, ..guest([64], Grant::STRAND) };
+    let other = guest([64], Grant::STRAND).with_compatible(true);
     let guests = [guest([0, 1], Grant::ALL), other];
     Some(Configuration::new(machine, guests))
 }

@@ -1,7 +1,7 @@
 //! Every combination of machine, nodes of the guest, grant, and compatibility switch.
 
 use guest_abi::{Mcu, Node};
-use perfctr_service::{Grant, GuestConfig};
+use perfctr_service::Grant;
 use platform::{Machine, Model};
 
 use crate::Configuration;
@@ -55,7 +55,7 @@ pub(super) fn world(number: usize) -> Option<Configuration> {
         _ => return None,
     };
     let first = 64 * nodes.start() + 3;
-    let tested = GuestConfig { compatible, ..guest(nodes.map(|node| 64 * node + 3), grant) };
+    let tested = guest(nodes.map(|node| 64 * node + 3), grant).with_compatible(compatible);
     let neighbour = guest([first + 1], Grant::NONE);
     Some(Configuration::new(machine, [neighbour, tested]))
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use simulator::execute::log::{Log, Noted, What};
 use simulator::machine::strands;
-use simulator::run::{Executed, StepRun};
+use simulator::run::{Executed, Hypercalls, StepRun};
 
 use crate::disassembly::sparc::disassembly;
 use crate::table;
@@ -95,13 +95,13 @@ fn calls(run: &Executed) -> String {
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
     let mut table = table::with_header(&format!("guest|strands|>hypercalls{counts}"));
     for guest in &run.guests {
+        let Hypercalls { total, by_status } = &guest.hypercalls;
         let mut row = vec![
             guest.name.clone(),
             strands::ranges(guest.strands.iter().copied()),
-            guest.hypercalls.total.to_string(),
+            total.to_string(),
         ];
-        let count =
-            |status: &&String| guest.hypercalls.by_status.get(*status).unwrap_or(&0).to_string();
+        let count = |status: &&String| by_status.get(*status).unwrap_or(&0).to_string();
         row.extend(statuses.iter().map(count));
         table.add_row(row);
     }

@@ -23,11 +23,7 @@ pub(super) fn parse(text: &str) -> anyhow::Result<GuestConfig> {
 
 /// Returns a guest with every strand of the machine and every right.
 pub(super) fn with_everything(machine: Machine) -> GuestConfig {
-    GuestConfig {
-        strands: (0..machine.strands()).filter_map(StrandId::new).collect(),
-        grant: Grant::ALL,
-        compatible: false,
-    }
+    GuestConfig::new((0..machine.strands()).filter_map(StrandId::new).collect(), Grant::ALL)
 }
 
 #[cfg(test)]

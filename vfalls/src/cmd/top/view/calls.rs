@@ -2,7 +2,7 @@
 
 use ratatui::style::Stylize;
 use ratatui::text::Line;
-use simulator::run::{Hypercalls, Replayed, Total};
+use simulator::run::{GuestCalls, Hypercalls, Replayed, Total};
 
 use super::{Look, ViewPage};
 use crate::cmd::top::grid::Grid;
@@ -14,14 +14,15 @@ pub(super) fn page(of: &Replayed) -> ViewPage {
     let columns: String = statuses.iter().map(|status| format!("|>{status}")).collect();
     let mut grid = Grid::new(&format!("guest|registers|>calls{columns}"));
     let mut row = |guest: &str, class: &str, calls: &Hypercalls| {
-        let times = |status: &&str| calls.by_status.get(*status).copied().unwrap_or(0);
-        let times = [calls.total].into_iter().chain(statuses.iter().map(times));
+        let Hypercalls { total, by_status } = calls;
+        let times = |status: &&str| by_status.get(*status).copied().unwrap_or(0);
+        let times = [*total].into_iter().chain(statuses.iter().map(times));
         let names = [guest, class].map(|name| Line::from(name.to_owned()));
         grid.row(names.into_iter().chain(times.map(|times| Line::from(count(times)))));
     };
-    for guest in &of.guests {
-        row(&guest.name, "all calls", &guest.hypercalls);
-        for (class, calls) in &guest.by_class {
+    for GuestCalls { name, grant: _, hypercalls, by_class } in &of.guests {
+        row(name, "all calls", hypercalls);
+        for (class, calls) in by_class {
             row("", class, calls);
         }
     }

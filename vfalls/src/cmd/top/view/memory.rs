@@ -1,7 +1,7 @@
 //! What nodes share: channels, hubs, links, and the traffic from node to node.
 
 use ratatui::text::Line;
-use simulator::memory::{Traffic, TrafficKind, Usage};
+use simulator::memory::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
 use simulator::run::Replayed;
 
 use super::{Look, ViewPage};
@@ -22,7 +22,7 @@ fn limit(bytes: u64) -> String {
 }
 
 pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
-    let Usage { channels, hubs, links, .. } = &of.usage;
+    let Usage { channels, hubs, links, traffic: _ } = &of.usage;
     let bar = look.width.saturating_sub(NUMBERS).clamp(12, 60);
     let mut grid = Grid::new("DRAM channel|>lines read|>written|>GB/s|>limit|busy");
     let row = |numbers: [String; 5], busy| {
@@ -33,28 +33,26 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
         [name, count(reads), count(writes), rate(reads + writes, of, look), limit(most)]
     };
     for one in channels {
-        let name = format!("node {} channel {}", one.node, one.mcu);
-        grid.row(row(way(name, [one.reads, one.writes], one.limit), one.busy));
+        let ChannelUse { node, mcu, reads, writes, busy, waited: _, limit } = *one;
+        let name = format!("node {node} channel {mcu}");
+        grid.row(row(way(name, [reads, writes], limit), busy));
     }
     if !hubs.is_empty() {
         grid.add_part("hub|requests|same line|cycles waited||busy");
         for one in hubs {
-            let numbers = [
-                format!("hub {}", one.hub),
-                count(one.requests),
-                count(one.met),
-                count(one.waited),
-                String::new(),
-            ];
-            grid.row(row(numbers, one.busy));
+            let HubUse { hub, requests, busy, met, waited } = *one;
+            let [requests, met, waited] = [requests, met, waited].map(count);
+            let numbers = [format!("hub {hub}"), requests, met, waited, String::new()];
+            grid.row(row(numbers, busy));
         }
     }
     if !links.is_empty() {
         grid.add_part("link|lines in|out|GB/s|limit|busy");
         for one in links {
-            let name = format!("node {} hub {}", one.node, one.hub);
+            let LinkUse { hub, node, into, out, busy, limit } = *one;
+            let name = format!("node {node} hub {hub}");
             // `busy` is the sum for both directions of the link.
-            grid.row(row(way(name, [one.into, one.out], 2 * one.limit), one.busy / 2));
+            grid.row(row(way(name, [into, out], 2 * limit), busy / 2));
         }
     }
     let mut rows = grid.lines();
