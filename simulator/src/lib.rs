@@ -13,4 +13,5 @@ pub mod operator;
 pub mod recording;
 pub mod replay;
 pub mod run;
+mod setters;
 pub mod text;

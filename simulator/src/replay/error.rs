@@ -30,7 +30,4 @@ pub enum RunError {
     /// A change of rights is not complete after more cross-calls than the slowest hubs can cause.
     #[error("a change does not come to its end")]
     Endless,
-    /// The observer stopped the replay.
-    #[error("the replay was stopped")]
-    Stopped,
 }

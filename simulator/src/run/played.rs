@@ -27,6 +27,9 @@ pub struct Played {
     pub threads: Vec<ThreadRun>,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
+    /// Whether the observer stopped the replay. Then all numbers are those of its part up to there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// The steps in the order of time.
     pub steps: Vec<StepRun>,
     pub phases: Vec<PhaseRun>,

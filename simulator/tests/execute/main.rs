@@ -38,7 +38,7 @@ fn strand(number: usize) -> StrandId {
 /// Returns a machine of two nodes. At reset it executes this program, with these trap handlers.
 fn machine(memory: Option<Config>, program: &[u32], handlers: &[(u64, &[u32])]) -> Execution {
     let mut execution =
-        Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 2).unwrap()) })
+        Execution::new(&Setup::new(Machine::new(Model::Batoka, 2).unwrap()).memory(memory))
             .unwrap();
     put(&mut execution, RESET, JUMP);
     put(&mut execution, PROGRAM, program);

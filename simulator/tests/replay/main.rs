@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 use platform::{Machine, Model};
 use simulator::recording::Recording;
-use simulator::replay::{Progress, RunError, Setup};
+use simulator::replay::{RunError, Setup, Stage};
 use simulator::run::Replayed;
 
 /// Returns a recording with this text.
@@ -41,7 +41,7 @@ pub(crate) fn machine() -> Machine {
 /// Replays to the end. Nothing observes the progress.
 pub(crate) fn run(setup: Setup) -> Result<Replayed, RunError> {
     let prepared = setup.check().unwrap();
-    prepared.run(&mut |_| ControlFlow::Continue(()))
+    prepared.run(|_| ControlFlow::Continue(()))
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn the_same_again() {
 
 #[test]
 fn progress_is_told_and_can_end_a_replay() {
-    let setup = |interval| Setup { interval, ..Setup::new(machine(), program(1_000)) };
+    let setup = |interval| Setup::new(machine(), program(1_000)).interval(interval);
     let sampled = |interval| {
         let mut samples = Vec::new();
-        let outcome = (setup(interval).check().unwrap()).run(&mut |progress| {
-            if let Progress::Sample { references, counters, .. } = progress {
+        let outcome = (setup(interval).check().unwrap()).run(|progress| {
+            if let Stage::Sample { references, counters, .. } = progress {
                 samples.push((references, counters.len()));
             }
             ControlFlow::Continue(())
@@ -71,28 +71,39 @@ fn progress_is_told_and_can_end_a_replay() {
     assert_eq!(sampled(Some(300)), [(300, 29), (600, 29), (900, 29), (1_000, 29)]);
     assert_eq!(sampled(None), [(1_000, 29)]);
     let mut first = None;
-    let stopped = (setup(Some(100)).check().unwrap()).run(&mut |progress| match progress {
-        Progress::Sample { references, .. } => {
+    let stopped = (setup(Some(100)).check().unwrap()).run(|progress| match progress {
+        Stage::Sample { references, .. } => {
             first = Some(references);
             ControlFlow::Break(())
         }
         _ => ControlFlow::Continue(()),
     });
-    assert!(matches!(stopped, Err(RunError::Stopped)));
     assert_eq!(first, Some(100));
+    // What happened until then is known: 50 instructions, each with a reference to data.
+    let stopped = stopped.unwrap();
+    assert!(stopped.stopped && stopped.truth_matches);
+    assert_eq!((stopped.references, stopped.threads[0].instructions), (100, 50));
+    let note = "the replay was stopped after 100 references, before the end of its programs";
+    assert_eq!(stopped.notes, [note]);
 }
 
 /// At each sample, an observer sees what has happened so far. At the last sample, the observer sees the final result.
 #[test]
 fn a_sample_shows_what_has_happened() {
-    let setup = Setup { interval: Some(400), ..Setup::new(machine(), program(1_000)) };
+    let setup = Setup::new(machine(), program(1_000)).interval(Some(400));
     let mut seen = Vec::new();
-    let outcome = (setup.check().unwrap()).run(&mut |progress| {
-        if let Progress::Sample { now, .. } = progress {
+    let outcome = (setup.check().unwrap()).run(|progress| {
+        if let Stage::Sample { now, .. } = progress {
             let run = now.run();
             let calls: Vec<u64> = (run.guests.iter()).map(|guest| guest.hypercalls.total).collect();
             assert!(run.counters.iter().all(|one| one.measured == one.truth));
-            seen.push((run.threads, run.counters, now.truth().cycles(), calls, now.bytes_read()));
+            seen.push((
+                run.threads,
+                run.counters,
+                now.truth().cycles(),
+                calls,
+                now.progress().bytes.read,
+            ));
         }
         ControlFlow::Continue(())
     });

@@ -15,10 +15,8 @@ fn outcome(nodes: usize, place: &str, threads: &[Vec<Reference>]) -> Replayed {
     let chunks = threads.iter().map(|thread| vec![Chunk::new(thread.clone(), Vec::new())]);
     let program = Recording::from_threads("by hand", chunks.collect());
     let model = if nodes == 1 { Model::Maramba } else { Model::Batoka };
-    let setup = Setup {
-        placement: Some(place.parse().unwrap()),
-        ..Setup::new(Machine::new(model, nodes).unwrap(), program)
-    };
+    let setup = Setup::new(Machine::new(model, nodes).unwrap(), program)
+        .placement(Some(place.parse().unwrap()));
     run(setup).unwrap()
 }
 

@@ -1,5 +1,7 @@
 //! The functions of a recorded program, and the function or page that holds an address.
 
+use std::fmt;
+
 /// The binary logarithm of the size of a page of code.
 const PAGE_SHIFT: u32 = 12;
 
@@ -13,6 +15,12 @@ pub trait Functions {
 
     /// Returns the source `FILE:LINE` of the instruction at the address, if it is known.
     fn source(&self, address: u64) -> Option<String>;
+}
+
+impl fmt::Debug for dyn Functions + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Functions")
+    }
 }
 
 /// The function that holds an address, or the page if no function is known there.

@@ -134,6 +134,9 @@ pub struct ProfileReport {
     pub randomised: bool,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
+    /// Whether the observer stopped the job. Then all numbers are those of its part up to there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     #[serde(flatten)]
     pub first: EventProfile,
     pub further_events: Vec<EventProfile>,

@@ -35,6 +35,9 @@ pub struct SharingReport {
     pub apart: Option<Separated>,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
+    /// Whether the observer stopped the job. Then the costs, or the users of lines, are not complete.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
 }
 
 /// The cost of a replay.

@@ -11,15 +11,10 @@ fn report(text: &str) -> SharingReport {
 /// Examines a handwritten recording on a Batoka with four nodes.
 fn placed(text: &str, placement: Option<&str>) -> SharingReport {
     let open = || std::io::Cursor::new(text.to_owned());
-    let job = Job {
-        open: &mut || Recording::from_reader("by hand", open(), None),
-        machine: Machine::new(Model::Batoka, 4).unwrap(),
-        memory: Config::T2_PLUS,
-        placement: placement.map(|placement| placement.parse().unwrap()),
-        most: 10,
-        progress: &mut |_, _| (),
-    };
-    let report = job.run().unwrap();
+    let machine = Machine::new(Model::Batoka, 4).unwrap();
+    let job = Job::new(machine).placement(placement.map(|placement| placement.parse().unwrap()));
+    let open = || Recording::from_reader("by hand", open(), None);
+    let report = job.run(open, |_, _| ControlFlow::Continue(())).unwrap();
     let json = serde_json::to_string(&report).unwrap();
     let read: SharingReport = serde_json::from_str(&json).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), json);

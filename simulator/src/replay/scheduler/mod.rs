@@ -20,7 +20,8 @@ use std::collections::VecDeque;
 use guest_abi::StrandId;
 
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Order, Position, Progress, Recording, RecordingError};
+use crate::recording::{Chunk, Order, Position, Recording, RecordingError};
+use crate::replay::Progress;
 use deal::Deal;
 use signals::Signals;
 use turns::Turns;
@@ -265,11 +266,11 @@ impl Scheduler {
         notes
     }
 
-    /// Returns how much of all recordings together has been read.
+    /// Returns how far the replay has come when it has executed this number of references.
     #[must_use]
-    pub fn progress(&self) -> Progress {
-        let all = || (self.programs.iter()).map(|program| program.source.recording().progress());
-        Progress { read: all().map(|one| one.read).sum(), total: all().map(|one| one.total).sum() }
+    pub fn progress(&self, references: u64) -> Progress {
+        let recordings = self.programs.iter().map(|program| program.source.recording());
+        Progress::new(references, recordings)
     }
 
     /// Handles signals, waits and the end of chunks before the next references of the executing thread. `now` is the time of its

@@ -4,22 +4,21 @@ mod prepare;
 
 use crate::plain;
 use simulator::text::lines;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::ensure;
 use guest_abi::layout::PerfConfig;
-use indicatif::{ProgressBar, ProgressStyle};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
 use simulator::operator::Scenario;
-use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
 use simulator::replay::scenario;
-use simulator::replay::{Prepared, Progress, Selection, Setup};
+use simulator::replay::{Prepared, Selection, Setup, Stage};
 use simulator::run::{Played, Replayed, Run};
 
+use crate::bar::Bar;
 use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ConfiguredArgs, differences};
@@ -248,28 +247,28 @@ fn placement(prepared: &Prepared) -> String {
 }
 
 fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow::Result<Replayed> {
-    let bar = progress_bar(&prepared.setup().programs)?;
+    let bar = Bar::new(&prepared.setup().programs)?;
     let name = prepared.measuring().name.clone();
     let interval = prepared.setup().interval.is_some();
     let mut samples = Samples::default();
-    let mut show = |progress: Progress<'_>| match progress {
-        Progress::Started([]) => Ok(()),
-        Progress::Started(refused) => {
+    let mut show = |progress: Stage<'_>| match progress {
+        Stage::Started([]) => Ok(()),
+        Stage::Started(refused) => {
             writeln!(output, "guest {name} may not use {} units\n", refused.len())
         }
-        Progress::Read(bytes) => {
-            bar.set_position(bytes);
+        Stage::Progress(progress) => {
+            bar.set(progress);
             Ok(())
         }
-        Progress::Sample { references, counters, .. } if interval => bar.suspend(|| {
+        Stage::Sample { references, counters, .. } if interval => bar.suspend(|| {
             samples.print(output, references, counters)?;
             output.flush()
         }),
-        Progress::Sample { .. } => Ok(()),
+        _ => Ok(()),
     };
     let mut shown = Ok(());
-    let outcome = prepared.run(&mut |progress| until_error(&mut shown, show(progress)));
-    bar.finish_and_clear();
+    let outcome = prepared.run(|progress| until_error(&mut shown, show(progress)));
+    drop(bar);
     shown?;
     let outcome = outcome?;
     if interval {
@@ -294,11 +293,11 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
 fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyhow::Result<Played> {
     use scenario::ScenarioStage;
 
-    let bar = progress_bar(&prepared.setup().programs)?;
+    let bar = Bar::new(&prepared.setup().programs)?;
     let file = &scenario.name.clone();
     let mut show = |progress: ScenarioStage<'_>| {
         match progress {
-            ScenarioStage::Read(bytes) => bar.set_position(bytes),
+            ScenarioStage::Progress(progress) => bar.set(progress),
             ScenarioStage::Step(step) => {
                 bar.suspend(|| scenario_report::step(output, file, step))?;
             }
@@ -311,12 +310,13 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
                     step.line
                 ));
             }),
+            _ => {}
         }
         Ok(())
     };
     let mut shown = Ok(());
-    let outcome = prepared.play(scenario, &mut |progress| until_error(&mut shown, show(progress)));
-    bar.finish_and_clear();
+    let outcome = prepared.play(scenario, |progress| until_error(&mut shown, show(progress)));
+    drop(bar);
     shown?;
     let outcome = outcome?;
     scenario_report::end(output, &outcome)?;
@@ -330,22 +330,6 @@ pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) ->
         Ok(()) => ControlFlow::Continue(()),
         Err(_) => ControlFlow::Break(()),
     }
-}
-
-/// Returns a progress bar for a terminal, which shows how much of these recordings has been read.
-pub(crate) fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
-    if !plain::raw_stderr().is_terminal() {
-        return Ok(ProgressBar::hidden());
-    }
-    let total: Option<u64> = readers.iter().map(|reader| reader.progress().total).sum();
-    Ok(match total {
-        Some(total) => ProgressBar::new(total).with_style(ProgressStyle::with_template(
-            "{wide_bar} {bytes}/{total_bytes} of the recording, {eta} left",
-        )?),
-        None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
-            "{spinner} {bytes} of the recording, {elapsed}",
-        )?),
-    })
 }
 
 pub(crate) fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {

@@ -115,10 +115,10 @@ fn replayed(place: &Place) -> Left {
         let _ = writeln!(program, "I  {:x},4\n L {address:x},8", 0x40_0000);
     }
     let recording = Recording::from_reader("test", Cursor::new(program), None).unwrap();
-    let setup = Setup { guests: guests(), ..Setup::new(machine(), recording) };
+    let setup = Setup::new(machine(), recording).guests(guests());
     let prepared = setup.check().unwrap();
     let scenario = prepared.check_scenario(read(place)).unwrap();
-    let played = prepared.play(scenario, &mut |_| ControlFlow::Continue(())).unwrap();
+    let played = prepared.play(scenario, |_| ControlFlow::Continue(())).unwrap();
     assert!(played.truth_matches);
     Left {
         steps: played.steps.iter().map(common).collect(),
@@ -129,11 +129,9 @@ fn replayed(place: &Place) -> Left {
 
 /// Executes guests that branch to themselves for ever.
 fn executed(place: &Place) -> Left {
-    let mut execution = Execution::new(&ExecutionSetup {
-        partition: MEMORY * GUESTS.len() as u64,
-        ..ExecutionSetup::new(machine())
-    })
-    .unwrap();
+    let mut execution =
+        Execution::new(&ExecutionSetup::new(machine()).partition(MEMORY * GUESTS.len() as u64))
+            .unwrap();
     let hypervisor = bundle::bundled("hypervisor").unwrap();
     elf::load(&hypervisor, &mut execution, 0).unwrap();
     let mut load = |address, bytes: &[u8]| execution.load(address, bytes).unwrap();
