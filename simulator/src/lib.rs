@@ -4,6 +4,7 @@
 pub mod analysis;
 pub mod events;
 pub mod execute;
+mod ids;
 pub mod input;
 pub mod interpreter;
 pub mod machine;

@@ -235,7 +235,7 @@ impl Operator {
     }
 
     /// Returns the dead strands of the guests that lose a right or are reset by this request.
-    fn excused(&self, request: &Request) -> Vec<usize> {
+    fn excused(&self, request: &Request) -> Vec<StrandId> {
         let loses = |id: GuestId| match request {
             Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),
             Request::Reset(guest) => *guest == id,
@@ -246,7 +246,6 @@ impl Operator {
             .filter(|(id, _)| loses(*id))
             .flat_map(|(_, guest)| guest.config.strands.iter())
             .filter(|strand| self.dead.has(*strand))
-            .map(StrandId::index)
             .collect()
     }
 

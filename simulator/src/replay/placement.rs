@@ -37,6 +37,7 @@ pub enum Placement {
 /// Why a string is not a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum ParsePlacementError {
     #[error(
         "found '{0}', expected spread, pack, one-per-core, strands such as 0,8,64-71, or deal:STRANDS"
@@ -49,6 +50,7 @@ pub enum ParsePlacementError {
 /// Why threads cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum PlacementError {
     #[error("there is no strand {strand}; this machine has strands 0 to {last}")]
     NoSuchStrand { strand: StrandId, last: usize },

@@ -1,5 +1,7 @@
 //! The events that each kind of unit counts.
 
+use std::str::FromStr;
+
 use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use platform::Machine;
@@ -67,6 +69,7 @@ pub struct Selection {
 /// An event that can be selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub struct Listed {
     pub class: &'static str,
     pub event: &'static str,
@@ -91,6 +94,14 @@ pub enum SelectionError {
     #[error("'{item}' is one event of {class} too many: a unit has two counters")]
     #[allow(missing_docs, reason = "the message says it")]
     TooMany { item: String, class: String },
+}
+
+impl FromStr for Selection {
+    type Err = SelectionError;
+
+    fn from_str(text: &str) -> Result<Self, SelectionError> {
+        Self::parse(text)
+    }
 }
 
 impl Selection {

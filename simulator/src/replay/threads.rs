@@ -17,11 +17,7 @@ const NONE: usize = usize::MAX;
 impl Threads {
     /// Returns threads that have done nothing. Each has a number and a strand.
     pub(super) fn new(threads: impl Iterator<Item = (usize, StrandId)>) -> Self {
-        let results = threads.map(|(thread, strand)| ThreadRun {
-            thread,
-            strand: strand.index(),
-            ..ThreadRun::default()
-        });
+        let results = threads.map(|(thread, strand)| ThreadRun::new(thread, strand));
         Self { results: results.collect(), on: vec![(NONE, Waited::default()); StrandId::COUNT] }
     }
 

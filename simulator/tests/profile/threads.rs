@@ -1,5 +1,7 @@
 //! Profiles of programs with several threads.
 
+use std::ops::ControlFlow;
+
 use platform::{Machine, Model};
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
 use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
@@ -131,6 +133,26 @@ fn a_wait_that_nothing_ends_is_left_out_with_a_note() {
         check_counts(&report, 1, 100);
         assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
     }
+}
+
+#[test]
+fn a_job_that_is_stopped_reports_its_part() {
+    let run = |stop_at: u64| {
+        let job = threads(vec![instructions(0, 1 << 20)], "0");
+        job.run(SampledUnit::Sparc, "instructions", |progress| {
+            assert_eq!(progress.total, Some(1 << 20));
+            if progress.references < stop_at {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })
+    };
+    let part = run(1 << 19).unwrap();
+    assert!(part.stopped && !run(1 << 20).unwrap().stopped);
+    check_counts(&part, 1, 1 << 19);
+    let note = "the replay was stopped after 524288 references, before the end of its programs";
+    assert_eq!(part.notes, [note]);
 }
 
 #[test]

@@ -14,8 +14,10 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 
 use platform::{Machine, Model};
-use simulator::recording::Recording;
-use simulator::replay::{RunError, Setup, Stage};
+use simulator::operator::Unchecked;
+use simulator::recording::{Recording, bundled};
+use simulator::replay::scenario::ScenarioStage;
+use simulator::replay::{Progress, RunError, Setup, Stage};
 use simulator::run::Replayed;
 
 /// Returns a recording with this text.
@@ -85,6 +87,67 @@ fn progress_is_told_and_can_end_a_replay() {
     assert_eq!((stopped.references, stopped.threads[0].instructions), (100, 50));
     let note = "the replay was stopped after 100 references, before the end of its programs";
     assert_eq!(stopped.notes, [note]);
+}
+
+/// Returns the progress of a replay to its end.
+fn told(recording: Recording) -> Vec<Progress> {
+    let mut told = Vec::new();
+    let outcome = (Setup::new(machine(), recording).check().unwrap()).run(|stage| {
+        if let Stage::Progress(progress) = stage {
+            told.push(progress);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(told.last().unwrap().references, outcome.unwrap().references);
+    told
+}
+
+#[test]
+fn progress_has_a_total() {
+    // Native and handwritten recordings know the number of their references.
+    let native = told(bundled());
+    let fractions: Vec<_> = native.iter().map(|one| one.fraction().unwrap()).collect();
+    assert!(fractions[0] < 0.01 && fractions.is_sorted() && fractions.last() == Some(&1.0));
+    assert!(native.iter().all(|one| one.total == bundled().references()));
+    let by_hand = told(recording("0 w 0x1000\n64 r 0x1000\n"));
+    assert_eq!((by_hand[0].references, by_hand[0].total), (2, Some(2)));
+    // One of lackey does not: the bytes tell, if their number is known.
+    let text = "I  04001090,3\n".repeat(100_000);
+    let (length, text) = (text.len() as u64, || Cursor::new(text.clone()));
+    let file = told(Recording::from_reader("file", text(), Some(length)).unwrap());
+    assert_eq!((file[0].total, file[0].bytes.total), (None, Some(length)));
+    assert!(file[0].fraction().unwrap() < 0.5 && file.last().unwrap().fraction() == Some(1.0));
+    let pipe = told(Recording::from_reader("pipe", text(), None).unwrap());
+    assert_eq!(pipe[0].fraction(), None);
+}
+
+#[test]
+fn a_scenario_that_is_stopped_keeps_its_phases() {
+    let step =
+        "[[step]]\nat = 20_000\ndo = \"revoke\"\nright = \"global\"\nguest = \"measuring\"\n";
+    let play = |stop_at: u64| {
+        let prepared = Setup::new(machine(), program(60_000)).check().unwrap();
+        let scenario = prepared.check_scenario(step.parse().unwrap()).unwrap();
+        let played = prepared.play(scenario, |stage| match stage {
+            ScenarioStage::Progress(progress) if progress.references >= stop_at => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        });
+        played.unwrap()
+    };
+    let (whole, part) = (play(u64::MAX), play(30_000));
+    assert!(!whole.stopped && part.stopped && part.truth_matches);
+    assert!(part.references >= 30_000 && part.references < 60_000);
+    assert_eq!((whole.phases.len(), part.phases.len()), (2, 2));
+    assert_eq!(part.phases[0].guests[0].counters, whole.phases[0].guests[0].counters);
+    assert_eq!(part.phases[1].to, part.references);
+    assert_eq!(part.steps, whole.steps);
+    assert!(part.notes[0].starts_with("the replay was stopped after"), "{:?}", part.notes);
+    let wrong = step.replace("revoke", "take").parse::<Unchecked>().unwrap();
+    let prepared = Setup::new(machine(), program(10)).check().unwrap();
+    let error = prepared.check_scenario(wrong).unwrap_err().to_string();
+    assert_eq!(error, "line 3: there is no action 'take'; did you mean kill, mend or fault?");
 }
 
 /// At each sample, an observer sees what has happened so far. At the last sample, the observer sees the final result.

@@ -159,7 +159,7 @@ proptest! {
                 traffic.map(|one| one.lines).sum()
             };
             let served = |by: fn(&Served) -> u64| -> u64 {
-                let threads = outcome.threads.iter().filter(|thread| thread.strand / 64 == node);
+                let threads = outcome.threads.iter().filter(|thread| thread.node() == node);
                 threads.map(|thread| by(&thread.served)).sum()
             };
             prop_assert_eq!(lines(TrafficKind::Memory), served(|served| served.local + served.remote));

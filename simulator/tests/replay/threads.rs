@@ -95,7 +95,7 @@ fn samples_change_nothing() {
 fn what_each_thread_did() {
     let outcome = run(setup("pack", "dram:mem_reads")).unwrap();
     for (number, thread) in outcome.threads.iter().enumerate() {
-        assert_eq!((thread.thread, thread.strand), (number, number));
+        assert_eq!((thread.thread, thread.strand.index()), (number, number));
         assert_eq!(thread.instructions, if number == 0 { 9 } else { 240 });
         assert!(thread.cycles >= thread.instructions && thread.cycles < outcome.cycles);
         let Served { l2, local, remote, c2c } = thread.served;
@@ -119,7 +119,8 @@ fn references_that_are_dealt_are_one_thread() {
     .unwrap();
     assert_eq!(outcome.placement, "artificial, deal:0,64-65");
     // The quantum is 1024 references. Every other reference is an instruction.
-    let threads = outcome.threads.iter().map(|part| (part.thread, part.strand, part.instructions));
+    let threads =
+        outcome.threads.iter().map(|part| (part.thread, part.strand.index(), part.instructions));
     assert_eq!(threads.collect::<Vec<_>>(), [(0, 0, 512 + 464), (0, 64, 512), (0, 65, 512)]);
     // Only one strand executes at a time.
     let cycles: u64 = outcome.threads.iter().map(|part| part.cycles).sum();

@@ -12,6 +12,7 @@ use crate::events::calls::TracedCall;
 use crate::events::chrome::{arguments, class_name};
 use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
+use crate::ids;
 use crate::nearest::status_name;
 
 /// The maximum numbers of shown events, and of stretches of time from which the events are chosen.
@@ -23,6 +24,7 @@ const PARTS: u32 = 32;
 
 /// The hypercalls of a guest that have the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
@@ -93,11 +95,13 @@ fn call(event: &TracedEvent) -> Option<TracedCall> {
 
 /// An event of the hypervisor, decoded for a time line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ShownEvent {
     /// The time in ticks of the machine's clock, like [`Series::clock`](super::Series::clock).
     pub time: u64,
-    pub strand: usize,
+    #[serde(with = "ids")]
+    pub strand: StrandId,
     pub name: Cow<'static, str>,
     /// The fields of the event by name.
     pub fields: Map<String, Value>,
@@ -114,7 +118,7 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
         spread(MOST, || events().map(|(_, event)| (event.time, event.id, ended_well(event))));
     let shown = |(strand, event): (StrandId, &TracedEvent)| ShownEvent {
         time: event.time,
-        strand: strand.index(),
+        strand,
         name: class_name(event).into(),
         fields: arguments(event),
     };

@@ -31,6 +31,7 @@ pub use series::{
 
 /// The details of a replay.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Details {
     /// The replayed programs, in the order of the recordings.
@@ -66,6 +67,7 @@ impl Details {
 
 /// A replayed program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProgramDetails {
     pub name: String,

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use guest_abi::{Counter, Hub, Node, StrandId};
 use serde::{Deserialize, Serialize};
 
+use crate::ids;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
@@ -26,6 +28,7 @@ const LONG: u64 = 1 << 14;
 /// one. Intervals of at least 16,384 references are merged only when there are 256. (If there are more than 64 counters, the limit is
 /// lower, but at least 32.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
     /// The number of references replayed until the end of each interval. The first interval begins at 0.
@@ -48,6 +51,7 @@ pub struct Series {
 
 /// The guest's extra reads of its counters for a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
     /// The number of times that the guest read all of its counters.
@@ -57,6 +61,7 @@ pub struct Reads {
 
 /// The hypercalls of a guest in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestSeries {
     pub guest: String,
@@ -65,6 +70,7 @@ pub struct GuestSeries {
 
 /// Identifies a counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterName {
     /// The class of the counter's event, as [`Selection::parse`](crate::replay::Selection::parse) accepts
@@ -74,19 +80,24 @@ pub struct CounterName {
     pub unit: String,
     /// The name of the counter's register.
     pub name: Cow<'static, str>,
-    /// The number of the counter within its unit: 0 or 1.
-    pub counter: usize,
+    /// Which of the two counters of its unit it is.
+    #[serde(with = "ids")]
+    pub counter: Counter,
     pub event: Cow<'static, str>,
     /// The node, if the counter belongs to a DRAM channel or a strand.
-    pub node: Option<usize>,
+    #[serde(default, with = "ids")]
+    pub node: Option<Node>,
     /// The hub, if the counter belongs to a hub.
-    pub hub: Option<usize>,
+    #[serde(default, with = "ids")]
+    pub hub: Option<Hub>,
     /// The strand, if the counter belongs to a strand.
-    pub strand: Option<usize>,
+    #[serde(default, with = "ids")]
+    pub strand: Option<StrandId>,
 }
 
 /// The counts of a counter in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterSeries {
     #[serde(flatten)]
@@ -99,6 +110,7 @@ pub struct CounterSeries {
 
 /// The use of a channel or a link in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UseSeries {
     /// The cycles that it was busy with the lines of each interval. A link's two directions are added up.
     pub busy: Vec<u64>,
@@ -108,6 +120,7 @@ pub struct UseSeries {
 
 /// The use of a DRAM channel in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ChannelSeries {
     pub node: usize,
@@ -119,6 +132,7 @@ pub struct ChannelSeries {
 
 /// The use of a link in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LinkSeries {
     pub hub: usize,
@@ -240,11 +254,11 @@ mod tests {
             class: "pic".into(),
             unit: String::new(),
             name: "%pic".into(),
-            counter: 0,
+            counter: Counter::Pic0,
             event: "".into(),
             node: None,
             hub: None,
-            strand: Some(number),
+            strand: StrandId::new(number),
         };
         let mut points = Points::new(Vec::new(), (0..counters).map(name).collect());
         loop {

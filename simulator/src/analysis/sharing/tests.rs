@@ -21,6 +21,29 @@ fn placed(text: &str, placement: Option<&str>) -> SharingReport {
     report
 }
 
+#[test]
+fn a_search_that_is_stopped_reports_what_it_knows() {
+    let run = |last: usize| {
+        let open = || Recording::from_reader("by hand", std::io::Cursor::new(FALSE), None);
+        let mut told = Vec::new();
+        let report = Job::new(Machine::new(Model::Batoka, 4).unwrap()).run(open, |replay, at| {
+            told.push((replay, at.references, at.total));
+            if replay < last { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        (report.unwrap(), told)
+    };
+    let (whole, told) = run(3);
+    assert_eq!(told, [(0, 4, Some(4)), (1, 4, Some(4)), (2, 4, Some(4))]);
+    assert!(!whole.stopped && whole.notes.is_empty());
+    // Stopped after the replay that finds the lines, and after the one that finds their users.
+    for (last, users) in [(0, 0), (1, 2)] {
+        let (part, told) = run(last);
+        assert_eq!(told.len(), last + 1);
+        assert!(part.stopped && part.apart.is_none() && part.notes.len() == 1);
+        assert_eq!((part.cost, only(&part).users.len()), (whole.cost, users));
+    }
+}
+
 fn only(report: &SharingReport) -> &SharedLine {
     let [line] = &report.lines[..] else { panic!("{:?}", report.lines) };
     line

@@ -80,7 +80,8 @@ fn strand_table(results: &Executed) -> String {
     for strand in &results.strands {
         let cpi = strand.cycles.sum() as f64 / strand.instructions.sum().max(1) as f64;
         let (work, served) = (strand.instructions, &strand.served);
-        let work = [strand.strand as u64, work.guest, work.hypervisor, strand.cycles.sum()];
+        let work =
+            [strand.strand.number().into(), work.guest, work.hypervisor, strand.cycles.sum()];
         let served = [served.l2, served.local, served.remote, served.c2c];
         let cells = work.map(|number| number.to_string()).into_iter();
         let cells = cells.chain([format!("{cpi:.2}"), strand.traps.to_string()]);
@@ -97,7 +98,7 @@ fn calls(results: &Executed) -> String {
     for guest in &results.guests {
         let mut row = vec![
             guest.name.clone(),
-            strands::ranges(guest.strands.iter().copied()),
+            strands::ranges(guest.strands.iter().map(|strand| strand.index())),
             guest.hypercalls.total.to_string(),
         ];
         let count =

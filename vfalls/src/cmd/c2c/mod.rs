@@ -100,7 +100,7 @@ fn name(found: &mut SharingReport, symbols: Option<&Symbols>) {
             let symbols = symbols.zip(user.instruction);
             let source = symbols.and_then(|(symbols, address)| symbols.line(address));
             user.code = Some(Code {
-                node: user.strand.node().index(),
+                node: user.strand.node(),
                 function,
                 source: source.map(|(file, line)| format!("{file}:{line}")),
             });

@@ -24,6 +24,7 @@ use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ConfiguredArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
 use crate::exit::Mismatch;
+use crate::interrupt::{self, Interrupted};
 use crate::numbers::counted_plainly;
 use crate::output::{self, Force, OutputFile};
 use crate::page::Page;
@@ -172,6 +173,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     for note in run.notes() {
         say(format_args!("note: {note}"));
     }
+    ensure!(!matches!(&run, Run::Replay(run) if run.stopped), Interrupted);
     if let Some(trace) = run.trace() {
         outputs.complete(trace)?;
     }
@@ -267,7 +269,17 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
         _ => Ok(()),
     };
     let mut shown = Ok(());
-    let outcome = prepared.run(|progress| until_error(&mut shown, show(progress)));
+    // A replay that waits for a pipe would not notice an interrupt.
+    let mut programs = prepared.setup().programs.iter();
+    let ends_early = programs.all(|program| program.progress().total.is_some());
+    if ends_early {
+        interrupt::catch()?;
+    }
+    let outcome = prepared.run(|stage| match until_error(&mut shown, show(stage)) {
+        ControlFlow::Continue(()) if ends_early && interrupt::happened() => ControlFlow::Break(()),
+        goes_on => goes_on,
+    });
+    interrupt::release();
     drop(bar);
     shown?;
     let outcome = outcome?;

@@ -92,7 +92,9 @@ struct Left {
 
 /// Returns a step without the fields that differ between replay and execution.
 fn common(step: &StepRun) -> StepRun {
-    StepRun { unit: None, settled: None, ..step.clone() }
+    let mut step = step.clone();
+    (step.unit, step.settled) = (None, None);
+    step
 }
 
 fn read(place: &Place) -> simulator::operator::Unchecked {
@@ -163,16 +165,7 @@ fn executed(place: &Place) -> Left {
         }
     };
     assert_eq!(seen.pending, None);
-    let unit = |unit: Unit| {
-        let state = seen.units[unit.number()];
-        UnitRun {
-            unit: unit.to_string(),
-            in_service: state.in_service,
-            clean: state.clean,
-            faults: state.faults,
-            stuck: state.stuck,
-        }
-    };
+    let unit = |unit: Unit| UnitRun::new(unit, seen.units[unit.number()]);
     let units = Unit::all().filter(|unit| unit.is_in(machine()));
     let held = (0..guests.len()).map(|number| seen.held.get(GuestId::new(number).unwrap()));
     Left {
