@@ -46,6 +46,7 @@ mod strand;
 mod tlb;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use guest_abi::StrandId;
 use perfctr_service::mailbox::Step;
@@ -179,6 +180,12 @@ macro_rules! with_cost {
             }
         }
     }};
+}
+
+impl fmt::Debug for Execution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Execution").field("now", &self.now()).finish_non_exhaustive()
+    }
 }
 
 impl Execution {

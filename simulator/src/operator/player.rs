@@ -35,6 +35,7 @@ pub trait Operated {
     fn stop(&mut self, strand: StrandId);
 }
 
+#[derive(Debug)]
 #[allow(missing_docs, reason = "the module says it")]
 pub struct Operator {
     scenario: String,
@@ -48,6 +49,7 @@ pub struct Operator {
 }
 
 /// The step that is waiting for the hypervisor.
+#[derive(Debug)]
 struct Current {
     step: Step,
     run: StepRun,

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use guest_abi::StrandId;
+
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
@@ -52,7 +54,7 @@ impl Reader {
 pub(super) struct Threads {
     pub(super) threads: Vec<VecDeque<Chunk>>,
     /// The strands of the threads; empty if the recording does not name them.
-    pub(super) strands: Vec<usize>,
+    pub(super) strands: Vec<StrandId>,
     pub(super) progress: BytesRead,
 }
 

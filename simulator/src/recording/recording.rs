@@ -3,6 +3,8 @@ use std::io::Read;
 use std::path::Path;
 use std::thread;
 
+use guest_abi::StrandId;
+
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
@@ -26,7 +28,7 @@ pub(super) struct About {
     threads: usize,
     references: Option<u64>,
     /// The strands of the threads; empty if the recording does not name them.
-    strands: Vec<usize>,
+    strands: Vec<StrandId>,
     has_flow: bool,
     pub(super) target: Option<String>,
     pub(super) command: Option<String>,
@@ -145,7 +147,7 @@ impl Recording {
     }
 
     /// Returns the strand of a thread; `None` unless the recording is handwritten.
-    pub fn strand_of(&self, thread: usize) -> Option<usize> {
+    pub fn strand_of(&self, thread: usize) -> Option<StrandId> {
         self.about.strands.get(thread).copied()
     }
 

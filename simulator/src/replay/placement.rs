@@ -72,10 +72,11 @@ impl Placement {
 
     /// Returns for each thread of the programs the strand that the thread's recording names, if any.
     pub(crate) fn named(programs: &[Recording]) -> Vec<Option<StrandId>> {
-        let named = programs
-            .iter()
-            .flat_map(|program| (0..program.threads()).map(|thread| program.strand_of(thread)));
-        named.map(|strand| strand.and_then(StrandId::new)).collect()
+        let mut named = Vec::new();
+        for program in programs {
+            named.extend((0..program.threads()).map(|thread| program.strand_of(thread)));
+        }
+        named
     }
 
     /// Returns the default placement. For each thread, `named` has the strand that the thread's recording names, if any.

@@ -204,7 +204,7 @@ impl Setup {
     /// Returns the name of a program whose recording names this strand; `None` if there is none.
     fn who_names(&self, strand: StrandId) -> Option<&str> {
         let names = |program: &&Recording| {
-            (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand.index()))
+            (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand))
         };
         self.programs.iter().find(names).map(Recording::name)
     }

@@ -16,6 +16,7 @@ mod tests;
 pub(crate) mod turns;
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use guest_abi::StrandId;
 
@@ -102,6 +103,12 @@ pub struct Scheduler {
     time: u64,
     /// Maps the recorded addresses of data to other addresses; `None` if the addresses stay.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
+}
+
+impl fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scheduler").field("now", &self.now()).finish_non_exhaustive()
+    }
 }
 
 impl Scheduler {
