@@ -163,7 +163,7 @@ fn services_and_the_image_serve_side_by_side() {
     assert_eq!(*second.refused.borrow(), [10, 10]);
 }
 
-/// `cons_putchar` accepts 0 to 255, and -1 for a break; any other value is EINVAL. A busy console returns EWOULDBLOCK.
+/// `cons_putchar` accepts 0 to 255, and -1 for a break, and returns EINVAL for any other value. A busy console returns EWOULDBLOCK.
 #[test]
 fn bytes_and_breaks() {
     let hypervisor = Hypervisor::new((), Image::default());
@@ -188,7 +188,7 @@ fn bytes_and_breaks() {
     assert_eq!(taken[3..], [ConsoleOutput::Break]);
 }
 
-/// Software traps between the two traps of the specification return EBADTRAP, unless the image claims them.
+/// The software traps between the specification's two (0x80 and 0xff) return EBADTRAP, unless the image claims them.
 #[test]
 fn software_traps_between_fast_and_core() {
     fn trap<E: Embedder>(embedder: E, number: u8) -> [u64; 3] {
@@ -241,7 +241,7 @@ impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
     }
 }
 
-/// An image that would serve every function. It states FAST functions 0x400 and 2^40, and CORE function 9.
+/// An image that would serve every function, but states only FAST functions 0x400 and 2^40, and CORE function 9.
 struct Stated;
 
 impl Embedder for Stated {
@@ -261,7 +261,7 @@ impl Embedder for Stated {
     }
 }
 
-/// Services and the image get only calls of the functions that they state. All 64 bits of the number are compared.
+/// Services and the image get only calls of the functions that they state. All 64 bits of a function number are compared.
 #[test]
 fn functions_that_nobody_states_are_refused() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Stated);
@@ -289,7 +289,7 @@ fn functions_that_nobody_states_are_refused() {
     }
 }
 
-/// Trap entries refuse functions that a service has not stated. So tests must find a service that serves more than it states.
+/// Trap entries refuse functions that a service does not state, so only tests can find a service that serves more than it states.
 #[test]
 #[cfg_attr(debug_assertions, should_panic(expected = "not stated"))]
 fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
@@ -307,8 +307,8 @@ fn every_function_comes_to_an_image_that_states_none() {
     }
 }
 
-/// `core_fast` serves versions, if the service of the group needs no more than a few instructions; `core_slow` serves every call. A guest
-/// may negotiate a version that it already has. Then `version_changed` is called only if the service does not mark the version as current.
+/// `core_fast` handles a negotiation if the group's service needs only a few instructions for it; `core_slow` handles every call. If a
+/// guest negotiates the version that it already has, `version_changed` is called only if the service does not mark this version as current.
 #[test]
 fn versions_are_served_fast() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
@@ -351,8 +351,8 @@ fn an_image_without_services() {
     assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0]);
 }
 
-/// A service may provide group CORE. It determines the group's versions, and serves functions of
-/// the group to guests that have negotiated it. The calls of trap 0xff do not change.
+/// A service may provide group CORE. The service then determines the group's versions, and serves functions of the group to guests that
+/// have negotiated it. Calls through trap 0xff do not change.
 #[test]
 fn a_service_that_has_group_core() {
     let services = (Adder::<0x300, 100>::default(), Refusing::<1, false>);

@@ -215,7 +215,7 @@ impl Board {
         self.state().cross_calls.remove(&strand)
     }
 
-    /// Returns the accesses since the last call, in order.
+    /// Returns the accesses since the previous call of this function, in order.
     pub fn take_log(&self) -> Vec<Logged> {
         std::mem::take(&mut self.state().log)
     }

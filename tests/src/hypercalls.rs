@@ -15,7 +15,6 @@ pub struct Reached {
     pub pending: u32,
     /// The number of accepted transfers and of resets.
     pub changes: u32,
-    /// The number of devices that broke.
     pub broken: u32,
 }
 

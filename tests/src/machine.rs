@@ -244,7 +244,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         Some(strands.iter().map(|one| one.number().into()).collect())
     }
 
-    /// Returns the console output since the last call. Each item has the number of its guest.
+    /// Returns the console output since the previous call of this function. Each item has the number of its guest.
     pub fn take_console(&self) -> Vec<(usize, oracle::Console)> {
         std::mem::take(&mut self.hypervisor.embedder().0.lock().unwrap())
     }

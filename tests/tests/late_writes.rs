@@ -27,7 +27,7 @@ struct Posted {
 }
 
 impl Posted {
-    /// A strand writes a register on the fast path, in assembly.
+    /// Writes a register as a strand does on the fast path, in assembly.
     fn post(&self, strand: StrandId, address: PhysicalAddress, value: u64) {
         self.on_their_way.lock().unwrap().push((strand, address, value));
     }

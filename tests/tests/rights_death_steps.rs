@@ -189,7 +189,7 @@ fn the_strand_of_a_guest_that_is_reset_acknowledges_and_scrubs() {
 }
 
 /// The loser dies at each step of its acknowledgement. The strand that reports this death dies at every seventh step of the report,
-/// and the first of these steps depends on the loser's step. The test also passes with all pairs of steps, but takes a minute.
+/// starting at a step that depends on the loser's step. The test also passes with all pairs of steps, but takes a minute.
 #[test]
 fn two_strands_die() {
     let (mut first, mut pairs) = (0, 0);

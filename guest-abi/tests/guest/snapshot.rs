@@ -1,4 +1,4 @@
-//! Snapshots: the PCR is the same before and after, and the skew between the counters is measured.
+//! Snapshots: the PCR must be the same before and after both counters are read, and the skew between the two reads is measured.
 
 use std::cell::Cell;
 

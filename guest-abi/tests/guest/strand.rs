@@ -12,7 +12,7 @@ const HT: u64 = 1 << 3;
 const UT: u64 = 1 << 2;
 const ST: u64 = 1 << 1;
 const PRIV: u64 = 1;
-/// HOLDOV1 and HOLDOV0. They protect an overflow that happens between the read and the write of the PCR.
+/// HOLDOV1 and HOLDOV0. If they are 1 in a write of the PCR, the write keeps an overflow that happened after the PCR was read.
 const HOLD: u64 = 3 << 62;
 
 #[derive(Debug, PartialEq)]
@@ -56,7 +56,7 @@ impl StrandCounters for Fake {
     }
 }
 
-/// Runs `act` with a driver of a strand with this PCR. Returns the result of `act` and the writes.
+/// Runs `act` with the driver of a strand whose PCR is `pcr`. Returns the result of `act`, and the writes that it made.
 fn act<R>(pcr: u64, act: impl FnOnce(StrandDriver<&Fake>) -> R) -> (R, Vec<Write>) {
     let fake = Fake::new(pcr);
     let result = act(StrandDriver::new(&fake));

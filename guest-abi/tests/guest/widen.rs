@@ -43,15 +43,15 @@ fn bits_beyond_the_counter_are_ignored() {
     check(&mut count, &[(0xaaaa_aaaa_0000_0006, 1)]);
 }
 
-/// Bit 31 is the flag of a DRAM counter. A wrap shows in the counter, in the flag alone, or in neither.
+/// Bit 31 is the flag of a DRAM counter. A wrap is visible in the counter's value, or only in the flag, or in neither.
 #[test]
 fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(100u32);
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(130u32), 30);
-    // There was no wrap, however much time has passed.
+    // The clear flag shows that the counter has not wrapped, so the count is right however much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
-    // The counter has counted 2^31 + 20 more events. After 2^32 - 130 events it would have wrapped twice.
+    // The counter has counted 2^31 + 20 more events since it read 130. Only after 2^32 - 130 events would it have wrapped twice.
     assert_eq!(count.update(0x8000_0096u32), 0x8000_0032);
     assert_eq!(count.right_up_to(), 0xffff_ff7d);
     // The flag was already set, so it shows no new wrap.
@@ -82,7 +82,7 @@ fn longest_intervals() {
     assert_eq!(StrandCount::longest_interval(Rate::ONE_A_TICK), 0xffff_ffff);
     let eight = Rate::per_tick(8).unwrap();
     assert_eq!(DramCount::longest_interval(eight), 0x0fff_ffff);
-    // The result is 715,827,882 periods of two ticks. One more period adds 3 events, and 2^31 + 1 events are too many.
+    // The longest interval is 715,827,882 times two ticks. Two more ticks add 3 events, which makes 2^31 + 1: too many.
     assert_eq!(DramCount::longest_interval(rate(3, 2)), 1_431_655_764);
     assert_eq!(DramCount::longest_interval(rate(u32::MAX, 1)), 0);
     assert_eq!(StrandCount::longest_interval(rate(1, u32::MAX)), 0xffff_fffe_0000_0001);
@@ -138,8 +138,8 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
 }
 
-/// Lets a counter of `WIDTH` bits count each number of events in `more`, and reads it each time.
-/// Uses only the upper `WIDTH` bits of each number.
+/// Lets a counter of `WIDTH` bits count further events again and again, and reads it each time. The
+/// upper `WIDTH` bits of each item in `more` are the number of events.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;

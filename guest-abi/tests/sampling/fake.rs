@@ -1,4 +1,4 @@
-//! A fake unit. A test says how many events a counter counts.
+//! A fake unit. The test says how many events each counter has counted.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::StrandId;
@@ -156,7 +156,7 @@ pub(crate) fn counted(event: u8) -> Request<FakeEvent> {
     Request { event: FakeEvent(event), pace: None }
 }
 
-/// Starts a profiler at time 0. Returns the profiler and its unit. The log of writes is empty.
+/// Starts a profiler at time 0. Returns the profiler, and its unit with an empty log of writes.
 pub(crate) fn started<const AT: u32, const TURNS: usize>(
     requests: &[Request<FakeEvent>],
 ) -> (Profiler<Fake<AT>, TURNS, 1000>, Fake<AT>) {

@@ -203,7 +203,7 @@ fn a_refusal_is_told_and_keeps_what_was_counted() {
     assert_eq!(unit.program, None);
     assert_eq!(profiler.waiting(), 1);
     assert_eq!(profiler.handle(&mut unit, &at(10)), Ok(NOTHING));
-    // Only the owner restarts the unit.
+    // The profiler does not restart the unit: only the unit's owner does.
     assert_eq!(unit.program, None);
     unit.refuses = false;
     unit.take_writes();

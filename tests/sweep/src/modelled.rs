@@ -18,7 +18,7 @@ pub trait Hardware {
     /// Makes a unit fault or work again.
     fn set_faulty(&self, unit: FaultyUnit, faulty: bool);
 
-    /// Puts a value into a register. The register neither faults nor is busy.
+    /// Puts a value into a register, which must neither fault nor be busy.
     fn put(&self, cell: Cell, value: u64);
 
     /// Returns the contents of a register, or `None` if it faults or is busy.
@@ -33,7 +33,7 @@ pub trait Hardware {
 /// The length, in cycles, of a hub access that outlasts the sweep.
 const LONG: u64 = 1 << 40;
 
-/// The number of rounds of cross-calls. A transfer needs fewer.
+/// The number of rounds in which strands take cross-calls. A transfer needs fewer.
 const ROUNDS: usize = 4;
 
 /// The services of a hypervisor. The first is the performance counter service.

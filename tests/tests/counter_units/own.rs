@@ -77,7 +77,7 @@ impl Hypercall for World {
     }
 }
 
-/// The unit in the form that a guest uses, with its strand and hypervisor.
+/// The unit as a guest uses it, with its strand and hypervisor.
 pub(crate) struct Own {
     unit: OwnCounters<World, World>,
     world: World,

@@ -132,7 +132,7 @@ pub(crate) fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
     (trap, registers)
 }
 
-/// Returns a machine. Its nodes have strands of both guests.
+/// Returns a machine whose nodes have strands of both guests.
 fn random_world(random: &mut Random, grants: [Grant; 2]) -> World {
     let machine = random.one_of(&[Machine::Maramba, Machine::Batoka, Machine::Batoka]);
     let nodes = 1 + random.below(machine.most_nodes());

@@ -70,7 +70,7 @@ impl Text {
         self.define(name, format_args!("{value:#x}ull"), comment);
     }
 
-    /// Writes an enumeration. Its members are names, values and comments.
+    /// Writes an enumeration. Each member is a name, a value and a comment.
     fn enumeration<N: Display, V: Display, C: Display>(
         &mut self,
         name: &str,

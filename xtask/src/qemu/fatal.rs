@@ -1,4 +1,4 @@
-//! Adds functions and lines to the registers that the hypervisor prints after a fatal trap.
+//! Finds the functions and lines of code addresses among the registers that the hypervisor prints after a fatal trap.
 
 use std::path::Path;
 use std::process::Command;

@@ -28,7 +28,6 @@ pub struct Boot<'a> {
     pub guest: &'a Path,
     /// Words to put into memory, each with its address and value.
     pub words: &'a [(u64, u64)],
-    /// The time limit of the run.
     pub timeout: Duration,
     /// If set, QEMU waits for a debugger at this port of this computer before it executes anything.
     pub gdb: Option<u16>,

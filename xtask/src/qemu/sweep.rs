@@ -89,9 +89,8 @@ impl Image for Below {
 /// The devices of the guest's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SweptDevices {
-    /// Models of the devices.
     Models,
-    /// Words of memory in place of devices, with the shipped entry code.
+    /// With the shipped entry code: words of memory replace the devices.
     Memory,
 }
 
@@ -137,13 +136,13 @@ pub fn compare(
     Ok(lines)
 }
 
-/// Returns the number of calls in the line of a part.
+/// Returns the number of calls that a line about a part states.
 fn calls(line: &str) -> u64 {
     let number = line.rsplit_once(": ").and_then(|(_, digest)| digest.split(' ').next());
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the first call of a part whose answer differs.
+/// Returns the first call, in this part, whose answer differs.
 fn locate(
     of: SweptDevices,
     part: usize,

@@ -19,7 +19,7 @@ struct Ask {
     strand: usize,
     /// The time since the previous ask.
     after: u64,
-    /// If `true`, the chip is busy, unless it has already been busy for too long.
+    /// Whether the chip is busy. The test ignores this if the chip has already been busy for too long.
     busy: bool,
     /// The duration of the access that follows.
     lasts: u64,
@@ -102,7 +102,7 @@ enum Dead {
     Stopped(usize),
 }
 
-/// Returns the number of ticks until the hub is stuck. A gap is a strand and a time: after this time, the strand asks.
+/// Returns the number of ticks until the hub is judged stuck. Each gap is a strand, and the number of ticks after which it asks.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = Default::default();

@@ -38,7 +38,7 @@ fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
     places(guest.access())
 }
 
-/// Returns the fast path in a word, with place 0 in bit 0: on SPARC V9 the word has place 0 in bit 63.
+/// Returns the fast path in a word, always with place 0 in bit 0. (On SPARC V9, the word itself has place 0 in bit 63.)
 fn places(word: AccessWord) -> u64 {
     let bits = word.bits();
     (if SPARC { bits.reverse_bits() } else { bits }) & 0x007f_ffff
@@ -123,7 +123,7 @@ fn a_unit_out_of_service_is_not_on_the_fast_path() {
     }
 }
 
-/// Returns `true` if one of these calls is refused at once: register 0 and a set of HT, L2 control, a channel, a hub.
+/// Returns `true` if a call for register 0, HT, L2 control, a memory channel or a hub is refused at once.
 fn refuses(guest: &GuestRights) -> bool {
     let refusal = |(class, index, ht)| guest.refusals().refusal(V1_1, class, index, ht);
     let calls = [
@@ -136,8 +136,8 @@ fn refuses(guest: &GuestRights) -> bool {
     calls.into_iter().any(|call| refusal(call).is_some())
 }
 
-/// One strand adds rights, and another strand derives the refusals at a step of it; then the strands exchange their roles.
-/// Afterwards no right that the guest has is refused.
+/// One strand adds rights, while another derives the refusals at any step of the first; then they
+/// exchange roles. Afterwards no right that the guest has is refused.
 #[test]
 fn no_refusal_outlives_the_lack_of_a_right() {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
@@ -164,8 +164,8 @@ fn no_refusal_outlives_the_lack_of_a_right() {
     assert!(steps > 10);
 }
 
-/// A unit returns to service at any step of a strand that derives the refusals, and afterwards the unit is not refused.
-/// Likewise, calls begin to be recorded at any step, and then a strand may find the refusals closed.
+/// If a unit returns to service at any step of a strand that derives the refusals, the unit is not refused afterwards. If the recording of
+/// calls starts at any step, whether the refusals are closed or not, no call is refused at once afterwards.
 #[test]
 fn no_refusal_outlives_a_setting() {
     for step in 0.. {
@@ -200,8 +200,8 @@ fn no_refusal_outlives_a_setting() {
     }
 }
 
-/// A negotiation without a stack leaves the same fast path and refusals as any other negotiation. If another strand disturbs it
-/// at any step, the words are right for the last version, or closed.
+/// A negotiation without a stack leaves the same fast path and refusals as any other negotiation. If another strand interferes at any step,
+/// their words are right for the latest version, or closed.
 #[test]
 fn a_short_negotiation_opens_the_same() {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
@@ -242,7 +242,7 @@ fn a_short_negotiation_opens_the_same() {
     }
 }
 
-/// A withdrawal counts a change. So an exchange fails if its strand loaded the word before.
+/// A withdrawal raises the count of changes in the word, so that a compare-and-exchange fails for a strand that loaded the word before.
 #[test]
 fn what_is_withdrawn_is_counted() {
     let guest = open_guest();

@@ -219,7 +219,7 @@ fn byte(cpu: usize) -> *mut u8 {
     STACKS.0.get().cast::<u8>().wrapping_add(cpu * STACK)
 }
 
-/// Counts events, and then samples.
+/// Counts the events of the loops, then samples the loops.
 fn measure(strand: &'static Strand) {
     let [few, many] = [1000, 3000].map(|times| counted(strand, times));
     for (count, (few, many)) in strand.counted.iter().zip(few.into_iter().zip(many)) {
@@ -261,7 +261,7 @@ fn sample(strand: &'static Strand, pace: Pace) {
     interrupts(false);
 }
 
-/// Returns the number of atomic instructions of a loop, and of all instructions of the loop and the calls around it.
+/// Returns two numbers: the atomic instructions of a loop, and all instructions of the loop and of the calls around it.
 #[inline(never)]
 fn counted(strand: &Strand, times: u64) -> [u64; 2] {
     let driver = StrandDriver::new(sun4v());

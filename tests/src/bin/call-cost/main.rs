@@ -239,7 +239,8 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
 }
 
-/// Returns the grant of a guest that is refused in calls of this kind, and the version that it has negotiated. `None` if any guest is.
+/// Returns the grant and the negotiated version of a guest to which calls of this kind are refused.
+/// Returns `None` if the calls need no such guest.
 fn refused(kind: &str) -> Option<(Grant, Version)> {
     match kind.split_once('_')?.1 {
         "bad_trap" => Some((Grant::ALL, Version::NONE)),
@@ -271,7 +272,7 @@ fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
     hypervisor_for(trace, Grant::ALL, Version::V1_1)
 }
 
-/// Returns a hypervisor with one guest.
+/// Returns a hypervisor with one guest, which has this grant and this version.
 fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> Hypercalls<T> {
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig { strands, grant, compatible: false };
