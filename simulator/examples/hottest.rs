@@ -9,7 +9,7 @@ use std::path::Path;
 use platform::{Machine, Model};
 use simulator::analysis::sharing::Job;
 use simulator::recording::Recording;
-use simulator::replay::{Setup, Stage};
+use simulator::replay::{Selection, Setup, Stage};
 use simulator::run::Total;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,10 +17,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     hottest(Path::new(&path), &mut io::stdout())
 }
 
-pub fn hottest(path: &Path, output: &mut impl Write) -> Result<(), Box<dyn Error>> {
+pub(crate) fn hottest(path: &Path, output: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let machine = Machine::new(Model::Batoka, 4)?;
     let setup = Setup::new(machine, Recording::open(path)?)
-        .selection("dram:mem_reads,pic:Instr_cnt,pic:L2_dmiss_ld".parse()?);
+        .selection(Selection::parse("dram:mem_reads,pic:Instr_cnt,pic:L2_dmiss_ld")?);
     let outcome = setup.check()?.run(|stage| {
         if let Stage::Progress(progress) = stage
             && let Some(part) = progress.fraction()

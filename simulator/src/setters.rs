@@ -1,4 +1,4 @@
-//! Methods that set fields.
+//! Methods that set fields, and `Debug`.
 
 /// Defines for each field a method that returns the value with another content of the field.
 macro_rules! setters {
@@ -12,4 +12,15 @@ macro_rules! setters {
     )*};
 }
 
-pub(crate) use setters;
+/// Implements `Debug` for types whose content nobody can print.
+macro_rules! opaque {
+    ($type:ty, $name:literal) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($name)
+            }
+        }
+    };
+}
+
+pub(crate) use {opaque, setters};

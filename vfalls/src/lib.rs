@@ -1,7 +1,6 @@
 //! The commands of `vfalls`, and the modules that they share.
 #![deny(unsafe_code, clippy::print_stderr, clippy::print_stdout)]
 
-mod bar;
 mod budget;
 pub mod cmd;
 mod disassembly;

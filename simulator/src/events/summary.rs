@@ -15,7 +15,6 @@ const PARTS: u64 = 16;
 
 /// The summary of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Summary {
     /// The number of clock ticks in a second.
@@ -41,7 +40,6 @@ pub struct Summary {
 
 /// The calls of a guest with the same function and object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
@@ -57,7 +55,6 @@ pub struct Calls {
 /// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is the one at position p·n/100, rounded
 /// up and counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Latency {
     /// `get`, `set`, `set_version` or `fast`.
@@ -75,7 +72,6 @@ pub struct Latency {
 
 /// The conflicts at hubs in one part of the time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Conflicts {
     /// The start of the part in ticks. The part ends where the next part begins, or with the last event.
     pub from: u64,
@@ -85,7 +81,6 @@ pub struct Conflicts {
 
 /// The summary of one ring's events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StreamSummary {
     pub strand: usize,

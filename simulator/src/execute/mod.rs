@@ -46,7 +46,6 @@ mod strand;
 mod tlb;
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use guest_abi::StrandId;
 use perfctr_service::mailbox::Step;
@@ -56,7 +55,7 @@ use platform::models::Devices;
 use crate::interpreter::{ErrorState, Strand};
 use crate::memory::{AnyMemory, Config, MemoryError, Truth, Usage};
 use crate::operator::{Answer, Operated};
-use crate::setters::setters;
+use crate::setters::{opaque, setters};
 use calls::CallObserver;
 use cost::Plain;
 use log::Log;
@@ -182,11 +181,7 @@ macro_rules! with_cost {
     }};
 }
 
-impl fmt::Debug for Execution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Execution").field("now", &self.now()).finish_non_exhaustive()
-    }
-}
+opaque!(Execution, "Execution");
 
 impl Execution {
     /// Returns a machine after power on. Its memory is zero.

@@ -102,24 +102,15 @@ pub enum FileError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// The content of the file is wrong.
-    #[error("{}{problem}", place(file, *line))]
+    #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
     Wrong {
-        /// The path, for messages; empty for text that is not in a file.
+        /// The path, for messages; `text` if there is no file.
         file: String,
         /// The number of the line, from 1; `None` if the file as a whole is wrong.
         line: Option<usize>,
         /// What the file contains, and what was expected instead.
         problem: String,
     },
-}
-
-fn place(file: &str, line: Option<usize>) -> String {
-    match (file, line) {
-        ("", None) => String::new(),
-        ("", Some(line)) => format!("line {line}: "),
-        (_, None) => format!("{file}: "),
-        (_, Some(line)) => format!("{file}:{line}: "),
-    }
 }
 
 #[derive(Debug)]
@@ -130,7 +121,7 @@ pub(crate) struct TomlText {
 
 impl From<&str> for TomlText {
     fn from(text: &str) -> Self {
-        Self { name: String::new(), content: text.to_owned() }
+        Self { name: "text".to_owned(), content: text.to_owned() }
     }
 }
 

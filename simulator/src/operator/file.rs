@@ -61,7 +61,7 @@ pub struct Step {
 /// The checked steps of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scenario {
-    /// The path of the file, for messages; empty if the scenario is not in a file.
+    /// The path of the file, for messages; `text` if there is no file.
     pub name: String,
     /// The steps in the order of time.
     pub steps: Vec<Step>,

@@ -1,6 +1,5 @@
 //! Replays programs to their end.
 
-use std::fmt;
 use std::ops::ControlFlow;
 
 use guest_abi::Pmu;
@@ -15,6 +14,7 @@ use crate::analysis::details::Point;
 use crate::machine::board::Board;
 use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
+use crate::setters::opaque;
 
 /// Up to this number of hypercalls, details contain all events. Later, they contain only events that fit into the rings.
 const MOST_CALLS: u64 = 1 << 19;
@@ -59,11 +59,7 @@ impl<'a> Now<'a> {
     }
 }
 
-impl fmt::Debug for Now<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Now").field("progress", &self.progress()).finish_non_exhaustive()
-    }
-}
+opaque!(Now<'_>, "Now");
 
 /// Returns the note of a replay that its observer stopped.
 pub(crate) fn stopped_after(references: u64) -> String {
@@ -78,15 +74,8 @@ impl Prepared {
     /// # Errors
     /// A recording cannot be read to its end, or the guest cannot measure.
     pub fn run(
-        self,
-        mut observe: impl FnMut(Stage<'_>) -> ControlFlow<()>,
-    ) -> Result<Replayed, RunError> {
-        self.observed(&mut observe)
-    }
-
-    fn observed(
         mut self,
-        observe: &mut dyn FnMut(Stage<'_>) -> ControlFlow<()>,
+        mut observe: impl FnMut(Stage<'_>) -> ControlFlow<()>,
     ) -> Result<Replayed, RunError> {
         let mut replay = Replay::new(&mut self);
         let interval = self.setup.interval.unwrap_or(u64::MAX);

@@ -66,17 +66,9 @@ impl Prepared {
     /// # Errors
     /// A recording cannot be read to its end, a guest cannot measure, or a change of rights has no end.
     pub fn play(
-        self,
-        scenario: Scenario,
-        mut observe: impl FnMut(ScenarioStage<'_>) -> ControlFlow<()>,
-    ) -> Result<Played, RunError> {
-        self.observed_play(scenario, &mut observe)
-    }
-
-    fn observed_play(
         mut self,
         scenario: Scenario,
-        observe: &mut Observe<'_>,
+        mut observe: impl FnMut(ScenarioStage<'_>) -> ControlFlow<()>,
     ) -> Result<Played, RunError> {
         let mut replay = Replay::new(&mut self);
         let (mut outcome, trace) = self.boot(|board| {
@@ -85,7 +77,7 @@ impl Prepared {
             let mut phases: Vec<PhaseRun> = Vec::new();
             let (mut ended, mut stopped) = (false, false);
             while !(ended || stopped) {
-                if stage.steps(&mut operator, replay.references, observe)?.is_break() {
+                if stage.steps(&mut operator, replay.references, &mut observe)?.is_break() {
                     stopped = true;
                     break;
                 }
@@ -115,9 +107,9 @@ impl Prepared {
             }
             stopped &= !ended;
             if !stopped {
-                let mut left = operator.left();
-                let not_reached = |step| ScenarioStage::NotReached(step, replay.references);
-                let _ = left.try_for_each(|step| observe(not_reached(step)));
+                for step in operator.left() {
+                    let _ = observe(ScenarioStage::NotReached(step, replay.references));
+                }
             }
             let truth_matches = (phases.iter().flat_map(|phase| &phase.guests))
                 .flat_map(|measured| &measured.counters)

@@ -1,7 +1,5 @@
 //! The events that each kind of unit counts.
 
-use std::str::FromStr;
-
 use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use platform::Machine;
@@ -94,14 +92,6 @@ pub enum SelectionError {
     #[error("'{item}' is one event of {class} too many: a unit has two counters")]
     #[allow(missing_docs, reason = "the message says it")]
     TooMany { item: String, class: String },
-}
-
-impl FromStr for Selection {
-    type Err = SelectionError;
-
-    fn from_str(text: &str) -> Result<Self, SelectionError> {
-        Self::parse(text)
-    }
 }
 
 impl Selection {

@@ -71,7 +71,7 @@ fn an_interrupted_replay_shows_what_happened_so_far() {
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(ended(child), Some(130));
     let truth = shown.lines().find(|line| line.starts_with("Truth:")).unwrap();
-    assert!(truth.starts_with("Truth: all 58 counters show exactly what happened ("), "{truth}");
+    assert!(truth.starts_with("Truth: all 72 counters show exactly what happened ("), "{truth}");
     let notes: Vec<_> = said.lines().collect();
     assert!(notes[0].starts_with("note: the replay was stopped after "), "{said}");
     assert_eq!(notes[1..], ["error: interrupted, nothing was written"]);

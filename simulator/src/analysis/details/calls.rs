@@ -24,7 +24,6 @@ const PARTS: u32 = 32;
 
 /// The hypercalls of a guest that have the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
@@ -95,7 +94,6 @@ fn call(event: &TracedEvent) -> Option<TracedCall> {
 
 /// An event of the hypervisor, decoded for a time line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ShownEvent {
     /// The time in ticks of the machine's clock, like [`Series::clock`](super::Series::clock).

@@ -15,7 +15,6 @@ pub(crate) const MOST_CODE: usize = 1024;
 
 /// The misses of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
     /// The number of the program that has the instruction. Programs are numbered from 0 in the order of the recordings.

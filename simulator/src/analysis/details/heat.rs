@@ -24,7 +24,6 @@ const WIDTH: u64 = 256;
 /// fewest bytes together are merged. So distant regions stay separate. A column is a span of time. There are at most 128 columns:
 /// when time passes the last column, each pair of columns is merged into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Heat {
     /// The number of bytes of the smallest block of memory that has its own counts.
     pub page_bytes: u64,

@@ -17,7 +17,6 @@ const SHOWN: usize = 20;
 
 /// Lines that moved between the L2 caches of nodes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Lines {
     /// The number of different lines that moved.
     pub moved: usize,

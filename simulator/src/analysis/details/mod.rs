@@ -31,8 +31,8 @@ pub use series::{
 
 /// The details of a replay.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub struct Details {
     /// The replayed programs, in the order of the recordings.
     pub programs: Vec<ProgramDetails>,
@@ -67,7 +67,6 @@ impl Details {
 
 /// A replayed program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProgramDetails {
     pub name: String,

@@ -28,7 +28,6 @@ const LONG: u64 = 1 << 14;
 /// one. Intervals of at least 16,384 references are merged only when there are 256. (If there are more than 64 counters, the limit is
 /// lower, but at least 32.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
     /// The number of references replayed until the end of each interval. The first interval begins at 0.
@@ -51,7 +50,6 @@ pub struct Series {
 
 /// The guest's extra reads of its counters for a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
     /// The number of times that the guest read all of its counters.
@@ -61,7 +59,6 @@ pub struct Reads {
 
 /// The hypercalls of a guest in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestSeries {
     pub guest: String,
@@ -70,7 +67,6 @@ pub struct GuestSeries {
 
 /// Identifies a counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterName {
     /// The class of the counter's event, as [`Selection::parse`](crate::replay::Selection::parse) accepts
@@ -97,7 +93,6 @@ pub struct CounterName {
 
 /// The counts of a counter in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterSeries {
     #[serde(flatten)]
@@ -110,7 +105,6 @@ pub struct CounterSeries {
 
 /// The use of a channel or a link in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct UseSeries {
     /// The cycles that it was busy with the lines of each interval. A link's two directions are added up.
     pub busy: Vec<u64>,
@@ -120,7 +114,6 @@ pub struct UseSeries {
 
 /// The use of a DRAM channel in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ChannelSeries {
     pub node: usize,
@@ -132,7 +125,6 @@ pub struct ChannelSeries {
 
 /// The use of a link in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct LinkSeries {
     pub hub: usize,

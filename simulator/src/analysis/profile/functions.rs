@@ -1,6 +1,6 @@
 //! The functions of a recorded program, and the function or page that holds an address.
 
-use std::fmt;
+use crate::setters::opaque;
 
 /// The binary logarithm of the size of a page of code.
 const PAGE_SHIFT: u32 = 12;
@@ -17,11 +17,7 @@ pub trait Functions {
     fn source(&self, address: u64) -> Option<String>;
 }
 
-impl fmt::Debug for dyn Functions + '_ {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Functions")
-    }
-}
+opaque!(dyn Functions + '_, "Functions");
 
 /// The function that holds an address, or the page if no function is known there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,7 +12,6 @@ use crate::nearest::hexadecimal;
 
 /// The samples and events of one function or page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CodeRow {
     /// The name of the function, or `page` and its address.

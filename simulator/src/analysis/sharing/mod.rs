@@ -48,12 +48,6 @@ pub struct Job {
     pub most: usize,
 }
 
-/// Opens the recording.
-type Open<'a> = dyn FnMut() -> Result<Recording, RecordingError> + 'a;
-
-/// Receives the number of the replay, and how far it has come.
-type Observe<'a> = dyn FnMut(usize, Progress) -> ControlFlow<()> + 'a;
-
 /// Why sharing cannot be examined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -116,14 +110,6 @@ impl Job {
         &self,
         mut open: impl FnMut() -> Result<Recording, RecordingError>,
         mut observe: impl FnMut(usize, Progress) -> ControlFlow<()>,
-    ) -> Result<SharingReport, SharingError> {
-        self.observed(&mut open, &mut observe)
-    }
-
-    fn observed(
-        &self,
-        open: &mut Open<'_>,
-        observe: &mut Observe<'_>,
     ) -> Result<SharingReport, SharingError> {
         if self.memory.l2.line != 1 << LINE_SHIFT {
             return Err(SharingError::Lines(self.memory.l2.line));

@@ -16,13 +16,13 @@ mod tests;
 pub(crate) mod turns;
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use guest_abi::StrandId;
 
 use crate::memory::{Executed, Quantum};
 use crate::recording::{Chunk, Order, Position, Recording, RecordingError};
 use crate::replay::Progress;
+use crate::setters::opaque;
 use deal::Deal;
 use signals::Signals;
 use turns::Turns;
@@ -105,11 +105,7 @@ pub struct Scheduler {
     moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
 
-impl fmt::Debug for Scheduler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scheduler").field("now", &self.now()).finish_non_exhaustive()
-    }
-}
+opaque!(Scheduler, "Scheduler");
 
 impl Scheduler {
     /// Schedules the threads of at most [`MOST_PROGRAMS`] recordings. `strands` has the strand of each thread, in the order of the

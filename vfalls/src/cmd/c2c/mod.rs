@@ -6,9 +6,9 @@ use crate::plain;
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::bar::Bar;
 use crate::cmd::machine::ConfiguredArgs;
 use crate::cmd::source::SourceArgs;
+use crate::cmd::stat::{advance, progress_bar};
 use crate::output::{self, Force};
 use crate::say::say;
 use crate::symbols::Symbols;
@@ -69,11 +69,11 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     let program = source.open_one()?;
     let symbols =
         Symbols::of_recording(&program, source.is_bundled(), args.symbols.as_deref(), None)?;
-    let bar = Bar::new(std::slice::from_ref(&program))?;
+    let bar = progress_bar(std::slice::from_ref(&program))?;
     drop(program);
     let job = Job::new(machine).memory(memory).placement(args.place).most(args.most.into());
-    let mut found = job.run(|| source.open_first(), |_, progress| bar.show(progress))?;
-    drop(bar);
+    let mut found = job.run(|| source.open_first(), |_, progress| advance(&bar, progress))?;
+    bar.finish_and_clear();
     name(&mut found, symbols.as_ref());
     for note in &found.notes {
         say(format_args!("note: {note}"));

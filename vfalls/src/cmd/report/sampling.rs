@@ -11,10 +11,10 @@ use simulator::analysis::profile::{Job, SampledUnit};
 use simulator::machine::configuration::Configuration;
 use simulator::replay::placement::Placement;
 
-use crate::bar::Bar;
 use crate::cmd::by_name;
 use crate::cmd::machine::ConfiguredArgs;
 use crate::cmd::source::{SourceArgs, line};
+use crate::cmd::stat::{advance, progress_bar};
 use crate::say::say;
 use crate::symbols::Symbols;
 
@@ -114,15 +114,16 @@ impl SamplingArgs {
             "{}: --children needs call stacks, which are rebuilt from the calls and returns of whole threads in a recording that record made",
             program.name()
         );
-        let bar = Bar::new(std::slice::from_ref(&program))?;
+        let bar = progress_bar(std::slice::from_ref(&program))?;
         let Configuration { machine, memory } = self.machine.configuration()?;
         let job = Job::new(machine, program, rate)
             .memory(memory)
             .placement(self.place.clone())
             .exceptions(self.exceptions)
             .symbols(symbols.as_ref().map(|symbols| symbols as &dyn Functions));
-        let report = job.run(self.unit, &self.event.join(","), |progress| bar.show(progress))?;
-        drop(bar);
+        let report =
+            job.run(self.unit, &self.event.join(","), |progress| advance(&bar, progress))?;
+        bar.finish_and_clear();
         for event in report.events() {
             if let Some(absence) = &event.absence {
                 let name = &event.event;

@@ -4,21 +4,22 @@ mod prepare;
 
 use crate::plain;
 use simulator::text::lines;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use anyhow::ensure;
 use guest_abi::layout::PerfConfig;
+use indicatif::{ProgressBar, ProgressStyle};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
 use simulator::operator::Scenario;
+use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
 use simulator::replay::scenario;
-use simulator::replay::{Prepared, Selection, Setup, Stage};
+use simulator::replay::{Prepared, Progress, Selection, Setup, Stage};
 use simulator::run::{Played, Replayed, Run};
 
-use crate::bar::Bar;
 use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ConfiguredArgs, differences};
@@ -249,7 +250,7 @@ fn placement(prepared: &Prepared) -> String {
 }
 
 fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow::Result<Replayed> {
-    let bar = Bar::new(&prepared.setup().programs)?;
+    let bar = progress_bar(&prepared.setup().programs)?;
     let name = prepared.measuring().name.clone();
     let interval = prepared.setup().interval.is_some();
     let mut samples = Samples::default();
@@ -259,7 +260,7 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
             writeln!(output, "guest {name} may not use {} units\n", refused.len())
         }
         Stage::Progress(progress) => {
-            bar.set(progress);
+            let _ = advance(&bar, progress);
             Ok(())
         }
         Stage::Sample { references, counters, .. } if interval => bar.suspend(|| {
@@ -280,7 +281,7 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
         goes_on => goes_on,
     });
     interrupt::release();
-    drop(bar);
+    bar.finish_and_clear();
     shown?;
     let outcome = outcome?;
     if interval {
@@ -305,11 +306,13 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
 fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyhow::Result<Played> {
     use scenario::ScenarioStage;
 
-    let bar = Bar::new(&prepared.setup().programs)?;
+    let bar = progress_bar(&prepared.setup().programs)?;
     let file = &scenario.name.clone();
     let mut show = |progress: ScenarioStage<'_>| {
         match progress {
-            ScenarioStage::Progress(progress) => bar.set(progress),
+            ScenarioStage::Progress(progress) => {
+                let _ = advance(&bar, progress);
+            }
             ScenarioStage::Step(step) => {
                 bar.suspend(|| scenario_report::step(output, file, step))?;
             }
@@ -328,7 +331,7 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
     };
     let mut shown = Ok(());
     let outcome = prepared.play(scenario, |progress| until_error(&mut shown, show(progress)));
-    drop(bar);
+    bar.finish_and_clear();
     shown?;
     let outcome = outcome?;
     scenario_report::end(output, &outcome)?;
@@ -342,6 +345,27 @@ pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) ->
         Ok(()) => ControlFlow::Continue(()),
         Err(_) => ControlFlow::Break(()),
     }
+}
+
+/// Returns a progress bar for a terminal, which shows how much of these recordings has been replayed.
+pub(crate) fn progress_bar(recordings: &[Recording]) -> anyhow::Result<ProgressBar> {
+    if !plain::raw_stderr().is_terminal() {
+        return Ok(ProgressBar::hidden());
+    }
+    Ok(match Progress::new(0, recordings.iter()).done_of_all() {
+        Some((_, all)) => ProgressBar::new(all).with_style(ProgressStyle::with_template(
+            "{wide_bar} {percent}% of the recording, {eta} left",
+        )?),
+        None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
+            "{spinner} {bytes} of the recording, {elapsed}",
+        )?),
+    })
+}
+
+/// Shows the progress, and lets the replay go on.
+pub(crate) fn advance(bar: &ProgressBar, progress: Progress) -> ControlFlow<()> {
+    bar.set_position(progress.done_of_all().map_or(progress.bytes.read, |(done, _)| done));
+    ControlFlow::Continue(())
 }
 
 pub(crate) fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {
