@@ -4,9 +4,9 @@
 pub mod analysis;
 pub mod events;
 pub mod execute;
-mod ids;
 pub mod input;
 pub mod interpreter;
+mod json;
 pub mod machine;
 pub mod memory;
 pub mod nearest;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mailbox::word;
 use super::physical::Physical;
-use crate::ids;
+use crate::json;
 
 /// A failure that the hypervisor has recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,10 +25,10 @@ pub struct Failure {
     /// The unit that is out of service because of the failure, if there is one.
     pub unit: Option<String>,
     /// The strand that found the failure.
-    #[serde(default, with = "ids")]
+    #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
     /// The guest to which the strand belongs.
-    #[serde(default, with = "ids")]
+    #[serde(default, with = "json")]
     pub guest: Option<GuestId>,
     /// The physical address of a store that failed, or the line of a panic.
     pub address: Option<u64>,

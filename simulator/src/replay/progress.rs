@@ -17,15 +17,16 @@ pub struct Progress {
 impl Progress {
     /// Returns the progress of a replay that has replayed `references` of these recordings.
     #[must_use]
-    pub fn new<'a>(references: u64, recordings: impl Iterator<Item = &'a Recording>) -> Self {
-        let none = BytesRead { read: 0, total: Some(0) };
-        recordings.fold(Self { references, total: Some(0), bytes: none }, |all, one| {
-            let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
-            let BytesRead { read, total } = one.progress();
-            let bytes =
-                BytesRead { read: all.bytes.read + read, total: sum(all.bytes.total, total) };
-            Self { total: sum(all.total, one.references()), bytes, ..all }
-        })
+    pub fn new<'a>(
+        references: u64,
+        recordings: impl Iterator<Item = &'a Recording> + Clone,
+    ) -> Self {
+        let read = recordings.clone().map(Recording::progress);
+        let bytes = BytesRead {
+            read: read.clone().map(|one| one.read).sum(),
+            total: read.map(|one| one.total).sum(),
+        };
+        Self { references, total: recordings.map(Recording::references).sum(), bytes }
     }
 
     /// Returns what is done, and the whole: in references if their number is known, otherwise in bytes. Returns `None` if the length

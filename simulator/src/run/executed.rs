@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Hypercalls, StepRun, Time};
 use crate::execute::mailbox::GuestState;
 use crate::execute::records::Failure;
-use crate::ids;
+use crate::json;
 use crate::memory::{Served, Usage};
 
 /// The results of an execution so far.
@@ -44,7 +44,7 @@ pub struct Executed {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StrandRun {
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub strand: StrandId,
     pub instructions: ByWhom,
     /// The number of cycles. Cycles in which the strand was parked or halted do not count.
@@ -104,10 +104,10 @@ impl EventCounts {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestRun {
     /// The number that the hypervisor gives the guest, from 0.
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub guest: GuestId,
     pub name: String,
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub strands: Vec<StrandId>,
     /// The name of the program; empty until the caller that loaded the program stores it here.
     pub program: String,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CounterResult, GuestCalls, Hypercalls, ThreadRun};
 use crate::events::Trace;
-use crate::ids;
+use crate::json;
 use crate::machine::configuration::Configuration;
 
 /// A replay during which the operator played a scenario.
@@ -62,7 +62,7 @@ pub struct StepRun {
     /// Why the step was rejected and changed nothing; `None` if it was not rejected.
     pub rejected: Option<String>,
     /// Dead strands of guests that lost a right or were reset. The change did not wait for them.
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub excused: Vec<StrandId>,
     /// On an execution, the state of the unit before the step returned it to service.
     #[serde(default, skip_serializing_if = "Option::is_none")]

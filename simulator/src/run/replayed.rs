@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::analysis::details::{Details, InstructionMisses, ProgramDetails};
 use crate::analysis::sharing::SharedLine;
 use crate::events::Trace;
-use crate::ids;
+use crate::json;
 use crate::machine::board::Tally;
 use crate::machine::clock::HZ;
 use crate::machine::configuration::Configuration;
@@ -108,7 +108,7 @@ pub struct ThreadRun {
     /// The number of the thread, from 0, among the threads of all programs. If references are dealt, the one thread is on several
     /// strands.
     pub thread: usize,
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub strand: StrandId,
     pub instructions: u64,
     /// The cycles in which the thread executed, or waited for its pipeline or for memory. Waits for other threads do not count.
@@ -200,13 +200,13 @@ pub struct GuestCalls {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterResult {
     /// The register that holds the counter; `None` for %pic. In JSON, its number.
-    #[serde(default, with = "ids")]
+    #[serde(default, with = "json")]
     pub perfreg: Option<PerfReg>,
     /// Which of the two counters of its unit it is. In JSON, its number.
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub counter: Counter,
     /// The strand, if the counter is in %pic. In JSON, its number.
-    #[serde(default, with = "ids")]
+    #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
     /// The name of the register.
     pub name: Cow<'static, str>,

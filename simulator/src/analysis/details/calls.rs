@@ -12,7 +12,7 @@ use crate::events::calls::TracedCall;
 use crate::events::chrome::{arguments, class_name};
 use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
-use crate::ids;
+use crate::json;
 use crate::nearest::status_name;
 
 /// The maximum numbers of shown events, and of stretches of time from which the events are chosen.
@@ -98,7 +98,7 @@ fn call(event: &TracedEvent) -> Option<TracedCall> {
 pub struct ShownEvent {
     /// The time in ticks of the machine's clock, like [`Series::clock`](super::Series::clock).
     pub time: u64,
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub strand: StrandId,
     pub name: Cow<'static, str>,
     /// The fields of the event by name.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use guest_abi::{Counter, Hub, Node, StrandId};
 use serde::{Deserialize, Serialize};
 
-use crate::ids;
+use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
@@ -77,17 +77,17 @@ pub struct CounterName {
     /// The name of the counter's register.
     pub name: Cow<'static, str>,
     /// Which of the two counters of its unit it is.
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub counter: Counter,
     pub event: Cow<'static, str>,
     /// The node, if the counter belongs to a DRAM channel or a strand.
-    #[serde(default, with = "ids")]
+    #[serde(default, with = "json")]
     pub node: Option<Node>,
     /// The hub, if the counter belongs to a hub.
-    #[serde(default, with = "ids")]
+    #[serde(default, with = "json")]
     pub hub: Option<Hub>,
     /// The strand, if the counter belongs to a strand.
-    #[serde(default, with = "ids")]
+    #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
 }
 

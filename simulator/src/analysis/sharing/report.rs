@@ -6,10 +6,9 @@ use guest_abi::Node;
 use serde::{Deserialize, Serialize};
 
 use super::users::User;
-use crate::ids;
+use crate::json;
 use crate::machine::configuration::Configuration;
 use crate::memory::Moves;
-use crate::nearest::hexadecimal;
 use crate::replay::placement::Placement;
 
 /// The lines of a program that move between nodes.
@@ -89,10 +88,10 @@ impl Sharing {
 #[non_exhaustive]
 pub struct SharedLine {
     /// The address of the line in the program.
-    #[serde(with = "hexadecimal")]
+    #[serde(with = "json")]
     pub address: u64,
     /// The node whose memory holds the line; in JSON, the node's number.
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub home: Node,
     /// How often the line moved between nodes.
     #[serde(flatten)]

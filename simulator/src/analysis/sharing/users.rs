@@ -7,10 +7,9 @@ use guest_abi::{Node, StrandId};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::ids;
+use crate::json;
 use crate::machine::strands::ranges;
 use crate::memory::geometry::{ADDRESS_BITS, ADDRESS_MASK, LINE_SHIFT};
-use crate::nearest::known_hexadecimal;
 use crate::recording::{Kind, Reference};
 
 /// How an instruction uses a line.
@@ -53,10 +52,10 @@ pub fn byte_list(bits: u64) -> String {
 pub struct User {
     pub thread: usize,
     /// The strand that executes the thread; in JSON, the strand's number.
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub strand: StrandId,
     /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
-    #[serde(with = "known_hexadecimal")]
+    #[serde(with = "json")]
     pub instruction: Option<u64>,
     pub what: Use,
     /// The used bytes of the line: bit n stands for byte n. In JSON, a list such as `0-7,16`.
@@ -72,7 +71,7 @@ pub struct User {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
     /// The node that executes the instruction; in JSON, its number.
-    #[serde(with = "ids")]
+    #[serde(with = "json")]
     pub node: Node,
     /// The name of the function, or the instruction's address if the function is unknown; `None` without an instruction.
     pub function: Option<String>,
