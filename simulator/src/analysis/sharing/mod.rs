@@ -111,6 +111,15 @@ impl Job {
         mut open: impl FnMut() -> Result<Recording, RecordingError>,
         mut observe: impl FnMut(usize, Progress) -> ControlFlow<()>,
     ) -> Result<SharingReport, SharingError> {
+        self.observed(&mut open, &mut observe)
+    }
+
+    /// Does what [`run`](Self::run) does. It is not generic, so that the replay is compiled with this crate.
+    fn observed(
+        &self,
+        open: &mut dyn FnMut() -> Result<Recording, RecordingError>,
+        observe: &mut dyn FnMut(usize, Progress) -> ControlFlow<()>,
+    ) -> Result<SharingReport, SharingError> {
         if self.memory.l2.line != 1 << LINE_SHIFT {
             return Err(SharingError::Lines(self.memory.l2.line));
         }
