@@ -1,4 +1,4 @@
-//! Suggests names that are similar to an unknown name, and names statuses.
+//! Suggests names that are similar to an unknown name. Also returns the names of statuses.
 
 use std::fmt::Write;
 

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use guest_abi::StrandId;
 
-use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::lackey::LackeyReader;
@@ -16,7 +15,6 @@ pub(super) enum Reader {
     Native(Box<NativeReader>),
     Lackey(Box<LackeyReader>),
     Memory(Threads),
-    Ahead(Box<Ahead>),
 }
 
 impl Reader {
@@ -25,7 +23,6 @@ impl Reader {
             Self::Native(reader) => reader.progress(),
             Self::Lackey(reader) => reader.progress(),
             Self::Memory(memory) => memory.progress,
-            Self::Ahead(ahead) => ahead.progress(),
         }
     }
 
@@ -45,12 +42,11 @@ impl Reader {
                 Ok(false)
             }
             Self::Memory(memory) => Ok(memory.next_chunk(thread, chunk)),
-            Self::Ahead(ahead) => ahead.next_chunk(thread, chunk),
         }
     }
 }
 
-/// The chunks of all threads. They are in memory.
+/// The chunks of all threads, in memory.
 pub(super) struct Threads {
     pub(super) threads: Vec<VecDeque<Chunk>>,
     /// The strands of the threads; empty if the recording does not name them.

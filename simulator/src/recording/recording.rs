@@ -5,6 +5,7 @@ use std::thread;
 
 use guest_abi::StrandId;
 
+use super::about::About;
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
@@ -18,22 +19,12 @@ use refs::Mapping;
 /// A recording of a program. Each of its threads is read independently.
 pub struct Recording {
     about: About,
-    reader: Reader,
+    chunks: Chunks,
 }
 
-/// What is known before the threads are read.
-#[derive(Default)]
-pub(super) struct About {
-    name: String,
-    threads: usize,
-    references: Option<u64>,
-    /// The strands of the threads; empty if the recording does not name them.
-    strands: Vec<StrandId>,
-    has_flow: bool,
-    pub(super) target: Option<String>,
-    pub(super) command: Option<String>,
-    pub(super) mappings: Vec<Mapping>,
-    pub(super) notes: Vec<String>,
+enum Chunks {
+    Now(Reader),
+    Ahead(Box<Ahead>),
 }
 
 impl fmt::Debug for Recording {
@@ -92,7 +83,7 @@ impl Recording {
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        Ok(Self { about: About { name, ..about }, reader })
+        Ok(Self { about: About { name, ..about }, chunks: Chunks::Now(reader) })
     }
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
@@ -100,7 +91,7 @@ impl Recording {
         let memory = Threads::new(threads);
         let (threads, references) = (memory.threads.len(), Some(memory.references()));
         let about = About { threads, references, has_flow: true, ..About::default() };
-        Self { about, reader: Reader::Memory(memory) }.named(name)
+        Self { about, chunks: Chunks::Now(Reader::Memory(memory)) }.named(name)
     }
 
     /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
@@ -108,20 +99,20 @@ impl Recording {
     #[must_use]
     pub fn read_ahead(self) -> Self {
         let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        let reader = match self.reader {
-            reader @ (Reader::Native(_) | Reader::Lackey(_)) if has_room => {
+        let chunks = match self.chunks {
+            Chunks::Now(reader @ (Reader::Native(_) | Reader::Lackey(_))) if has_room => {
                 let depth = match &reader {
                     Reader::Lackey(_) => 2,
                     _ => (16 / self.about.threads).max(1),
                 };
                 match Ahead::new(reader, self.about.threads, depth) {
-                    Ok(ahead) => Reader::Ahead(Box::new(ahead)),
-                    Err(reader) => reader,
+                    Ok(ahead) => Chunks::Ahead(Box::new(ahead)),
+                    Err(reader) => Chunks::Now(reader),
                 }
             }
-            reader => reader,
+            chunks => chunks,
         };
-        Self { reader, ..self }
+        Self { chunks, ..self }
     }
 
     /// Returns the name of the recording in error messages.
@@ -171,14 +162,18 @@ impl Recording {
         &self.about.mappings
     }
 
-    /// Returns notes for readers of results, for example that the recording is cut off. A note is a sentence without a full stop.
+    /// Returns notes for the reader of the results, for example that the recording is cut off. A note is a sentence without a
+    /// full stop.
     pub fn notes(&self) -> &[String] {
         &self.about.notes
     }
 
     /// Returns how far the recording has been read, in bytes.
     pub fn progress(&self) -> BytesRead {
-        self.reader.progress()
+        match &self.chunks {
+            Chunks::Now(reader) => reader.progress(),
+            Chunks::Ahead(ahead) => ahead.progress(),
+        }
     }
 
     /// Replaces the content of `chunk` by the next references of a thread. At the thread's end, returns `false` and an empty chunk.
@@ -186,6 +181,9 @@ impl Recording {
     /// # Errors
     /// The recording is damaged, has no references, or cannot be read or decompressed. Later calls for the thread return `false`.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
-        self.reader.next_chunk(thread, chunk)
+        match &mut self.chunks {
+            Chunks::Now(reader) => reader.next_chunk(thread, chunk),
+            Chunks::Ahead(ahead) => ahead.next_chunk(thread, chunk),
+        }
     }
 }

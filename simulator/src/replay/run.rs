@@ -108,7 +108,7 @@ impl Prepared {
                 if point || without_details {
                     let calls = || -> u64 { calls(board).iter().sum() };
                     let before = calls();
-                    replay.catch_up(board);
+                    replay.catch_up(board)?;
                     guest.sample()?;
                     replay.note_read();
                     if let Some(watcher) = replay.watcher().filter(|_| !without_details) {

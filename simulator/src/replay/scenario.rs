@@ -87,7 +87,7 @@ impl Prepared {
                 replay.note_read();
                 while replay.references < until && !stopped {
                     let goes_on = replay.next(until - replay.references, board)?;
-                    replay.catch_up(board);
+                    replay.catch_up(board)?;
                     if !goes_on {
                         ended = true;
                         break;
@@ -314,8 +314,8 @@ impl<'a> Play<'a, '_> {
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };
-        for register in PerfReg::all() {
-            if let Ok(value) = calls.get_retrying(register, TRIES) {
+        for register in PerfReg::ALL {
+            if let Ok(value) = TRIES.retry(|| calls.get(register)) {
                 found.registers += 1;
                 if value != 0 {
                     found.not_zero.push(register.name().into());
@@ -329,7 +329,7 @@ impl<'a> Play<'a, '_> {
 fn units(board: &Board<'_>) -> Vec<UnitRun> {
     let service = board.service();
     Unit::all()
-        .filter(|unit| unit.is_in(service.machine()))
+        .filter(|unit| service.has_unit(*unit))
         .map(|unit| UnitRun::new(unit, service.unit(unit)))
         .collect()
 }

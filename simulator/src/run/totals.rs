@@ -6,6 +6,7 @@ use guest_abi::{Pmu, StrandId};
 use serde::Serialize;
 
 use super::{CounterResult, Stack, ThreadRun};
+use crate::counts::Counts;
 use crate::memory::Served;
 
 const FIRST: StrandId = match StrandId::new(0) {
@@ -103,10 +104,7 @@ impl ThreadRun {
     pub fn sum(threads: &[&Self]) -> Self {
         let mut sum = Self::new(0, FIRST);
         for thread in threads {
-            sum.instructions += thread.instructions;
-            sum.cycles += thread.cycles;
-            sum.served += thread.served;
-            sum.stack += thread.stack;
+            Counts::add(&mut sum, thread);
         }
         sum
     }

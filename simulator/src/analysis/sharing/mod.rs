@@ -20,7 +20,7 @@ use crate::machine::board::devices;
 use crate::machine::configuration::Configuration;
 use crate::memory::geometry::LINE_SHIFT;
 use crate::memory::{
-    AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Variant,
+    AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Stray, Variant,
 };
 use crate::recording::{Recording, RecordingError};
 use crate::replay::Progress;
@@ -59,6 +59,8 @@ pub enum SharingError {
     Placement(#[from] PlacementError),
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Stray(#[from] Stray),
     #[error(
         "l2.line is {0}, expected 64: the bytes of a line that somebody uses are bits of a word"
     )]
@@ -81,7 +83,7 @@ struct Examined {
     complete: bool,
     /// Whether the observer wants no more.
     stopped: bool,
-    /// The lines that moved, each with its number, in no order.
+    /// The lines that moved, each with its number, in no particular order.
     lines: Vec<(u64, Moves)>,
     notes: Vec<String>,
 }
@@ -151,7 +153,7 @@ impl Job {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // All strands execute the only thread.
+                // The program has only one thread, which all strands execute.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, home.home(line), moves, users)
@@ -226,7 +228,7 @@ impl Job {
                 break false;
             }
         };
-        work.finish(scheduler.now());
+        work.finish(scheduler.now())?;
         let stopped = !complete || observe(scheduler.progress(references)).is_break();
         let lines: Vec<_> = memory.moves().collect();
         let sum = |part: fn(&Moves) -> u64| lines.iter().map(|(_, moves)| part(moves)).sum();

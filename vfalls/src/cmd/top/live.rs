@@ -80,8 +80,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then
-    /// waits as long as the pace requires. `since` is the end of the previous wait.
+    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then waits for as long as the pace
+    /// requires. `since` is the end of the previous wait.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
