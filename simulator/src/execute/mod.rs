@@ -55,6 +55,7 @@ use platform::models::Devices;
 use crate::interpreter::{ErrorState, Strand};
 use crate::memory::{AnyMemory, Config, MemoryError, Stray, Truth, Usage};
 use crate::operator::{Answer, Operated};
+use crate::setters::{opaque, setters};
 use calls::CallObserver;
 use cost::Plain;
 use log::Log;
@@ -68,7 +69,8 @@ pub use stores::{StoreConduct, StoreLatency};
 pub use strand::{Counts, State};
 
 /// The parts of an executing machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Setup {
     #[allow(missing_docs, reason = "its name says it")]
     pub machine: Machine,
@@ -88,6 +90,13 @@ impl Setup {
     #[must_use]
     pub const fn new(machine: Machine) -> Self {
         Self { machine, memory: None, partition: 128 << 20, consoles: 16, niagara: false }
+    }
+
+    setters! {
+        memory: Option<Config>,
+        partition: u64,
+        consoles: usize,
+        niagara: bool,
     }
 }
 
@@ -173,6 +182,8 @@ macro_rules! with_cost {
         }
     }};
 }
+
+opaque!(Execution, "Execution");
 
 impl Execution {
     /// Returns a machine after power on. Its memory is zero.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Node, StrandId};
+use hv_core::GuestId;
 use platform::Machine;
 
 use super::Execution;
@@ -27,16 +28,17 @@ impl Execution {
             }
             Hypercalls::new(&tally)
         };
-        let by_guest =
-            guests.iter().zip(states).enumerate().map(|(number, (guest, state))| GuestRun {
+        let by_guest = (0..).map_while(GuestId::new).zip(guests.iter().zip(states)).map(
+            |(number, (guest, state))| GuestRun {
                 guest: number,
                 name: guest.name.clone(),
-                strands: guest.config.strands.iter().map(StrandId::index).collect(),
+                strands: guest.config.strands.iter().collect(),
                 program: String::new(),
                 console: String::new(),
                 state,
                 hypercalls: tally(&|strand| guest.config.strands.contains(strand)),
-            });
+            },
+        );
         Executed {
             guests: by_guest.collect(),
             machine: machine.model().name().into(),
@@ -57,7 +59,7 @@ impl Execution {
         let results = strands.map(|strand| {
             let counts = self.counts(strand);
             StrandRun {
-                strand: strand.index(),
+                strand,
                 instructions: ByWhom::new(counts.instructions),
                 cycles: ByWhom::new(counts.cycles),
                 traps: counts.traps,

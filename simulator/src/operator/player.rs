@@ -35,6 +35,7 @@ pub trait Operated {
     fn stop(&mut self, strand: StrandId);
 }
 
+#[derive(Debug)]
 #[allow(missing_docs, reason = "the module says it")]
 pub struct Operator {
     scenario: String,
@@ -48,6 +49,7 @@ pub struct Operator {
 }
 
 /// The step that is waiting for the hypervisor.
+#[derive(Debug)]
 struct Current {
     step: Step,
     run: StepRun,
@@ -236,7 +238,7 @@ impl Operator {
     }
 
     /// Returns the dead strands of the guests that lose a right or are reset by this request.
-    fn excused(&self, request: &Request) -> Vec<usize> {
+    fn excused(&self, request: &Request) -> Vec<StrandId> {
         let loses = |id: GuestId| match request {
             Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),
             Request::Reset(guest) => *guest == id,
@@ -247,7 +249,6 @@ impl Operator {
             .filter(|(id, _)| loses(*id))
             .flat_map(|(_, guest)| guest.config.strands.iter())
             .filter(|strand| self.dead.contains(*strand))
-            .map(StrandId::index)
             .collect()
     }
 

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::formats::Reader;
-use super::source::Progress;
+use super::source::BytesRead;
 
 /// The maximum number of chunks read ahead: one for each strand of the largest machine.
 const MOST: usize = 256;
@@ -53,7 +53,7 @@ pub(super) struct Ahead {
     depth: usize,
     /// The number of requested chunks, of all threads, that have not been used.
     ahead: usize,
-    progress: Progress,
+    progress: BytesRead,
 }
 
 impl Ahead {
@@ -85,7 +85,7 @@ impl Ahead {
     }
 
     /// Returns how much of the recording has been used. The reading thread may have read more.
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> BytesRead {
         self.progress
     }
 

@@ -7,7 +7,7 @@ use super::chunk::Chunk;
 use super::error::{RecordingError, quoted};
 use super::line::{self, A_LINE, Fast, LONGEST, WINDOW};
 use super::reference::{Kind, Reference};
-use super::source::{Progress, Source};
+use super::source::{BytesRead, Source};
 
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
@@ -56,7 +56,7 @@ impl LackeyReader {
         }
     }
 
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> BytesRead {
         self.source.progress()
     }
 

@@ -63,4 +63,4 @@ pub use recording::Recording;
 pub(crate) use reference::Branch;
 pub use reference::{Flow, Kind, Reference};
 pub use refs::{Mapping, Order};
-pub use source::Progress;
+pub use source::BytesRead;

@@ -3,6 +3,8 @@ use std::io::Read;
 use std::path::Path;
 use std::thread;
 
+use guest_abi::StrandId;
+
 use super::about::About;
 use super::ahead::Ahead;
 use super::chunk::Chunk;
@@ -10,7 +12,7 @@ use super::error::RecordingError;
 use super::formats::{Reader, Threads};
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
-use super::source::{Content, Progress, Source};
+use super::source::{BytesRead, Content, Source};
 use super::text;
 use refs::Mapping;
 
@@ -28,6 +30,12 @@ enum Chunks {
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Recording").field(&self.name()).finish()
+    }
+}
+
+impl From<Recording> for Vec<Recording> {
+    fn from(recording: Recording) -> Self {
+        vec![recording]
     }
 }
 
@@ -59,14 +67,16 @@ impl Recording {
             Content::Native => {
                 let mut reader = NativeReader::new(source)?;
                 let about = std::mem::take(&mut reader.about);
-                let about = About { threads: reader.threads(), has_flow: true, ..about };
+                let (threads, references) = (reader.threads(), Some(reader.references));
+                let about = About { threads, references, has_flow: true, ..about };
                 (about, Reader::Native(Box::new(reader)))
             }
             Content::Text => {
                 let mut memory = text::read(source)?;
                 let strands = std::mem::take(&mut memory.strands);
-                let threads = memory.threads.len();
-                (About { threads, strands, ..About::default() }, Reader::Memory(memory))
+                let (threads, references) = (memory.threads.len(), Some(memory.references()));
+                let about = About { threads, references, strands, ..About::default() };
+                (about, Reader::Memory(memory))
             }
             Content::Lackey => {
                 let about = About { threads: 1, ..About::default() };
@@ -78,8 +88,10 @@ impl Recording {
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
-        let about = About { threads: threads.len(), has_flow: true, ..About::default() };
-        Self { about, chunks: Chunks::Now(Reader::Memory(Threads::new(threads))) }.named(name)
+        let memory = Threads::new(threads);
+        let (threads, references) = (memory.threads.len(), Some(memory.references()));
+        let about = About { threads, references, has_flow: true, ..About::default() };
+        Self { about, chunks: Chunks::Now(Reader::Memory(memory)) }.named(name)
     }
 
     /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
@@ -120,8 +132,13 @@ impl Recording {
         self.about.threads
     }
 
+    /// Returns the number of references of all threads. Returns `None` for a recording of lackey, whose end tells it.
+    pub fn references(&self) -> Option<u64> {
+        self.about.references
+    }
+
     /// Returns the strand of a thread; `None` unless the recording is handwritten.
-    pub fn strand_of(&self, thread: usize) -> Option<usize> {
+    pub fn strand_of(&self, thread: usize) -> Option<StrandId> {
         self.about.strands.get(thread).copied()
     }
 
@@ -151,8 +168,8 @@ impl Recording {
         &self.about.notes
     }
 
-    /// Returns how far the recording has been read.
-    pub fn progress(&self) -> Progress {
+    /// Returns how far the recording has been read, in bytes.
+    pub fn progress(&self) -> BytesRead {
         match &self.chunks {
             Chunks::Now(reader) => reader.progress(),
             Chunks::Ahead(ahead) => ahead.progress(),

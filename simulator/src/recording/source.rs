@@ -29,7 +29,7 @@ pub(super) struct Source {
 
 /// How far a recording has been read, in bytes of the file or stream before decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct BytesRead {
     /// The number of bytes read so far.
     pub read: u64,
     /// The length in bytes; `None` for a pipe.
@@ -146,8 +146,8 @@ impl Source {
         }
     }
 
-    pub(super) fn progress(&self) -> Progress {
-        Progress { read: self.read.load(Ordering::Relaxed), total: self.total }
+    pub(super) fn progress(&self) -> BytesRead {
+        BytesRead { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
     /// Returns the text for a message that names `error` as the content found.

@@ -37,7 +37,4 @@ pub enum RunError {
     Endless,
     #[error(transparent)]
     Stray(#[from] Stray),
-    /// The observer stopped the replay.
-    #[error("the replay was stopped")]
-    Stopped,
 }

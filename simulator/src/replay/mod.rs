@@ -11,6 +11,7 @@ mod error;
 mod measure;
 pub mod placement;
 mod program;
+mod progress;
 mod run;
 pub mod scenario;
 pub mod scheduler;
@@ -22,6 +23,8 @@ mod threads;
 
 pub use error::RunError;
 pub use measure::{Pair, Place};
-pub use run::{Now, Progress};
+pub use progress::Progress;
+pub(crate) use run::stopped_after;
+pub use run::{Now, Stage};
 pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Prepared, Setup, SetupError, Tracing};

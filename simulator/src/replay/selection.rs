@@ -67,6 +67,7 @@ pub struct Selection {
 /// An event that can be selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub struct Listed {
     pub class: &'static str,
     pub event: &'static str,

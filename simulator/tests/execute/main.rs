@@ -34,7 +34,7 @@ const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 /// Returns a machine of two nodes. At reset it executes this program, with these trap handlers.
 fn machine(memory: Option<Config>, program: &[u32], handlers: &[(u64, &[u32])]) -> Execution {
     let mut execution =
-        Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 2).unwrap()) })
+        Execution::new(&Setup::new(Machine::new(Model::Batoka, 2).unwrap()).memory(memory))
             .unwrap();
     put(&mut execution, RESET, JUMP);
     put(&mut execution, PROGRAM, program);

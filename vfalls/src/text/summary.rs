@@ -145,7 +145,7 @@ fn truth(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
         table.add_row([
             counter.name.to_string(),
             (counter.strand).map_or_else(|| "-".to_owned(), |strand| strand.to_string()),
-            counter.counter.to_string(),
+            counter.counter.index().to_string(),
             counter.event.to_string(),
             counter.measured.to_string(),
             counter.truth.to_string(),

@@ -150,11 +150,9 @@ impl Booted {
         memory: Option<Config>,
     ) -> Self {
         let machine = Machine::new(Model::Batoka, nodes).unwrap();
-        let mut execution = Execution::new(&Setup {
-            memory,
-            partition: MEMORY * guests.len() as u64,
-            ..Setup::new(machine)
-        })
+        let mut execution = Execution::new(
+            &Setup::new(machine).memory(memory).partition(MEMORY * guests.len() as u64),
+        )
         .unwrap();
         execution.load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened()).unwrap();
         elf::load(hypervisor, &mut execution, 0).unwrap();

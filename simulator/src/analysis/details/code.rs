@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, counts};
+use crate::json;
 use crate::memory::{Served, Waited};
-use crate::nearest::known_hexadecimal;
 
 /// The maximum number of instructions whose misses are counted during a replay.
 const MOST: usize = 1 << 16;
@@ -21,7 +21,7 @@ pub struct InstructionMisses {
     /// The number of the program that has the instruction. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
     /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
-    #[serde(with = "known_hexadecimal")]
+    #[serde(with = "json")]
     pub address: Option<u64>,
     #[serde(flatten)]
     pub missed: Missed,

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::hexadecimals;
+use crate::json;
 
 /// The binary logarithm of the size of the smallest block of memory, a page of the machine.
 const PAGE_SHIFT: u32 = 13;
@@ -30,7 +30,7 @@ pub struct Heat {
     /// For each row, the number of its program, in the order of the recordings.
     pub program: Vec<usize>,
     /// The first address of each row.
-    #[serde(with = "hexadecimals")]
+    #[serde(with = "json")]
     pub first: Vec<u64>,
     /// The number of bytes that each row spans.
     pub bytes: Vec<u64>,

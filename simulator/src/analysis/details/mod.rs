@@ -32,6 +32,7 @@ pub use series::{
 /// The details of a replay.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub struct Details {
     /// The replayed programs, in the order of the recordings.
     pub programs: Vec<ProgramDetails>,

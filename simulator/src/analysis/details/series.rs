@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use guest_abi::{Counter, Hub, Node, StrandId};
 use serde::{Deserialize, Serialize};
 
+use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
@@ -74,15 +76,19 @@ pub struct CounterName {
     pub unit: String,
     /// The name of the counter's register.
     pub name: Cow<'static, str>,
-    /// The number of the counter within its unit: 0 or 1.
-    pub counter: usize,
+    /// Which of the two counters of its unit it is.
+    #[serde(with = "json")]
+    pub counter: Counter,
     pub event: Cow<'static, str>,
     /// The node, if the counter belongs to a DRAM channel or a strand.
-    pub node: Option<usize>,
+    #[serde(default, with = "json")]
+    pub node: Option<Node>,
     /// The hub, if the counter belongs to a hub.
-    pub hub: Option<usize>,
+    #[serde(default, with = "json")]
+    pub hub: Option<Hub>,
     /// The strand, if the counter belongs to a strand.
-    pub strand: Option<usize>,
+    #[serde(default, with = "json")]
+    pub strand: Option<StrandId>,
 }
 
 /// The counts of a counter in each interval.
@@ -241,11 +247,11 @@ mod tests {
             class: "pic".into(),
             unit: String::new(),
             name: "%pic".into(),
-            counter: 0,
+            counter: Counter::Pic0,
             event: "".into(),
             node: None,
             hub: None,
-            strand: Some(number),
+            strand: StrandId::new(number),
         };
         let mut points = Points::new(Vec::new(), (0..counters).map(name).collect());
         loop {

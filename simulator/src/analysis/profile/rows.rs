@@ -8,7 +8,7 @@ use super::functions::{CodePlace, Functions};
 use super::guest::{Taken, Weight};
 use super::run::Exact;
 use super::stacks::{Point, StackId, Stacks};
-use crate::nearest::hexadecimal;
+use crate::json;
 
 /// The samples and events of one function or page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct CodeRow {
     /// The name of the function, or `page` and its address.
     pub name: String,
     /// The start of the function or page.
-    #[serde(with = "hexadecimal")]
+    #[serde(with = "json")]
     pub address: u64,
     /// The file that holds the code, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,19 +11,37 @@ fn report(text: &str) -> SharingReport {
 /// Examines a handwritten recording on a Batoka with four nodes.
 fn placed(text: &str, placement: Option<&str>) -> SharingReport {
     let open = || std::io::Cursor::new(text.to_owned());
-    let job = Job {
-        open: &mut || Recording::from_reader("by hand", open(), None),
-        machine: Machine::new(Model::Batoka, 4).unwrap(),
-        memory: Config::T2_PLUS,
-        placement: placement.map(|placement| placement.parse().unwrap()),
-        most: 10,
-        progress: &mut |_, _| (),
-    };
-    let report = job.run().unwrap();
+    let machine = Machine::new(Model::Batoka, 4).unwrap();
+    let job = Job::new(machine).placement(placement.map(|placement| placement.parse().unwrap()));
+    let open = || Recording::from_reader("by hand", open(), None);
+    let report = job.run(open, |_, _| ControlFlow::Continue(())).unwrap();
     let json = serde_json::to_string(&report).unwrap();
     let read: SharingReport = serde_json::from_str(&json).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), json);
     report
+}
+
+#[test]
+fn a_search_that_is_stopped_reports_what_it_knows() {
+    let run = |last: usize| {
+        let open = || Recording::from_reader("by hand", std::io::Cursor::new(FALSE), None);
+        let mut told = Vec::new();
+        let report = Job::new(Machine::new(Model::Batoka, 4).unwrap()).run(open, |replay, at| {
+            told.push((replay, at.references, at.total));
+            if replay < last { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        (report.unwrap(), told)
+    };
+    let (whole, told) = run(3);
+    assert_eq!(told, [(0, 4, Some(4)), (1, 4, Some(4)), (2, 4, Some(4))]);
+    assert!(!whole.stopped && whole.notes.is_empty());
+    // Stopped after the replay that finds the lines, and after the one that finds their users.
+    for (last, users) in [(0, 0), (1, 2)] {
+        let (part, told) = run(last);
+        assert_eq!(told.len(), last + 1);
+        assert!(part.stopped && part.apart.is_none() && part.notes.len() == 1);
+        assert_eq!((part.cost, only(&part).users.len()), (whole.cost, users));
+    }
 }
 
 fn only(report: &SharingReport) -> &SharedLine {

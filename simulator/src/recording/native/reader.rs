@@ -11,7 +11,7 @@ use super::super::about::About;
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
 use super::super::error::RecordingError;
-use super::super::source::{Progress, Source};
+use super::super::source::{BytesRead, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};
 use crate::text::line;
@@ -50,6 +50,8 @@ pub(in super::super) struct NativeReader {
     pub(in super::super) about: About,
     read: u64,
     total: u64,
+    /// The number of references of all frames.
+    pub(in super::super) references: u64,
     /// The total size of the description, mappings and notes so far, in bytes.
     said: usize,
 }
@@ -115,6 +117,7 @@ impl NativeReader {
             about: About::default(),
             read: FILE_HEADER.len() as u64,
             total: 0,
+            references: 0,
             said: 0,
         };
         reader.decoder.set_max_window_size(MOST_CONTENT.into());
@@ -157,6 +160,7 @@ impl NativeReader {
                     self.threads.resize_with(thread + 1, ThreadFrames::default);
                 }
                 self.threads[thread].frames.push(at);
+                self.references += header.references;
             } else {
                 self.content(at, &header, &mut content)?;
                 self.understand(&header, &content, templates)
@@ -348,8 +352,8 @@ impl NativeReader {
         self.threads.len()
     }
 
-    pub(in super::super) fn progress(&self) -> Progress {
-        Progress { read: self.read, total: Some(self.total) }
+    pub(in super::super) fn progress(&self) -> BytesRead {
+        BytesRead { read: self.read, total: Some(self.total) }
     }
 
     fn damaged(&self, at: u64, what: &str) -> RecordingError {

@@ -21,7 +21,9 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Order, Position, Progress, Recording, RecordingError};
+use crate::recording::{Chunk, Order, Position, Recording, RecordingError};
+use crate::replay::Progress;
+use crate::setters::opaque;
 use deal::Deal;
 use signals::Signals;
 use turns::Turns;
@@ -103,6 +105,8 @@ pub struct Scheduler {
     /// Maps the recorded addresses of data to other addresses; `None` if the recorded addresses are used.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
+
+opaque!(Scheduler, "Scheduler");
 
 /// Returns the strand that executes a thread which is placed on `strand`.
 fn executing(strand: StrandId) -> StrandId {
@@ -271,11 +275,11 @@ impl Scheduler {
         notes
     }
 
-    /// Returns how much of all recordings together has been read.
+    /// Returns how far the replay has come when it has executed this number of references.
     #[must_use]
-    pub fn progress(&self) -> Progress {
-        let all = || (self.programs.iter()).map(|program| program.source.recording().progress());
-        Progress { read: all().map(|one| one.read).sum(), total: all().map(|one| one.total).sum() }
+    pub fn progress(&self, references: u64) -> Progress {
+        let recordings = self.programs.iter().map(|program| program.source.recording());
+        Progress::new(references, recordings)
     }
 
     /// Handles signals, waits and the end of chunks before the next references of the executing thread. `now` is the time of its

@@ -155,12 +155,10 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let scenario = args.scenario(&complete)?;
     let mut operator = Operator::new(scenario, &complete.guests);
     let configuration = args.machine.configuration()?;
-    let setup = Setup {
-        memory: (!args.fast).then_some(configuration.memory),
-        partition: memory * complete.guests.len() as u64,
-        consoles: complete.guests.len(),
-        ..Setup::new(complete.machine)
-    };
+    let setup = Setup::new(complete.machine)
+        .memory((!args.fast).then_some(configuration.memory))
+        .partition(memory * complete.guests.len() as u64)
+        .consoles(complete.guests.len());
     budget::allow(setup.partition);
     let mut execution = Execution::new(&setup)?;
     load(&mut execution, &hypervisor, &complete, memory)?;

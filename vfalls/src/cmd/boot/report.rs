@@ -80,7 +80,8 @@ fn strand_table(run: &Executed) -> String {
     for strand in &run.strands {
         let cpi = strand.cycles.sum() as f64 / strand.instructions.sum().max(1) as f64;
         let (work, served) = (strand.instructions, &strand.served);
-        let work = [strand.strand as u64, work.guest, work.hypervisor, strand.cycles.sum()];
+        let work =
+            [strand.strand.number().into(), work.guest, work.hypervisor, strand.cycles.sum()];
         let served = [served.l2, served.local, served.remote, served.c2c];
         let cells = work.map(|number| number.to_string()).into_iter();
         let cells = cells.chain([format!("{cpi:.2}"), strand.traps.to_string()]);
@@ -98,7 +99,7 @@ fn calls(run: &Executed) -> String {
         let Hypercalls { total, by_status } = &guest.hypercalls;
         let mut row = vec![
             guest.name.clone(),
-            strands::ranges(guest.strands.iter().copied()),
+            strands::ranges(guest.strands.iter().map(|strand| strand.index())),
             total.to_string(),
         ];
         let count = |status: &&String| by_status.get(*status).unwrap_or(&0).to_string();

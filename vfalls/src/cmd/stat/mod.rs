@@ -17,7 +17,7 @@ use simulator::operator::Scenario;
 use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
 use simulator::replay::scenario;
-use simulator::replay::{Prepared, Progress, Selection, Setup};
+use simulator::replay::{Prepared, Progress, Selection, Setup, Stage};
 use simulator::run::{Played, Replayed, Run};
 
 use crate::cmd::by_name;
@@ -25,6 +25,7 @@ use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ConfiguredArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
 use crate::exit::Mismatch;
+use crate::interrupt::{self, Interrupted};
 use crate::numbers::counted_plainly;
 use crate::output::{self, Force, OutputFile};
 use crate::page::Page;
@@ -166,6 +167,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     for note in run.notes() {
         say(format_args!("note: {note}"));
     }
+    ensure!(!matches!(&run, Run::Replay(run) if run.stopped), Interrupted);
     if let Some(trace) = run.trace() {
         outputs.complete(trace)?;
     }
@@ -245,23 +247,33 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
     let name = prepared.measuring().name.clone();
     let interval = prepared.setup().interval.is_some();
     let mut samples = Samples::default();
-    let mut show = |progress: Progress<'_>| match progress {
-        Progress::Started([]) => Ok(()),
-        Progress::Started(refused) => {
+    let mut show = |progress: Stage<'_>| match progress {
+        Stage::Started([]) => Ok(()),
+        Stage::Started(refused) => {
             writeln!(output, "guest {name} may not use {} units\n", refused.len())
         }
-        Progress::Read(bytes) => {
-            bar.set_position(bytes);
+        Stage::Progress(progress) => {
+            let _ = advance(&bar, progress);
             Ok(())
         }
-        Progress::Sample { references, counters, .. } if interval => bar.suspend(|| {
+        Stage::Sample { references, counters, .. } if interval => bar.suspend(|| {
             samples.print(output, references, counters)?;
             output.flush()
         }),
-        Progress::Sample { .. } => Ok(()),
+        _ => Ok(()),
     };
     let mut shown = Ok(());
-    let run = prepared.run(&mut |progress| until_error(&mut shown, show(progress)));
+    // A replay that waits for a pipe would not notice an interrupt.
+    let mut programs = prepared.setup().programs.iter();
+    let ends_early = programs.all(|program| program.progress().total.is_some());
+    if ends_early {
+        interrupt::catch()?;
+    }
+    let run = prepared.run(|stage| match until_error(&mut shown, show(stage)) {
+        ControlFlow::Continue(()) if ends_early && interrupt::happened() => ControlFlow::Break(()),
+        goes_on => goes_on,
+    });
+    interrupt::release();
     bar.finish_and_clear();
     shown?;
     let run = run?;
@@ -291,7 +303,9 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
     let file = &scenario.name.clone();
     let mut show = |progress: ScenarioStage<'_>| {
         match progress {
-            ScenarioStage::Read(bytes) => bar.set_position(bytes),
+            ScenarioStage::Progress(progress) => {
+                let _ = advance(&bar, progress);
+            }
             ScenarioStage::Step(step) => {
                 bar.suspend(|| scenario_report::step(output, file, step))?;
             }
@@ -304,11 +318,12 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
                     step.line
                 ));
             }),
+            _ => {}
         }
         Ok(())
     };
     let mut shown = Ok(());
-    let run = prepared.play(scenario, &mut |progress| until_error(&mut shown, show(progress)));
+    let run = prepared.play(scenario, |progress| until_error(&mut shown, show(progress)));
     bar.finish_and_clear();
     shown?;
     let run = run?;
@@ -325,20 +340,25 @@ pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) ->
     }
 }
 
-/// Returns a progress bar for a terminal, which shows how much of these recordings has been read.
-pub(crate) fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
+/// Returns a progress bar for a terminal, which shows how much of these recordings has been replayed.
+pub(crate) fn progress_bar(recordings: &[Recording]) -> anyhow::Result<ProgressBar> {
     if !plain::raw_stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
-    let total: Option<u64> = readers.iter().map(|reader| reader.progress().total).sum();
-    Ok(match total {
-        Some(total) => ProgressBar::new(total).with_style(ProgressStyle::with_template(
-            "{wide_bar} {bytes}/{total_bytes} of the recording, {eta} left",
+    Ok(match Progress::new(0, recordings.iter()).done_of_all() {
+        Some((_, all)) => ProgressBar::new(all).with_style(ProgressStyle::with_template(
+            "{wide_bar} {percent}% of the recording, {eta} left",
         )?),
         None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
             "{spinner} {bytes} of the recording, {elapsed}",
         )?),
     })
+}
+
+/// Shows the progress, and lets the replay go on.
+pub(crate) fn advance(bar: &ProgressBar, progress: Progress) -> ControlFlow<()> {
+    bar.set_position(progress.done_of_all().map_or(progress.bytes.read, |(done, _)| done));
+    ControlFlow::Continue(())
 }
 
 pub(crate) fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {

@@ -24,7 +24,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
 use simulator::memory::Config;
-use simulator::replay::{Prepared, Progress, Setup};
+use simulator::replay::{Prepared, Progress, Stage};
 use simulator::run::{Replayed, Run};
 
 use self::app::{About, App, Ask, PATIENCE};
@@ -79,8 +79,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     let source = args.replay.source.resolve()?;
     let setup = args.replay.setup(&source, None)?;
     let line = setup.memory.l2.line;
-    let setup =
-        Setup { interval: Some(args.interval), details: line == Config::T2_PLUS.l2.line, ..setup };
+    let setup = setup.interval(Some(args.interval)).details(line == Config::T2_PLUS.l2.line);
     if !setup.details {
         say(format_args!(
             "note: l2.line is {line}, so that nothing is known of code and lines that move"
@@ -142,7 +141,7 @@ fn on_a_terminal(
             counted_plainly(prepared.placed().len() as u64, "thread"),
             prepared.placement(),
         ),
-        bytes: setup.programs.iter().map(|program| program.progress().total).sum(),
+        before: Progress::new(0, setup.programs.iter()),
         colours: env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     };
     let pace = Pace::new(paused);
@@ -191,8 +190,8 @@ fn as_text(output: &mut impl Write, prepared: Prepared, names: &Names) -> anyhow
     };
     let mut blocks = Blocks::default();
     let mut printed = Ok(());
-    let run = prepared.run(&mut |progress| match progress {
-        Progress::Sample { now, .. } => {
+    let run = prepared.run(|progress| match progress {
+        Stage::Sample { now, .. } => {
             until_error(&mut printed, blocks.sample(output, now.run(), look))
         }
         _ => ControlFlow::Continue(()),
