@@ -155,7 +155,6 @@ impl Stack {
 
 /// The number of hypercalls, in total and by status.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Hypercalls {
     #[allow(missing_docs, reason = "its name says it")]
     pub total: u64,
@@ -165,7 +164,6 @@ pub struct Hypercalls {
 
 /// The number of a guest's hypercalls.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestCalls {
     pub name: String,
