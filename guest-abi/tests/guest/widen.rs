@@ -106,6 +106,7 @@ fn the_flag_makes_longer_intervals_safe() {
         Rate::ONE_A_TICK.is_within(count.right_up_to(), interval)
     };
     assert!(right(0x7fff_0000, 0x7fff_0005, u64::MAX), "no wrap");
+    assert!(Rate::per_tick(8).unwrap().is_within(u64::MAX, u64::MAX), "no wrap at any rate");
     assert!(right(0x7fff_0000, 0x8000_0000, 0x8000_ffff));
     assert!(!right(0x7fff_0000, 0x8000_0000, 0x8001_0000));
     assert!(right(0x8000_0000, 0xffff_ffff, 0x7fff_ffff), "the flag was set");
