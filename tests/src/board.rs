@@ -69,7 +69,7 @@ impl Board {
         let present = |cell: &Cell| match cell.unit() {
             Unit::L2 { .. } => true,
             Unit::Mcu { node, mcu } => node < nodes && !disabled_channels.contains(&(node, mcu)),
-            Unit::Hub(_) => machine == Machine::Batoka,
+            Unit::Hub(hub) => machine.hubs().contains(&hub),
         };
         let cells_by_address = (0..nodes)
             .map(|node| {

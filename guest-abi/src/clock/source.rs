@@ -11,7 +11,7 @@ pub trait ClockSource {
     fn describe(&self) -> Description;
 
     /// Reads the counter on `strand`, which executes the call; `None` if the counter cannot be read. Bits beyond the counter's width
-    /// have no meaning. Hardware knows its strand without the argument; a simulation does not.
+    /// have no meaning. Hardware knows its strand without the argument; a simulated machine does not.
     fn read(&self, strand: StrandId) -> Option<u64>;
 }
 

@@ -51,7 +51,7 @@ fn events_are_recorded_while_tracing_is_on() {
     let tracer = Tracer::new(CountedReads::default(), &strands);
     let hypervisor = Hypervisor::with_trace((), Image, &tracer);
     let caller = Caller { guest: GuestId::new(5).unwrap(), strand: StrandId::new(3).unwrap() };
-    let strand = hypervisor.strand(caller);
+    let strand = hypervisor.strand(caller).unwrap();
     let operator = StrandId::new(1).unwrap();
     let negotiate = |group, major, minor| {
         let mut registers = Registers::call(0, [group, major, minor, 0, 0]);

@@ -17,7 +17,7 @@ use super::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 use crate::text;
 
-/// The process numbers of events without a guest, and of counters.
+/// The process number of events without a guest. [`COUNTERS`] is the process number of counters.
 const MACHINE: u64 = 1000;
 const COUNTERS: u64 = 1001;
 
@@ -82,7 +82,7 @@ impl<W: Write> Chrome<'_, W> {
 
     fn stream(&mut self, stream: &Stream) -> io::Result<()> {
         let tid = thread(stream);
-        // When the last slice ended, and when the last event happened.
+        // The end of the latest slice, and the time of the latest event.
         let (mut ended, mut now) = (0, 0);
         for entry in &stream.entries {
             let event = match entry {

@@ -2,6 +2,7 @@ use guest_abi::guest::{NegotiateError, OtherPmu, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};
 use perfctr_service::ConfigError;
 
+use crate::memory::Stray;
 use crate::recording::RecordingError;
 
 /// Why a replay ends before its programs end.
@@ -34,6 +35,8 @@ pub enum RunError {
     /// A change of rights is not complete after more cross-calls than the slowest hubs can cause.
     #[error("a change does not come to its end")]
     Endless,
+    #[error(transparent)]
+    Stray(#[from] Stray),
     /// The observer stopped the replay.
     #[error("the replay was stopped")]
     Stopped,

@@ -239,7 +239,7 @@ impl<'a> Bystander<'a> {
     pub(super) fn ask(&self) {
         let pics = Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0));
         for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG].into_iter().chain(pics) {
-            // The answer is counted in the statistics.
+            // The result is ignored, because the service counts it in its statistics.
             let _ = self.service.get(register);
         }
     }

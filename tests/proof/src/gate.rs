@@ -62,6 +62,8 @@ pub enum Action {
     /// The strand asks but cannot enter the gate, because another strand is inside or has died there.
     CannotEnter(u8),
     Ends,
+    /// The access in flight ends, and its strand knows of no other that is remembered: the fast path, or a refusal at the same moment.
+    EndsUnseen,
     /// The access in flight does not happen, because the chip is busy.
     ChipBusy,
     /// The strand is declared dead. It may have an access in flight.
@@ -215,7 +217,9 @@ impl Gate {
                 in_flight: false,
                 ..wait
             }),
-            (Action::Ends, Some(wait)) => Some(Wait { in_flight: false, ..wait }),
+            (Action::Ends | Action::EndsUnseen, Some(wait)) => {
+                Some(Wait { in_flight: false, ..wait })
+            }
             (Action::IsDeclaredDead(dead), Some(wait)) => {
                 Some(Wait { in_flight: wait.in_flight && before.in_flight != Some(dead), ..wait })
             }
@@ -249,7 +253,7 @@ impl Model for Gate {
             actions.push(Action::IsDeclaredDead(strand));
         }
         actions.extend(match state.in_flight {
-            Some(_) => [Action::Ends, Action::ChipBusy].as_slice(),
+            Some(_) => [Action::Ends, Action::EndsUnseen, Action::ChipBusy].as_slice(),
             None => &[Action::Renewed],
         });
     }
@@ -259,7 +263,8 @@ impl Model for Gate {
             Action::Asks(strand) => Some(self.ask(state, strand)),
             // A strand that cannot enter the gate is still remembered as refused.
             Action::CannotEnter(strand) => Some(HubEvent::AsksTaken(self.strand(strand))),
-            Action::Ends => None,
+            Action::Ends => Some(HubEvent::Ended),
+            Action::EndsUnseen => None,
             Action::ChipBusy => Some(HubEvent::ChipBusy(self.strand(state.in_flight?))),
             Action::IsDeclaredDead(dead) => Some(HubEvent::Died(self.strand(dead))),
             Action::Renewed => Some(HubEvent::Renewed),
@@ -268,7 +273,7 @@ impl Model for Gate {
         let (turns, answer) = event.map_or(unchanged, |event| state.turns.step(event));
         let in_flight = match action {
             Action::Asks(strand) if answer == Answer::Served => Some(strand),
-            Action::Ends | Action::ChipBusy => None,
+            Action::Ends | Action::EndsUnseen | Action::ChipBusy => None,
             Action::IsDeclaredDead(dead) => state.in_flight.filter(|holder| *holder != dead),
             _ => state.in_flight,
         };

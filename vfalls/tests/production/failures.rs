@@ -16,7 +16,8 @@ use super::{Booted, Guest, image};
 /// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
 const UNEXPECTED: u64 = 3;
 
-/// The number of times that a test waits for something, and the instructions in each wait.
+/// The number of times that a test waits for something. [`SLICE`] is the number of instructions in
+/// each wait.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
@@ -44,7 +45,8 @@ fn list() -> Vec<Entry> {
     [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], AGAIN]].concat()
 }
 
-/// Returns a machine with two guests that make calls. The first one has made its whole list once.
+/// Returns a machine with two guests that make calls. The first guest has made all calls of its
+/// list once.
 pub(super) fn running(hypervisor: &[u8]) -> Booted {
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
@@ -102,7 +104,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     not_served(&mut booted, &all[..if l2_works { 5 } else { 4 }])
 }
 
-/// Returns the operator's answer to a step; `None` if there is none in time.
+/// Returns the operator's answer to a step; `None` if no answer comes in time.
 fn answer(booted: &mut Booted) -> Option<Answer> {
     (0..SLICES).find_map(|_| {
         booted.0.run(Limits::instructions(SLICE));
@@ -180,7 +182,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
         let pc = booted.0.strand(strand(0)).pc;
         return Err(format!("{states:?}, {stop:?}, at {pc:#x}: {:?}", booted.0.failures()));
     }
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {
         grants.grant(GuestId::new(1).unwrap(), right).unwrap();
     }

@@ -1,6 +1,6 @@
-//! Stores that fail late. Whatever the strand does when the report comes, everything but the unit
-//! is as in a run without the fault. The latency of the stores is each number of cycles up to
-//! [`LONGEST`], in both runs.
+//! Stores that fail late. Whatever the strand does when the report comes, everything except the
+//! unit is as in a run without the fault. Both runs are made with each latency of the stores up to
+//! [`LONGEST`].
 
 mod banks;
 
@@ -21,7 +21,8 @@ use super::{Booted, ENOACCESS, Guest, image};
 /// The maximum latency of stores, in cycles. The tests use each latency from 1 on.
 const LONGEST: u64 = 300;
 
-/// The number of the control register of channel 0 of the strand's node. [`OTHER`] is channel 1's.
+/// The number of the control register of channel 0 on the strand's node. [`OTHER`] is the number
+/// for channel 1.
 const CHANNEL: u64 = 2;
 const OTHER: u64 = 4;
 const L2: u64 = 1;
@@ -47,7 +48,7 @@ const fn ask(register: u64) -> Entry {
     call(GET, register, 0x5a5a)
 }
 
-/// Names and lists of what the strand does after it has set channel 0.
+/// What the strand does after it has set channel 0: lists, each with a name.
 const BEHIND: &[(&str, &[Entry])] = &[
     ("the guest", &[]),
     ("a get of the PCR", &[call(GET, 0, 7)]),

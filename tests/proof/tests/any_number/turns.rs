@@ -66,6 +66,7 @@ fn the_definition_is_the_function_that_ships() {
         let before = definition(&turns);
         let (step, asks) = match event {
             HubEvent::AsksTaken(asks) => (format!("(asks-taken g {})", asks.number()), None),
+            HubEvent::Ended => ("(ended g (next-after (remembered g) (last g)))".to_owned(), None),
             HubEvent::ChipBusy(asks) => (format!("(chip-busy g {})", asks.number()), None),
             HubEvent::Died(dead) => (format!("(died g {})", dead.number()), None),
             HubEvent::Renewed => ("(renewed g)".to_owned(), None),
@@ -95,6 +96,7 @@ fn the_definition_is_the_function_that_ships() {
         };
         let other = random.one_of(&[
             HubEvent::AsksTaken(asks),
+            HubEvent::Ended,
             HubEvent::ChipBusy(asks),
             HubEvent::Died(asks),
             HubEvent::Renewed,

@@ -30,7 +30,7 @@ use super::lists::{self, Entry};
 use super::{Booted, Guest, MEMORY, REAL, strand};
 use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS, faulty};
 
-/// Numbers of cycles: the limit for every wait, and the time within which every report arrives.
+/// The limit for every wait, in cycles. [`QUIET`] is the time within which every report arrives.
 const PATIENCE: u64 = 3_000_000;
 const QUIET: u64 = 3000;
 
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
         match self.plan.between {
             Between::Look => self.operate(self.plan.on, &Step::Look(2)).map(drop)?,
             Between::Transfer => {
-                let mut grants = Grants::none(2);
+                let mut grants = Grants::none(2).unwrap();
                 for right in [Right::Global, Right::Strand] {
                     grants.grant(second, right).unwrap();
                 }

@@ -70,7 +70,7 @@ fn replay(nodes: usize, recording: Recording) -> anyhow::Result<(usize, f64)> {
             scheduler.executed(&executed);
             references += executed.references;
         }
-        work.finish(scheduler.now());
+        work.finish(scheduler.now())?;
         Ok(references)
     })?;
     Ok((references, time.cpu))
