@@ -16,6 +16,11 @@ macro_rules! bit_set {
                 Self(self.0 | 1 << value.index())
             }
 
+            /// Returns the values that are in either set.
+            pub const fn union(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+
             /// Returns `true` if `value` is in the set.
             pub const fn contains(self, value: $item) -> bool {
                 self.0 >> value.index() & 1 != 0

@@ -26,11 +26,6 @@ impl CounterSet {
         Self::NONE.with(counter)
     }
 
-    /// Returns the counters that are in either set.
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
     /// Returns the counters that are in both sets.
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)

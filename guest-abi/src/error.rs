@@ -78,9 +78,16 @@ macro_rules! in_range {
 }
 pub(crate) use in_range;
 
-/// Implements `FromStr` by the function `from_name` of a type.
-macro_rules! by_name {
-    ($type:ty, $what:literal) => {
+/// Implements conversions between the values of a type that has `ALL`, and their names.
+macro_rules! named {
+    ($type:ty, $what:literal, $name:ident) => {
+        impl $type {
+            /// Returns the value with this name, in upper or lower case; `None` if no value has it.
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.$name().eq_ignore_ascii_case(name))
+            }
+        }
+
         impl core::str::FromStr for $type {
             type Err = $crate::error::UnknownName;
 
@@ -88,6 +95,12 @@ macro_rules! by_name {
                 Self::from_name(name).ok_or(const { $crate::error::UnknownName::new($what) })
             }
         }
+
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.$name())
+            }
+        }
     };
 }
-pub(crate) use by_name;
+pub(crate) use named;

@@ -34,20 +34,10 @@ macro_rules! numbered {
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }
-
-            fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.text().eq_ignore_ascii_case(name))
-            }
         }
 
-        $crate::error::by_name!($type, $what);
+        $crate::error::named!($type, $what, text);
         $crate::error::in_range!($type, usize, $what, 0, Self::ALL.len() - 1);
-
-        impl core::fmt::Display for $type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(self.text())
-            }
-        }
     )* };
 }
 pub(crate) use numbered;

@@ -1,8 +1,9 @@
 //! The statuses that a hypercall returns in %o0 (sun4v specification, "error codes").
 
 use core::fmt;
+use core::str::FromStr;
 
-use crate::error::{OutOfRange, by_name};
+use crate::error::{OutOfRange, UnknownName};
 
 /// Success.
 #[doc(alias("HV_EOK", "H_EOK"))]
@@ -72,12 +73,6 @@ macro_rules! statuses {
                     Self::Unknown(_) => None,
                 }
             }
-
-            /// Returns the status with this name of the specification, in upper or lower case; `None` if no status has it.
-            pub fn from_name(name: &str) -> Option<Self> {
-                let has_name = |error: &Self| error.name().is_some_and(|known| known.eq_ignore_ascii_case(name));
-                Self::NAMED.iter().copied().find(has_name)
-            }
         }
     };
 }
@@ -116,7 +111,15 @@ impl fmt::Display for HvError {
 
 impl core::error::Error for HvError {}
 
-by_name!(HvError, "status");
+/// Takes the names of the specification, in upper or lower case.
+impl FromStr for HvError {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        let is = |error: &Self| error.name().is_some_and(|name| name.eq_ignore_ascii_case(text));
+        Self::NAMED.iter().copied().find(is).ok_or(UnknownName::new("status"))
+    }
+}
 
 /// Fails for 0, which is success.
 impl TryFrom<u64> for HvError {

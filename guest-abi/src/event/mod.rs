@@ -46,20 +46,9 @@ macro_rules! events {
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$event => $text,)* }
             }
-
-            /// Returns the event with this name, in upper or lower case; `None` if no event has it.
-            pub fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|event| event.name().eq_ignore_ascii_case(name))
-            }
         }
 
-        $crate::error::by_name!($type, $what);
-
-        impl core::fmt::Display for $type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(self.name())
-            }
-        }
+        $crate::error::named!($type, $what, name);
     };
 }
 use events;

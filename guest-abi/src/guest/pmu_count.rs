@@ -1,7 +1,7 @@
 //! 64-bit counts from snapshots of a PMU.
 
 use super::Snapshot;
-use super::widen::{DramCount, HubCount, Rate, Reading};
+use super::widen::{DramCount, HubCount, Reading};
 use crate::counter::Counter;
 use crate::error::error_text;
 use crate::register::Pmu;
@@ -14,11 +14,11 @@ use crate::register::Pmu;
 pub struct PmuCount {
     pmu: Pmu,
     counter: Counter,
-    count: Width,
+    count: Count,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Width {
+enum Count {
     Dram(DramCount),
     Hub(HubCount),
 }
@@ -31,8 +31,8 @@ impl PmuCount {
 
     pub(super) fn new(pmu: Pmu, counter: Counter, raw: u64) -> Self {
         let count = match pmu {
-            Pmu::Dram(_) => Width::Dram(DramCount::new(Reading::new(raw))),
-            Pmu::Lpu(_) | Pmu::Gpd(_) | Pmu::Asu(_) => Width::Hub(HubCount::new(raw)),
+            Pmu::Dram(_) => Count::Dram(DramCount::new(Reading::new(raw))),
+            Pmu::Lpu(_) | Pmu::Gpd(_) | Pmu::Asu(_) => Count::Hub(HubCount::new(raw)),
         };
         Self { pmu, counter, count }
     }
@@ -53,16 +53,16 @@ impl PmuCount {
         }
         let raw = snapshot.raw(self.counter);
         Ok(match &mut self.count {
-            Width::Dram(count) => count.update(Reading::new(raw)),
-            Width::Hub(count) => count.update(raw),
+            Count::Dram(count) => count.update(Reading::new(raw)),
+            Count::Hub(count) => count.update(raw),
         })
     }
 
     /// Returns the count at the last [`update`](Self::update).
     pub const fn events(&self) -> u64 {
         match &self.count {
-            Width::Dram(count) => count.events(),
-            Width::Hub(count) => count.events(),
+            Count::Dram(count) => count.events(),
+            Count::Hub(count) => count.events(),
         }
     }
 
@@ -70,17 +70,8 @@ impl PmuCount {
     /// [`Widened::right_up_to`](super::Widened::right_up_to).
     pub const fn right_up_to(&self) -> u64 {
         match &self.count {
-            Width::Dram(count) => count.right_up_to(),
-            Width::Hub(count) => count.right_up_to(),
-        }
-    }
-
-    /// Returns `true` if the count is right although `interval` ticks lie between the last two snapshots: see
-    /// [`Widened::is_right_after`](super::Widened::is_right_after).
-    pub const fn is_right_after(&self, interval: u64, rate: Rate) -> bool {
-        match &self.count {
-            Width::Dram(count) => count.is_right_after(interval, rate),
-            Width::Hub(count) => count.is_right_after(interval, rate),
+            Count::Dram(count) => count.right_up_to(),
+            Count::Hub(count) => count.right_up_to(),
         }
     }
 }

@@ -22,37 +22,51 @@ pub enum Presence {
     /// EWOULDBLOCK: the PMU exists, but its hub was in use at that moment.
     Busy,
     /// Another status, which says nothing about the PMU. illumos treats it as present.
-    Unclear(HvError),
+    Unclear,
 }
 
 /// The PMUs that exist, and the result for each PMU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Present {
-    found: [Presence; Pmu::COUNT],
+    readable: PmuSet,
+    refused: PmuSet,
+    busy: PmuSet,
+    unclear: PmuSet,
 }
 
 impl Present {
     /// Returns the PMUs that are present: their status was neither EINVAL nor ENOTSUPPORTED.
-    pub fn pmus(&self) -> PmuSet {
-        let present = |pmu: &Pmu| self.presence(*pmu) != Presence::Absent;
-        Pmu::ALL.into_iter().filter(present).collect()
+    pub const fn pmus(&self) -> PmuSet {
+        self.usable().union(self.refused).union(self.unclear)
     }
 
     /// Returns the PMUs that the guest may use: their PCR was read, or their hub was in use at that moment.
-    pub fn usable(&self) -> PmuSet {
-        let usable = |pmu: &Pmu| matches!(self.presence(*pmu), Presence::Readable | Presence::Busy);
-        Pmu::ALL.into_iter().filter(usable).collect()
+    pub const fn usable(&self) -> PmuSet {
+        self.readable.union(self.busy)
     }
 
     /// Returns the result of the probe of this PMU.
-    pub fn presence(&self, pmu: Pmu) -> Presence {
-        self.found.get(pmu.index()).copied().unwrap_or(Presence::Absent)
+    pub const fn presence(&self, pmu: Pmu) -> Presence {
+        if self.readable.contains(pmu) {
+            Presence::Readable
+        } else if self.refused.contains(pmu) {
+            Presence::Refused
+        } else if self.busy.contains(pmu) {
+            Presence::Busy
+        } else if self.unclear.contains(pmu) {
+            Presence::Unclear
+        } else {
+            Presence::Absent
+        }
     }
 
     /// Returns `true` if the register exists. Registers 0 and 1 always exist, other registers if their PMU is present.
-    pub fn contains(&self, register: PerfReg) -> bool {
-        Pmu::from_register(register).is_none_or(|pmu| self.presence(pmu) != Presence::Absent)
+    pub const fn contains(&self, register: PerfReg) -> bool {
+        match Pmu::from_register(register) {
+            Some(pmu) => self.pmus().contains(pmu),
+            None => true,
+        }
     }
 }
 
@@ -62,16 +76,17 @@ impl<H: Hypercall> PerfCounters<H> {
     /// # Errors
     /// EBADTRAP if the group is not negotiated any more, because another strand has released it.
     pub fn probe(&self) -> Result<Present, HvError> {
-        let mut present = Present { found: [Presence::Absent; Pmu::COUNT] };
-        for (pmu, found) in Pmu::ALL.into_iter().zip(&mut present.found) {
-            *found = match self.get(pmu.pcr()) {
-                Ok(_) => Presence::Readable,
-                Err(HvError::Invalid | HvError::NotSupported) => Presence::Absent,
-                Err(HvError::NoAccess) => Presence::Refused,
-                Err(HvError::WouldBlock) => Presence::Busy,
+        let mut present = Present::default();
+        for pmu in Pmu::ALL {
+            let set = match self.get(pmu.pcr()) {
+                Ok(_) => &mut present.readable,
+                Err(HvError::Invalid | HvError::NotSupported) => continue,
+                Err(HvError::NoAccess) => &mut present.refused,
+                Err(HvError::WouldBlock) => &mut present.busy,
                 Err(HvError::BadTrap) => return Err(HvError::BadTrap),
-                Err(other) => Presence::Unclear(other),
+                Err(_) => &mut present.unclear,
             };
+            *set = set.with(pmu);
         }
         Ok(present)
     }

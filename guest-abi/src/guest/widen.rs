@@ -1,7 +1,7 @@
 //! 64-bit counts from counters of 31, 32 or any other number of bits.
 //!
 //! Two reads of a counter tell the number of events between them if that number is less than 2^BITS. A larger number can be noticed
-//! only with a clock and a limit on the rate of the events: see [`Widened::is_right_after`].
+//! only with a clock and a limit on the rate of the events: see [`Rate::is_within`].
 //!
 //! DRAM counters have a flag. A wrap sets the flag, and a write clears it. While the flag is clear, the counter has not wrapped,
 //! whatever the interval: see [`Widened::right_up_to`].
@@ -133,13 +133,6 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     pub const fn longest_interval(rate: Rate) -> u64 {
         rate.longest(Self::MOST)
     }
-
-    /// Returns `true` if the count is right although `interval` ticks lie between the last two reads: no more events than
-    /// [`right_up_to`](Self::right_up_to) can have happened. A delay between the reads of clock and counter goes unnoticed, so choose
-    /// a rate with a margin.
-    pub const fn is_right_after(&self, interval: u64, rate: Rate) -> bool {
-        self.right_up_to == u64::MAX || interval <= rate.longest(self.right_up_to)
-    }
 }
 
 /// A limit on the rate of events: at most `events` happen while the clock advances by `ticks`.
@@ -164,6 +157,13 @@ impl Rate {
     /// Returns a limit of `events` in every tick; `None` for 0.
     pub const fn per_tick(events: u32) -> Option<Self> {
         Self::new(events, 1)
+    }
+
+    /// Returns `true` if at most `events` can happen in `interval` ticks. A count is right if its rate is within
+    /// [`right_up_to`](Widened::right_up_to) in the interval between the last two reads. A delay between the reads of clock and
+    /// counter goes unnoticed, so choose a rate with a margin.
+    pub const fn is_within(self, events: u64, interval: u64) -> bool {
+        events == u64::MAX || interval <= self.longest(events)
     }
 
     /// Returns the longest interval, in ticks, in which at most `events` can happen.

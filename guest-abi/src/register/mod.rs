@@ -7,7 +7,7 @@ mod table;
 
 use core::fmt;
 
-use crate::error::{by_name, in_range};
+use crate::error::{in_range, named};
 use table::TABLE;
 
 pub use place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
@@ -93,17 +93,6 @@ impl PerfReg {
     pub const fn name(self) -> &'static str {
         self.info().name
     }
-
-    /// Returns the register with this name, in upper or lower case; `None` if no register has it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|register| register.name().eq_ignore_ascii_case(name))
-    }
-}
-
-impl fmt::Display for PerfReg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
 }
 
 impl fmt::Debug for PerfReg {
@@ -112,5 +101,5 @@ impl fmt::Debug for PerfReg {
     }
 }
 
-by_name!(PerfReg, "register");
+named!(PerfReg, "register", name);
 in_range!(PerfReg, u64, "register", 0, Self::COUNT - 1);

@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 
-use guest_abi::guest::{Bounds, RetryError, Skew, Snapshot, SnapshotError, Tries};
+use guest_abi::guest::{
+    Bounds, OtherPmu, PmuCount, RetryError, Skew, Snapshot, SnapshotError, Tries,
+};
 use guest_abi::register::{DramPmu, LpuPmu};
-use guest_abi::{Clock, Counter, Hub, HvError, Mcu, Node, PerfReg, Port};
+use guest_abi::{Clock, Counter, Hub, HvError, Mcu, Node, PerfReg, Pmu, Port};
 
 use crate::script::{Script, get, get_fails, gets};
 
@@ -100,4 +102,24 @@ fn a_failure_names_the_register() {
         let blocked = RetryError::StillBlocked(Tries::new(2).unwrap());
         assert_eq!(failed(&[9, 9]), Err(SnapshotError::Read(name, blocked)));
     }
+}
+
+/// A DRAM counter wraps at 31 bits and sets its flag. A hub's counter has 64 bits. The other counter of the PMU does not matter.
+#[test]
+fn a_count_takes_its_counter_from_snapshots_of_its_pmu() {
+    let dram = [0x7fff_fffe_0000_0009, 0x8000_0001_7fff_fff0].map(|pic| [(6, 1), (7, pic), (6, 1)]);
+    let hub = [(u64::MAX, 5), (3, 9)]
+        .map(|(pic0, pic1)| [39, 40, 41, 40, 39].map(|id| (id, [7, pic0, pic1][id as usize - 39])));
+    let counters = Script::counters(gets(&[dram.concat(), hub.concat()].concat()));
+    let snapshot = |pmu: Pmu| counters.snapshot(pmu, Bounds::ONCE).unwrap();
+    let (channel, port) = (Pmu::from(CHANNEL), Pmu::from(PORT));
+    let mut reads = snapshot(channel).count(Counter::Pic0);
+    assert_eq!(reads.update(&snapshot(channel)), Ok(3));
+    assert_eq!((reads.pmu(), reads.right_up_to()), (channel, 0x8000_0001));
+    let mut packets = snapshot(port).count(Counter::Pic0);
+    let later = snapshot(port);
+    assert_eq!(packets.update(&later), Ok(4));
+    assert_eq!(reads.update(&later), Err(OtherPmu { counted: channel, found: port }));
+    assert_eq!(reads.events(), 3);
+    assert_eq!(PmuCount::cleared(PORT, Counter::Pic1).update(&later), Ok(9));
 }

@@ -103,9 +103,10 @@ fn the_flag_makes_longer_intervals_safe() {
     let right = |last: u32, raw: u32, interval| {
         let mut count = DramCount::new(shows(last));
         count.update(shows(raw));
-        count.is_right_after(interval, Rate::ONE_A_TICK)
+        Rate::ONE_A_TICK.is_within(count.right_up_to(), interval)
     };
     assert!(right(0x7fff_0000, 0x7fff_0005, u64::MAX), "no wrap");
+    assert!(Rate::per_tick(8).unwrap().is_within(u64::MAX, u64::MAX), "no wrap at any rate");
     assert!(right(0x7fff_0000, 0x8000_0000, 0x8000_ffff));
     assert!(!right(0x7fff_0000, 0x8000_0000, 0x8001_0000));
     assert!(right(0x8000_0000, 0xffff_ffff, 0x7fff_ffff), "the flag was set");
@@ -113,7 +114,7 @@ fn the_flag_makes_longer_intervals_safe() {
     // A clock that goes back shows as a very long interval.
     let mut count = StrandCount::new(0_u32);
     count.update(1_u32);
-    assert!(!count.is_right_after(49_u64.wrapping_sub(50), Rate::ONE_A_TICK));
+    assert!(!Rate::ONE_A_TICK.is_within(count.right_up_to(), 49_u64.wrapping_sub(50)));
 }
 
 /// Lets a counter of `WIDTH` bits count further events again and again, and reads it each time. The
@@ -182,7 +183,7 @@ proptest! {
             let more = u128::from(interval.div_ceil(ticks.into())) * u128::from(events);
             truth += more;
             let counted = u128::from(count.update(shows((truth % (1 << 31)) as u32)));
-            prop_assert_eq!(count.is_right_after(interval, rate), more < 1 << 31);
+            prop_assert_eq!(rate.is_within(count.right_up_to(), interval), more < 1 << 31);
             if more < 1 << 31 {
                 prop_assert_eq!(counted, truth - unseen);
             }
