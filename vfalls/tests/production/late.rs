@@ -7,16 +7,18 @@ mod banks;
 use std::cell::OnceCell;
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
+use perfctr_service::Grants;
 use perfctr_service::mailbox::Step;
 use platform::models::FaultyUnit;
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Limits, Stop, StoreConduct, StoreLatency, map};
-use simulator::interpreter::Strand;
 use simulator::interpreter::instruction::Register;
+use simulator::interpreter::{Strand, TrapFrame};
+use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, LISTS, SET, repeated};
-use super::{Booted, ENOACCESS, Guest, image};
+use super::{Booted, ENOACCESS, Guest, image, levels};
 
 /// The maximum latency of stores, in cycles. The tests use each latency from 1 on.
 const LONGEST: u64 = 300;
@@ -192,6 +194,9 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
         if let Err(why) = found.until(instructions) {
             return Some(why);
         }
+        if let Err(why) = levels::judge(found.booted.0.strand(strand())) {
+            return Some(why);
+        }
         let (right, mut found) = (right.registers(), found.registers());
         // The latest call may be on the unit that fails.
         if found.registers.get(Register::O0) == ENOACCESS {
@@ -335,6 +340,29 @@ fn a_channel_fails_while_an_interrupt_comes() {
         }
         assert_eq!(right, found.seen_by_guest(), "latency {latency}");
     }
+}
+
+/// A store for which Rust waits fails, while the operator takes the rights. Where the access returns to Rust, the level of the report
+/// is clear: a slow call may go back to the guest from there.
+#[test]
+#[ignore = "builds images"]
+fn a_failed_access_leaves_no_trap_level() {
+    let file = image(Production::Shipped);
+    let failed = elf::address(&elf::parse(&file).unwrap(), "sun4v_access_failed").unwrap();
+    let mut execution = ready();
+    execution.devices().set_faulty(CHANNEL_0, true);
+    execution.breakpoints().insert(failed);
+    execution.operate(strand(), &Step::Reconfigure(Grants::none(1))).unwrap();
+    let mut number = 0;
+    while execution.run(Limits::instructions(100_000)) == Stop::Breakpoint(strand()) {
+        while (failed..failed + 64).contains(&execution.strand(strand()).pc) {
+            execution.step(strand());
+        }
+        let (_, above) = execution.strand(strand()).control.frames();
+        assert_eq!(above[0], TrapFrame::default());
+        number += 1;
+    }
+    assert_eq!((execution.operated(), number > 0), (Some(Ok(None)), true), "{number}");
 }
 
 /// A guest sets a channel in a loop without a pause, and the channel breaks. Guest and neighbour go on.

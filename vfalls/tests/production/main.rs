@@ -11,6 +11,7 @@ mod fight;
 mod judge;
 mod kernel;
 mod late;
+mod levels;
 mod lists;
 mod orders;
 mod services;

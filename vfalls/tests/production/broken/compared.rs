@@ -8,11 +8,11 @@ use perfctr_service::Unit;
 use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{OPERATOR_WORDS, RECORDS};
 use simulator::execute::{Execution, map};
-use simulator::interpreter::{Strand, TrapFrame};
+use simulator::interpreter::Strand;
 
-use super::super::{ENOACCESS, strand};
+use super::super::{ENOACCESS, levels, strand};
 use super::plan::{Between, STRANDS, unit};
-use super::{HPRIV, Image, Run, list_at};
+use super::{Image, Run, list_at};
 
 /// Returns the words of memory that differ: their physical addresses, and their values in each of the two runs.
 fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
@@ -59,8 +59,10 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
                 .all(|later| super::plan::unit(later, number) != Some(unit));
             let is_out =
                 told.contains(&unit) && (stage, found.plan.between) != (1, Between::Return);
+            let must_refuse = found.must_refuse.contains(&(number, place));
             let is_right = match (status, answer) {
                 (ENOACCESS, answer) => answer == ENOACCESS,
+                (0, answer) if must_refuse && answer != ENOACCESS => false,
                 (_, ENOACCESS) => is_out && value == entry[2],
                 (status, answer) => {
                     status == answer && !out.contains(&unit) && !(is_out && is_last && stage == 1)
@@ -101,17 +103,9 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
     }
 }
 
-/// Compares the registers of a strand as its guest sees them. Also checks the trap levels that the guest can select: none may hold
-/// an address or the privilege of the hypervisor.
+/// Compares the registers of a strand as its guest sees them, and judges its trap levels.
 fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
-    let (used, unused) = found.control.frames();
-    let is_hypervisors = |frame: &&TrapFrame| {
-        let addresses = [frame.pc, frame.npc];
-        addresses.iter().any(|at| map::HYPERVISOR.contains(at)) || frame.hpstate & HPRIV != 0
-    };
-    if let Some(frame) = used.iter().chain(unused).take(2).find(is_hypervisors) {
-        return Err(format!("{frame:x?} is left"));
-    }
+    levels::judge(found)?;
     let [right, found] = [right, found].map(Strand::seen_by_guest);
     match right == found {
         true => Ok(()),
