@@ -886,7 +886,7 @@ uint64_t sun4v_perf_release(const struct sun4v_transport *transport);
  Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89,
  ENOTSUPPORTED if this version or machine does not have the register, ENOACCESS if the guest may
  not use it or its unit is out of service, EWOULDBLOCK if its hub is busy at the moment. A strand
- that asks at least once in a millisecond is served after at most one access of each other strand.
+ that asks at least once in half a millisecond is served after at most one access of each other strand.
  */
 uint64_t sun4v_perf_get(const struct sun4v_transport *transport, uint64_t reg, uint64_t *value);
 

@@ -84,7 +84,7 @@ impl<H: Hypercall> PerfCounters<H> {
 
     /// Like [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
     ///
-    /// Keep the pauses below a millisecond: then the service serves a refused strand after at most one access of each other strand,
+    /// Keep the pauses below half a millisecond: then the service serves a refused strand after at most one access of each other strand,
     /// however often others ask. A strand that pauses longer may be forgotten, and then waits anew.
     pub fn get_retrying_with(
         &self,
