@@ -189,6 +189,12 @@ impl Booted {
         assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
     }
 
+    /// Returns what the operator is told of failures: the latest records, and the number of all records.
+    fn told(&mut self) -> (Vec<String>, u64) {
+        let (failures, number) = self.0.failures();
+        (failures.iter().map(ToString::to_string).collect(), number)
+    }
+
     fn consoles(&mut self) -> Vec<String> {
         let text = |number| String::from_utf8(self.0.console(number)).unwrap();
         (0..4).map(text).collect()

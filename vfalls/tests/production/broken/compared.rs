@@ -5,14 +5,15 @@ use std::ops::Range;
 
 use guest_abi::StrandId;
 use perfctr_service::Unit;
+use perfctr_service::mailbox::Seen;
 use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{OPERATOR_WORDS, RECORDS};
 use simulator::execute::{Execution, map};
 use simulator::interpreter::Strand;
 
 use super::super::{ENOACCESS, levels, strand};
-use super::plan::{Between, STRANDS, unit};
-use super::{Image, Run, list_at};
+use super::plan::{Between, Fault, STRANDS, unit};
+use super::{End, Image, Run, list_at};
 
 /// Returns the words of memory that differ: their physical addresses, and their values in each of the two runs.
 fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
@@ -41,7 +42,8 @@ const GUESTS: Range<u64> = map::PARTITION..map::PARTITION + 2 * super::MEMORY;
 
 /// Compares a run with the run without failures, both at the end of a stage. Returns the number of calls that the failures change.
 /// The error says what is wrong.
-pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Result<usize, String> {
+pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usize, String> {
+    let right = &end.execution;
     let told = told(stage, found)?;
     let mut refused = 0;
     let mut may_differ = BTreeSet::new();
@@ -87,6 +89,7 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
     }
     if stage == 1 {
         judge_hypervisor(right, found)?;
+        judge_look(end.look.as_ref().unwrap(), found)?;
     }
     let differs = differences(right, &found.execution, GUESTS);
     match differs.iter().find(|(address, _)| !may_differ.contains(address)) {
@@ -110,6 +113,19 @@ fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     match right == found {
         true => Ok(()),
         false => Err(lines_that_differ(&right, &found)),
+    }
+}
+
+/// Compares what the operator sees at the end: the rights, and the units but those that fail.
+fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
+    let mut right = *right;
+    let seen = found.look.unwrap();
+    for Fault { unit, .. } in &found.plan.faults {
+        right.units[unit.number()] = seen.units[unit.number()];
+    }
+    match right == seen {
+        true => Ok(()),
+        false => Err(lines_that_differ(&right, &seen)),
     }
 }
 

@@ -14,7 +14,7 @@ use std::ops::Range;
 use guest_abi::{Node, PerfReg, StrandId};
 use hv_core::GuestId;
 use object::{Object, ObjectSection, ObjectSymbol};
-use perfctr_service::mailbox::Step;
+use perfctr_service::mailbox::{Seen, Step};
 use perfctr_service::{Grants, Right, Unit};
 use platform::PhysicalAddress;
 use platform::address::{L2_BANKS, global, l2_control, local};
@@ -120,6 +120,12 @@ impl Ready {
 /// or an access that traps at once.
 pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
 
+/// The state at the end of a stage.
+struct End {
+    execution: Execution,
+    look: Option<Seen>,
+}
+
 /// A run of a plan.
 struct Run<'a> {
     ready: &'a Ready,
@@ -133,6 +139,8 @@ struct Run<'a> {
     hits: Hits,
     /// The units of the failed stores whose reports the hypervisor has read.
     reported: Vec<Unit>,
+    /// What the operator sees at the end.
+    look: Option<Seen>,
     /// The calls of this stage, by strand and place in the list, that had no answer when a report of their unit arrived.
     must_refuse: Vec<(usize, usize)>,
 }
@@ -154,8 +162,12 @@ impl<'a> Run<'a> {
             events.map(|(unit, (at, fails))| (begun.saturating_add(at), unit, fails)).collect();
         events.sort_by_key(|(at, ..)| u64::MAX - at);
         let (finished, hits) = ([false; 4], Hits::new());
-        let (reported, must_refuse) = (Vec::new(), Vec::new());
-        Self { ready, plan, execution, begun, events, finished, hits, reported, must_refuse }
+        let (reported, must_refuse, look) = (Vec::new(), Vec::new(), None);
+        Self { ready, plan, execution, begun, events, finished, hits, reported, look, must_refuse }
+    }
+
+    fn end(&self) -> End {
+        End { execution: self.execution.clone(), look: self.look }
     }
 
     /// Runs the plan. Calls `seen` at the end of each stage.
@@ -177,6 +189,7 @@ impl<'a> Run<'a> {
         self.begin(1)?;
         self.finish()?;
         self.quiet()?;
+        self.look = self.operate(NEIGHBOUR, &Step::Look(2))?.unwrap();
         (0..4).try_for_each(|number| self.enter_guest(number))?;
         seen(1, self)
     }
