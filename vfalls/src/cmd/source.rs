@@ -18,6 +18,9 @@ use crate::table::{WIDTH, cut};
 /// The name of a new recording, unless the user gives another name. Also the recording to replay.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
+/// The size in bytes up to which a recording adds nothing to the budget of memory.
+const FREE: u64 = 10_000_000;
+
 /// The size in bytes from which a recording no longer adds to the budget of memory.
 const LARGE: u64 = 1 << 40;
 
@@ -58,10 +61,10 @@ impl SourceArgs {
     }
 }
 
-/// Returns recordings in files. A command may take 100 times their memory.
+/// Returns recordings in files. A command may take 100 times the memory of what each has beyond [`FREE`].
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
     let sizes = paths.iter().filter_map(|path| path.metadata().ok());
-    sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE)));
+    sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
     ReplaySource::Files(paths)
 }
 
