@@ -1,14 +1,14 @@
-//! A macro for enumerations with variants numbered from 0. Each variant has a string, which is part of register names.
+//! A macro for enumerations with variants numbered from 0, each with a text.
 
 macro_rules! numbered {
-    ($($(#[$doc:meta])* $type:ident { $($(#[$item_doc:meta])* $item:ident $text:literal,)* })*) => { $(
+    ($($(#[$doc:meta])* $type:ident $what:literal { $($(#[$item_doc:meta])* $item:ident $text:literal,)* })*) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum $type {
             $(
                 $(#[$item_doc])*
-                #[doc = concat!("`", $text, "` in the names of registers.")]
+                #[doc = concat!("Written `", $text, "`.")]
                 $item,
             )*
         }
@@ -30,9 +30,22 @@ macro_rules! numbered {
                 self as usize
             }
 
-            /// Returns the string that represents this value in register names.
+            /// Returns the text that stands for this value, as in the names of registers.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
+            }
+
+            fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.text().eq_ignore_ascii_case(name))
+            }
+        }
+
+        $crate::error::by_name!($type, $what);
+        $crate::error::in_range!($type, usize, $what, 0, Self::ALL.len() - 1);
+
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.text())
             }
         }
     )* };

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::error::{OutOfRange, by_name};
+
 /// Success.
 #[doc(alias("HV_EOK", "H_EOK"))]
 pub const EOK: u64 = 0;
@@ -70,6 +72,12 @@ macro_rules! statuses {
                     Self::Unknown(_) => None,
                 }
             }
+
+            /// Returns the status with this name of the specification, in upper or lower case; `None` if no status has it.
+            pub fn from_name(name: &str) -> Option<Self> {
+                let has_name = |error: &Self| error.name().is_some_and(|known| known.eq_ignore_ascii_case(name));
+                Self::NAMED.iter().copied().find(has_name)
+            }
         }
     };
 }
@@ -107,3 +115,14 @@ impl fmt::Display for HvError {
 }
 
 impl core::error::Error for HvError {}
+
+by_name!(HvError, "status");
+
+/// Fails for 0, which is success.
+impl TryFrom<u64> for HvError {
+    type Error = OutOfRange;
+
+    fn try_from(status: u64) -> Result<Self, OutOfRange> {
+        Self::check(status).err().ok_or(OutOfRange::new("status", status, 1, u64::MAX))
+    }
+}

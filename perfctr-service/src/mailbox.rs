@@ -228,7 +228,7 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
             .with_faults(state.faults)
             .into_bits();
     }
-    let mut held = Grants::none(guests);
+    let mut held = Grants::none_of_first(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
         // The guest exists, so this cannot fail.
         let _ = held.set(guest, service.held(guest));
@@ -271,7 +271,7 @@ fn put_grants(words: &mut [u64; WORDS], first: usize, grants: &Grants) {
 }
 
 fn grants(words: &[u64; WORDS], first: usize, guests: usize) -> Grants {
-    let mut grants = Grants::none(guests);
+    let mut grants = Grants::none_of_first(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
         let word = words.get(first + guest.index() / 8).copied().unwrap_or(0);
         let bits = word.to_be_bytes()[guest.index() % 8];

@@ -1,7 +1,7 @@
 //! Units: memory channels, hubs, and the L2 control of each node. A unit can be out of service, and it can be waiting for a scrub.
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
-use hv_core::sync::{AtomicU8, AtomicU32, Ordering};
+use hv_core::sync::{AtomicU8, AtomicU32, Ordering, array_of, const_unless_loom};
 use platform::Machine;
 
 use crate::rights::policy::NodeSet;
@@ -39,20 +39,17 @@ impl Unit {
         channels.chain(hubs).chain(Node::ALL.iter().map(|node| Self::L2(*node)))
     }
 
-    /// Returns the units of a machine that `global` covers, for a guest with strands on `nodes`.
-    pub(crate) fn under_global(machine: Machine, nodes: NodeSet) -> impl Iterator<Item = Self> {
-        Self::all().filter(move |unit| {
-            unit.is_in(machine)
-                && match unit {
-                    Self::Mcu(node, _) | Self::L2(node) => nodes.has(*node),
-                    Self::Hub(_) => true,
-                }
+    /// Returns the units of the largest machine that `global` covers, for a guest with strands on `nodes`.
+    pub(crate) fn under_global(nodes: NodeSet) -> impl Iterator<Item = Self> {
+        Self::all().filter(move |unit| match unit {
+            Self::Mcu(node, _) | Self::L2(node) => nodes.has(*node),
+            Self::Hub(_) => true,
         })
     }
 
     /// Returns the registers of the unit that have an address. L2 control has none.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
-        PerfReg::all().filter(move |register| {
+        PerfReg::ALL.into_iter().filter(move |register| {
             !matches!(register.kind(), Kind::L2)
                 && Self::for_register(*register, Node::Node0) == Some(self)
         })
@@ -62,7 +59,7 @@ impl Unit {
     pub fn is_in(self, machine: Machine) -> bool {
         match self {
             Self::Mcu(node, mcu) => machine.has_channel(node, mcu),
-            Self::Hub(_) => machine.model().has_hubs(),
+            Self::Hub(hub) => machine.model().has_hub(hub),
             Self::L2(node) => machine.has_node(node),
         }
     }
@@ -102,10 +99,16 @@ pub struct UnitState {
 }
 
 /// A set of units. Only [`Units`] changes the set.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct UnitSet(AtomicU32);
 
 impl UnitSet {
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self(AtomicU32::new(0))
+        }
+    }
+
     /// Adds a unit. Returns `true` if the set did not have it.
     fn add(&self, unit: Unit) -> bool {
         let bit = 1 << unit.number();
@@ -135,7 +138,7 @@ impl UnitSet {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Units {
     /// The units that are out of service, for the whole machine.
     out: UnitSet,
@@ -151,6 +154,18 @@ pub(crate) struct Units {
 }
 
 impl Units {
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self {
+                out: UnitSet::new(),
+                unclean: UnitSet::new(),
+                scrubbed: array_of!(AtomicU8::new(0); Unit::COUNT),
+                faults: array_of!(AtomicU32::new(0); Unit::COUNT),
+                stuck: array_of!(AtomicU32::new(0); Unit::COUNT),
+            }
+        }
+    }
+
     /// Returns the units that are out of service.
     pub(crate) fn out(&self) -> &UnitSet {
         &self.out

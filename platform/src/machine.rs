@@ -2,49 +2,105 @@
 
 use core::fmt;
 
-use guest_abi::{Kind, Mcu, Node, PerfReg, StrandId};
+use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
 
-const PLATFORMS: [(&str, Model); 6] = [
-    ("SUNW,T5140", Model::Maramba),
-    ("SUNW,T5240", Model::Maramba),
-    ("SUNW,Sun-Blade-T6340", Model::Maramba),
-    ("SUNW,Netra-T5440", Model::Maramba),
-    ("SUNW,USBRDT-5240", Model::Maramba),
-    ("SUNW,T5440", Model::Batoka),
-];
+/// What a family of machines has.
+struct Facts {
+    name: &'static str,
+    number: u8,
+    max_nodes: usize,
+    hubs: &'static [Hub],
+    /// The platforms of the family. The first stands for the family.
+    platforms: &'static [&'static str],
+    /// How the first platform calls itself.
+    banner: &'static str,
+}
 
-/// A family of machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Model {
+/// Defines the families. Every difference between families is in these entries.
+macro_rules! models {
+    ($($(#[$doc:meta])* $model:ident $facts:tt)*) => {
+        /// A family of machines.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Model {
+            $($(#[$doc])* $model,)*
+        }
+
+        impl Model {
+            /// All families.
+            pub const ALL: &'static [Self] = &[$(Self::$model),*];
+
+            const fn facts(self) -> &'static Facts {
+                match self {
+                    $(Self::$model => const { &Facts $facts },)*
+                }
+            }
+        }
+    };
+}
+
+models! {
     /// T5140, T5240, T6340 and Netra T5440: one or two nodes, linked directly.
-    Maramba,
+    Maramba {
+        name: "maramba",
+        number: 1,
+        max_nodes: 2,
+        hubs: &[],
+        platforms: &[
+            "SUNW,T5240",
+            "SUNW,T5140",
+            "SUNW,Sun-Blade-T6340",
+            "SUNW,Netra-T5440",
+            "SUNW,USBRDT-5240",
+        ],
+        banner: "SPARC Enterprise T5240",
+    }
     /// T5440: up to four nodes, linked by four Zambezi hubs.
-    Batoka,
+    Batoka {
+        name: "batoka",
+        number: 0,
+        max_nodes: 4,
+        hubs: &[Hub::Zam0, Hub::Zam1, Hub::Zam2, Hub::Zam3],
+        platforms: &["SUNW,T5440"],
+        banner: "SPARC Enterprise T5440",
+    }
 }
 
 impl Model {
-    /// Both families.
-    pub const ALL: &'static [Self] = &[Self::Maramba, Self::Batoka];
-
     /// Returns the largest number of nodes of a machine of this family.
     pub const fn max_nodes(self) -> usize {
-        match self {
-            Self::Maramba => 2,
-            Self::Batoka => 4,
-        }
+        self.facts().max_nodes
     }
 
-    /// Returns `true` if hubs link the nodes.
-    pub const fn has_hubs(self) -> bool {
-        matches!(self, Self::Batoka)
+    /// Returns the hubs of each machine of this family, in the order of their numbers.
+    pub const fn hubs(self) -> &'static [Hub] {
+        self.facts().hubs
+    }
+
+    /// Returns `true` if the family has this hub.
+    pub const fn has_hub(self, hub: Hub) -> bool {
+        let mut rest = self.hubs();
+        while let [first, others @ ..] = rest {
+            if first.index() == hub.index() {
+                return true;
+            }
+            rest = others;
+        }
+        false
+    }
+
+    /// Returns the number by which images know the family: see [`start::MACHINE`](crate::memory_map::start::MACHINE).
+    pub const fn number(self) -> u8 {
+        self.facts().number
+    }
+
+    /// Returns the family with this [number](Self::number); `None` if there is none.
+    pub fn from_number(number: u64) -> Option<Self> {
+        Self::ALL.iter().copied().find(|model| u64::from(model.number()) == number)
     }
 
     /// Returns the name of the family, in lower case.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Maramba => "maramba",
-            Self::Batoka => "batoka",
-        }
+        self.facts().name
     }
 
     /// Returns the family with this name, in upper or lower case; `None` if there is none.
@@ -52,9 +108,22 @@ impl Model {
         Self::ALL.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name))
     }
 
+    /// Returns the name of the platform that stands for the family, such as `SUNW,T5440`.
+    pub const fn platform_name(self) -> &'static str {
+        match self.facts().platforms {
+            [first, ..] => first,
+            [] => "",
+        }
+    }
+
+    /// Returns what the banner of this platform calls the machine.
+    pub const fn banner(self) -> &'static str {
+        self.facts().banner
+    }
+
     /// Returns the family of a platform such as `SUNW,T5440`; `None` if the platform has no Victoria Falls processors.
     pub fn from_platform_name(name: &str) -> Option<Self> {
-        PLATFORMS.iter().find(|(platform, _)| *platform == name).map(|(_, model)| *model)
+        Self::ALL.iter().copied().find(|model| model.facts().platforms.contains(&name))
     }
 }
 
@@ -130,12 +199,23 @@ impl Machine {
         self.has_node(node) && self.disabled_channels & Self::channel_bit(node, mcu) == 0
     }
 
-    /// Returns `true` if the machine has this performance register. A family with hubs has all hubs, whatever the number of nodes.
+    /// Returns the enabled memory channels of the machine's nodes, in the order of their registers.
+    pub fn channels(self) -> impl Iterator<Item = (Node, Mcu)> {
+        let channels = Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)));
+        channels.filter(move |(node, mcu)| self.has_channel(*node, *mcu))
+    }
+
+    /// Returns the hubs, in the order of their numbers. A machine has all hubs of its family, whatever the number of nodes.
+    pub const fn hubs(self) -> &'static [Hub] {
+        self.model.hubs()
+    }
+
+    /// Returns `true` if the machine has this performance register.
     pub const fn has_register(self, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Strand | Kind::L2 => true,
             Kind::Dram { node, mcu, .. } => self.has_channel(node, mcu),
-            Kind::Hub { .. } => self.model.has_hubs(),
+            Kind::Hub { hub, .. } => self.model.has_hub(hub),
         }
     }
 
@@ -149,7 +229,10 @@ mod tests {
     use super::*;
 
     fn registers(machine: Machine) -> impl Iterator<Item = u64> {
-        PerfReg::all().filter(move |register| machine.has_register(*register)).map(PerfReg::id)
+        PerfReg::ALL
+            .into_iter()
+            .filter(move |register| machine.has_register(*register))
+            .map(PerfReg::id)
     }
 
     #[test]
@@ -161,6 +244,19 @@ mod tests {
         assert!(registers(machine(Model::Batoka, 4)).eq(0..=89));
         let without = machine(Model::Batoka, 4).without_channel(Node::Node2, Mcu::Mcu1);
         assert!(registers(without).eq((0..=11).chain(14..=89)));
+    }
+
+    #[test]
+    fn families_differ_in_name_and_number() {
+        for model in Model::ALL.iter().copied() {
+            assert!((1..=Node::ALL.len()).contains(&model.max_nodes()), "{model}");
+            assert_eq!(Model::from_name(model.name()), Some(model));
+            assert_eq!(Model::from_number(model.number().into()), Some(model));
+            assert_eq!(Model::from_platform_name(model.platform_name()), Some(model));
+            let hubs = Hub::ALL.iter().filter(|hub| model.has_hub(**hub));
+            assert!(hubs.eq(model.hubs()), "{model}");
+        }
+        assert_eq!(Model::from_number(0x1_0000_0000), None);
     }
 
     #[test]

@@ -53,27 +53,20 @@ pub mod start {
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The time at which the machine was switched on, in seconds since 1970.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
-    /// The bit in [`MACHINE`] that is set for a Maramba.
-    const MARAMBA: u64 = 0x100;
+    const MODEL_SHIFT: u32 = 8;
 
-    /// Returns the word for a machine: the number of nodes in bits 7:0, and bit 8 set for a Maramba.
+    /// Returns the word for a machine: the number of nodes in bits 7:0, and above it the number of the [model](Model::number).
     #[must_use]
     pub const fn machine_word(machine: Machine) -> u64 {
-        let model = match machine.model() {
-            Model::Batoka => 0,
-            Model::Maramba => MARAMBA,
-        };
-        machine.nodes() as u64 | model
+        machine.nodes() as u64 | (machine.model().number() as u64) << MODEL_SHIFT
     }
 
-    /// Returns the machine for a word. If the number of nodes is impossible, returns the largest machine of the model.
+    /// Returns the machine for a word; `None` if no model has this number. If the number of nodes is impossible, returns the largest
+    /// machine of the model.
     #[must_use]
     pub fn machine(word: u64) -> Option<Machine> {
-        let model = match word & MARAMBA {
-            0 => Model::Batoka,
-            _ => Model::Maramba,
-        };
-        let nodes = (word & 0xff) as usize;
+        let model = Model::from_number(word >> MODEL_SHIFT)?;
+        let nodes = (word & ((1 << MODEL_SHIFT) - 1)) as usize;
         let largest = || Machine::new(model, model.max_nodes());
         Machine::new(model, nodes).or_else(|_| largest()).ok()
     }

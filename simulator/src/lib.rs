@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+mod counts;
 pub mod events;
 pub mod execute;
 pub mod input;

@@ -1,4 +1,4 @@
-//! Suggests names that are similar to an unknown name. Also names statuses, and writes addresses in JSON.
+//! Suggests names that are similar to an unknown name. Also returns the names of statuses, and writes addresses in JSON.
 
 use std::fmt::Write;
 

@@ -75,18 +75,18 @@ pub const ACCESSES: [(u32, u64); 15] = [
     (0x0f, 4),
 ];
 
-/// CASA and CASXA: the opcode (op3) and the size in bytes. Both always name an address space.
+/// CASA and CASXA: the opcode (op3) and the size in bytes. Both always name an ASI.
 pub const CAS: [(u32, u64); 2] = [(0x3c, 4), (0x3e, 8)];
 
 /// LDTW and STTW. They access two words, in an even and an odd register.
 pub const TWINS: [u32; 2] = [0x03, 0x07];
 
-/// Returns an instruction that computes. The second operand is a register or a [`number`].
+/// Returns an instruction that computes a value. The second operand is a register or a [`number`].
 pub const fn computes(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     2 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }
 
-/// Returns a memory access. The second operand is a [`number`], or a register with an address space's number in the bits above.
+/// Returns a memory access. The second operand is a [`number`], or a register with an ASI in the bits above.
 pub const fn accesses(op3: u32, rd: u32, rs1: u32, second: u32) -> u32 {
     3 << 30 | rd << 25 | op3 << 19 | rs1 << 14 | second
 }

@@ -69,7 +69,7 @@ impl Board {
         let present = |cell: &Cell| match cell.unit() {
             Unit::L2 { .. } => true,
             Unit::Mcu { node, mcu } => node < nodes && !disabled_channels.contains(&(node, mcu)),
-            Unit::Hub(_) => machine == Machine::Batoka,
+            Unit::Hub(hub) => machine.hubs().contains(&hub),
         };
         let cells_by_address = (0..nodes)
             .map(|node| {
@@ -215,7 +215,7 @@ impl Board {
         self.state().cross_calls.remove(&strand)
     }
 
-    /// Returns the accesses since the last call, in order.
+    /// Returns the accesses since the previous call of this function, in order.
     pub fn take_log(&self) -> Vec<Logged> {
         std::mem::take(&mut self.state().log)
     }

@@ -15,7 +15,6 @@ pub struct Reached {
     pub pending: u32,
     /// The number of accepted transfers and of resets.
     pub changes: u32,
-    /// The number of devices that broke.
     pub broken: u32,
 }
 
@@ -66,15 +65,18 @@ impl Input<'_> {
     }
 }
 
+/// The machines of the worlds, with each number of nodes.
+pub const MACHINES: [(Machine, usize); 6] = [
+    (Machine::Maramba, 1),
+    (Machine::Maramba, 2),
+    (Machine::Batoka, 1),
+    (Machine::Batoka, 2),
+    (Machine::Batoka, 3),
+    (Machine::Batoka, 4),
+];
+
 fn world(input: &mut Input<'_>) -> Option<World> {
-    let (machine, nodes) = input.one_of(&[
-        (Machine::Maramba, 1),
-        (Machine::Maramba, 2),
-        (Machine::Batoka, 1),
-        (Machine::Batoka, 2),
-        (Machine::Batoka, 3),
-        (Machine::Batoka, 4),
-    ])?;
+    let (machine, nodes) = input.one_of(&MACHINES)?;
     let bits = input.byte()?;
     let disabled: Vec<(usize, usize)> = (0..2 * nodes)
         .filter(|channel| bits >> channel & 1 != 0)

@@ -64,15 +64,6 @@ pub fn strand(number: u16) -> StrandId {
     StrandId::new(number.into()).expect("a strand number up to 255")
 }
 
-/// Boxes the hypervisor. This is a separate function, so that a test's stack does not hold every copy of service and hypervisor.
-fn hypervisor<T: Trace>(
-    service: Service<'_, T>,
-    trace: T,
-) -> Box<Hypervisor<(Service<'_, T>,), Console, T>> {
-    let console = Console::default();
-    Box::new(Hypervisor::with_trace((service,), console, trace))
-}
-
 impl<'a> MachineUnderTest<'a> {
     /// Returns a machine whose guests have not negotiated anything.
     pub fn new(board: &'a Board, guests: &[oracle::Guest]) -> Self {
@@ -92,15 +83,16 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
     pub fn with_trace(board: &'a Board, guests: &[oracle::Guest], trace: T) -> Self {
         let configs: Vec<GuestConfig> = guests.iter().map(guest).collect();
         let machine = board.machine();
-        let service = PerfCounterService::new(machine, (board, board, trace), &configs)
-            .expect("guests that fit");
+        let services = (PerfCounterService::new((board, board, trace)),);
+        let hypervisor = Box::new(Hypervisor::with_trace(services, Console::default(), trace));
+        hypervisor.services().0.configure(machine, &configs).expect("guests that fit");
         let mut guest_of = vec![None; StrandId::COUNT];
         for (number, guest) in guests.iter().enumerate() {
             for strand in &guest.strands {
                 guest_of[usize::from(*strand)] = GuestId::new(number);
             }
         }
-        Self { hypervisor: hypervisor(service, trace), board, guest_of, operator: strand(0) }
+        Self { hypervisor, board, guest_of, operator: strand(0) }
     }
 
     /// Executes the operator's steps on this strand instead of strand 0.
@@ -125,7 +117,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
             strand: strand(number),
         };
         let mut registers = Registers::from(registers);
-        let strand = self.hypervisor.strand(caller);
+        let strand = self.hypervisor.strand(caller).expect("a strand of the guest");
         let exited = match trap {
             Trap::Fast => {
                 strand.fast_trap(&mut registers);
@@ -190,7 +182,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         on: StrandId,
         grants: &[oracle::Grant],
     ) -> Result<(), ChangeError> {
-        let mut all = Grants::none(grants.len());
+        let mut all = Grants::none(grants.len()).expect("guests of a machine");
         for (number, given) in grants.iter().enumerate() {
             let set = all.set(guest_id(number), grant(*given));
             set.expect("a guest of the list");
@@ -244,7 +236,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         Some(strands.iter().map(|one| one.number().into()).collect())
     }
 
-    /// Returns the console output since the last call. Each item has the number of its guest.
+    /// Returns the console output since the previous call of this function. Each item has the number of its guest.
     pub fn take_console(&self) -> Vec<(usize, oracle::Console)> {
         std::mem::take(&mut self.hypervisor.embedder().0.lock().unwrap())
     }

@@ -32,8 +32,8 @@ fn without_pause(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(PAUSE as usize).chain([to - 1])
 }
 
-/// From this time on, a strand reads a register of hub 1 repeatedly. The calls are refused until
-/// the limit. Then, or up to this number of ticks later, the hub is out of service.
+/// Reads a register of hub 1 repeatedly, from the time `from` on. The calls must be refused until the limit. At the limit, or at most
+/// `later` ticks after it, the hub must be out of service.
 fn waits_for_limit(machine: &MachineUnderTest, strand: u16, from: u64, later: u64) {
     let calls: Vec<_> = without_pause(from, from + LIMIT).map(|ticks| (strand, ticks, 9)).collect();
     played(machine, &calls);
@@ -136,7 +136,7 @@ fn a_hub_that_is_never_released() {
     thread::spawn(|| machine.set(1, 40, 1));
     stop.reached();
     played(machine, &[(64, 77, 9)]);
-    // Refusals that follow each other within this time count once.
+    // Refusals of a strand that follow each other within `1 << 19` ticks count once, so the hub may go out of service that much later.
     waits_for_limit(machine, 0, 10, 1 << 19);
     // When the strand is reported dead, the hub is free. When the hub is returned to service, it serves calls.
     machine.strand_died(0, 1);
@@ -167,7 +167,7 @@ fn an_l2_lock_that_is_never_released() {
     assert_eq!(machine.get(64, 1).0, 0);
 }
 
-/// If a hub is busy when it is scrubbed, the strand tries again later. If the hub stays busy, it is out of service.
+/// If a hub is busy when it is scrubbed, the scrubbing strand tries again later. If the hub stays busy, it goes out of service.
 #[test]
 fn a_busy_hub_is_scrubbed_later_or_not_at_all() {
     let after = [Grant::NONE, Grant::GLOBAL];

@@ -81,8 +81,8 @@ fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
     }
 }
 
-/// A write of PERF_CONFIG faults, and bank 0 can be written once. Before each step of the write, another strand of the node reads
-/// PERF_CONFIG. It never reads the value that was to be written.
+/// A write of PERF_CONFIG fails at a broken bank, and bank 0 can be written only once. Before each step of the write, another strand of the
+/// node reads PERF_CONFIG. This strand never reads the value that was to be written.
 #[test]
 fn what_a_set_that_faults_has_written_is_never_read() {
     for broken in [1, 7] {

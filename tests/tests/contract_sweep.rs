@@ -5,7 +5,7 @@
 use sweep::parts;
 use tests::swept::compare;
 
-/// Defines a test for each part. The test must compare at least this number of calls.
+/// Defines a test for each part. The test must compare at least the given number of calls.
 macro_rules! sweep {
     ($($test:ident: $part:ident, $least:literal;)*) => {
         $(#[test]

@@ -4,13 +4,14 @@ use guest_abi::status::EOK;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{HvError, Mcu, Node, Registers};
 use hv_core::{Caller, Context, Frame, Negotiated, NegotiatedVersion, Reply, Service};
-use perfctr_service::Unit;
+use perfctr_service::{Unit, Vfalls};
 use tests::board::Board;
 use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
 
-const V1_0: NegotiatedVersion = NegotiatedVersion::new(1);
-const V1_1: NegotiatedVersion = NegotiatedVersion::new(2);
+const NONE: NegotiatedVersion<Vfalls> = NegotiatedVersion::NONE;
+const V1_0: NegotiatedVersion<Vfalls> = NegotiatedVersion::new(1);
+const V1_1: NegotiatedVersion<Vfalls> = NegotiatedVersion::new(2);
 const HT: u64 = 1 << 3;
 
 /// Returns guest 0 as the caller on strand 5.
@@ -57,8 +58,8 @@ fn the_fast_path_serves_what_a_guest_may_use() {
     assert_eq!(get(3), fault, "the unit is out of service");
 }
 
-/// The fast path refuses the calls that the slow path refuses, with the same status, and counts each call once. Without a version,
-/// it refuses all calls with EBADTRAP. Here a guest has one node of two or of four, one of which has only one channel.
+/// The fast path refuses the calls that the slow path refuses, with the same status, and counts each call once. Without a version, it
+/// refuses all calls with EBADTRAP. The guest has one strand, on node 0, which has only one memory channel.
 #[test]
 fn the_fast_path_refuses_as_the_slow_path() {
     let mut refused = 0;
@@ -67,9 +68,8 @@ fn the_fast_path_refuses_as_the_slow_path() {
             let l2 = (1, Cell::L2 { node: 0, bank: 0 });
             let broken =
                 [None, Some((3, Cell::Register(3))), Some((20, Cell::Register(20))), Some(l2)];
-            for (version, out) in [NegotiatedVersion::NONE, V1_0, V1_1]
-                .into_iter()
-                .flat_map(|version| broken.map(|out| (version, out)))
+            for (version, out) in
+                [NONE, V1_0, V1_1].into_iter().flat_map(|version| broken.map(|out| (version, out)))
             {
                 let board = Board::new(model, nodes, &[(0, 1)]);
                 let machine = MachineUnderTest::new(&board, &[Guest::new([5], grant)]);
@@ -90,12 +90,13 @@ fn the_fast_path_refuses_as_the_slow_path() {
                         let told =
                             format!("{model:?} {nodes} {grant:?} {version:?} {out:?} {id} {value}");
                         let before = Registers::call(function, [id, value, 2, 3, 4]);
-                        let error = match version {
-                            NegotiatedVersion::NONE => HvError::BadTrap,
-                            _ => match context.slow_path(function, version, &before) {
+                        let error = if version.is_none() {
+                            HvError::BadTrap
+                        } else {
+                            match context.slow_path(function, version, &before) {
                                 Ok(_) => continue,
                                 Err(error) => error,
-                            },
+                            }
                         };
                         let counted = service.statistics(guest_id(0));
                         let mut registers = before;

@@ -86,7 +86,7 @@ fn hammer(threads: u16, rounds: u64) {
     let statistics = machine.service().statistics(GuestId::new(0).unwrap());
     assert_eq!(statistics.outcome(Outcome::Ok), done);
     assert_eq!(statistics.outcome(Outcome::Refused(Refusal::WouldBlock)), refusals);
-    // The common register holds the write of the last access to it.
+    // The common register holds the value that was last written to it.
     let common = tests::oracle::Target::Address(0xe9_3000_6008);
     let last = log.iter().rev().find_map(|(_, access)| match access.action {
         Action::Write(value) if access.target == common => Some(value),

@@ -16,7 +16,7 @@ const STRAND: Grant = Grant::STRAND;
 const HTSTRAND: Grant = Grant::HTSTRAND;
 
 fn grants(of: &[Grant]) -> Grants {
-    let mut grants = Grants::none(of.len());
+    let mut grants = Grants::none(of.len()).unwrap();
     for (number, grant) in of.iter().enumerate() {
         grants.set(guest_id(number), machine::grant(*grant)).unwrap();
     }

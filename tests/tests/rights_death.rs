@@ -21,7 +21,7 @@ fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
     leak(MachineUnderTest::ready(board, &guests))
 }
 
-/// Makes a call on a thread. Its strand dies right before the access to the cell.
+/// Makes a call on a thread. The calling strand dies right before its access to the cell.
 fn dies(
     machine: &'static MachineUnderTest<'static>,
     cell: Cell,

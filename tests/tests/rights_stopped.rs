@@ -42,7 +42,7 @@ struct Stops {
     recorded: Mutex<Vec<At>>,
 }
 
-/// The test's ends of the channels of a strand that stops.
+/// The test's ends of the channels to a strand that stops.
 struct Stopped {
     reached: mpsc::Receiver<()>,
     go_on: mpsc::Sender<()>,

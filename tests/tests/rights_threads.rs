@@ -92,7 +92,7 @@ fn nobody_reads_what_another_guest_has_written() {
             if round % 5 == 4 {
                 machine.begin_reset(holder);
             }
-            // The next transfer replaces one transfer in three. The others complete.
+            // One transfer in three is replaced by the next one. The others complete.
             if round % 3 != 0 {
                 wait_while(&|| {
                     machine.acknowledge(OPERATOR);

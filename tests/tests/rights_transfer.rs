@@ -214,7 +214,7 @@ fn a_newer_transfer_replaces_a_pending_one() {
     assert_eq!(machine.get(2, 2), (0, 0));
     assert_eq!(machine.get(1, 18).0, 10);
 
-    // The right returns to the guest that had it. The guest's registers are scrubbed all the same.
+    // The right returns to the guest that had it. Even so, the guest's registers are scrubbed.
     assert_eq!(machine.set(2, 18, 0x1234), 0);
     assert_eq!(machine.reconfigure(&to_second), Ok(()));
     assert_eq!(machine.reconfigure(&to_third), Ok(()));

@@ -46,7 +46,8 @@ fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     assert!((54..90).all(|id| board.holds(Cell::Register(id)) == 0));
     assert_eq!(machine.get(2, 54).0, 10, "not all is scrubbed");
     board.set_hub(1, HubCondition::Free);
-    // Register 36 is already scrubbed, and no guest can write it now. The value stays only if the scrub continues after it.
+    // Register 36 is already scrubbed, and no guest can write it now. The value stays only if a later
+    // scrub continues after the register instead of starting over.
     board.put(Cell::Register(36), 0x1234);
     machine.complete_transfer();
     assert_eq!(machine.get(2, 36), (0, 0x1234));
@@ -134,7 +135,7 @@ fn a_busy_hub_that_is_out_of_service_is_not_waited_for() {
     assert!(!machine.unit(ZAM1).in_service);
     assert_eq!(machine.reconfigure(&[NONE, GLOBAL]), Ok(()));
     assert_eq!(machine.awaited(), Some([0, 1].into()));
-    // Strand 1 acknowledges last, so it scrubs. Only strand 0 has found the hub busy before.
+    // Strand 1 acknowledges last, so it scrubs. Before this, only strand 0 has found the hub busy.
     assert!(machine.acknowledge(0) && machine.acknowledge(1));
     assert_eq!(machine.awaited(), None);
     assert!(!machine.unit(ZAM1).clean);

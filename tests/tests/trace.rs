@@ -80,7 +80,7 @@ enum Seen {
 struct Log(Reader<'static, Clock27, PACKETS, WORDS>);
 
 impl Log {
-    /// Returns the events since the last call.
+    /// Returns the events since the previous call of this function.
     fn events(&mut self) -> Vec<Seen> {
         let words = |id| HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id));
         let mut events = Vec::new();

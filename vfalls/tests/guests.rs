@@ -10,8 +10,8 @@ use xtask::qemu::build::{self, Production};
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, MAKE, SPARC_GCC};
 
-/// A shell function `vfalls` for the commands of a README. It calls the tested tool with the hypervisor that is built from its
-/// sources, and writes the run as JSON.
+/// A shell function `vfalls` for the commands of a README. It calls the tested tool, with a
+/// hypervisor that is built from its sources, and writes the run as JSON.
 const VFALLS: &str = r#"vfalls() {
     [ "$1" = boot ] && shift && "$VFALLS" boot --hypervisor "$HYPERVISOR" --limit 100000000 --json results.json --force "$@"
 }

@@ -26,8 +26,8 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
     Budget { name, others, reach, aim }
 }
 
-/// Calls on SPARC V9. The count goes from the trap to `done`, and includes both. A refusal is counted for each kind of register that can
-/// be refused with the status. The budget is for the longest.
+/// Calls on SPARC V9. The count goes from the trap to `done`, and includes both. A refusal is counted for each kind of register that can be
+/// refused with its status; the budget is for the longest of these.
 pub const SPARC: [Budget; 22] = [
     row("get_dram", Some(61), [23, 21]),
     row("set_dram", Some(63), [29, 27]),
@@ -107,7 +107,7 @@ impl Budgets {
         (count > reach).then(wrong)
     }
 
-    /// Compares counts with their budgets.
+    /// Fails if a count is above its budget.
     pub fn keep(&self, counted: &BTreeMap<String, u64>) -> anyhow::Result<()> {
         let mut wrong = (counted.iter()).filter_map(|(name, count)| self.wrong(name, *count));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::tools;
 use vfalls::say::say;
 
-/// The root of the workspace.
+/// Returns the root directory of the workspace.
 pub fn root() -> &'static Path {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().unwrap_or(own)
@@ -34,7 +34,7 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// Runs a command with the standard output and error of this process.
+/// Runs a command with the standard output and error of this process. Fails if the command fails.
 pub(crate) fn passes(command: &mut Command) -> anyhow::Result<()> {
     let status = command.stdin(Stdio::null()).status();
     let name = || format!("{} cannot be run", command.get_program().display());
@@ -127,7 +127,7 @@ pub(crate) fn build(package: &str, program: &str) -> anyhow::Result<PathBuf> {
     executable(package, program, &["--quiet", "--profile", "image"])
 }
 
-/// Builds `vfalls` with the profile that its users have. Returns its path.
+/// Builds `vfalls` as its users do, with the profile `quick`. Returns its path.
 pub(crate) fn vfalls() -> anyhow::Result<PathBuf> {
     executable("vfalls", "vfalls", &[&PROGRESS[..], &["--profile=quick"]].concat())
 }

@@ -45,7 +45,7 @@ impl From<Present> for sun4v_present {
                 Presence::Absent | Presence::Readable => {}
                 Presence::Refused => bits.refused |= bit,
                 Presence::Busy => bits.busy |= bit,
-                Presence::Unclear => bits.unclear |= bit,
+                _ => bits.unclear |= bit,
             }
         }
         bits

@@ -4,7 +4,7 @@
 use core::ffi::c_void;
 use core::ptr::null_mut;
 
-use guest_abi::guest::{Core, DramCount, Rate, StrandCount};
+use guest_abi::guest::{Core, DramCount, Rate, Reading, StrandCount};
 use guest_abi::layout::{DramPic, EventSelect, PerfConfig, SparcPcr, SparcPic};
 use guest_abi::status::EOK;
 use guest_abi::trap::VFALLS_SET_PERFREG;
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn sun4v_perf_probe(
     present: *mut sun4v_present,
 ) -> u64 {
     let probe = |route| match PerfCounters::join(route)? {
-        Some(counters) => Ok(counters.probe().into()),
+        Some(counters) => Ok(counters.probe()?.into()),
         None => Err(HvError::BadTrap),
     };
     // SAFETY: promised by the caller.
@@ -380,7 +380,8 @@ pub extern "C" fn sun4v_sparc_pic_counter(pic: u64, counter: u32) -> u32 {
 /// `sun4v_dram_count` expects; 0 for another counter.
 #[unsafe(no_mangle)]
 pub extern "C" fn sun4v_dram_pic_raw(pic: u64, counter: u32) -> u32 {
-    common::counter(counter).map_or(0, |counter| DramPic::from(pic).raw(counter))
+    let raw = |counter| DramPic::from(pic).reading(counter).raw() as u32;
+    common::counter(counter).map_or(0, raw)
 }
 
 /// Updates a count from the present value of its DRAM counter (31 bits, flag in bit 31), and returns the count. The count is right
@@ -389,7 +390,9 @@ pub extern "C" fn sun4v_dram_pic_raw(pic: u64, counter: u32) -> u32 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
-    counted(unsafe { count.as_mut() }, raw, |last| DramCount::new(last).update(raw))
+    counted(unsafe { count.as_mut() }, raw, |last| {
+        DramCount::new(Reading::new(last)).update(Reading::new(raw.into()))
+    })
 }
 
 /// Updates a count from the present value of its %pic counter (32 bits), and returns the count. The
@@ -397,7 +400,7 @@ pub unsafe extern "C" fn sun4v_dram_count(count: *mut sun4v_count, raw: u32) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sun4v_strand_count(count: *mut sun4v_count, raw: u32) -> u64 {
     // SAFETY: promised by the caller.
-    counted(unsafe { count.as_mut() }, raw, |last| StrandCount::new(last).update(raw))
+    counted(unsafe { count.as_mut() }, raw, |last| StrandCount::new(Reading::new(last)).update(raw))
 }
 
 /// Returns the longest safe interval between two reads of a DRAM counter, in ticks. Assumes at most

@@ -11,7 +11,7 @@ pub use hub::{AsuEvent, GpdEvent, LpuEvent};
 pub use sparc::SparcEvent;
 
 macro_rules! events {
-    ($(#[$doc:meta])* $type:ident: $code:ty { $($event:ident = $number:literal, $name:literal, $text:literal;)* }) => {
+    ($(#[$doc:meta])* $type:ident $what:literal: $code:ty { $($event:ident = $number:literal, $name:literal, $text:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr($code)]
@@ -52,6 +52,8 @@ macro_rules! events {
                 Self::ALL.iter().copied().find(|event| event.name().eq_ignore_ascii_case(name))
             }
         }
+
+        $crate::error::by_name!($type, $what);
 
         impl core::fmt::Display for $type {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

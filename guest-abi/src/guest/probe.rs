@@ -10,7 +10,8 @@ crate::bit_set::bit_set! {
 }
 
 /// The result of the read of a PMU's PCR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Presence {
     /// EINVAL or ENOTSUPPORTED: this version or machine does not have the PMU.
     Absent,
@@ -21,72 +22,57 @@ pub enum Presence {
     /// EWOULDBLOCK: the PMU exists, but its hub was in use at that moment.
     Busy,
     /// Another status, which says nothing about the PMU. illumos treats it as present.
-    Unclear,
+    Unclear(HvError),
 }
 
 /// The PMUs that exist, and the result for each PMU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Present {
-    all: PmuSet,
-    refused: PmuSet,
-    busy: PmuSet,
-    unclear: PmuSet,
+    found: [Presence; Pmu::COUNT],
 }
 
 impl Present {
     /// Returns the PMUs that are present: their status was neither EINVAL nor ENOTSUPPORTED.
-    pub const fn pmus(&self) -> PmuSet {
-        self.all
+    pub fn pmus(&self) -> PmuSet {
+        let present = |pmu: &Pmu| self.presence(*pmu) != Presence::Absent;
+        Pmu::ALL.into_iter().filter(present).collect()
+    }
+
+    /// Returns the PMUs that the guest may use: their PCR was read, or their hub was in use at that moment.
+    pub fn usable(&self) -> PmuSet {
+        let usable = |pmu: &Pmu| matches!(self.presence(*pmu), Presence::Readable | Presence::Busy);
+        Pmu::ALL.into_iter().filter(usable).collect()
     }
 
     /// Returns the result of the probe of this PMU.
-    pub const fn presence(&self, pmu: Pmu) -> Presence {
-        if !self.all.contains(pmu) {
-            Presence::Absent
-        } else if self.refused.contains(pmu) {
-            Presence::Refused
-        } else if self.busy.contains(pmu) {
-            Presence::Busy
-        } else if self.unclear.contains(pmu) {
-            Presence::Unclear
-        } else {
-            Presence::Readable
-        }
+    pub fn presence(&self, pmu: Pmu) -> Presence {
+        self.found.get(pmu.index()).copied().unwrap_or(Presence::Absent)
     }
 
     /// Returns `true` if the register exists. Registers 0 and 1 always exist, other registers if their PMU is present.
-    pub const fn has(&self, register: PerfReg) -> bool {
-        match Pmu::from_register(register) {
-            Some(pmu) => self.all.contains(pmu),
-            None => true,
-        }
-    }
-
-    /// Returns `true` if the guest could use this PMU: the PMU is present, and the status was not ENOACCESS.
-    pub const fn may_use(&self, pmu: Pmu) -> bool {
-        self.all.contains(pmu) && !self.refused.contains(pmu)
-    }
-
-    fn and(mut self, pmu: Pmu, answer: Result<u64, HvError>) -> Self {
-        let status_set = match answer {
-            Err(HvError::Invalid | HvError::NotSupported) => return self,
-            Ok(_) => None,
-            Err(HvError::NoAccess) => Some(&mut self.refused),
-            Err(HvError::WouldBlock) => Some(&mut self.busy),
-            Err(_) => Some(&mut self.unclear),
-        };
-        for set in status_set.into_iter().chain([&mut self.all]) {
-            *set = set.with(pmu);
-        }
-        self
+    pub fn contains(&self, register: PerfReg) -> bool {
+        Pmu::from_register(register).is_none_or(|pmu| self.presence(pmu) != Presence::Absent)
     }
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Finds the PMUs that are present, with 32 calls in the order of [`Pmu::ALL`]. Repeats no
-    /// call.
-    pub fn probe(&self) -> Present {
-        let found = |present: Present, pmu: Pmu| present.and(pmu, self.get(pmu.pcr()));
-        Pmu::ALL.into_iter().fold(Present::default(), found)
+    /// Finds the PMUs that are present, with 32 calls in the order of [`Pmu::ALL`]. Repeats no call.
+    ///
+    /// # Errors
+    /// EBADTRAP if the group is not negotiated any more, because another strand has released it.
+    pub fn probe(&self) -> Result<Present, HvError> {
+        let mut present = Present { found: [Presence::Absent; Pmu::COUNT] };
+        for (pmu, found) in Pmu::ALL.into_iter().zip(&mut present.found) {
+            *found = match self.get(pmu.pcr()) {
+                Ok(_) => Presence::Readable,
+                Err(HvError::Invalid | HvError::NotSupported) => Presence::Absent,
+                Err(HvError::NoAccess) => Presence::Refused,
+                Err(HvError::WouldBlock) => Presence::Busy,
+                Err(HvError::BadTrap) => return Err(HvError::BadTrap),
+                Err(other) => Presence::Unclear(other),
+            };
+        }
+        Ok(present)
     }
 }

@@ -3,7 +3,7 @@
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use proptest::prelude::*;
 
-// Each row is a code in hexadecimal and a name. The rows have the order of the contract.
+// Each row holds a code in hexadecimal and a name. The rows are in the contract's order.
 const DRAM: &str = "
     0 mem_reads, 1 mem_writes, 2 mem_read_write, 3 bank_busy_stall, 4 rd_queue_latency, 5 wr_queue_latency,
     6 rw_queue_latency, 7 wb_buf_hits";

@@ -1,4 +1,4 @@
-//! Numbers of strands (64 to a node, 8 to a core), and clocks that strands read.
+//! Strand numbers (64 per node, 8 per core), and clocks that strands read.
 
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use guest_abi::{Node, StrandId};

@@ -1,4 +1,4 @@
-//! Negotiation of a version, and the counters that the version has.
+//! Negotiating a version, and the counters that a guest has in this version.
 
 use guest_abi::guest::NegotiateError;
 use guest_abi::{HvError, PerfCounters, Version};

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use guest_abi::{Hypercall, PerfCounters, Registers, Trap, Version};
 
-/// A trap, then %o0 to %o5 before the trap, then %o0 to %o5 after it.
+/// A trap, with %o0 to %o5 before it and after it.
 pub(crate) type Step = (Trap, [u64; 6], [u64; 6]);
 
 /// The value of registers that the contract leaves undefined after a call.
@@ -18,7 +18,7 @@ impl Script {
         Self(RefCell::new(steps.into_iter().collect()))
     }
 
-    /// Returns counters that have negotiated version 1.1. The calls that they make must be `steps`.
+    /// Returns counters that have negotiated version 1.1. From then on they must make exactly the calls `steps`.
     pub(crate) fn counters(steps: impl IntoIterator<Item = Step>) -> PerfCounters<Self> {
         let script = Self::new([granted(1, 1, 1)].into_iter().chain(steps));
         PerfCounters::negotiate(script, Version::V1_1).unwrap()

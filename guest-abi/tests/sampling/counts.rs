@@ -7,7 +7,7 @@ use crate::fake::{BOTH, Wrapping, at, counted, every, started};
 
 type Two = Profiler<Wrapping, 1, 1000>;
 
-/// Counts more than five times 2^31 events.
+/// Counts more than 5 * 2^31 events.
 fn extended<const AT: u32>() {
     let (mut profiler, mut unit) = started::<AT, 1>(&[counted(3), every(4, 1 << 30)]);
     let mut handled = 0;
@@ -26,7 +26,7 @@ fn extended<const AT: u32>() {
     let reports = profiler.events().map(|report| (report.estimate, report.samples));
     let events = 11_000_000_000;
     let all = Estimate { counted: events, running: 12, enabled: 12, events, error: Some(0) };
-    // Counting without sampling makes no samples.
+    // An event that is counted but not sampled has no samples.
     assert!(reports.eq([(Some(all), 0), (Some(all), 10)]));
 }
 

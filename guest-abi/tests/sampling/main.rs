@@ -1,4 +1,4 @@
-//! Tests of the profiler. The tests drive the counters.
+//! Tests of the profiler, with counters that the tests drive.
 
 mod counts;
 mod fake;

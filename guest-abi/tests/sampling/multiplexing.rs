@@ -173,7 +173,7 @@ fn the_error_is_a_standard_error() {
     assert!(two > 930 && three > 985, "{within:?}");
 }
 
-/// The largest numbers neither overflow nor panic.
+/// The largest numbers cause neither an overflow nor a panic.
 #[test]
 fn the_largest_numbers() {
     let (mut profiler, mut unit) = started::<0, 3>(&[counted(10), counted(11)]);

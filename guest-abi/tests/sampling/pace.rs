@@ -11,7 +11,7 @@ fn ticks(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-/// Makes events one by one. `tick` returns the time before each event. Returns the time and period of each sample.
+/// Makes events one by one. `tick` returns the time of each event. Returns the time and period of each sample.
 fn run(pace: Pace, events: u32, mut tick: impl FnMut(u32) -> u64) -> Vec<(u64, u64)> {
     let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
     let (mut time, mut samples) = (0, Vec::new());
@@ -30,7 +30,7 @@ fn periods_of(samples: &[(u64, u64)]) -> Vec<u64> {
     samples.iter().map(|(_, period)| *period).collect()
 }
 
-/// Counts up to the overflow of counter 0, and handles the overflow at this time.
+/// Makes counter 0 overflow, and handles the overflow at `time`.
 fn overflow(profiler: &mut Profiler<Wrapping, 1, 1000>, unit: &mut Wrapping, time: u64) {
     let left = unit.past_overflow(Pic0).unsigned_abs();
     assert!(unit.count(Pic0, left));
@@ -114,7 +114,7 @@ fn the_period_follows_the_rate() {
         1_000_000..2_000_000 => 1,
         _ => 10,
     });
-    // Events come for 10, 1 and 10 million ticks. The period settles within about 20 samples.
+    // The three phases last 10, 1 and 10 million ticks. The period settles within about 20 samples.
     for (from, to, expected) in [(0, 10, 980..=1020), (10, 11, 90..=200), (11, 21, 970..=1020)] {
         let times = from * 1_000_000..to * 1_000_000;
         let number = samples.iter().filter(|(time, _)| times.contains(time)).count();

@@ -146,7 +146,7 @@ proptest! {
                 20 => counter.set_drift((value % 1_800_000_000) as i64 - 900_000_000),
                 21 => counter.dead.set(value % 2 == 1),
                 22 => counter.apart.set([0, 21, 42].map(|by| value.rotate_left(by) as i64 >> bits)),
-                // These bits are NPT and the other bits above the count.
+                // Sets the bits above the count, such as NPT.
                 _ => counter.beyond.set(value),
             }
         }
@@ -157,7 +157,7 @@ proptest! {
 struct Shared {
     count: AtomicU64,
     rating: u16,
-    /// How far the count of each strand is ahead of the previous strand's count.
+    /// How far each strand's count is ahead of the previous strand's count, in ticks.
     apart: u64,
 }
 

@@ -52,7 +52,8 @@ fn a_small_error_is_made_up_at_500_parts_per_million_and_no_further() {
     assert_eq!(day.follow(early), Followed::Slower(128_000_000));
 }
 
-/// The document says: "jumps in time (especially backwards) are unacceptable"; "the time can jump due to NTP correction".
+/// windows_high_resolution_timer.txt says: "jumps in time (especially backwards) are unacceptable";
+/// "the time can jump due to NTP correction".
 #[test]
 fn after_a_jump_of_the_reference_it_steps_forward_or_stands_still() {
     let mut day = TimeOfDay::new(exactly(0, EPOCH));
@@ -106,9 +107,9 @@ fn a_stale_or_impossible_reading_is_ignored() {
     assert_eq!(day.at(u64::MAX), u64::MAX);
 }
 
-/// The system time of the document is updated every 10 ms, "every 57th or so update comes later, every 32nd comes
-/// earlier". A thread that wakes up "up to 5 ms late" reads it. The clock is 80 parts per million fast. The time of day
-/// stays within the accuracy of this reference and never goes back. The clock itself is not corrected.
+/// The system time in windows_high_resolution_timer.txt is updated every 10 ms, "every 57th or so update comes later, every 32nd comes
+/// earlier". A thread that wakes up "up to 5 ms late" reads it. The clock is 80 parts per million fast. The time of day stays within the
+/// accuracy of this reference and never goes back. The clock itself is not corrected.
 #[test]
 fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let run = |follows: bool| {
@@ -119,7 +120,7 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
         let clock = keeper.clock(strand(0));
         let system_time = |now: u64| {
             let (update, within) = (now / (10 * MILLISECOND), now % (10 * MILLISECOND));
-            // Each 57th update comes 3 ms late. The next update comes at 8 ms if it is a 32nd update.
+            // Each 57th update comes 3 ms late, and each 32nd update 2 ms early, at 8 of 10 ms.
             let is_late = update.is_multiple_of(57) && within < 3 * MILLISECOND;
             let is_early = (update + 1).is_multiple_of(32) && within >= 8 * MILLISECOND;
             let shown = update - u64::from(is_late) + u64::from(!is_late && is_early);
@@ -174,7 +175,7 @@ proptest! {
                     let reading = DayReading { late: first, ..exactly(clock, shown) };
                     day.follow(reading);
                 }
-                // Another strand has taken this reading, at an earlier time.
+                // This reading was taken earlier, on another strand, and is used only now.
                 2 => { day.follow(exactly(clock.saturating_sub(first), second)); }
                 _ => {
                     let now = day.at(clock.saturating_sub(first));

@@ -12,7 +12,7 @@ const fn reading((before, count, after): (u64, u64, u64)) -> Reading {
     Reading { before, count, after }
 }
 
-/// Returns the bounds of the frequency of a counter of 1000 Hz, measured by a counter of 1 MHz.
+/// Returns the bounds for the frequency of a 1000 Hz counter, measured with a 1 MHz counter.
 fn kilohertz(readings: &[(u64, u64, u64)]) -> Option<(u64, u64)> {
     let megahertz = Description { hz: 1_000_000, ..pc::rtc(0) };
     let mut meter = FrequencyMeter::new(&pc::tick_counter(1), &megahertz);
@@ -28,7 +28,7 @@ fn the_bounds_include_every_uncertainty() {
     for (readings, expected) in [
         (&[][..], None),
         (&[start], None),
-        // The reference has advanced by only one of its steps, so the true time may be 0.
+        // The reference has advanced by only one of its steps, so almost no time may have passed.
         (&[start, (1, 5, 1)], None),
         // The counter advances by 9,999 to 10,001 ticks in 9,999,999 to 10,000,001 us.
         (&[start, (10 * M, 10_000, 10 * M)], exact),
@@ -55,7 +55,7 @@ fn a_frequency_is_readable() {
     assert_eq!(Frequency { least: 0, most: 101 }.to_string(), "0.050 ±0.051 Hz");
 }
 
-/// Returns a watchdog of counters of 1,165,379,275 Hz, 1 GHz and 31.25 MHz.
+/// Returns a watchdog over counters that run at 1,165,379,275 Hz, 1 GHz and 31.25 MHz.
 fn watched() -> Watched<3> {
     Watched::new(|_, [_, second, third]| {
         second.describe_as(|description| description.hz = SECOND);
@@ -80,7 +80,7 @@ fn the_watchdog_measures_again_and_again() {
         let Measured { source, reference, frequency } = measured.unwrap();
         assert_eq!((source, reference), (0, 1));
         assert!(is_within(1_165_495_812_927, frequency), "{check}: {frequency}");
-        // A reading takes 40 ns. This is an error of 47 Hz after a second and of less than 1 Hz after a minute.
+        // A reading takes 40 ns, which causes an error of 47 Hz after a second, and of less than 1 Hz after a minute.
         let expected = match check {
             1 => 47_000..60_000,
             2..60 => 0..u64::MAX,
@@ -148,7 +148,7 @@ proptest! {
             meter.add(reading((read(&reference), read(&clock), read(&reference))));
             world.pass(pause);
             if let Some(Frequency { least, most }) = meter.frequency() {
-                // The unit is 10^-9 mHz.
+                // `exact` is in units of 10^-9 mHz.
                 let exact = u128::from(hz) * 1000 * (1_000_000_000 + drift) as u128;
                 let [least, most] = [least, most].map(|bound| u128::from(bound) * 1_000_000_000);
                 prop_assert!((least..=most).contains(&exact), "{least} {exact} {most}");

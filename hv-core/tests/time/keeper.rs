@@ -1,4 +1,4 @@
-//! The choice of a source, and the time from it.
+//! Choosing a source, and the time that the source gives.
 
 use guest_abi::clock::{Clock, Scope};
 use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Verdict};
@@ -90,7 +90,7 @@ fn polls_catch_the_wraps_of_a_counter_that_nobody_reads() {
         keeper.poll(strand(0));
     }
     assert!(clock.ticks().abs_diff(world.now()) < 300);
-    // Without polls, the time is wrong.
+    // Nobody polls for 5 s, so the time is wrong.
     world.pass(5 * SECOND);
     assert!(clock.ticks() + SECOND < world.now());
 }
@@ -117,10 +117,10 @@ proptest! {
             if u128::from(world.now()) > end {
                 break;
             }
-            // These bits are NPT and the other bits above the count.
+            // Sets the bits above the count, such as NPT.
             counter.beyond.set(beyond);
             let time = clock.ticks();
-            // There is one partial tick at the beginning and one now.
+            // The time can be off by a partial tick at the beginning and by another one now.
             prop_assert!(time.abs_diff(world.now()) <= 2 + 1_000_000_000 / hz, "{} {}", time, world.now());
         }
     }

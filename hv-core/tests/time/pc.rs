@@ -16,8 +16,8 @@ fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
     Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
 }
 
-/// The performance counter of each column: absent; the interval timer; the power management timer;
-/// another timer; the cycle counter under another name.
+/// The performance counter for each column of [`outcomes`]: absent; the interval timer; the power
+/// management timer; another timer; the cycle counter under another name.
 const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
     [None, Some(1_193_182), Some(3_579_545), Some(14_318_180), Some(GHZ)];
 
@@ -68,7 +68,7 @@ fn every_combination_of_conditions_has_the_outcome_of_the_document() {
     assert_eq!(combinations, 48 * 15);
 }
 
-/// The document says "safe if freqs not within 5% (i.e. it doesn't use TSC)". Its own code treats exactly 5% as safe.
+/// windows_high_resolution_timer.txt says "safe if freqs not within 5% (i.e. it doesn't use TSC)". Its own code treats exactly 5% as safe.
 #[test]
 fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
     for (hz, cpu_hz, safe) in [
@@ -86,13 +86,14 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
         (1_052_631_579, GHZ, true),
         (14_318_180, GHZ, true),
         (14_318_180, u64::MAX, true),
-        // The document says "PIT and PMT are safe", whatever the rate of the CPU. A rate that differs by 1 Hz is not recognised.
+        // windows_high_resolution_timer.txt says "PIT and PMT are safe", whatever the rate of the CPU. A
+        // rate that differs by 1 Hz is not recognised.
         (1_193_182, 1_193_182, true),
         (3_579_545, 3_579_545, true),
         (1_193_182, 0, true),
         (3_579_545, 0, true),
         (1_193_183, 1_193_182, false),
-        // The document says "can't decide yet - assume unsafe".
+        // windows_high_resolution_timer.txt says "can't decide yet - assume unsafe".
         (3_579_544, 0, false),
         (14_318_180, 0, false),
     ] {
@@ -107,8 +108,8 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
     }
 }
 
-/// All sources of the document, with rate, step and width: "These are hardware counters", "a
-/// variable incremented every clock interrupt", "32 KHz oscillator; ... programmable 2^n divisor".
+/// All sources in windows_high_resolution_timer.txt, with rate, step and width: "These are hardware counters", "a variable incremented
+/// every clock interrupt", "32 KHz oscillator; ... programmable 2^n divisor".
 #[test]
 fn the_sources_of_a_pc() {
     for (source, hz, step, width) in [
@@ -125,7 +126,7 @@ fn the_sources_of_a_pc() {
         assert_eq!(facts, (hz, step, width), "{}", source.name);
     }
     assert_eq!(pc::rtc(16).hz, 0);
-    // The document's "order of preference (due to resolution and speed)", and then the other sources.
+    // The "order of preference (due to resolution and speed)" of windows_high_resolution_timer.txt, and then the other sources.
     let ranking = [
         pc::tsc(GHZ),
         pc::performance_counter(3_579_545),
@@ -157,7 +158,8 @@ fn slow_sources_keep_the_time() {
     }
 }
 
-/// "TGT falls behind over time due to delayed or lost clock interrupts". A comparison with a better source shows the loss.
+/// windows_high_resolution_timer.txt says: "TGT falls behind over time due to delayed or lost clock
+/// interrupts". A comparison with a better source shows the loss.
 #[test]
 fn a_tick_counter_that_loses_interrupts_is_replaced() {
     let world = World::default();

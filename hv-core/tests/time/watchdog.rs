@@ -13,7 +13,7 @@ const HALF: u64 = SECOND / 2;
 const SOURCES: [(u8, u64, u16); 3] =
     [(63, 1_165_379_275, 300), (56, 31_250_000, 200), (63, SECOND, 100)];
 
-/// A timekeeper with leaked counters, and its watchdog.
+/// A timekeeper and its watchdog. The counters are leaked, so that both can use them forever.
 pub(crate) struct Watched<const N: usize> {
     pub(crate) world: &'static World,
     pub(crate) counters: &'static [Counter<'static>; N],
@@ -102,7 +102,7 @@ fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
         assert_eq!(watched.keeper.chosen(), 1);
         let (after, passed) = (clock.ticks(), world.now() - begun);
         assert!(after >= before, "a step back");
-        // The time includes the time that the chosen source missed.
+        // The time also covers the span that the replaced source missed.
         assert!(after + 2 * MICROSECOND >= passed, "{after} after {passed}");
         // The clock is right after the replacement.
         world.pass(SECOND);
@@ -147,7 +147,7 @@ fn a_reference_that_is_slow_to_read_condemns_no_source() {
     }
     assert_eq!(watched.keeper.chosen(), 0);
     watched.counters[1].cost.set(500);
-    // The watchdog compares with the last conclusive check.
+    // The watchdog still compares with the latest conclusive check.
     assert_eq!(watched.check(0), Finding::Agrees);
     // A fault that happens while checks are inconclusive is found by the next conclusive check.
     watched.counters[1].cost.set(MILLISECOND);

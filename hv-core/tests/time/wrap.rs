@@ -75,7 +75,7 @@ proptest! {
             let Some(sum) = count.checked_add(step % (quarter + 1)) else { break };
             count = sum;
             prop_assert_eq!(wrap.extend(shown(bits, count)), count);
-            // The strand was delayed after its read of the counter.
+            // The strand was delayed after it had read the counter.
             let late = late % quarter;
             if late <= count {
                 prop_assert_eq!(wrap.extend(shown(bits, count - late)), count - late);

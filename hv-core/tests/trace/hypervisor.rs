@@ -51,7 +51,7 @@ fn events_are_recorded_while_tracing_is_on() {
     let tracer = Tracer::new(CountedReads::default(), &strands);
     let hypervisor = Hypervisor::with_trace((), Image, &tracer);
     let caller = Caller { guest: GuestId::new(5).unwrap(), strand: StrandId::new(3).unwrap() };
-    let strand = hypervisor.strand(caller);
+    let strand = hypervisor.strand(caller).unwrap();
     let operator = StrandId::new(1).unwrap();
     let negotiate = |group, major, minor| {
         let mut registers = Registers::call(0, [group, major, minor, 0, 0]);
@@ -102,7 +102,7 @@ fn events_are_recorded_while_tracing_is_on() {
     }
 }
 
-/// A tracer without the optional functions. Its times are 1,000, 1,001 and so on.
+/// A tracer that implements none of the optional functions. Its times are 1,000, 1,001 and so on.
 #[derive(Default)]
 struct Switched {
     on: Cell<bool>,
@@ -124,7 +124,7 @@ impl Trace for Switched {
     fn record<E: TraceEvent>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// A tracer has no rings unless it implements `ring`. `try_record` writes to the strand's ring only if this takes few instructions.
+/// A tracer has no rings unless it implements `ring`. `try_record` writes to the strand's ring only if that takes just a few instructions.
 #[test]
 fn what_takes_few_instructions_is_recorded_at_once() {
     let strand = StrandId::new(3).unwrap();

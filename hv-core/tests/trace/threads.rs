@@ -10,7 +10,7 @@ use hv_core::trace::{
 
 use crate::{Got, Large, Small, TestEvent};
 
-/// Returns the value for the event with this number. A mixture of the words of two events has a different value.
+/// Returns the value for the event with this number. A value that mixes words of two events is not the value of any event.
 fn value(number: u32) -> u64 {
     u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -5,11 +5,11 @@ use core::ops::RangeInclusive;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, Ordering};
-use hv_core::{Caller, ConsoleOutput, GuestId, Negotiated, Reply, Service};
+use hv_core::{Caller, ConsoleOutput, Group, GuestId, Negotiated, Reply, Service};
 
 use super::cpus::{Cpus, Start};
 use super::description::Description;
-use super::group::{Group, GroupContext};
+use super::group::{Calls, GroupContext};
 use super::image::{ConsoleInput, Image};
 use guest_abi::kernel::{
     CONS_GETCHAR, CONS_PUTCHAR, CONS_WRITE, CPU_MYID, CPU_QCONF, CPU_START, CPU_STATE, CPU_STOP,
@@ -22,7 +22,7 @@ pub const STOP_TRIES: usize = 100_000;
 const MOST_WRITTEN: u64 = 256;
 /// The numbers of the interrupt queues, from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-/// The sizes in bytes of an instruction and a trap table, which are also their alignments.
+/// The size in bytes of an instruction, which is also its alignment. [`TRAP_TABLE`] is the same for a trap table.
 const INSTRUCTION: u64 = 4;
 const TRAP_TABLE: u64 = 256;
 
@@ -31,7 +31,7 @@ const TRAP_TABLE: u64 = 256;
 pub struct CoreGroup<I> {
     image: I,
     cpus: Cpus,
-    /// 1 for each guest that has ended.
+    /// For each guest: 1 if it has ended, otherwise 0.
     ended: [AtomicU32; GuestId::COUNT],
 }
 
@@ -78,8 +78,8 @@ impl<I: Image> CoreGroup<I> {
     }
 }
 
-impl<I: Image> Service for CoreGroup<I> {
-    const GROUP: ApiGroup = ApiGroup::CORE;
+impl<I: Image> Group for CoreGroup<I> {
+    const NUMBER: ApiGroup = ApiGroup::CORE;
     const VERSIONS: &'static [Version] = &[Version::V1_0];
     const FUNCTIONS: &'static [u64] = &[
         MACH_EXIT,
@@ -95,23 +95,26 @@ impl<I: Image> Service for CoreGroup<I> {
         CONS_PUTCHAR,
         CONS_WRITE,
     ];
+}
 
+impl<I: Image> Service for CoreGroup<I> {
+    type Group = Self;
     type Context<'a>
         = GroupContext<'a, Self>
     where
         I: 'a;
 
-    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated<Self>) -> GroupContext<'a, Self> {
         GroupContext { group: self, caller }
     }
 
-    /// Called after the guest has ended and all its strands have stopped.
+    /// Must be called after the guest has ended and all its strands have stopped.
     fn guest_reset(&self, guest: GuestId, _: StrandId) {
         self.ended_word(guest).store(0, Ordering::SeqCst);
     }
 }
 
-impl<I: Image> Group for CoreGroup<I> {
+impl<I: Image> Calls for CoreGroup<I> {
     fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let Registers { o0, o1, o2, o3, .. } = *registers;
         let image = &self.image;

@@ -10,7 +10,7 @@
 //! A death, at any time, clears the bit of the dead strand and ends its turn.
 
 use guest_abi::{Node, StrandId};
-use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
+use hv_core::sync::{AtomicU32, AtomicU64, Ordering, array_of, const_unless_loom};
 
 use super::turns::{Answer, HubEvent, Turns};
 use crate::rights::policy::StrandSet;
@@ -55,11 +55,13 @@ impl Turn {
 }
 
 impl AtomicTurns {
-    pub(super) fn new() -> Self {
-        Self {
-            remembered: Default::default(),
-            turn: AtomicU64::new(0),
-            last: AtomicU32::new(Turns::NEW.last),
+    const_unless_loom! {
+        pub(super) fn new() -> Self {
+            Self {
+                remembered: array_of!(AtomicU64::new(0); Node::ALL.len()),
+                turn: AtomicU64::new(0),
+                last: AtomicU32::new(Turns::NEW.last),
+            }
         }
     }
 

@@ -45,7 +45,9 @@
 use core::mem::offset_of;
 
 use guest_abi::StrandId;
-use hv_core::sync::{AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged};
+use hv_core::sync::{
+    AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, const_unless_loom, exchanged,
+};
 
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
@@ -128,13 +130,15 @@ fn reserved(strand: StrandId) -> u32 {
 }
 
 impl Gate {
-    pub(super) fn new() -> Self {
-        Self {
-            state: AtomicU32::new(0),
-            closed: AtomicU32::new(0),
-            turns: AtomicTurns::new(),
-            lock: OwnedLock::default(),
-            entered: AtomicU32::new(0),
+    const_unless_loom! {
+        pub(super) fn new() -> Self {
+            Self {
+                state: AtomicU32::new(0),
+                closed: AtomicU32::new(0),
+                turns: AtomicTurns::new(),
+                lock: OwnedLock::new(),
+                entered: AtomicU32::new(0),
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use super::Stopwatches;
 use super::judgement::{Counts, Found, Watch};
 use super::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-/// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the last look.
+/// A look: what the strand finds, the growth of three counts (ended, chip busy, entered), and the ticks since the previous look.
 type Look = (Found, [u32; 3], u64);
 
 /// Evaluates looks, beginning at the time `from`. Returns for each look whether the unit is then stuck.
@@ -54,15 +54,15 @@ fn cases() {
         (&[busy(3600 * LIMIT), BUSY], None),
         (&[busy(back(1)), BUSY], None),
         (&[busy(back(LIMIT)), BUSY], None),
-        // An access has ended since the last look.
+        // An access has ended since the previous look.
         (&[(Found::Busy, [1, 0, 0], PAUSE), BUSY], None),
         (&[(Found::Turn, [1, 0, 0], 0), BUSY], None),
-        // It is another strand's turn. The look counts if the chip was busy since the last look.
+        // It is another strand's turn. The look counts if the chip was busy since the previous look.
         (&[(Found::Turn, [0, 1, 0], PAUSE)], Some(33)),
         (&[(Found::Turn, [0, 0, 0], PAUSE)], None),
         (&[(Found::Turn, [0, 0, 1], PAUSE - 1), busy(1)], Some(34)),
         (&[(Found::Turn, [0, 0, 0], PAUSE), busy(1)], None),
-        // The gate cannot be entered. Since the last look, either no strand or one strand has entered it.
+        // The gate cannot be entered. Since the previous look, either no strand or one strand has entered it.
         (&[(Found::Locked, [0, 0, 0], PAUSE)], Some(33)),
         (&[(Found::Locked, [0, 0, 1], PAUSE), BUSY], None),
     ] {
@@ -72,7 +72,7 @@ fn cases() {
 
 #[test]
 fn a_strand_has_a_stopwatch_for_each_unit() {
-    let watches = Stopwatches::default();
+    let watches = Stopwatches::new();
     let hubs = Hub::ALL.iter().map(|hub| watches.hub(*hub));
     let all: BTreeSet<_> = hubs.chain([&watches.l2]).map(std::ptr::from_ref).collect();
     assert_eq!(all.len(), Hub::ALL.len() + 1);

@@ -37,10 +37,18 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Returns a configuration of `guests` guests (at most 256) that grants nothing.
-    pub const fn none(guests: usize) -> Self {
-        let grants = [Grant::NONE; GuestId::COUNT];
-        Self { grants, guests }
+    /// Returns a configuration of `guests` guests that grants nothing. Fails with [`ConfigError::TooManyGuests`].
+    pub const fn none(guests: usize) -> Result<Self, ConfigError> {
+        if guests > GuestId::COUNT {
+            return Err(ConfigError::TooManyGuests);
+        }
+        Ok(Self::none_of_first(guests))
+    }
+
+    /// Returns a configuration that grants nothing, for as many of `guests` guests as there can be.
+    pub(crate) const fn none_of_first(guests: usize) -> Self {
+        let guests = if guests < GuestId::COUNT { guests } else { GuestId::COUNT };
+        Self { grants: [Grant::NONE; GuestId::COUNT], guests }
     }
 
     /// Returns the number of guests.

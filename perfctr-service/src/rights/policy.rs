@@ -200,6 +200,14 @@ impl FromStr for Grant {
 pub struct NodeSet(u8);
 
 impl NodeSet {
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
     /// Returns `true` if the set has the node.
     pub const fn has(self, node: Node) -> bool {
         self.0 >> node.index() & 1 != 0
@@ -324,6 +332,8 @@ pub enum ConfigError {
     SharedStrand(usize, usize),
     /// A guest has a strand that the machine does not have.
     NoSuchStrand(usize, StrandId),
+    /// The service has a configuration already.
+    Configured,
 }
 
 impl fmt::Display for ConfigError {
@@ -337,6 +347,7 @@ impl fmt::Display for ConfigError {
             Self::NoSuchStrand(guest, strand) => {
                 write!(f, "guest {guest} has strand {strand}, which this machine does not have")
             }
+            Self::Configured => f.write_str("the service is configured already"),
         }
     }
 }

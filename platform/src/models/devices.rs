@@ -138,7 +138,7 @@ impl Devices {
         answer(match target {
             Target::L2(node, _) => self.machine.has_node(node),
             Target::Dram(node, mcu, _) => self.machine.has_channel(node, mcu),
-            Target::Hub(..) => self.machine.model().has_hubs(),
+            Target::Hub(hub, ..) => self.machine.model().has_hub(hub),
         })?;
         Ok(target)
     }

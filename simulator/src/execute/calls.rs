@@ -122,7 +122,7 @@ impl Call {
     }
 }
 
-/// Returns the trace of the calls of `guests`. `calls` are in the order of their returns.
+/// Returns the trace of the calls of `guests`. `calls` must be in the order in which they returned.
 #[must_use]
 pub fn trace(calls: &[Call], guests: &[NamedGuest]) -> Trace {
     let of_strand = |number| {

@@ -53,7 +53,7 @@ use platform::Machine;
 use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};
-use crate::memory::{AnyMemory, Config, MemoryError, Truth, Usage};
+use crate::memory::{AnyMemory, Config, MemoryError, Stray, Truth, Usage};
 use crate::operator::{Answer, Operated};
 use calls::CallObserver;
 use cost::Plain;
@@ -109,7 +109,7 @@ pub enum SetupError {
 pub struct Limits {
     /// The maximum number of instructions and traps of all strands together.
     pub instructions: u64,
-    /// The time limit in cycles since the machine started. No instruction begins then or later.
+    /// The time limit, in cycles since the machine started. No instruction begins at this time or later.
     pub cycles: u64,
 }
 
@@ -140,6 +140,8 @@ pub enum Stop {
     Breakpoint(StrandId),
     /// An instruction has made this access, which is [watched](Execution::watch).
     Watched(Observed),
+    /// An event of the memory system happened at a wrong place, so its counts mean nothing.
+    Stray(Stray),
 }
 
 /// An executing machine. Methods panic if the machine does not have the given strand. A clone has no observers.
@@ -222,7 +224,8 @@ impl Execution {
 
     /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
-        with_cost!(self, running, devices, cost => running.run(devices, cost, limits))
+        let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
+        self.memory.as_deref_mut().and_then(AnyMemory::stray).map_or(stop, Stop::Stray)
     }
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.
@@ -230,7 +233,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store whose report a strand has read last; `None` if there was no report then.
+    /// Returns the physical address of the failed store that a strand's latest read of the report named; `None` if that read
+    /// found no report.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -242,12 +246,12 @@ impl Execution {
         with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
     }
 
-    /// Sets the conduct of stores to devices that are issued from now on.
+    /// Sets how stores to devices behave, from the next store on.
     pub fn set_stores(&mut self, conduct: StoreConduct) {
         self.running.shared.stores = conduct;
     }
 
-    /// Returns the time of the earliest strand, in cycles from the start of the machine.
+    /// Returns the time of the strand that is furthest behind, in cycles since the start of the machine.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -259,7 +263,7 @@ impl Execution {
         self.devices.machine()
     }
 
-    /// Returns the bytes that the software has sent to a console since the last call; nothing if there is no such console.
+    /// Returns the bytes that the software has sent to a console since the previous call; nothing if there is no such console.
     pub fn console(&mut self, number: usize) -> Vec<u8> {
         let console = self.running.shared.consoles.get_mut(number);
         console.map(console::Console::take).unwrap_or_default()
@@ -380,7 +384,8 @@ impl Execution {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the addresses of instructions, as the strands use them, at which the execution stops.
+    /// Returns the breakpoints. They are addresses of instructions in the form that the strands use, and execution stops before
+    /// these instructions.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }

@@ -1,9 +1,9 @@
-//! Collects what an execution did so far: the selected events, and the state of guests and strands.
+//! Collects what an execution has done so far: the selected events, and the state of guests and strands.
 
 use std::collections::BTreeMap;
 
 use guest_abi::layout::PerfConfig;
-use guest_abi::{Hub, Mcu, Node, StrandId};
+use guest_abi::{Hub, Node, StrandId};
 use platform::Machine;
 
 use super::Execution;
@@ -71,28 +71,28 @@ impl Execution {
 /// Returns the number of each selected event, by class.
 fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCounts> {
     let nodes = &Node::ALL[..machine.nodes()];
-    let channels =
-        |node: Node| Mcu::ALL.iter().copied().filter(move |mcu| machine.has_channel(node, *mcu));
+    let channels = |on: Node| machine.channels().filter(move |(node, _)| *node == on);
     let strands = |node: Node| {
         let first = node.index() * StrandId::PER_NODE;
         (first..first + StrandId::PER_NODE).filter_map(StrandId::new)
     };
     let mut all = Vec::new();
     all.extend(event_counts(selection.dram, |event| {
-        let at = |node: &Node| channels(*node).map(|mcu| truth.dram(*node, mcu, event)).sum();
+        let at =
+            |node: &Node| channels(*node).map(|(node, mcu)| truth.dram(node, mcu, event)).sum();
         ("dram", event.name(), false, nodes.iter().map(at).collect())
     }));
     all.extend(event_counts(selection.lpu, |event| {
-        let at = |node: &Node| Hub::ALL.iter().map(|hub| truth.lpu(*hub, *node, event)).sum();
+        let at = |node: &Node| machine.hubs().iter().map(|hub| truth.lpu(*hub, *node, event)).sum();
         ("lpu", event.name(), false, nodes.iter().map(at).collect())
     }));
     all.extend(event_counts(selection.gpd, |event| {
         let at = |hub: &Hub| truth.gpd(*hub, event);
-        ("gpd", event.name(), true, Hub::ALL.iter().map(at).collect())
+        ("gpd", event.name(), true, machine.hubs().iter().map(at).collect())
     }));
     all.extend(event_counts(selection.asu, |event| {
         let at = |hub: &Hub| truth.asu(*hub, event);
-        ("asu", event.name(), true, Hub::ALL.iter().map(at).collect())
+        ("asu", event.name(), true, machine.hubs().iter().map(at).collect())
     }));
     all.extend(event_counts(selection.pic, |event| {
         let of_strand = |strand| truth.strand(strand, event.into(), PerfConfig::All);

@@ -143,8 +143,8 @@ impl From<GuestEntry> for NamedGuest {
     }
 }
 
-/// Returns two default guests. The first has all rights and all cores but the last. The second has
-/// the last core and no rights.
+/// Returns two default guests. The first has all rights, and all cores except the last. The second has the last core and no
+/// rights.
 pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
     let guest = |name: &str, strands: std::ops::Range<usize>, grant| {

@@ -1,8 +1,12 @@
 //! Coherence between nodes: MOESI between the L2 caches, with the memory of the home node.
 
-use guest_abi::Node;
+use std::ops::DerefMut;
+
+use guest_abi::{Mcu, Node};
+use platform::models::MemoryController;
 
 use super::access::Access;
+use super::broken::{Map, mapped};
 use super::figures::Variant;
 use super::geometry::L2Line;
 use super::l2::{L2Slot, LineState, Victim};
@@ -17,6 +21,7 @@ impl<V: Variant> Access<'_, V> {
     #[inline(never)]
     pub(super) fn miss(&mut self, line: L2Line, state: LineState) -> (L2Slot, ServedBy) {
         let to_own = state == LineState::Modified;
+        self.unit_records.missed(line, self.core, self.node, line.bank());
         let snoop = self.snoop(line, to_own);
         let answers = snoop.answers;
         let dirty = |answer: &Option<SnoopAnswer>| {
@@ -115,11 +120,8 @@ impl<V: Variant> Access<'_, V> {
         let (done, held) = channel.read(line, self.now, &self.plan.variant.figures().timing);
         let queued = done - self.now;
         self.now = done + self.timing().memory;
-        let truth = &mut self.channel_records[home.index()][mcu.index()];
-        truth.lines_read += 1;
-        truth.cycles_to_read += queued;
-        truth.held_back += u64::from(held);
-        let mut controller = self.devices.memory_controller(home, mcu);
+        self.unit_records.read(line, (home, mcu), queued, held);
+        let mut controller = self.controller(home, mcu);
         controller.line_read(queued as u32);
         if held {
             controller.read_held_back();
@@ -152,10 +154,8 @@ impl<V: Variant> Access<'_, V> {
         }
         let channel = &mut self.channels[home.index()][mcu.index()];
         let queued = channel.write(line, arrives, &self.plan.variant.figures().timing) - arrives;
-        let truth = &mut self.channel_records[home.index()][mcu.index()];
-        truth.lines_written += 1;
-        truth.cycles_to_write += queued;
-        let mut controller = self.devices.memory_controller(home, mcu);
+        self.unit_records.written(line, (home, mcu), queued);
+        let mut controller = self.controller(home, mcu);
         controller.line_written(queued as u32);
     }
 
@@ -163,27 +163,35 @@ impl<V: Variant> Access<'_, V> {
     /// `true` if another request for the line delayed this one. `waited` is its wait for that
     /// request and for the hub, in cycles.
     fn tell_hub(&mut self, line: L2Line, request: NodeRequest, met: bool, waited: u64) {
-        let transaction =
-            Transaction { hub: line.hub(), requester: self.node, request, met, waited };
-        self.hub_records[transaction.hub.index()].record(&transaction);
-        if self.plan.machine.model().has_hubs() {
-            self.hub_events[transaction.hub.index()].passed(&transaction);
+        let transaction = Transaction { requester: self.node, request, met, waited };
+        let hub = self.plan.interleave.hub(line);
+        let counts = self.plan.machine.model().has_hub(hub);
+        let counts = mapped(Map::CountingHubs, counts.into()) != 0;
+        if counts {
+            self.hub_events[hub.index()].passed(&transaction);
         }
+        self.unit_records.passed(line, hub, &transaction, counts);
+    }
+
+    /// Returns the counters of a channel.
+    fn controller(&self, node: Node, mcu: Mcu) -> impl DerefMut<Target = MemoryController> {
+        let mcu = Mcu::ALL[mapped(Map::ChannelRegisters, mcu.index())];
+        self.devices.memory_controller(node, mcu)
     }
 
     /// Returns the time at which a line arrives at the node `to`, if it leaves the node `from` at the time `now`.
     fn send(&mut self, line: L2Line, from: Node, to: Node, now: u64) -> u64 {
         let timing = &self.plan.variant.figures().timing;
-        self.planes[line.hub().index()].send(from, to, now, timing)
+        self.plane(line).send(from, to, now, timing)
     }
 
     fn serialize(&mut self, line: L2Line, arrives: u64) -> (u64, u64) {
         let timing = &self.plan.variant.figures().timing;
-        self.planes[line.hub().index()].serialize(line, arrives, timing)
+        self.plane(line).serialize(line, arrives, timing)
     }
 
     fn plane(&mut self, line: L2Line) -> &mut Plane {
-        &mut self.planes[line.hub().index()]
+        &mut self.planes[self.plan.interleave.hub(line).index()]
     }
 }
 

@@ -6,18 +6,20 @@
 //! | bits | choose |
 //! |---|---|
 //! | 8:6 | the L2 bank |
-//! | 8:7 | the hub that carries the line |
+//! | 8:7, modulo the number of hubs | the hub that carries the line; without hubs, the link |
 //! | 8 | the MCU of the home node; if that MCU is disabled, the node's other MCU |
 //! | 38:9, modulo the nodes that have memory | the home node |
 
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
 
+use super::broken::{Map, mapped};
+
 /// The size of a memory address in bits. A physical address has one bit more: bit 39 selects input
 /// and output.
 pub const ADDRESS_BITS: u32 = 39;
 
-/// The bits of a physical address that are an address in memory.
+/// The mask for the bits of a physical address that give the address in memory.
 pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
 /// The binary logarithm of the number of bytes in an L2 line of a T2 Plus.
@@ -31,11 +33,7 @@ pub(super) struct L2Line(pub(super) u64);
 
 impl L2Line {
     pub(super) fn bank(self) -> usize {
-        (self.0 & 7) as usize
-    }
-
-    pub(super) fn hub(self) -> Hub {
-        Hub::ALL[(self.0 >> 1 & 3) as usize]
+        mapped(Map::Bank, self.0 as usize) & 7
     }
 }
 
@@ -47,11 +45,13 @@ pub(super) const MOST_PARTS: u64 = 4;
 #[error("no memory channel of the machine is enabled")]
 pub struct NoMemory;
 
-/// The assignment of lines to memory channels.
+/// The assignment of lines to memory channels and hubs.
 #[derive(Clone, Debug)]
 pub(super) struct Interleave {
     /// The nodes that have memory. Each has two channels, one for each value of address bit 8.
     homes: Vec<(Node, [Mcu; 2])>,
+    /// The hub for each value of address bits 8:7. Links without hubs have the numbers of hubs.
+    hubs: [Hub; 4],
 }
 
 impl Interleave {
@@ -59,7 +59,8 @@ impl Interleave {
         let homes: Vec<_> = Node::ALL
             .iter()
             .filter_map(|&node| {
-                let has = |mcu| machine.has_channel(node, mcu);
+                let has =
+                    |mcu| mapped(Map::EnabledChannel, machine.has_channel(node, mcu).into()) != 0;
                 match (has(Mcu::Mcu0), has(Mcu::Mcu1)) {
                     (true, true) => Some((node, [Mcu::Mcu0, Mcu::Mcu1])),
                     (true, false) => Some((node, [Mcu::Mcu0; 2])),
@@ -68,7 +69,9 @@ impl Interleave {
                 }
             })
             .collect();
-        if homes.is_empty() { Err(NoMemory) } else { Ok(Self { homes }) }
+        let hubs = if machine.hubs().is_empty() { Hub::ALL } else { machine.hubs() };
+        let hubs = std::array::from_fn(|bits| hubs[bits % hubs.len()]);
+        if homes.is_empty() { Err(NoMemory) } else { Ok(Self { homes, hubs }) }
     }
 
     /// Returns the number of nodes that have memory.
@@ -77,9 +80,13 @@ impl Interleave {
     }
 
     pub(super) fn home(&self, line: L2Line) -> (Node, Mcu) {
-        let (node, channels) =
-            self.homes[((line.0 >> (INTERLEAVE_SHIFT - LINE_SHIFT)) % self.nodes()) as usize];
-        (node, channels[(line.0 >> 2 & 1) as usize])
+        let stripe = mapped(Map::Home, (line.0 >> (INTERLEAVE_SHIFT - LINE_SHIFT)) as usize);
+        let (node, channels) = self.homes[stripe % self.homes.len()];
+        (node, channels[mapped(Map::Channel, (line.0 >> 2) as usize) & 1])
+    }
+
+    pub(super) fn hub(&self, line: L2Line) -> Hub {
+        self.hubs[mapped(Map::Hub, (line.0 >> 1) as usize) & 3]
     }
 }
 
@@ -107,7 +114,7 @@ mod tests {
         ] {
             let line = line(address);
             assert_eq!(line.bank(), bank, "{address:#x}");
-            assert_eq!(line.hub().index(), hub, "{address:#x}");
+            assert_eq!(interleave.hub(line).index(), hub, "{address:#x}");
             let (node, channel) = interleave.home(line);
             assert_eq!((node.index(), channel.index()), (home, mcu), "{address:#x}");
         }

@@ -4,6 +4,7 @@ use guest_abi::Node;
 use guest_abi::event::{AsuEvent, LpuEvent};
 use platform::models::HubChip;
 
+use super::broken::{Map, mapped};
 use super::traffic::{Answers, NodeRequest, SnoopAnswer, Supplier, Transaction};
 
 const LPU_EVENTS: usize = LpuEvent::ALL.len();
@@ -25,7 +26,7 @@ impl HubEvents {
     }
 
     pub(super) fn any(&self) -> bool {
-        // Every transaction counts at least one packet.
+        // Every transaction has at least one packet. So without packets there are no other events.
         self.asu[AsuEvent::PacketsIn as usize] > 0
     }
 
@@ -110,7 +111,7 @@ impl HubEvents {
     }
 
     fn lpu(&mut self, port: Node, event: LpuEvent) {
-        self.lpu[port.index()][event as usize] += 1;
+        self.lpu[mapped(Map::Port, port.index())][event as usize] += 1;
     }
 
     fn asu(&mut self, event: AsuEvent) {

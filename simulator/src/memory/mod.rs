@@ -48,6 +48,7 @@
 //! - A read of a line in the write-back buffer is counted as held back. The line stays there until eight later lines replace it.
 
 mod access;
+pub(crate) mod broken;
 mod channel;
 mod coherence;
 mod config;
@@ -81,6 +82,8 @@ pub use modelled::Modelled;
 pub use moves::Moves;
 pub use quantum::{Executed, Quantum};
 pub use system::{AnyMemory, MemoryError, MemorySystem};
-pub use truth::{ChannelUse, HubUse, LinkUse, Served, Traffic, TrafficKind, Truth, Usage, Waited};
+pub use truth::{
+    ChannelUse, HubUse, LinkUse, Served, Stray, Traffic, TrafficKind, Truth, Usage, Waited,
+};
 pub(crate) use wires::StrandEvents;
 pub use work::{Watched, Work};

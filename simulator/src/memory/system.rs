@@ -5,6 +5,7 @@ use platform::Machine;
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
+use super::broken::{Map, mapped};
 use super::channel::Channel;
 use super::config::{Config, Impossible};
 use super::figures::{Figures, T2Plus, Variant};
@@ -16,7 +17,7 @@ use super::moves::{MovedLines, Moves};
 use super::plane::Plane;
 use super::queue::Queue;
 use super::stores::Stores;
-use super::truth::{Truth, Usage};
+use super::truth::{Stray, Truth, Usage};
 use super::wires::{Idle, StrandEvents};
 
 #[derive(Clone, Debug)]
@@ -49,9 +50,9 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) strands: Vec<StrandState>,
     pub(super) cores: Vec<CoreState<V>>,
     pub(super) l2: Vec<L2<V>>,
-    /// The banks of the L2 cache of each node.
+    /// The banks of each node's L2 cache.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
-    /// The connections of the nodes for the lines of each hub. Machines without hubs have them, too.
+    /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have them, too.
     pub(super) planes: [Plane; Hub::ALL.len()],
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
@@ -96,7 +97,7 @@ impl<V: Variant> MemorySystem<V> {
     pub(super) fn tell(&mut self, strand: StrandId, devices: &Devices) {
         let now = self.truth.cycles;
         let idle = self.cores[strand.core()].idle.until(now);
-        let mut unit = devices.strand_unit(strand);
+        let mut unit = devices.strand_unit(registers_of(strand));
         self.strands[strand.index()].events.tell(idle, &mut unit);
     }
 
@@ -122,15 +123,27 @@ impl<V: Variant> MemorySystem<V> {
         self.plan.interleave.nodes()
     }
 
+    /// Returns the first event that happened at a wrong place; `None` if there is none.
+    pub fn stray(&mut self) -> Option<Stray> {
+        let Self { truth, planes, .. } = self;
+        truth.units.check_links(|hub, node| planes[hub.index()].passed(node));
+        truth.units.stray()
+    }
+
     /// Returns the use of channels, hubs and links since the start.
     pub fn usage(&self) -> Usage {
-        Usage::new(&self.truth, &self.plan.machine, self.plan.variant.figures())
+        Usage::new(&self.truth, self.plan.variant.figures())
     }
 
     /// Returns the record of all events since the start.
     pub fn truth(&self) -> &Truth {
         &self.truth
     }
+}
+
+/// Returns the strand whose registers count the events of a strand.
+fn registers_of(strand: StrandId) -> StrandId {
+    StrandId::new(mapped(Map::StrandRegisters, strand.index())).unwrap_or(strand)
 }
 
 /// The memory system of a machine with any configuration. Callers match once, then run code that is compiled for the variant.
@@ -187,6 +200,11 @@ impl AnyMemory {
 
     pub(crate) fn home(&self, line: u64) -> Node {
         either!(self, memory => memory.home(line))
+    }
+
+    /// Returns the first event that happened at a wrong place; `None` if there is none.
+    pub fn stray(&mut self) -> Option<Stray> {
+        either!(self, memory => memory.stray())
     }
 
     /// Returns the use of channels, hubs and links since the start.

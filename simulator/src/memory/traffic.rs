@@ -1,6 +1,6 @@
 //! Messages between nodes about a line.
 
-use guest_abi::{Hub, Node};
+use guest_abi::Node;
 
 /// The cache or memory that supplies a line, and its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,6 @@ pub(super) enum NodeRequest {
 /// A request that passes a hub.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transaction {
-    pub(super) hub: Hub,
     pub(super) requester: Node,
     pub(super) request: NodeRequest,
     /// Whether the request waited for another request for the same line.

@@ -6,11 +6,12 @@ use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::access::Access;
+use super::broken::{Map, mapped};
 use super::figures::{T2Plus, Variant};
 use super::moves::{MovedLines, Moves};
 use super::quantum::{Executed, Quantum};
 use super::system::MemorySystem;
-use super::truth::{Truth, Waited};
+use super::truth::{Stray, Truth, Waited};
 use crate::recording::Reference;
 
 /// The effect of one reference.
@@ -43,8 +44,8 @@ pub struct Work<'a, V: Variant = T2Plus> {
 }
 
 impl Work<'_, T2Plus> {
-    /// Does the same as [`replay`](Self::replay). This copy is compiled with this crate, so it is optimised even if the caller's
-    /// crate is not.
+    /// Does the same as [`replay`](Self::replay). This function is compiled with this crate, so it is optimised even if the
+    /// caller's crate is not.
     pub fn replay_compiled(&mut self, quantum: &Quantum<'_>) -> Executed {
         self.replay(quantum)
     }
@@ -70,14 +71,14 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes a quantum. It begins with an instruction or the rest of one. Further instructions begin before the quantum's end.
     ///
-    /// Callers pass quanta in the order of time. No quantum begins before the last instruction of the previous quantum.
+    /// Quanta must be passed in the order of time: none may begin before the last instruction of the previous one.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // In a shorter turn, a shape might not end.
+            // If less time than `longest` is left, not even the shortest shape is sure to end.
             if quantum.until.saturating_sub(access.now) > longest && !quantum.data_alone {
                 access.shapes(&mut rest, quantum.until);
                 executed = quantum.references.len() - rest.len();
@@ -133,7 +134,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Callers pass instructions in the order of time. No instruction begins before the previous instruction.
+    /// Instructions must be passed in the order of time: none may begin before the previous one.
     #[inline(always)]
     pub fn instruction(
         &mut self,
@@ -151,21 +152,30 @@ impl<V: Variant> Work<'_, V> {
         access.finish(1 + data.len())
     }
 
-    /// Reads PERF_CONFIG again. Called after a write to L2 control registers.
+    /// Reads PERF_CONFIG again. Must be called after a write to L2 control registers.
     pub fn settings_changed(&mut self) {
         self.perf_config = perf_config(self.devices);
     }
 
     /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
-    pub fn finish(mut self, now: u64) {
+    ///
+    /// # Errors
+    /// An event happened at a wrong place. The counters then mean nothing.
+    pub fn finish(mut self, now: u64) -> Result<(), Stray> {
         self.pass(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {
             self.system.tell(strand, self.devices);
         }
+        self.check()
     }
 
-    /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` is after every issued
-    /// instruction.
+    /// Fails if an event has happened at a wrong place.
+    pub fn check(&mut self) -> Result<(), Stray> {
+        self.system.stray().map_or(Ok(()), Err)
+    }
+
+    /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` must be later than every
+    /// issued instruction.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);
@@ -180,7 +190,8 @@ impl<V: Variant> Work<'_, V> {
         let system = &mut *self.system;
         for (hub, events) in Hub::ALL.iter().zip(&mut system.hub_events) {
             if events.any() {
-                events.tell(&mut self.devices.hub(*hub));
+                let hub = Hub::ALL[mapped(Map::HubRegisters, hub.index())];
+                events.tell(&mut self.devices.hub(hub));
             }
         }
         let passed = now - system.truth.cycles;
@@ -189,10 +200,8 @@ impl<V: Variant> Work<'_, V> {
         }
         system.truth.cycles = now;
         self.devices.advance(passed);
-        if system.plan.machine.model().has_hubs() {
-            for hub in Hub::ALL {
-                self.devices.hub(*hub).pass(passed);
-            }
+        for hub in system.plan.machine.hubs() {
+            self.devices.hub(*hub).pass(passed);
         }
     }
 }

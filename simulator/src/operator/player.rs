@@ -77,7 +77,7 @@ impl Operator {
     /// Returns an operator that has played no step. The guests have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
-        let mut grants = Grants::none(guests.len());
+        let mut grants = Grants::none(guests.len()).expect("guests of a configuration");
         for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
             // This fails only if the guest does not exist.
             let _ = grants.set(number, guest.config.grant);
@@ -117,7 +117,8 @@ impl Operator {
         self.current.as_ref()?.pending
     }
 
-    /// Returns how many references or instructions to wait before [`work`](Self::work) is called again. `now` is their number so far.
+    /// Returns the number of references or instructions after which [`work`](Self::work) must be called again. `now` is the
+    /// number of references or instructions so far.
     #[must_use]
     pub fn patience(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {
@@ -127,8 +128,8 @@ impl Operator {
         }
     }
 
-    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number
-    /// of references or instructions so far. The caller repeats this until nothing is left to do.
+    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions
+    /// so far. The caller must repeat this until nothing is left to do.
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {

@@ -23,7 +23,7 @@ struct ChunkRequest {
     chunk: Chunk,
 }
 
-/// The answer to a request: the next chunk. The thread read `read` bytes for it.
+/// The answer to a request: the next chunk, for which the thread read `read` bytes.
 struct Piece {
     thread: usize,
     chunk: Chunk,
@@ -118,7 +118,7 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Returns the number of requested chunks of a thread that have not been used.
+    /// Returns how many requested chunks of a thread have not been used.
     fn held(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()

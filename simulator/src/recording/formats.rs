@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::lackey::LackeyReader;
@@ -14,7 +13,6 @@ pub(super) enum Reader {
     Native(Box<NativeReader>),
     Lackey(Box<LackeyReader>),
     Memory(Threads),
-    Ahead(Box<Ahead>),
 }
 
 impl Reader {
@@ -23,7 +21,6 @@ impl Reader {
             Self::Native(reader) => reader.progress(),
             Self::Lackey(reader) => reader.progress(),
             Self::Memory(memory) => memory.progress,
-            Self::Ahead(ahead) => ahead.progress(),
         }
     }
 
@@ -43,12 +40,11 @@ impl Reader {
                 Ok(false)
             }
             Self::Memory(memory) => Ok(memory.next_chunk(thread, chunk)),
-            Self::Ahead(ahead) => ahead.next_chunk(thread, chunk),
         }
     }
 }
 
-/// The chunks of all threads. They are in memory.
+/// The chunks of all threads, in memory.
 pub(super) struct Threads {
     pub(super) threads: Vec<VecDeque<Chunk>>,
     /// The strands of the threads; empty if the recording does not name them.

@@ -3,6 +3,7 @@ use std::io::Read;
 use std::path::Path;
 use std::thread;
 
+use super::about::About;
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
@@ -16,21 +17,12 @@ use refs::Mapping;
 /// A recording of a program. Each of its threads is read independently.
 pub struct Recording {
     about: About,
-    reader: Reader,
+    chunks: Chunks,
 }
 
-/// What is known before the threads are read.
-#[derive(Default)]
-pub(super) struct About {
-    name: String,
-    threads: usize,
-    /// The strands of the threads; empty if the recording does not name them.
-    strands: Vec<usize>,
-    has_flow: bool,
-    pub(super) target: Option<String>,
-    pub(super) command: Option<String>,
-    pub(super) mappings: Vec<Mapping>,
-    pub(super) notes: Vec<String>,
+enum Chunks {
+    Now(Reader),
+    Ahead(Box<Ahead>),
 }
 
 impl fmt::Debug for Recording {
@@ -81,13 +73,13 @@ impl Recording {
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        Ok(Self { about: About { name, ..about }, reader })
+        Ok(Self { about: About { name, ..about }, chunks: Chunks::Now(reader) })
     }
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
         let about = About { threads: threads.len(), has_flow: true, ..About::default() };
-        Self { about, reader: Reader::Memory(Threads::new(threads)) }.named(name)
+        Self { about, chunks: Chunks::Now(Reader::Memory(Threads::new(threads))) }.named(name)
     }
 
     /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
@@ -95,20 +87,20 @@ impl Recording {
     #[must_use]
     pub fn read_ahead(self) -> Self {
         let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        let reader = match self.reader {
-            reader @ (Reader::Native(_) | Reader::Lackey(_)) if has_room => {
+        let chunks = match self.chunks {
+            Chunks::Now(reader @ (Reader::Native(_) | Reader::Lackey(_))) if has_room => {
                 let depth = match &reader {
                     Reader::Lackey(_) => 2,
                     _ => (16 / self.about.threads).max(1),
                 };
                 match Ahead::new(reader, self.about.threads, depth) {
-                    Ok(ahead) => Reader::Ahead(Box::new(ahead)),
-                    Err(reader) => reader,
+                    Ok(ahead) => Chunks::Ahead(Box::new(ahead)),
+                    Err(reader) => Chunks::Now(reader),
                 }
             }
-            reader => reader,
+            chunks => chunks,
         };
-        Self { reader, ..self }
+        Self { chunks, ..self }
     }
 
     /// Returns the name of the recording in error messages.
@@ -153,14 +145,18 @@ impl Recording {
         &self.about.mappings
     }
 
-    /// Returns notes for readers of results, for example that the recording is cut off. A note is a sentence without a full stop.
+    /// Returns notes for the reader of the results, for example that the recording is cut off. A note is a sentence without a
+    /// full stop.
     pub fn notes(&self) -> &[String] {
         &self.about.notes
     }
 
     /// Returns how far the recording has been read.
     pub fn progress(&self) -> Progress {
-        self.reader.progress()
+        match &self.chunks {
+            Chunks::Now(reader) => reader.progress(),
+            Chunks::Ahead(ahead) => ahead.progress(),
+        }
     }
 
     /// Replaces the content of `chunk` by the next references of a thread. At the thread's end, returns `false` and an empty chunk.
@@ -168,6 +164,9 @@ impl Recording {
     /// # Errors
     /// The recording is damaged, has no references, or cannot be read or decompressed. Later calls for the thread return `false`.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
-        self.reader.next_chunk(thread, chunk)
+        match &mut self.chunks {
+            Chunks::Now(reader) => reader.next_chunk(thread, chunk),
+            Chunks::Ahead(ahead) => ahead.next_chunk(thread, chunk),
+        }
     }
 }

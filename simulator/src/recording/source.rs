@@ -53,7 +53,7 @@ const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 const A_RECORDING: &str = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
                            text such as \"0 w 0x1000 8\", plain, gzip or zstd";
 
-/// The number of bytes at the start of the content that decide its format. In text, the first non-blank byte decides.
+/// The number of bytes from which the format of the content is determined. In text, the first non-blank byte decides.
 const HEAD: usize = 256;
 
 impl Source {
@@ -150,7 +150,7 @@ impl Source {
         Progress { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Describes an error as the content found, for a message.
+    /// Returns the text for a message that names `error` as the content found.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),

@@ -13,10 +13,10 @@ use super::reference::{Kind, Reference};
 use super::source::Source;
 use refs::Order;
 
-/// The maximum number of references of a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
+/// The maximum number of references in a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
 pub(super) const MOST: u64 = 1 << 24;
 
-/// The maximum number of bytes of a line.
+/// The maximum number of bytes in a line.
 const LONGEST: u64 = 1024;
 
 const A_STRAND: &str = "a strand, 0 to 255";

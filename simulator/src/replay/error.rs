@@ -1,7 +1,8 @@
-use guest_abi::guest::{HtSet, NegotiateError, RetryError, SnapshotError};
+use guest_abi::guest::{NegotiateError, OtherPmu, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};
 use perfctr_service::ConfigError;
 
+use crate::memory::Stray;
 use crate::recording::RecordingError;
 
 /// Why a replay ends before its programs end.
@@ -19,10 +20,14 @@ pub enum RunError {
     Register { register: PerfReg, source: RetryError },
     #[error("PERF_CONFIG of node {node} cannot be set")]
     PerfConfig { node: usize, source: HvError },
+    #[error("the units cannot be probed")]
+    Probe(#[source] HvError),
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     #[error(transparent)]
-    Start(#[from] HtSet),
+    Count(#[from] OtherPmu),
+    #[error("a strand's counters cannot be started")]
+    Start(#[source] HvError),
     #[error("{0} counted while nothing happened")]
     CountedAlone(Pmu),
     #[error("the program has no strand")]
@@ -30,6 +35,8 @@ pub enum RunError {
     /// A change of rights is not complete after more cross-calls than the slowest hubs can cause.
     #[error("a change does not come to its end")]
     Endless,
+    #[error(transparent)]
+    Stray(#[from] Stray),
     /// The observer stopped the replay.
     #[error("the replay was stopped")]
     Stopped,

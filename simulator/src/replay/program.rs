@@ -118,12 +118,13 @@ impl Replay {
     }
 
     /// Adds all events so far to the counters of the devices.
-    pub(super) fn catch_up(&mut self, board: &Board<'_>) {
+    pub(super) fn catch_up(&mut self, board: &Board<'_>) -> Result<(), RunError> {
         let (now, devices) = (self.scheduler.now(), board.devices());
         match &mut self.memory {
-            AnyMemory::T2Plus(memory) => memory.work(devices).finish(now),
-            AnyMemory::Other(memory) => memory.work(devices).finish(now),
+            AnyMemory::T2Plus(memory) => memory.work(devices).finish(now)?,
+            AnyMemory::Other(memory) => memory.work(devices).finish(now)?,
         }
+        Ok(self.threads.stray().map_or(Ok(()), Err)?)
     }
 
     /// Returns `true` if the counters have to be read before the replay continues. Otherwise a counter could wrap twice.

@@ -22,7 +22,7 @@ const MOST_CALLS: u64 = 1 << 19;
 pub enum Progress<'a> {
     /// The guest has programmed all counters. It may not use the counters of these units.
     Started(&'a [Pmu]),
-    /// The number of bytes of the recordings that have been read.
+    /// How many bytes of the recordings have been read.
     Read(u64),
     /// The guest has read its counters after this number of references.
     #[allow(missing_docs, reason = "the names say it")]
@@ -49,7 +49,7 @@ impl<'a> Now<'a> {
         (self.so_far)()
     }
 
-    /// Returns the number of bytes of the recordings that have been read.
+    /// Returns how many bytes of the recordings have been read.
     #[must_use]
     pub fn bytes_read(self) -> u64 {
         self.replay.bytes_read()
@@ -104,7 +104,7 @@ impl Prepared {
                 if point || without_details {
                     let calls = || -> u64 { calls(board).iter().sum() };
                     let before = calls();
-                    replay.catch_up(board);
+                    replay.catch_up(board)?;
                     guest.sample()?;
                     replay.note_read();
                     if let Some(watcher) = replay.watcher().filter(|_| !without_details) {

@@ -34,7 +34,7 @@ const MOST_CROSS_CALLS: u64 = 10_000_000;
 /// A point in a scenario at which the observer is called.
 #[derive(Clone, Copy, Debug)]
 pub enum ScenarioStage<'a> {
-    /// The number of bytes of the recordings that have been read.
+    /// How many bytes of the recordings have been read.
     Read(u64),
     /// A step has ended.
     Step(&'a StepRun),
@@ -78,7 +78,7 @@ impl Prepared {
                 replay.note_read();
                 while replay.references < until {
                     let goes_on = replay.next(until - replay.references, board)?;
-                    replay.catch_up(board);
+                    replay.catch_up(board)?;
                     if !goes_on {
                         ended = true;
                         break;
@@ -296,8 +296,8 @@ impl<'a> Stage<'a, '_> {
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };
-        for register in PerfReg::all() {
-            if let Ok(value) = calls.get_retrying(register, TRIES) {
+        for register in PerfReg::ALL {
+            if let Ok(value) = TRIES.retry(|| calls.get(register)) {
                 found.registers += 1;
                 if value != 0 {
                     found.not_zero.push(register.name().into());
@@ -311,7 +311,7 @@ impl<'a> Stage<'a, '_> {
 fn units(board: &Board<'_>) -> Vec<UnitRun> {
     let service = board.service();
     Unit::all()
-        .filter(|unit| unit.is_in(service.machine()))
+        .filter(|unit| service.has_unit(*unit))
         .map(|unit| UnitRun::new(unit, service.unit(unit)))
         .collect()
 }

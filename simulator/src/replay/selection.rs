@@ -52,15 +52,15 @@ impl<E: Copy> Choice<E> {
 /// The events to count, by kind of unit. A guest does not program a unit that has no events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The events of DRAM channels.
+    /// The events of DRAM channels; `None` if the guest does not program the channels.
     pub dram: Option<Choice<DramEvent>>,
-    /// The events of link port units.
+    /// The events of link port units; `None` if the guest does not program these units.
     pub lpu: Option<Choice<LpuEvent>>,
-    /// The events of general purpose design blocks.
+    /// The events of general purpose design blocks; `None` if the guest does not program these blocks.
     pub gpd: Option<Choice<GpdEvent>>,
-    /// The events of address serialization units.
+    /// The events of address serialization units; `None` if the guest does not program these units.
     pub asu: Option<Choice<AsuEvent>>,
-    /// The events of the strands' %pic.
+    /// The events of the strands' %pic; `None` if the guest does not use %pic.
     pub pic: Option<Choice<SparcEvent>>,
 }
 
@@ -149,7 +149,7 @@ impl Selection {
             asu: Choice::both(AsuEvent::PacketsIn, AsuEvent::PacketsOut),
             pic: Choice::both(Instructions, L2LoadMisses),
         };
-        if machine.model().has_hubs() { all } else { all.without_hubs() }
+        if machine.hubs().is_empty() { all.without_hubs() } else { all }
     }
 
     /// Returns all events of the units that the machine has.
@@ -167,7 +167,7 @@ impl Selection {
             )* };
         }
         list!(dram: DramEvent);
-        if machine.model().has_hubs() {
+        if !machine.hubs().is_empty() {
             list!(lpu: LpuEvent, gpd: GpdEvent, asu: AsuEvent);
         }
         list!(pic: SparcEvent);
@@ -199,7 +199,7 @@ impl Selection {
             .collect()
     }
 
-    /// Returns `true` if no event is selected.
+    /// Returns `true` if no class has an event.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

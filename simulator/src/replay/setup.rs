@@ -99,8 +99,8 @@ impl Setup {
     /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than one such access takes.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
-    /// Returns a setup of this program on this machine, with two guests. The first guest has all rights and all cores but the last.
-    /// The second guest has no rights and the last core.
+    /// Returns a setup of this program on this machine, with two guests. The first guest has all rights, and all cores except the
+    /// last. The second guest has no rights, and the last core.
     #[must_use]
     pub fn new(machine: Machine, program: Recording) -> Self {
         Self {

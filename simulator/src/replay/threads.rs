@@ -2,14 +2,17 @@
 
 use guest_abi::StrandId;
 
-use crate::memory::{Executed, Truth, Waited};
-use crate::run::ThreadRun;
+use crate::counts::Counts;
+use crate::memory::{Executed, Served, Stray, Truth, Waited};
+use crate::run::{Stack, ThreadRun};
 
 pub(super) struct Threads {
     /// What each thread did until the latest change of threads on its strand.
     results: Vec<ThreadRun>,
     /// For each strand: its latest thread, and what had happened on the strand when the thread began.
     on: Vec<(usize, Waited)>,
+    /// The first thread that executed on another strand than its own.
+    stray: Option<Stray>,
 }
 
 const NONE: usize = usize::MAX;
@@ -22,7 +25,8 @@ impl Threads {
             strand: strand.index(),
             ..ThreadRun::default()
         });
-        Self { results: results.collect(), on: vec![(NONE, Waited::default()); StrandId::COUNT] }
+        let on = vec![(NONE, Waited::default()); StrandId::COUNT];
+        Self { results: results.collect(), on, stray: None }
     }
 
     /// Records that the thread with this index executes next on its strand.
@@ -35,6 +39,9 @@ impl Threads {
 
     #[cold]
     fn change(&mut self, thread: usize, strand: StrandId, truth: &Truth) {
+        if self.results.get(thread).is_some_and(|of| of.strand != strand.index()) {
+            self.stray.get_or_insert(Stray::thread(thread, strand.index()));
+        }
         let now = truth.waited(strand);
         let (before, since) = std::mem::replace(&mut self.on[strand.index()], (thread, now));
         if let Some(results) = self.results.get_mut(before) {
@@ -58,6 +65,10 @@ impl Threads {
         results.stack.pipeline += cycles - (executed.ends - begins);
     }
 
+    pub(super) fn stray(&self) -> Option<Stray> {
+        self.stray
+    }
+
     pub(super) fn results(&self, truth: &Truth) -> Vec<ThreadRun> {
         let mut all = self.results.clone();
         let strands = (0..).map_while(StrandId::new);
@@ -75,14 +86,11 @@ impl Threads {
 
 impl ThreadRun {
     fn add(&mut self, waited: &Waited) {
-        self.served += waited.served;
-        let (stack, cycles) = (&mut self.stack, &waited.requests);
-        stack.l2 += cycles.l2;
-        stack.local += cycles.local;
-        stack.remote += cycles.remote;
-        stack.c2c += cycles.c2c;
-        stack.arriving += waited.arriving;
-        stack.stores += waited.stores;
-        stack.atomics += waited.atomics;
+        let Waited { served, requests, arriving, stores, atomics } = *waited;
+        let Served { l2, local, remote, c2c } = requests;
+        self.served.add(&served);
+        let (busy, pipeline) = (0, 0);
+        let waits = Stack { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline };
+        self.stack.add(&waits);
     }
 }

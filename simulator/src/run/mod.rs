@@ -32,8 +32,8 @@ pub const LONGEST: u64 = 64 << 20;
 
 /// The result of a replay or an execution.
 ///
-/// The JSON is one object with `version`, `kind`, and the fields of the kind.
-// `remote` makes the derives plain functions. The implementations of the traits below add the version.
+/// The JSON is one object with `version`, `kind`, and the fields of the kind. With the attribute `remote`, the derives become
+/// plain functions. The trait implementations below call them, and add the version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 #[allow(clippy::large_enum_variant, reason = "a program has one value")]

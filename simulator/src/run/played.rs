@@ -56,10 +56,10 @@ pub struct StepRun {
     pub rejected: Option<String>,
     /// Dead strands of guests that lost a right or were reset. The change did not wait for them.
     pub excused: Vec<usize>,
-    /// On an execution, the state of the unit before the step returned it to service.
+    /// In an execution, the state of the unit before the step returned it to service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitRun>,
-    /// On a replay, how the step's change was completed.
+    /// In a replay, how the step's change was completed.
     #[serde(flatten)]
     pub settled: Option<Settled>,
 }

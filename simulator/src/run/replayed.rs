@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::{AddAssign, SubAssign};
 
 use perfctr_service::statistics::{Class, Operation, Outcome, Statistics};
 use serde::{Deserialize, Serialize};
@@ -116,7 +115,7 @@ pub struct ThreadRun {
 /// counts in the field of the unit that [served](Served) the request. A thread waits for stores only while eight are under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// Instructions, loads from the L1 cache and jumps that nothing else delays.
+    /// Cycles of instructions, loads from the L1 cache and jumps that nothing else delays.
     pub busy: u64,
     /// A wait for the L2 cache of the thread's node: for the bank, and for the line.
     pub l2: u64,
@@ -137,29 +136,11 @@ pub struct Stack {
 }
 
 impl Stack {
-    fn parts(&mut self) -> [&mut u64; 9] {
-        let Self { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline } = self;
-        [busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline]
-    }
-
     /// Returns the sum of all cycles.
     #[must_use]
-    pub fn sum(mut self) -> u64 {
-        self.parts().into_iter().map(|part| *part).sum()
-    }
-}
-
-impl AddAssign for Stack {
-    fn add_assign(&mut self, mut other: Self) {
-        let parts = self.parts().into_iter().zip(other.parts());
-        parts.for_each(|(part, other)| *part += *other);
-    }
-}
-
-impl SubAssign for Stack {
-    fn sub_assign(&mut self, mut other: Self) {
-        let parts = self.parts().into_iter().zip(other.parts());
-        parts.for_each(|(part, other)| *part -= *other);
+    pub fn sum(self) -> u64 {
+        let Self { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline } = self;
+        busy + l2 + local + remote + c2c + arriving + stores + atomics + pipeline
     }
 }
 

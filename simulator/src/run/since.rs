@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Hypercalls, Replayed, ThreadRun, Time};
+use super::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
 use crate::analysis::details::{InstructionMisses, MOST_CODE, Missed};
-use crate::memory::{Served, Traffic, Usage};
+use crate::counts::{Counts, counts};
+use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
     /// Returns what happened since an earlier sample of the same replay. The lines that nodes share are still counted from the start.
@@ -12,26 +13,41 @@ impl Replayed {
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();
-        period.references -= earlier.references;
-        period.cycles -= earlier.cycles;
-        period.time = Time::new(period.cycles);
-        period.usage.subtract(&earlier.usage);
-        for (now, then) in period.threads.iter_mut().zip(&earlier.threads) {
-            now.subtract(then);
-        }
-        for (now, then) in period.counters.iter_mut().zip(&earlier.counters) {
-            now.measured -= then.measured;
-            now.truth -= then.truth;
-        }
-        for (now, then) in period.guests.iter_mut().zip(&earlier.guests) {
-            now.hypercalls.subtract(&then.hypercalls);
-            for (class, calls) in &mut now.by_class {
+        let Self {
+            machine: _,
+            nodes: _,
+            configuration: _,
+            references,
+            cycles,
+            time,
+            placement: _,
+            threads,
+            usage,
+            notes: _,
+            hypercalls,
+            guests,
+            counters,
+            truth_matches: _,
+            details,
+            trace: _,
+        } = &mut period;
+        hypercalls.subtract(&earlier.hypercalls);
+        references.subtract(&earlier.references);
+        cycles.subtract(&earlier.cycles);
+        *time = Time::new(*cycles);
+        usage.subtract(&earlier.usage);
+        threads.subtract(&earlier.threads);
+        counters.subtract(&earlier.counters);
+        for (now, then) in guests.iter_mut().zip(&earlier.guests) {
+            let GuestCalls { name: _, grant: _, hypercalls, by_class } = now;
+            hypercalls.subtract(&then.hypercalls);
+            for (class, calls) in by_class {
                 if let Some(then) = then.by_class.get(class) {
                     calls.subtract(then);
                 }
             }
         }
-        if let (Some(now), Some(then)) = (&mut period.details, &earlier.details) {
+        if let (Some(now), Some(then)) = (details, &earlier.details) {
             subtract_code(&mut now.code, &then.code);
         }
         period
@@ -55,30 +71,21 @@ impl Replayed {
     }
 }
 
-/// Subtracts the earlier values of some fields from the present ones.
-macro_rules! subtract {
-    ($now:expr, $then:expr, $($field:ident),*) => {
-        $($now.$field -= $then.$field;)*
-    };
-}
-
-impl ThreadRun {
-    fn subtract(&mut self, then: &Self) {
-        subtract!(self, then, instructions, cycles, stack);
-        self.served.subtract(&then.served);
-    }
-}
-
-impl Served {
-    fn subtract(&mut self, then: &Self) {
-        subtract!(self, then, l2, local, remote, c2c);
-    }
+counts! {
+    ThreadRun { instructions, cycles, served, stack } { thread, strand }
+    Stack { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline }
+    CounterResult { measured, truth } { perfreg, counter, strand, name, event }
+    ChannelUse { reads, writes, busy, waited } { node, mcu, limit }
+    HubUse { requests, busy, met, waited } { hub }
+    LinkUse { into, out, busy } { hub, node, limit }
+    Traffic { lines } { from, to, kind }
 }
 
 impl Hypercalls {
     fn subtract(&mut self, then: &Self) {
-        self.total -= then.total;
-        for (status, count) in &mut self.by_status {
+        let Self { total, by_status } = self;
+        total.subtract(&then.total);
+        for (status, count) in by_status {
             *count -= then.by_status.get(status).copied().unwrap_or(0);
         }
     }
@@ -86,19 +93,16 @@ impl Hypercalls {
 
 impl Usage {
     fn subtract(&mut self, then: &Self) {
-        for (now, then) in self.channels.iter_mut().zip(&then.channels) {
-            subtract!(now, then, reads, writes, busy, waited);
-        }
-        for (now, then) in self.hubs.iter_mut().zip(&then.hubs) {
-            subtract!(now, then, requests, busy, met, waited);
-        }
-        for (now, then) in self.links.iter_mut().zip(&then.links) {
-            subtract!(now, then, into, out, busy);
-        }
-        for now in &mut self.traffic {
+        let Self { traffic, channels, hubs, links } = self;
+        channels.subtract(&then.channels);
+        hubs.subtract(&then.hubs);
+        links.subtract(&then.links);
+        for now in traffic {
             let way = |one: &Traffic| (one.from, one.to, one.kind);
             let then = then.traffic.iter().find(|then| way(then) == way(now));
-            now.lines -= then.map_or(0, |then| then.lines);
+            if let Some(then) = then {
+                now.subtract(then);
+            }
         }
     }
 }
@@ -113,8 +117,7 @@ fn subtract_code(code: &mut Vec<InstructionMisses>, earlier: &[InstructionMisses
         let then = then.get(&place(one)).copied();
         let known = whole || then.is_some();
         let then = then.unwrap_or_default();
-        one.missed.misses.subtract(&then.misses);
-        one.missed.cycles -= then.cycles;
+        one.missed.subtract(&then);
         known && one.missed != Missed::default()
     });
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use guest_abi::{PerfReg, Pmu, StrandId};
 
 use super::{CounterResult, ThreadRun};
+use crate::counts::Counts;
 
 /// The count of an event, summed over all units of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,10 +90,7 @@ impl ThreadRun {
     pub fn sum(threads: &[&Self]) -> Self {
         let mut sum = Self::default();
         for thread in threads {
-            sum.instructions += thread.instructions;
-            sum.cycles += thread.cycles;
-            sum.served += thread.served;
-            sum.stack += thread.stack;
+            Counts::add(&mut sum, thread);
         }
         sum
     }

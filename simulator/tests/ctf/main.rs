@@ -128,7 +128,7 @@ fn headers_are_as_compact_as_in_the_rings() {
         let bytes = fs::read(path.join("strand_000")).unwrap();
         assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
     }
-    // Clock19 has 19 bits of the time in units of 512 ticks. These are 28 bits of ticks, so the header has 6 bytes.
+    // Clock19 has 19 bits of the time in units of 512 ticks, which are 28 bits of the time in ticks. So the header has 6 bytes.
     let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
     let place = tempdir().unwrap();
     let path = write_trace(&place, &trace, Endian::Big);

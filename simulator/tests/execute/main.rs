@@ -17,7 +17,7 @@ use simulator::interpreter::instruction::Register;
 use simulator::memory::Config;
 use simulator::recording::Kind;
 
-/// The addresses of the hypervisor's program, of its trap table and of its results.
+/// The address of the hypervisor's program. Its trap table is at [`HTBA`], and its results are at [`RESULTS`].
 const PROGRAM: u64 = 0x10_0000;
 const HTBA: u64 = 0x10_4000;
 const RESULTS: u64 = 0x20_0000;

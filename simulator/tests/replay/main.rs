@@ -18,7 +18,6 @@ use simulator::recording::Recording;
 use simulator::replay::{Progress, RunError, Setup};
 use simulator::run::Replayed;
 
-/// Returns a recording with this text.
 pub(crate) fn recording(text: impl Into<Vec<u8>>) -> Recording {
     Recording::from_reader("test", Cursor::new(text.into()), None).unwrap()
 }
@@ -38,7 +37,7 @@ pub(crate) fn machine() -> Machine {
     Machine::new(Model::Batoka, 4).unwrap()
 }
 
-/// Replays to the end. Nothing observes the progress.
+/// Replays to the end, without an observer.
 pub(crate) fn run(setup: Setup) -> Result<Replayed, RunError> {
     let prepared = setup.check().unwrap();
     prepared.run(&mut |_| ControlFlow::Continue(()))

@@ -24,7 +24,7 @@ pub struct State {
     holder: Option<(StrandId, bool)>,
     /// Whether the fast path is closed.
     closed: bool,
-    /// Whether the last access on the fast path has been counted.
+    /// Whether the latest access on the fast path has been counted.
     counted: bool,
     /// The strand that has stopped in the gate.
     inside: Option<StrandId>,
@@ -38,7 +38,7 @@ pub struct State {
     wrong: bool,
 }
 
-/// An action. If strand 0 looks at a busy hub, the number is the time since its last look, by its own clock.
+/// An action. If strand 0 looks at a busy hub, the number is the time since its previous look, by its own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Asks(StrandId, u64),
@@ -60,7 +60,7 @@ impl State {
         self.watch.counts.ended = OTHER;
     }
 
-    /// A strand on the slow path closes the fast path, and counts the last access on the fast path.
+    /// A strand on the slow path closes the fast path, and counts the latest access on the fast path.
     fn shut(&mut self) {
         self.closed = true;
         if !self.counted {
@@ -104,7 +104,7 @@ impl State {
                 (Found::Turn, HubEvent::AsksFree(strand))
             }
         };
-        // If a strand is refused without the lock, the fast path is closed.
+        // A strand that is refused without the lock also closes the fast path.
         self.shut();
         if self.step(event) == Answer::Served {
             self.holder = Some((strand, false));

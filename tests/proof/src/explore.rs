@@ -15,8 +15,8 @@ use crate::check::{CheckedModel, Violation, described};
 
 /// A model with states that fit into `WORDS` words.
 pub trait Packed<const WORDS: usize>: Model {
-    /// Returns the words of a state. They are not all 0. States with the same words are alike:
-    /// their next states are alike, and a property holds either in all of them or in none.
+    /// Returns the words of a state, which must not all be 0. States with the same words must be alike: their next states are alike, and a
+    /// property holds either in all of them or in none.
     fn pack(&self, state: &Self::State) -> [u64; WORDS];
 
     /// Returns one of the states with these words.

@@ -257,7 +257,7 @@ impl Model for Gate {
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let event = match action {
             Action::Asks(strand) => Some(self.ask(state, strand)),
-            // The mark of a refused strand stays, whatever other strands do.
+            // A strand that cannot enter the gate is still remembered as refused.
             Action::CannotEnter(strand) => Some(HubEvent::AsksTaken(self.strand(strand))),
             Action::Ends => None,
             Action::ChipBusy => Some(HubEvent::ChipBusy(self.strand(state.in_flight?))),

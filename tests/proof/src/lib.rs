@@ -1,7 +1,8 @@
 //! Models of the service, each of which is checked in every reachable state. Read a model as the specification.
 //!
-//! The functions of [`perfctr_service::decisions`] compute the result of an action, as they do in the service. The model states
-//! what strands, guests and the operator may do, and what must hold. That something happens at last is a bound on the number of steps, which holds in each state.
+//! The functions of [`perfctr_service::decisions`] compute the result of an action, as they do in the service. The model states what
+//! strands, guests and the operator may do, and what must hold. A claim that something finally happens is stated as a bound on the number
+//! of steps, which must hold in each state.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -193,7 +193,7 @@ impl<const S: usize> Packed<4> for Product<S> {
 /// A hub passes from one guest to another. The strands of the first guest ask for it differently in the two copies.
 #[derive(Clone, Copy, Debug)]
 pub struct Handover {
-    /// The number of strands in each guest.
+    /// The number of strands of each guest.
     pub strands: usize,
 }
 

@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node, bank 0 last, because a get reads it. After a fault, restores the banks that were
-    /// already written. If that fails, the unit must be scrubbed when it returns to service.
+    /// Writes PERF_CONFIG to every bank of the node, last to bank 0, which a get reads. After a fault, restores the banks that were already
+    /// written. If that fails, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,

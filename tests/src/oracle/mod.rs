@@ -42,6 +42,14 @@ impl Machine {
             Machine::Batoka => 4,
         }
     }
+
+    /// Returns the numbers of the hubs.
+    pub fn hubs(self) -> &'static [usize] {
+        match self {
+            Machine::Maramba => &[],
+            Machine::Batoka => &[0, 1, 2, 3],
+        }
+    }
 }
 
 /// A guest's configuration, rights and versions.
@@ -182,7 +190,7 @@ impl World {
             Unit::Mcu { node, mcu } => {
                 node < self.nodes && !self.disabled_channels.contains(&(node, mcu))
             }
-            Unit::Hub(_) => self.machine == Machine::Batoka,
+            Unit::Hub(hub) => self.machine.hubs().contains(&hub),
         }
     }
 

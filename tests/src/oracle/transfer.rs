@@ -86,8 +86,8 @@ impl World {
         }
     }
 
-    /// Resets a guest. The guest has negotiated nothing. It gets its rights back when everything that it could have
-    /// programmed is scrubbed.
+    /// Resets a guest. Afterwards the guest has negotiated nothing, and it gets its rights back when
+    /// everything that it could have programmed is scrubbed.
     pub fn reset_guest(&mut self, guest: usize) {
         let state = &mut self.guests[guest];
         state.versions = Default::default();
@@ -145,7 +145,6 @@ impl World {
             || self.guests.iter().any(|guest| guest.grant != guest.granted)
     }
 
-    /// Records that a guest has lost `global`.
     fn revoke_global(&mut self, guest: usize) {
         self.transfer.revoked = Some(guest);
         let units = self.units_of(guest);

@@ -1,4 +1,4 @@
-//! A model of the calling strand's %pcr and %pic, and events to count, on a processor without either register.
+//! A model of the calling strand's %pcr and %pic and of the events that they count, for a processor that has neither register.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;

@@ -1,6 +1,6 @@
 //! The service on devices that the sweep can change: models (in an image and on the host), or words of memory in an image.
 
-use guest_abi::{Hub, HubRole, HubUnit, Kind, Node, Registers, StrandId, Trap};
+use guest_abi::{Hub, HubRole, HubUnit, Hypercall, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};
 use hv_core::{Caller, Embedder, GuestId, Hypervisor, NoConsole, Service, Services};
 use perfctr_service::{ConfigError, Environment, PerfCounterService, Unit};
@@ -18,7 +18,7 @@ pub trait Hardware {
     /// Makes a unit fault or work again.
     fn set_faulty(&self, unit: FaultyUnit, faulty: bool);
 
-    /// Puts a value into a register. The register neither faults nor is busy.
+    /// Puts a value into a register, which must neither fault nor be busy.
     fn put(&self, cell: Cell, value: u64);
 
     /// Returns the contents of a register, or `None` if it faults or is busy.
@@ -33,7 +33,7 @@ pub trait Hardware {
 /// The length, in cycles, of a hub access that outlasts the sweep.
 const LONG: u64 = 1 << 40;
 
-/// The number of rounds of cross-calls. A transfer needs fewer.
+/// The number of rounds in which strands take cross-calls. A transfer needs fewer.
 const ROUNDS: usize = 4;
 
 /// The services of a hypervisor. The first is the performance counter service.
@@ -62,7 +62,7 @@ impl<N: Environment<Bus: Hardware>, A: Service, B: Service, C: Service> Swept
 }
 
 /// A machine, and its state in the sweep.
-pub struct Modelled<'a, S, E, T = Off> {
+pub struct Modelled<'a, S: Services, E, T = Off> {
     pub hypervisor: &'a Hypervisor<S, E, T>,
     pub configuration: Configuration,
     pub busy: [bool; Hub::ALL.len()],
@@ -178,15 +178,10 @@ impl Hardware for &Devices {
 impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
         let mut registers = Registers::from(registers);
-        if let Some(caller) = caller(&self.configuration, strand) {
-            let strand = self.hypervisor.strand(caller);
-            match trap {
-                Trap::Fast => strand.fast_trap(&mut registers),
-                // The sweep does not call exit, so the outcome can be ignored.
-                Trap::Core => {
-                    let _ = strand.core_trap(&mut registers);
-                }
-            }
+        if let Some(caller) = caller(&self.configuration, strand)
+            && let Ok(strand) = self.hypervisor.strand(caller)
+        {
+            strand.trap(trap, &mut registers);
         }
         registers.to_array()
     }
@@ -266,12 +261,9 @@ pub fn with<T>(
 ) -> Result<T, ConfigError> {
     let devices = Devices::new(configuration.machine);
     devices.start_caches();
-    let service = PerfCounterService::new(
-        configuration.machine,
-        (&devices, &devices),
-        &configuration.guests,
-    )?;
-    let hypervisor = Hypervisor::new((service,), NoConsole);
+    let services = (PerfCounterService::new((&devices, &devices)),);
+    let hypervisor = Hypervisor::new(services, NoConsole);
+    hypervisor.services().0.configure(configuration.machine, &configuration.guests)?;
     Ok(work(&mut Modelled {
         hypervisor: &hypervisor,
         configuration: *configuration,

@@ -1,4 +1,4 @@
-//! Tests that every counter unit passes. They use only the unit's trait.
+//! The tests that every counter unit must pass. They use only the unit's trait.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
 use guest_abi::sampling::{

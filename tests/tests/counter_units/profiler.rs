@@ -20,7 +20,7 @@ trait Sampled: Machine {
     /// Returns one event for each counter. The two events never happen together.
     fn pair() -> [Self::Event; 2];
 
-    /// If the unit can, makes the next interrupt come this number of events early.
+    /// Makes the next interrupt come this number of events early, if the unit can do so.
     fn next_early(&mut self, events: u8);
 }
 
@@ -120,7 +120,7 @@ fn exact<M: Sampled>(periods: [u32; 2], shift: Option<u32>, steps: &[Step]) {
         }
         for (which, report) in profiler.events().enumerate() {
             assert_eq!(report.estimate.unwrap().counted, truth[which]);
-            // The counted events, and the events until the next overflow, are a whole number of periods.
+            // The counted events and the events until the next overflow add up to a whole number of periods.
             let left = -i64::from(unit.past_overflow(report.counter));
             let next = i64::from(report.period.unwrap().events());
             assert_eq!(truth[which] as i64 + left, stood_for[which] as i64 + next);

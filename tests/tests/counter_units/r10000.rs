@@ -158,7 +158,7 @@ fn a_cycle_is_a_cycle() {
     assert_eq!(busy.count(Event::L2DataMisses), 3);
 }
 
-/// Four instructions graduate in the cycle that sets bit 31. So the counter exceeds the overflow by up to three.
+/// Four instructions graduate in the cycle that sets bit 31, so the counter passes the overflow by up to three.
 #[test]
 fn several_events_in_one_cycle_overshoot() {
     for missing in 1..=4_u32 {

@@ -17,8 +17,8 @@ struct Reference {
 }
 
 impl Reference {
-    /// Executes the word of an MTC0 of register 25. Bits 5:1 are the number of the counter. Bit 0
-    /// is 1 for the counter, 0 for its control register.
+    /// Executes an MTC0 of register 25, given as an instruction word. Bits 5:1 are the number of the
+    /// counter. Bit 0 is 1 for the counter, 0 for its control register.
     fn move_to(&mut self, word: u32, value: u32) {
         let number = (word >> 1 & 0x1f) as usize;
         match word & 1 {

@@ -1,5 +1,5 @@
-//! Compares the counter models of a strand and of a DRAM channel with a second reading of Sun's RTL that
-//! shares no code with them. The tests run random sequences, and compare each register after each step.
+//! Compares the counter models of a strand and of a DRAM channel with independent models, written from a second reading of Sun's RTL. The
+//! tests run random sequences, and compare each register after each step.
 
 use guest_abi::McuRole;
 use guest_abi::event::{DramEvent, SparcEvent};
@@ -104,7 +104,7 @@ fn compare(sequence: &Sequence, phase: Option<u8>, case: &str) {
                     }
                     let outcome = clock(unit, input, core_is_idle);
                     assert_eq!(outcome.trap, expected.trap, "{}", case());
-                    // `expected.request` is also `true` for a pulse. The unit shows a pulse only in %softint.
+                    // `expected.request` is also `true` for a momentary request (a pulse). The unit shows a pulse only in %softint.
                     assert!(expected.request || !outcome.request, "{}", case());
                 }
                 first_clock = false;

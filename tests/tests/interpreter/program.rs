@@ -21,7 +21,7 @@ pub(crate) const RESULT: u32 = 34 * 8;
 const INITIAL: u32 = RESULT;
 const INITIALS: u32 = DATA + SCRATCH;
 
-/// Registers that random instructions do not write: %g0, an address, the address of the scratch memory, and the stack registers.
+/// Registers that random instructions do not write: %g0, two registers that hold addresses, and the stack registers.
 const KEPT: [u32; 5] = [0, G6, G7, SP, FP];
 
 /// A program and the initial contents of its memory.
@@ -139,7 +139,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns an instruction that returns to the previous window.
+    /// Returns an instruction that switches back to the previous window.
     fn back(&mut self) -> Group {
         let (rd, rs1, second) = (self.written(), self.read(), self.second());
         match self.random.below(2) {
@@ -321,7 +321,7 @@ impl Case<'_> {
                 let even = self.random.one_of(&[2, 4, 8, 10, 12, 16, 18, 20, 22, 24, 26, 28]);
                 vec![address(8), accesses(op3, even, G7, G6)]
             }
-            // The instruction names the address space, or %asi holds it.
+            // The ASI is in the instruction, or in %asi.
             3 | 4 => {
                 let (op3, low) = self.random.one_of(plain);
                 match self.random.below(2) {
@@ -344,7 +344,7 @@ impl Case<'_> {
         }
     }
 
-    /// Returns the space for an access. Stores do not use the no-fault spaces.
+    /// Returns the ASI for an access. Stores do not use the no-fault ASIs.
     fn stored(&self, op3: u32, space: u32) -> u32 {
         match op3 {
             0x04..=0x07 | 0x0e => space & !2,

@@ -15,7 +15,7 @@ fn unit(id: u64) -> Unit {
     if id == DRAM { CHANNEL } else { Unit::Hub(Hub::Zam0) }
 }
 
-/// Calls a register of a broken unit. After a call that found the fault has returned, no call reaches the unit.
+/// Makes calls for a register of a broken unit. After a call that found the fault has returned, no call may reach the unit.
 fn find_fault<const ID: u64>(machine: &Modelled) {
     let status = machine.get(0, ID);
     let found = !machine.service().unit(unit(ID)).in_service;
@@ -98,7 +98,7 @@ fn a_unit_faults_while_it_returns() {
             |machine| {
                 assert_eq!(machine.get(0, DRAM), ENOACCESS);
                 if machine.devices().accesses() == 2 {
-                    // In this order, the unit had returned to service before it faulted.
+                    // With two accesses, the unit had returned to service before it faulted again.
                     assert_eq!(machine.get(0, DRAM), ENOACCESS);
                     assert_eq!(machine.devices().accesses(), 2);
                 }

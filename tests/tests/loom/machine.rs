@@ -196,7 +196,9 @@ fn strand_id(strand: usize) -> StrandId {
 #[inline(never)]
 fn service(board: Board, guests: &[GuestConfig]) -> Box<Service> {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
-    Box::new(PerfCounterService::new(machine, (board.clone(), board), guests).unwrap())
+    let service = Box::new(PerfCounterService::new((board.clone(), board)));
+    service.configure(machine, guests).unwrap();
+    service
 }
 
 impl Modelled {
@@ -245,7 +247,7 @@ impl Modelled {
 
     /// Grants guest `to` everything and the other guest nothing.
     pub(crate) fn give_global(&self, to: GuestId) {
-        let mut grants = Grants::none(2);
+        let mut grants = Grants::none(2).unwrap();
         grants.set(to, Grant::ALL).unwrap();
         self.reconfigure(&grants);
     }
@@ -286,7 +288,7 @@ impl Modelled {
     fn trap(&self, strand: usize, core: bool, function: u64, arguments: [u64; 5]) -> [u64; 3] {
         let caller = Caller { guest: self.guest_of(strand), strand: strand_id(strand) };
         let mut registers = Registers::call(function, arguments);
-        let strand = self.hypervisor.strand(caller);
+        let strand = self.hypervisor.strand(caller).unwrap();
         if core {
             let _ = strand.core_trap(&mut registers);
         } else {

@@ -15,7 +15,7 @@ const NEXT: usize = 2;
 /// A value of %pcr with HT and ST.
 const PCR_VALUE: u64 = 0xa;
 
-/// Returns two guests that have negotiated.
+/// Returns a machine with two guests that have negotiated.
 fn two_guests() -> Rc<Modelled> {
     let machine = Modelled::two_guests();
     assert_eq!(machine.negotiate(LOSER, 1), (EOK, 1));

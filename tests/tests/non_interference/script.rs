@@ -77,13 +77,16 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
                 let fault = random.one_of(&[Fault::Always, Fault::WritesAfter(0)]);
                 Step::Break(Cell::L2 { node, bank }, fault)
             }
-            17..=20 if world.machine == Machine::Batoka => {
+            17..=20 if !world.machine.hubs().is_empty() => {
                 let (busy, faulted) = (HubCondition::Busy, HubCondition::Faulted);
-                Step::Hub(random.below(4), random.one_of(&[busy, busy, faulted]))
+                Step::Hub(
+                    random.one_of(world.machine.hubs()),
+                    random.one_of(&[busy, busy, faulted]),
+                )
             }
             // A's strands delay each other. They are refused while the hub is busy, and later because of turns.
-            26 if world.machine == Machine::Batoka => {
-                let hub = random.below(4);
+            26 if !world.machine.hubs().is_empty() => {
+                let hub = random.one_of(world.machine.hubs());
                 for condition in [HubCondition::Busy, HubCondition::Free] {
                     steps.push(Step::Hub(hub, condition));
                     for _ in 0..8 {
@@ -132,7 +135,7 @@ pub(crate) fn random_call(random: &mut Random) -> (Trap, [u64; 6]) {
     (trap, registers)
 }
 
-/// Returns a machine. Its nodes have strands of both guests.
+/// Returns a machine whose nodes have strands of both guests.
 fn random_world(random: &mut Random, grants: [Grant; 2]) -> World {
     let machine = random.one_of(&[Machine::Maramba, Machine::Batoka, Machine::Batoka]);
     let nodes = 1 + random.below(machine.most_nodes());

@@ -85,7 +85,7 @@ fn illumos_boots_while_a_hub_is_out_of_service() {
     ]);
 }
 
-/// A later back end tries the groups of newer processors first: VT, then KT, then 0x205.
+/// A later CPC back end tries the groups of newer processors first: VT, then KT, then 0x205.
 #[test]
 #[rustfmt::skip]
 fn newer_groups_first() {

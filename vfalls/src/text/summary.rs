@@ -11,11 +11,11 @@ use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The number of lines of a screen. Threads that do not fit are added up in one row. Wrong counters are all listed, even if the
+/// The number of lines on a screen. Threads that do not fit are added up in one row. Wrong counters are all listed, even if the
 /// summary gets longer.
 const LINES: usize = 24;
 
-/// The number of lines outside of the tables: three header lines, two empty lines, and the comparison with the truth.
+/// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.
 const OTHERS: usize = 6;
 
 /// Returns a row for each event: the number of its counters, and the sums of their measured and true counts.

@@ -34,7 +34,6 @@ impl Place {
         self.0.run(Command::new(PROGRAM), line)
     }
 
-    /// Reads a JSON file.
     pub(crate) fn json(&self, name: &str) -> Value {
         serde_json::from_slice(&fs::read(self.at(name)).unwrap()).unwrap()
     }

@@ -21,7 +21,7 @@ fn play(place: &Place, steps: &str) -> (Value, String) {
     (place.json("results.json"), output)
 }
 
-/// Returns what `look` sees in each item of a list.
+/// Returns the result of `look` for each item of a list.
 fn each<'a, T>(list: &'a Value, look: impl Fn(&'a Value) -> T) -> Vec<T> {
     list.as_array().unwrap().iter().map(look).collect()
 }

@@ -9,7 +9,7 @@ use crate::program::{Place, squeezed};
 use crate::stat::{json, measured, program};
 
 /// The references of two threads. Their requests follow from MOESI, and from the interleaving of
-/// memory, which is 512 bytes to a node.
+/// memory, in which each node in turn has 512 bytes.
 const SHARING: &str = "\
 # strand, what it does, address, bytes
 0  w 0x0 8      # misses, and reads the line from the memory of node 0: local

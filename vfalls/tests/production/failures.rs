@@ -17,7 +17,8 @@ use super::{Booted, Guest, image};
 /// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
 const UNEXPECTED: u64 = 3;
 
-/// The number of times that a test waits for something, and the instructions in each wait.
+/// The number of times that a test waits for something. [`SLICE`] is the number of instructions in
+/// each wait.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
@@ -48,7 +49,8 @@ fn list() -> Vec<Entry> {
     [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], AGAIN]].concat()
 }
 
-/// Returns a machine with two guests that make calls. The first one has made its whole list once.
+/// Returns a machine with two guests that make calls. The first guest has made all calls of its
+/// list once.
 pub(super) fn running(hypervisor: &[u8]) -> Booted {
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
@@ -111,7 +113,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
 
 /// Returns the rights of two guests: both have `strand`, and one has `global`.
 fn grants(global: usize) -> Grants {
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     for (guest, right) in [(0, Right::Strand), (1, Right::Strand), (global, Right::Global)] {
         grants.grant(GuestId::new(guest).unwrap(), right).unwrap();
     }
@@ -124,7 +126,7 @@ fn is_done(booted: &mut Booted, step: &Step) -> bool {
     matches!(answer(booted), Some(Ok(_)))
 }
 
-/// Returns the operator's answer to a step; `None` if there is none in time.
+/// Returns the operator's answer to a step; `None` if no answer comes in time.
 fn answer(booted: &mut Booted) -> Option<Answer> {
     (0..SLICES).find_map(|_| {
         booted.0.run(Limits::instructions(SLICE));
@@ -263,7 +265,7 @@ fn a_unit_fails_on_a_strand_without_a_guest() {
     let mut booted = without_guest();
     booted.0.devices().set_faulty(FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0]), true);
     booted.0.park(strand(8));
-    for step in [Step::Died(strand(8)), Step::Reconfigure(Grants::none(2))] {
+    for step in [Step::Died(strand(8)), Step::Reconfigure(Grants::none(2).unwrap())] {
         booted.0.operate(strand(0), &step).unwrap();
         assert!(matches!(answer(&mut booted), Some(Ok(None))), "{step:?}");
     }
@@ -293,7 +295,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
         let pc = booted.0.strand(strand(0)).pc;
         return Err(format!("{states:?}, {stop:?}, at {pc:#x}: {:?}", booted.0.failures()));
     }
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {
         grants.grant(GuestId::new(1).unwrap(), right).unwrap();
     }

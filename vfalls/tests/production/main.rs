@@ -1,5 +1,5 @@
-//! The production image on the executing machine. It boots on one strand and on all strands, and
-//! isolates guests. A guest can end without the others. The tests need the tools that build images.
+//! The production image on the executing machine: it boots on one strand and on all strands, isolates guests, and continues when
+//! a guest ends. The tests need the tools that build images.
 
 mod attacks;
 mod broken;
@@ -289,7 +289,7 @@ fn a_guest_takes_its_own_traps() {
 }
 
 /// An access beyond the guest's memory traps, although the next guest's memory is there. In an
-/// image without the bound, the guest reads that memory.
+/// image without the check of the bound, the guest reads the next guest's memory.
 #[test]
 #[ignore = "builds images"]
 fn isolation_is_the_bound() {
@@ -326,9 +326,9 @@ fn a_guest_ends_alone() {
     assert!(after > before, "the other goes on");
 }
 
-/// A guest can return from trap levels that it never entered. They do not hold the hypervisor's
-/// privilege, not even after a call in which a device access trapped. In an image that does not
-/// clear them, the guest gets the privilege.
+/// A guest can return from trap levels that it never entered. The trap registers of these levels do not hold the hypervisor's
+/// privilege, not even after a call in which a device access trapped. In an image that does not clear them, the guest gets the
+/// privilege.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_cannot_climb() {
@@ -386,7 +386,7 @@ fn the_operator_is_heard() {
     assert_eq!(status, 0, "the guest reads a channel");
     let [_, status] = booted.results(1, 0);
     assert_eq!(status, ENOACCESS);
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     grants.grant(second, Right::Global).unwrap();
     booted.operate(11, &Step::Reconfigure(grants), 3_000_000);
     let [_, status] = booted.results(0, 0);

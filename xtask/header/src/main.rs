@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Writes the header, or returns the number of the first line that differs.
+/// Writes the header. With `--check`, writes nothing, and returns the number of the first line that differs.
 fn run(args: &Args) -> anyhow::Result<Option<usize>> {
     let (path, header) = (path(), header()?);
     let name = || path.display().to_string();

@@ -30,9 +30,8 @@ pub(crate) fn tables() -> String {
     selects::<DramPcr>(&mut text, "DRAM", "the bits that exist.");
     let width = "DRAM PIC: bits of a counter. Counter 0 is in bits 62:32, counter 1 in bits 30:0.";
     text.define("DRAM_PIC_WIDTH", DramPic::WIDTH, width);
-    for (number, flag) in
-        [(0, DramPic::new().with_wrapped0(true)), (1, DramPic::new().with_wrapped1(true))]
-    {
+    for counter in Counter::ALL {
+        let (number, flag) = (counter.index(), DramPic::new().with_wrapped((*counter).into()));
         let bit = u64::from(flag).trailing_zeros();
         let comment = format!(
             "DRAM PIC: counter {number} has wrapped, bit {bit}. Only a write of the register clears it."
@@ -70,7 +69,7 @@ impl Text {
         self.define(name, format_args!("{value:#x}ull"), comment);
     }
 
-    /// Writes an enumeration. Its members are names, values and comments.
+    /// Writes an enumeration. Each member is a name, a value and a comment.
     fn enumeration<N: Display, V: Display, C: Display>(
         &mut self,
         name: &str,
@@ -137,18 +136,18 @@ fn sparc(text: &mut Text) {
             none.with_hypervisor(true),
             "count in hyperprivileged mode. Only the hypervisor can set it",
         ),
-        ("TOE0", none.with_trap_on_overflow0(true), "trap when counter 0 overflows"),
-        ("TOE1", none.with_trap_on_overflow1(true), "trap when counter 1 overflows"),
-        ("OV0", none.with_overflow0(true), "counter 0 has overflowed"),
-        ("OV1", none.with_overflow1(true), "counter 1 has overflowed"),
+        ("TOE0", none.with_traps(Counter::Pic0.into()), "trap when counter 0 overflows"),
+        ("TOE1", none.with_traps(Counter::Pic1.into()), "trap when counter 1 overflows"),
+        ("OV0", none.with_overflows(Counter::Pic0.into()), "counter 0 has overflowed"),
+        ("OV1", none.with_overflows(Counter::Pic1.into()), "counter 1 has overflowed"),
         (
             "HOLDOV0",
-            none.with_hold_overflow0(true),
+            none.with_holds(Counter::Pic0.into()),
             "a write with this bit does not change OV0. Reads as 0",
         ),
         (
             "HOLDOV1",
-            none.with_hold_overflow1(true),
+            none.with_holds(Counter::Pic1.into()),
             "a write with this bit does not change OV1. Reads as 0",
         ),
     ] {
@@ -198,7 +197,7 @@ fn registers(text: &mut Text) {
     text.enumeration(
         "perf_reg",
         "PerfReg numbers (FWARC/2007/529 section 3.1).",
-        PerfReg::all().map(|register| {
+        PerfReg::ALL.into_iter().map(|register| {
             let comment = match register.kind() {
                 Kind::Strand => "Control register of the calling strand.".to_owned(),
                 Kind::L2 => "PERF_CONFIG of the caller's node.".to_owned(),

@@ -52,7 +52,7 @@ pub fn run(args: CoverageArgs) -> anyhow::Result<()> {
 /// Runs the tests with their output on standard error. Returns the coverage.
 fn measure() -> anyhow::Result<Export> {
     let program = cargo::tool("cargo-llvm-cov", VERSION)?;
-    // Otherwise, programs from older sources would count, too.
+    // Without this, programs from older sources would count, too.
     let mut clean = Command::new(&program);
     clean.current_dir(root()).args(["llvm-cov", "clean", "--workspace"]);
     cargo::passes(&mut clean).context("cargo llvm-cov clean")?;

@@ -86,7 +86,7 @@ impl Fuzz {
         let rustup = tools::find("rustup")
             .context("rustup is not installed, expected it to run a nightly toolchain")?;
         let found = Self::under(rustup)?;
-        // libFuzzer is built from source.
+        // libFuzzer is built from source, which is C++.
         tools::path(&CXX)?;
         Ok(found)
     }

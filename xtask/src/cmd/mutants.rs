@@ -171,7 +171,7 @@ impl Suite {
     }
 }
 
-/// Returns a command of cargo-mutants.
+/// Returns a command that runs cargo-mutants. If `on_sparc`, it tests the mutants on emulated SPARC V9.
 fn mutants(on_sparc: bool) -> anyhow::Result<Command> {
     let mut command = match on_sparc {
         true => big_endian::cargo()?,

@@ -42,7 +42,7 @@ pub struct TestArgs {
 struct Test;
 
 impl Steps for Test {
-    /// The instructions that steps count. A later step compares them with README files.
+    /// The instruction counts from earlier steps, which a later step compares with the README files.
     type Shared = Counted;
     const STEPS: &'static [CommandStep<Counted>] = &[
         step("tools", "tools and dependencies that the steps need", |_| prepare()),
@@ -116,9 +116,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks. Some model a part of a crate, beside its code. Others model the whole service, in
-/// `tests`. They have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, only models
-/// whose names contain one of them run.
+/// Runs the models that loom or shuttle checks: those of a part of a crate, beside its code, and those of
+/// the whole service, in `tests`. They have their own target directory, because the flag `--cfg` rebuilds
+/// everything. If there are `names`, runs only models whose names contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],
@@ -153,7 +153,7 @@ fn prepare() -> anyhow::Result<()> {
     cargo_passes("fetch --quiet --locked")
 }
 
-/// Adds the components with cargo fmt and cargo clippy to the toolchain, if the components are missing.
+/// Adds the rustfmt and clippy components to the toolchain if they are missing.
 fn components() -> anyhow::Result<()> {
     let works = |subcommand: &str| works(cargo().args([subcommand, "--version"]));
     let mut missing = vec![("fmt", "rustfmt"), ("clippy", "clippy")];

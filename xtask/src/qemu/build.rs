@@ -64,7 +64,7 @@ pub enum Production {
     Shipped,
     /// For QEMU: words of memory replace %pcr and %pic.
     PcrInMemory,
-    /// A guest's accesses have no bound at the end of its memory.
+    /// Nothing bounds a guest's accesses at the end of its memory.
     Unbounded,
 }
 

@@ -126,8 +126,8 @@ impl Checks<'_> {
         self.say(&budgets)
     }
 
-    /// Checks the files of the shipped image, and of the example in the documentation. Checks an
-    /// image with test control, too, to show that this check finds it.
+    /// Checks the image files of the shipped hypervisor and of the documentation's example. Also checks an image with test control, to show
+    /// that the check finds the control.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::production(self.toolchain, Production::Shipped)?;
         let example = build::example(self.toolchain)?;

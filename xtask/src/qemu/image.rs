@@ -70,8 +70,8 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     ])
 }
 
-/// Returns whether an image lets its guest control the machine, as images for tests do. A symbol
-/// shows this, or the function number of the call.
+/// Returns whether an image lets its guest control the machine, as images for tests do. A symbol or
+/// the function number of the control call shows this.
 pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
     Ok(control(&symbols(elf)?, &instructions(elf)?).is_some())
 }

@@ -54,7 +54,7 @@ const PURPOSES: [(&str, &str); 16] = [
 /// The word for instructions that enter and leave Rust.
 const ENTER: &str = "enter";
 
-/// A line of the source.
+/// A line of the assembly source that is a label or an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Label(&'static str),
@@ -124,7 +124,7 @@ fn repeat(
     }
 }
 
-/// `platform::sparc64::layout::FIRST_WINDOWS`, in a module that the host does not compile.
+/// The value of `platform::sparc64::layout::FIRST_WINDOWS`, which is in a module that the host does not compile.
 const FIRST_WINDOWS: usize = 2;
 
 /// Returns the purposes of the instructions of a call that branches to these labels.
@@ -158,7 +158,7 @@ fn purposes(source: &[Line], labels: &[&'static str]) -> Vec<&'static str> {
     purposes
 }
 
-/// Returns a table of purposes, and the line of a check that the table's sums equal the counts.
+/// Returns a table of purposes, and the result line of the check that the table's sums equal the counts.
 pub fn lines(counted: &BTreeMap<String, u64>) -> String {
     let calls = CALLS.map(|(_, entry, labels)| purposes(&source(entry), labels));
     let names = CALLS.map(|(name, ..)| name).join("|>");

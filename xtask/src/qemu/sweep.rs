@@ -21,17 +21,18 @@ impl Machines for Host {
     fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System)) {
         let devices = Devices::new(configuration.machine);
         devices.start_caches();
-        let environment = (&devices, &devices);
-        let counters =
-            PerfCounterService::new(configuration.machine, environment, &configuration.guests);
         let services = (
-            counters.expect("guests that fit the machine"),
+            PerfCounterService::new((&devices, &devices)),
             CoreGroup::new(Below),
             SoftStateGroup::new(Below),
             DiagGroup,
         );
+        let hypervisor = Hypervisor::new(services, Below);
+        let configured =
+            hypervisor.services().0.configure(configuration.machine, &configuration.guests);
+        configured.expect("guests that fit the machine");
         work(&mut Modelled {
-            hypervisor: &Hypervisor::new(services, Below),
+            hypervisor: &hypervisor,
             configuration: *configuration,
             busy: [false; Hub::ALL.len()],
         });
@@ -89,9 +90,8 @@ impl Image for Below {
 /// The devices of the guest's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SweptDevices {
-    /// Models of the devices.
     Models,
-    /// Words of memory in place of devices, with the shipped entry code.
+    /// With the shipped entry code: words of memory replace the devices.
     Memory,
 }
 
@@ -137,13 +137,13 @@ pub fn compare(
     Ok(lines)
 }
 
-/// Returns the number of calls in the line of a part.
+/// Returns the number of calls that a line about a part states.
 fn calls(line: &str) -> u64 {
     let number = line.rsplit_once(": ").and_then(|(_, digest)| digest.split(' ').next());
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the first call of a part whose answer differs.
+/// Returns the first call, in this part, whose answer differs.
 fn locate(
     of: SweptDevices,
     part: usize,

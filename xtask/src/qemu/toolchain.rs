@@ -72,7 +72,7 @@ impl Toolchain {
         self.command(&self.cargo)
     }
 
-    /// Returns a shell command that finds this toolchain first. Permits unstable features.
+    /// Returns a shell command whose PATH begins with this toolchain. Permits unstable features.
     pub fn shell(&self) -> Command {
         let mut path = OsString::from(self.cargo.parent().unwrap_or(&self.cargo));
         if let Some(others) = env::var_os("PATH") {

@@ -38,7 +38,7 @@ fn check_only(
     for name in TOOLS.split(' ').filter(|name| *name != fails) {
         script(&place, &format!("bin/{name}"), "exit 1");
     }
-    // Makes the source of the standard library, and a cargo that is new enough but fails to build.
+    // Makes a toolchain that has the source of the standard library, and a cargo that is new enough but fails to build.
     let toolchain = |file: &str| format!("rustup-home/toolchains/nightly/{file}");
     place.file(&toolchain("lib/rustlib/src/rust/library/Cargo.lock"), "");
     let is_new = "case $* in '-Z help') echo json-target-spec;; *) exit 1;; esac";

@@ -8,7 +8,7 @@ use loom::cell::UnsafeCell;
 use crate::sync::model::{explore, meet};
 use crate::sync::{OwnedLock, steps};
 
-/// The value that the lock guards. Loom fails if the order of two accesses is not certain.
+/// The value that the lock guards. Loom reports an error if two accesses to the value are not ordered.
 #[derive(Default)]
 struct Guarded {
     lock: OwnedLock,

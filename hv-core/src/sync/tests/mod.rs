@@ -97,7 +97,7 @@ fn a_death_between_two_tries() {
     }
 }
 
-/// Operations of a strand that unwinds have no effect.
+/// While a strand unwinds from a panic, its operations have no effect.
 #[test]
 fn a_dead_strand_does_nothing() {
     struct Last<'a>(&'a AtomicU32);

@@ -1,4 +1,4 @@
-//! Refusals and deaths between decisions. Strands 1 and 2 wait, and it is the turn of strand 1.
+//! Refusals and deaths for which no new turn has to be decided. In each test, strands 1 and 2 wait, and strand 1 has the turn.
 
 use std::rc::Rc;
 
@@ -19,7 +19,7 @@ fn turns() -> AtomicTurns {
     turns
 }
 
-/// Returns the number of refusals of strand 2 that need no decision.
+/// Returns how many times strand 2 is refused before a refusal needs a decision about the turn.
 fn refusals(turns: &AtomicTurns) -> usize {
     (0..100).take_while(|_| turns.refuse(strand(2))).count()
 }

@@ -1,4 +1,4 @@
-//! A strand dies or stops at each step of a gate. Another strand acts at each earlier step.
+//! A strand dies or stops at each step of a call for a hub. Another strand acts at each earlier step.
 
 use std::rc::Rc;
 
@@ -39,8 +39,8 @@ const BEFORE: [Act; 6] = [
 
 const DYING: [Act; 2] = [|gate| _ = call(gate, DIES), |gate| call_of_busy_chip(gate, DIES)];
 
-/// After the report of the death, every strand is served and both bounds on progress hold. If `gone`, a third strand was refused
-/// and does not come back: it costs r = 2w = 4 refusals.
+/// Checks that, after the report of the death, every strand is served within the two bounds that `turns` states. If `gone`, a third strand
+/// was refused and never asks again, which costs r = 2w = 4 refusals (w = 2 remembered strands).
 fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     let most = if gone { 4 } else { 0 };
     let refused = (0..8).filter(|_| !call(gate, OTHER)).count();
@@ -48,7 +48,7 @@ fn goes_on(gate: &Gate, gone: bool, told: &dyn core::fmt::Debug) {
     assert!(gate.take_free(strand(OTHER)), "closed: {told:?}");
     assert!(!call(gate, DIES), "{told:?}");
     gate.release_free();
-    // In r = 4 asks the other strand is served at most b = 1 times. Then the strand that is back has its turn.
+    // In its next r = 4 asks, the other strand is served at most b = 1 times. Then the strand that has come back has its turn.
     let accesses = (0..4).filter(|_| call(gate, OTHER)).count();
     assert!(accesses <= 1, "{accesses} accesses: {told:?}");
     assert!(call(gate, DIES) && call(gate, OTHER), "{told:?}");
@@ -83,8 +83,7 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death. One report runs at any step of the other report. If a
-/// reporter then takes the hub, the hub remains taken.
+/// Two strands report the same death. One report is made at any step of the other. If a reporter then takes the hub, the hub remains taken.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;

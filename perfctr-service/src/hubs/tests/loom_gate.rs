@@ -1,6 +1,8 @@
-//! Three strands compete for a hub ([`Gate`]): one access is in flight at a time, and both bounds on progress hold.
+//! Three strands compete for a hub ([`Gate`]). Only one access is in flight at a time, and a
+//! refused strand is served within the two bounds that `turns` states.
 //!
-//! With N = 3 strands, b = 2. The strands meet in every order. Before and after the meeting, one strand asks alone, step by step.
+//! With N = 3 strands, the bound b = N - 1 is 2 accesses. The strands meet in every order. Before
+//! and after the meeting, one strand asks alone, step by step.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -18,9 +20,9 @@ const STRANDS: usize = 3;
 
 /// b: a strand that keeps asking waits for at most this number of accesses of other strands.
 const B: usize = STRANDS - 1;
-/// r when two strands are remembered.
+/// The bound r = 2w if w = 2 strands are remembered: the number of refusals after which an absent strand loses its turn.
 const R_OF_TWO: usize = 4;
-/// r when all three strands are remembered.
+/// The bound r = 2w if w = 3 strands are remembered.
 const R_OF_THREE: usize = 6;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +84,7 @@ impl Hub {
         self.release.take().unwrap()(&self.gate);
     }
 
-    /// Makes a whole call. Returns `true` if the call was served.
+    /// Makes one call, from asking for the hub to its release. Returns `true` if the call was served.
     fn call(&self, number: usize) -> bool {
         let granted = self.ask(number);
         if granted {
@@ -91,7 +93,7 @@ impl Hub {
         granted
     }
 
-    /// Returns the strands whose last ask was refused.
+    /// Returns the strands whose latest ask was refused.
     fn waiting(&self) -> Vec<usize> {
         let events = self.events.lock().unwrap();
         let mut waiting = [false; STRANDS];
@@ -125,8 +127,8 @@ impl Hub {
         accesses
     }
 
-    /// Between calls, the fast path is closed while a refused strand waits. Each waiting strand is served if it asks
-    /// again. Then the hub is as new.
+    /// Checks, between calls, that the fast path is closed while a refused strand waits, and that each waiting strand is served when it
+    /// asks again. Afterwards the hub is as new.
     fn settle(&self) {
         for _ in 0..=B {
             let waiting = self.waiting();
@@ -146,7 +148,7 @@ impl Hub {
         assert_eq!(self.waiting(), []);
     }
 
-    /// All other strands have gone. Returns how often this strand is refused before it is always served.
+    /// Lets only this strand ask, after all others have gone. Returns how often it is refused before it is always served.
     fn alone(&self, number: usize) -> usize {
         let refusals = (0..40).filter(|_| !self.call(number)).count();
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");
@@ -187,7 +189,7 @@ fn three_asks() {
     });
 }
 
-/// The first bound: after a refusal of strand 1, others are served at most b = 2 times in r = 4 asks. At most 4 preemptions.
+/// After a refusal of strand 1, other strands are served at most 2 times (the bound b) in their next 4 asks (r). At most 4 preemptions.
 #[test]
 fn a_refused_strand_is_served_after_b_accesses() {
     explore(4, 1_000, || {
@@ -197,7 +199,7 @@ fn a_refused_strand_is_served_after_b_accesses() {
         };
         let hub = meet(Hub::taken(0, 1), [ends, twice::<2>]);
         assert!(hub.accesses_before(1) <= B);
-        // At most 4 refusals have come in the turn of strand 1. So strand 1 has the turn or gets it.
+        // At most 4 refusals were on behalf of strand 1, so strand 1 has the turn or gets it.
         hub.settle();
     });
 }
@@ -214,7 +216,7 @@ fn a_refused_strand_that_asks_among_others() {
     });
 }
 
-/// The second bound: strand 0 goes away after a refusal, and strand 1 is refused at most 6 times in all. At most 6 preemptions.
+/// Strand 0 goes away after a refusal, and strand 1 is refused at most 6 times in all (the bound r). At most 6 preemptions.
 #[test]
 fn a_strand_that_has_gone_costs_r_refusals() {
     const BEFORE: usize = 3;
@@ -230,8 +232,8 @@ fn a_strand_that_has_gone_costs_r_refusals() {
     });
 }
 
-/// The gate forgets strands that have gone one by one. For each of them, the remaining strand is refused r times. At
-/// most 2 preemptions.
+/// The gate forgets the strands that have gone, one by one. The strand that stays is refused at most 6 times while three strands are
+/// remembered, and 4 times while two are. At most 2 preemptions.
 #[test]
 fn the_strand_that_stays_is_always_served_in_the_end() {
     explore(2, 1_000, || {
@@ -291,8 +293,8 @@ fn a_strand_dies_at_each_step_beside_another() {
     }
 }
 
-/// A fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is refused because of strand
-/// 0's access, and afterwards is served or is refused because of strand 2, the end is counted in between. At most 5 preemptions.
+/// A fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is first refused because of strand 0's
+/// access, and then served or refused because of strand 2, the end of strand 0's access has been counted in between. At most 5 preemptions.
 #[test]
 fn an_end_is_counted_before_the_next_strand_is_served() {
     /// The gate; the count of ends; whether the first access has ended; whether strand 2 has been served.
@@ -330,8 +332,8 @@ fn an_end_is_counted_before_the_next_strand_is_served() {
     });
 }
 
-/// A fast-path access of strand 0 ends, and strand 1 learns of the end. Strand 0 asks again on the fast path,
-/// and strand 2 asks. Whatever strand 1 finds when it asks again, the end is counted. At most 4 preemptions.
+/// A fast-path access of strand 0 ends, and strand 1 learns of the end. Strand 0 asks again on the fast path, and strand 2 asks. Whatever
+/// strand 1 finds when it asks again, the end of the first access has been counted. At most 4 preemptions.
 #[test]
 fn an_end_is_counted_before_a_strand_that_knows_of_it_is_refused() {
     explore(4, 1_000, || {

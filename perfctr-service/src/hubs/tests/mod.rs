@@ -1,8 +1,8 @@
 //! Tests of the gate and of the arbiter.
 //!
-//! - The gate follows written and random schedules of one ask at a time, deaths at any step, and every order of strands
-//!   that meet.
-//! - The arbiter takes a hub out of service only if the hub never works again.
+//! - The gate must keep its promises in handwritten and random schedules of one ask at a time, when strands die at any step, and when
+//!   strands meet in any order.
+//! - The arbiter must take a hub out of service only if the hub never works again.
 
 #[cfg(not(loom))]
 mod atomic_turns;
@@ -38,7 +38,7 @@ pub(crate) fn strand(number: usize) -> StrandId {
 
 type Release = fn(&Gate);
 
-/// Asks as a call does: first on the fast path, then on the slow path.
+/// Asks for the hub as a call does: first on the fast path, then on the slow path.
 fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     match gate.take_free(strand(number)) {
         true => Ok(Gate::release_free),
@@ -46,7 +46,7 @@ fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     }
 }
 
-/// Makes a whole call. Returns `true` if the call was served.
+/// Makes one call, from asking for the hub to its release. Returns `true` if the call was served.
 fn call(gate: &Gate, number: usize) -> bool {
     ask(gate, number).map(|release| release(gate)).is_ok()
 }

@@ -7,7 +7,7 @@ use crate::hubs::{HubArbiter, HubGuard};
 use crate::progress::{ABSENCE_TICKS, Stopwatch};
 
 const VICTIM: usize = 9;
-/// The ticks from an ask to the next.
+/// The number of ticks between a strand's asks.
 const ASK: u64 = 100;
 
 /// A hub and its strands. A strand that is served keeps the hub until its own next step.
@@ -40,10 +40,10 @@ impl Hub<'_> {
     }
 }
 
-/// Plays steps of rivals. The victim asks after every `pace` of them, until it is served `waits` times. Returns the largest number of
-/// accesses of others between a refusal of the victim and its service; `None` if the victim is not served in 100 asks.
+/// Plays the rivals' steps. The victim asks after every `pace` of them, until it is served `waits` times. Returns the largest number of
+/// accesses that others had between a refusal of the victim and its next access, or `None` if the victim is not served in 100 asks.
 fn most_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize) -> Option<usize> {
-    let (arbiter, watches) = (HubArbiter::new(), Default::default());
+    let (arbiter, watches) = (HubArbiter::new(), core::array::from_fn(|_| Stopwatch::new()));
     let mut hub = Hub { arbiter: &arbiter, watches: &watches, held: None, now: 0 };
     let (mut most, mut others, mut asks, mut served) = (0, None, 0, 0);
     for (step, rival) in rivals.enumerate() {
@@ -94,16 +94,16 @@ proptest! {
     }
 }
 
-/// A strand that has gone costs another at most twice [`ABSENCE_TICKS`]. If the clock stands still, it costs r = 4 refusals.
+/// A strand that has gone delays another by at most twice [`ABSENCE_TICKS`]. If the clock stands still, the other is refused r = 4 times.
 #[test]
 fn a_strand_that_has_gone_is_forgotten() {
     const OTHER: usize = VICTIM + 1;
     for (ticks, fewest, most) in
         [(ASK, ABSENCE_TICKS / ASK, 2 * ABSENCE_TICKS / ASK + 4), (0, 4, 4)]
     {
-        let (arbiter, watch, mut now) = (HubArbiter::new(), Stopwatch::default(), 0);
+        let (arbiter, watch, mut now) = (HubArbiter::new(), Stopwatch::new(), 0);
         assert!(arbiter.take_free(strand(0)));
-        assert!(arbiter.ask(strand(VICTIM), &Stopwatch::default(), || 0).is_err());
+        assert!(arbiter.ask(strand(VICTIM), &Stopwatch::new(), || 0).is_err());
         arbiter.give_back_free();
         let mut refused = 0;
         while arbiter.ask(strand(OTHER), &watch, || now).is_err() {

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::super::gate::Gate;
 use super::{Release, ask, call, strand};
 
-/// A model of the gate as its documentation describes it, for one ask at a time. It checks both bounds.
+/// A model of the gate as its documentation describes it, for one ask at a time. It checks the bounds b and r.
 #[derive(Default)]
 struct Model {
     holder: Option<usize>,
@@ -78,7 +78,7 @@ impl Model {
         false
     }
 
-    /// Returns the first remembered strand after the last turn, cyclically.
+    /// Returns the next remembered strand after the one that had the last turn, in cyclic order of strand numbers.
     fn next(&self) -> usize {
         let behind = |strand: &&usize| self.last.is_none_or(|last| **strand > last);
         let first = self.remembered.iter().find(behind);
@@ -129,7 +129,7 @@ impl Model {
         }
     }
 
-    /// Checks the first bound for a gate with this number of strands.
+    /// Checks the bound b = N - 1, where N is `strands`: a strand that keeps asking waits for at most b accesses of others.
     fn check_b(&self, strands: usize, told: &dyn core::fmt::Debug) {
         for (strand, waiting) in &self.waiting {
             assert!(
@@ -144,7 +144,7 @@ impl Model {
 struct Both {
     gate: Gate,
     model: Model,
-    /// The value that ends the last access.
+    /// The value that ends the latest access.
     release: Option<Release>,
 }
 
@@ -177,7 +177,7 @@ impl Both {
         self.gate.give_back(strand(self.model.give_back()));
     }
 
-    /// All other strands have gone. This strand is refused at most r times for each of them, and then never again.
+    /// Lets only this strand ask, after all others have gone. It may be refused at most r times for each of them, and then never again.
     fn alone(&mut self, number: usize, told: &dyn core::fmt::Debug) {
         if self.model.holder.is_some() {
             self.release();
@@ -313,7 +313,7 @@ fn a_full_machine_is_served_round_robin() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Random strands of 256 ask, accesses have random lengths, and chips are sometimes busy.
+    /// Strands chosen at random from 256 ask, accesses have random lengths, and chips are sometimes busy.
     #[test]
     fn random_schedules(
         strands in prop::collection::btree_set(0_usize..256, 2..9),

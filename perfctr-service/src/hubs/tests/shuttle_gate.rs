@@ -1,5 +1,5 @@
-//! 8 and 64 strands compete for a hub ([`Gate`]) in random orders of their steps: one access is in flight at a time, and both
-//! bounds on progress hold.
+//! 8 strands, then 64, compete for a hub ([`Gate`]), with their steps in random order. Only one access is in flight at a time, and a
+//! refused strand is served within the two bounds that `turns` states.
 
 use std::sync::Mutex;
 use std::vec;
@@ -43,7 +43,8 @@ impl Hub {
         assert_eq!(after, Some(number), "a second access came");
     }
 
-    /// Makes a whole call. If `is_busy`, the chip is busy in one of eight accesses; a busy chip refuses the strand.
+    /// Makes one call, from asking for the hub to its release. If `is_busy`, the chip is busy in one of
+    /// eight accesses, and refuses the strand.
     fn call(&self, number: usize, is_busy: bool) -> Result<(), Refused> {
         let release = ask(&self.gate, number)?;
         self.access(number);
@@ -55,7 +56,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Makes an access of strand 0. During the access, these strands are refused.
+    /// Makes an access on strand 0, during which the strands `numbers` ask and are refused.
     fn refuse(&self, numbers: impl Iterator<Item = usize>) {
         let release = ask(&self.gate, 0).unwrap();
         for number in numbers {
@@ -71,8 +72,8 @@ impl Hub {
         }
     }
 
-    /// All other strands have gone, and at most `gone` of them are remembered. This strand is refused at most 2w times
-    /// while w strands are remembered.
+    /// Lets only this strand ask, after all others have gone; the gate still remembers at most `gone` of them. While w strands are
+    /// remembered, this strand may be refused at most 2w times.
     fn alone(&self, number: usize, gone: usize) {
         let most: usize = (2..=gone + 1).map(|w| 2 * w).sum();
         let refused = |_: &usize| self.call(number, false).is_err();
@@ -84,8 +85,9 @@ impl Hub {
     }
 }
 
-/// The first `gone` strands were refused and do not come back. Each other strand asks until it is served `calls` times or has
-/// asked `asks` times. The chip is sometimes busy. In the end, a strand that comes back is served within the second bound.
+/// The first `gone` strands are refused and never ask again. Each other strand asks until it has been
+/// served `calls` times or has asked `asks` times; the chip is sometimes busy. At the end, a strand that
+/// asks again is served after at most 2w refusals for each number w of remembered strands.
 fn everyone_asks(schedules: usize, [strands, gone]: [usize; 2], calls: usize, asks: usize) {
     explore(schedules, move || {
         let hub = Hub::new();
@@ -129,15 +131,16 @@ fn sixty_four_strands_of_which_a_third_has_gone() {
     everyone_asks(100, [64, 21], 2, 3);
 }
 
-/// The first bound: a strand that asks again within r = 4 asks of others is served after at most one access of each (b = N - 1).
+/// Checks that a strand that asks again before the others have asked 4 times (r) is served after
+/// each other strand has had at most one access (b = N - 1).
 ///
-/// Two threads play the other strands. The two threads never ask as the same strand at the same time.
+/// Two threads play all other strands, never the same one at once.
 fn one_keeps_asking(schedules: usize, strands: usize) {
     /// What the other strands have done since the strand was refused.
     struct Others {
-        /// The number of asks that others may begin before the strand asks again.
+        /// How many more times other strands may ask before the strand asks again.
         tickets: usize,
-        /// The two strands that are asking now.
+        /// The strand as which each of the two threads is asking now.
         asking: [Option<usize>; 2],
         /// The number of accesses of each strand.
         served: Vec<usize>,
@@ -160,7 +163,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
         meet(3, |part| {
             if part == 2 {
                 while let Err(why) = hub.call(patient, false) {
-                    // An ask does not count if it did not get the lock.
+                    // A request that did not get the lock does not count.
                     if why != Refused::Locked {
                         others(&mut |others| {
                             others.tickets = 2 - others.asking.iter().flatten().count();
@@ -175,7 +178,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
                 let (mut number, mut over) = (None, false);
                 others(&mut |others| {
                     over = others.over;
-                    // Usually the next asking strand is the one after the last, so that turns go round.
+                    // Usually the next strand in order asks next, so that turns go round.
                     let step = match any_below(4) {
                         0 => any_below(strands),
                         _ => 1,
@@ -221,7 +224,7 @@ fn sixty_four_strands_of_which_one_keeps_asking() {
     one_keeps_asking(100, 64);
 }
 
-/// Strands call, some die at a step of a call, and others report the deaths. All living strands are served, one at a time.
+/// Strands make calls; some die in the middle of a call, and others report the deaths. All living strands are served, one at a time.
 #[test]
 fn eight_strands_of_which_some_die() {
     const STRANDS: usize = 8;

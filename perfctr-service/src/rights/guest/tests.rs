@@ -19,26 +19,32 @@ const SPARC: bool = cfg!(target_arch = "sparc64");
 
 fn guest(grant: Grant, compatible: bool, machine: Machine) -> GuestRights {
     let config = GuestConfig { strands: StrandId::new(0).into_iter().collect(), grant, compatible };
-    GuestRights::new(config, machine)
+    configured(config, machine)
+}
+
+fn configured(config: GuestConfig, machine: Machine) -> GuestRights {
+    let guest = GuestRights::new();
+    guest.configure(config, machine);
+    guest
 }
 
 /// Returns a guest that may do everything on a Maramba with one node, in version 1.1.
 fn open_guest() -> GuestRights {
     let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
-    guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+    guest.version_changed(&Negotiated::new(V1_1), &UnitSet::new());
     guest
 }
 
 /// Returns the guest's fast path in `version` (0 for none) while `out` is out of service.
 fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
-    let units = Units::default();
+    let units = Units::new();
     out.map(|unit| units.take_out(unit));
-    let version = Negotiated::new(NegotiatedVersion::new(version));
+    let version = Negotiated::new(VfallsVersion::new(version));
     guest.version_changed(&version, units.out());
     places(guest.access())
 }
 
-/// Returns the fast path in a word, with place 0 in bit 0: on SPARC V9 the word has place 0 in bit 63.
+/// Returns the fast path in a word, always with place 0 in bit 0. (On SPARC V9, the word itself has place 0 in bit 63.)
 fn places(word: AccessWord) -> u64 {
     let bits = word.bits();
     (if SPARC { bits.reverse_bits() } else { bits }) & 0x007f_ffff
@@ -113,7 +119,7 @@ fn a_unit_out_of_service_is_not_on_the_fast_path() {
         grant: Grant::ALL,
         compatible: false,
     };
-    let guest = GuestRights::new(config, Machine::new(Model::Batoka, 4).unwrap());
+    let guest = configured(config, Machine::new(Model::Batoka, 4).unwrap());
     assert_eq!(fast(&guest, 2, None), 0x7c_3c3d);
     let without = [
         0xc, 0x30, 0, 0, 0xc00, 0x3000, 0, 0, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0, 0, 0, 0,
@@ -123,7 +129,7 @@ fn a_unit_out_of_service_is_not_on_the_fast_path() {
     }
 }
 
-/// Returns `true` if one of these calls is refused at once: register 0 and a set of HT, L2 control, a channel, a hub.
+/// Returns `true` if a call for register 0, HT, L2 control, a memory channel or a hub is refused at once.
 fn refuses(guest: &GuestRights) -> bool {
     let refusal = |(class, index, ht)| guest.refusals().refusal(V1_1, class, index, ht);
     let calls = [
@@ -136,18 +142,18 @@ fn refuses(guest: &GuestRights) -> bool {
     calls.into_iter().any(|call| refusal(call).is_some())
 }
 
-/// One strand adds rights, and another strand derives the refusals at a step of it; then the strands exchange their roles.
-/// Afterwards no right that the guest has is refused.
+/// One strand adds rights, while another derives the refusals at any step of the first; then they
+/// exchange roles. Afterwards no right that the guest has is refused.
 #[test]
 fn no_refusal_outlives_the_lack_of_a_right() {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let raise = |guest: &GuestRights| assert!(guest.raise(Grant::ALL, || true));
-    let derive = |guest: &GuestRights| guest.refresh(&UnitSet::default());
+    let derive = |guest: &GuestRights| guest.refresh(&UnitSet::new());
     let mut steps = 0;
     for raise_first in [false, true] {
         for step in 0.. {
             let guest = Arc::new(guest(Grant::NONE, false, machine));
-            guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+            guest.version_changed(&Negotiated::new(V1_1), &UnitSet::new());
             assert!(refuses(&guest));
             let crossing = Arc::clone(&guest);
             let crossed = match raise_first {
@@ -164,12 +170,12 @@ fn no_refusal_outlives_the_lack_of_a_right() {
     assert!(steps > 10);
 }
 
-/// A unit returns to service at any step of a strand that derives the refusals, and afterwards the unit is not refused.
-/// Likewise, calls begin to be recorded at any step, and then a strand may find the refusals closed.
+/// If a unit returns to service at any step of a strand that derives the refusals, the unit is not refused afterwards. If the recording of
+/// calls starts at any step, whether the refusals are closed or not, no call is refused at once afterwards.
 #[test]
 fn no_refusal_outlives_a_setting() {
     for step in 0.. {
-        let units = Arc::new(Units::default());
+        let units = Arc::new(Units::new());
         units.take_out(UNIT);
         let guest = Arc::new(open_guest());
         guest.refresh(units.out());
@@ -187,30 +193,30 @@ fn no_refusal_outlives_a_setting() {
     }
     for (step, closed) in (0..30).flat_map(|step| [(step, false), (step, true)]) {
         let guest = Arc::new(guest(Grant::NONE, false, Machine::new(Model::Batoka, 1).unwrap()));
-        guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+        guest.version_changed(&Negotiated::new(V1_1), &UnitSet::new());
         if closed {
             guest.close_refusals();
         }
         let crossing = Arc::clone(&guest);
         let record = move || crossing.set_traced(true);
-        let derive = || guest.refresh(&UnitSet::default());
+        let derive = || guest.refresh(&UnitSet::new());
         if steps::before(step, record, derive).1 {
             assert!(!refuses(&guest), "{step}");
         }
     }
 }
 
-/// A negotiation without a stack leaves the same fast path and refusals as any other negotiation. If another strand disturbs it
-/// at any step, the words are right for the last version, or closed.
+/// A negotiation without a stack leaves the same fast path and refusals as any other negotiation. If another strand interferes at any step,
+/// their words are right for the latest version, or closed.
 #[test]
 fn a_short_negotiation_opens_the_same() {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     for grant in ["none", "strand", "htstrand", "global", "global+htstrand"] {
         for number in [0, 1, 2, 1, 2, 0] {
-            let version = Negotiated::new(NegotiatedVersion::new(number));
+            let version = Negotiated::new(VfallsVersion::new(number));
             let [long, short] = [(); 2].map(|()| guest(grant.parse().unwrap(), false, machine));
-            long.version_changed(&version, &UnitSet::default());
-            short.change_version(&version, &UnitSet::default());
+            long.version_changed(&version, &UnitSet::new());
+            short.change_version(&version, &UnitSet::new());
             let bits = |guest: &GuestRights| (places(guest.access()), guest.access().version());
             assert_eq!(bits(&short), bits(&long), "{grant} {number}");
             assert_eq!(short.refusals(), long.refusals(), "{grant} {number}");
@@ -229,7 +235,7 @@ fn a_short_negotiation_opens_the_same() {
     {
         for step in 0.. {
             let guest = Arc::new(guest(Grant::ALL, false, machine));
-            let (version, units) = (Negotiated::new(V1_1), Arc::new(Units::default()));
+            let (version, units) = (Negotiated::new(V1_1), Arc::new(Units::new()));
             let (crossing, hit) = (Arc::clone(&guest), Arc::clone(&units));
             let change = || guest.change_version(&version, units.out());
             let crossed = steps::before(step, move || event(&crossing, &hit), change).1;
@@ -242,7 +248,7 @@ fn a_short_negotiation_opens_the_same() {
     }
 }
 
-/// A withdrawal counts a change. So an exchange fails if its strand loaded the word before.
+/// A withdrawal raises the count of changes in the word, so that a compare-and-exchange fails for a strand that loaded the word before.
 #[test]
 fn what_is_withdrawn_is_counted() {
     let guest = open_guest();
@@ -265,7 +271,7 @@ fn the_count_of_changes_wraps() {
     let all = u64::from(u32::MAX) * AccessWord::CHANGE.bits();
     let others = guest.access().bits() & !all;
     let withdraw = || guest.withdraw(AccessWord::NOTHING);
-    let refresh = || guest.refresh(&UnitSet::default());
+    let refresh = || guest.refresh(&UnitSet::new());
     for change in [&withdraw as &dyn Fn(), &refresh] {
         guest.words.access.store(others | all, Ordering::SeqCst);
         change();
@@ -277,12 +283,12 @@ fn the_count_of_changes_wraps() {
 #[test]
 fn negotiation_crosses_faults() {
     let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
-    let units = Units::default();
+    let units = Units::new();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let negotiator = scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {
-                for version in [V1_1, NegotiatedVersion::NONE] {
+                for version in [V1_1, VfallsVersion::NONE] {
                     guest.version_changed(&Negotiated::new(version), units.out());
                     assert_eq!(guest.access().version(), version);
                 }

@@ -1,4 +1,5 @@
-//! The words of the protocol, and the steps of a strand, of `global` and of a guest. (Package `proof` checks every order of events.)
+//! Tests of the protocol's words, and of its steps for a strand, for `global` and for a guest.
+//! (Package `proof` checks every order of events.)
 
 use std::vec::Vec;
 

@@ -105,7 +105,7 @@ fn broken_elements() {
 
 #[test]
 fn broken_names() {
-    // A name begins after the block, crosses the block's end, or its offset plus its length overflows.
+    // A name begins after the block, or crosses the block's end, or the sum of its offset and length overflows.
     broken(&[(0x57, &[32])], 0x50, Defect::NameOutside);
     broken(&[(0x51, &[18])], 0x50, Defect::NameOutside);
     broken(&[(0x54, &[0xff; 4])], 0x50, Defect::NameOutside);

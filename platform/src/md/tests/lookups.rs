@@ -6,7 +6,7 @@ use std::vec::Vec;
 use super::{Build, error};
 use crate::md::{Md, Node, NodeError, Problem};
 
-/// A root with two units and a note. The first unit has two properties `twice`.
+/// A root with two units and a note. The first unit has two properties named `twice`.
 fn description() -> Build {
     let mut build = Build::default();
     build.node("root", |root| {

@@ -1,4 +1,4 @@
-//! Tests of the unit without other devices.
+//! Tests of the strand's unit without other devices.
 
 use guest_abi::event::SparcEvent;
 
@@ -70,7 +70,7 @@ fn one_mask_bit_is_not_the_same_bit_of_another_class() {
     assert_eq!(unit.pic(), 0x0000_0002_0000_0001);
 }
 
-/// Events in different clocks all count. Several events in one clock count once, whatever MASK selects them.
+/// Events in different clock cycles all count. Several events in one cycle count once, whatever MASK selects them.
 #[test]
 fn mask_bits_are_ored() {
     let together = |mask| SparcSelect::new(2, mask).unwrap();
@@ -103,7 +103,7 @@ fn classes_8_to_15_count_flushed_instructions_too() {
     }
 }
 
-/// Class 0 selects no events. With any MASK, the counter counts idle clocks and overflows.
+/// Class 0 selects no events. With any MASK, the counter counts idle clock cycles and overflows.
 #[test]
 fn a_select_of_0_counts_idle_clocks() {
     for (code, counts) in [(0x000, 1), (0x0ff, 1), (0x810, 1), (0x200, 0), (0x240, 0)] {
@@ -201,7 +201,7 @@ fn reserved_and_empty_selects_count_nothing() {
     }
 }
 
-/// Reads, writes and stops PIC in each phase, with an event in every clock. The first update comes after `ahead` clocks.
+/// Reads, writes and stops PIC in each phase, with an event in every clock cycle. The first update comes after `ahead` cycles.
 #[test]
 fn each_phase_of_eight() {
     for ahead in 1..=8_u8 {
@@ -247,7 +247,8 @@ fn each_phase_of_eight() {
     assert_eq!((Phase::new(0), Phase::new(9)), (None, None));
 }
 
-/// In every phase, an event that finds PIC at -16 to -1 sets OV. After more than 8 clocks without events, the handler reads -15 to -6.
+/// In every phase, an event that finds PIC at -16 to -1 sets OV. After more than 8 clock cycles
+/// without events, the handler reads -15 to -6.
 #[test]
 fn the_trap_in_each_phase() {
     for ahead in 1..=8_u8 {

@@ -47,7 +47,7 @@ impl Device {
         Ptimer::start(self, Input::NV41, NANOSECONDS).unwrap()
     }
 
-    /// Returns a driver that has not written a register.
+    /// Returns a driver that has not yet written any register.
     fn timer_as_it_is(&self) -> Ptimer<&Self> {
         Ptimer { access: self, hz: NANOSECONDS }
     }
@@ -59,7 +59,7 @@ impl Device {
         }
     }
 
-    /// Returns the time without an access. No time passes.
+    /// Returns the device's time without accessing the device, so that no time passes.
     fn truth(&self) -> u64 {
         self.time_at(self.now.get())
     }

@@ -1,4 +1,4 @@
-//! Compares the alarms with an independent list, with random deadlines, jumps of time and interrupts.
+//! Compares the alarms with an independent list, under random deadlines, jumps of time and interrupts.
 
 use std::vec::Vec;
 

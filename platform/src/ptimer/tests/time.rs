@@ -14,7 +14,7 @@ use crate::ptimer::{
 #[test]
 fn starts_without_a_ratio_above_one() {
     let device = Device::new(Input::NV41, &[0]);
-    // Before the driver starts, the ratio of the device is 3/4 of the external clock.
+    // Before the driver starts, the device counts at 3/4 of the external clock's rate.
     device.write(Register::ClockSource, 1 << 16).unwrap();
     device.write(Register::Numerator, 4).unwrap();
     device.write(Register::Denominator, 3).unwrap();
@@ -30,7 +30,8 @@ fn starts_without_a_ratio_above_one() {
     assert_eq!(timer.time(), Ok(1_000_000_000 + 27_000_000 * 32));
 }
 
-/// nvidia_ptimer says: "PTIMER's clock source depends on chipset families". The caller names the family. All count nanoseconds.
+/// nvidia_ptimer says: "PTIMER's clock source depends on chipset families". The caller names the
+/// family. In every family, the time is in nanoseconds.
 #[test]
 fn starts_every_family() {
     let (memory_hz, core_hz) = (100_000_000, 200_000_000);
@@ -49,9 +50,9 @@ fn starts_every_family() {
     );
 }
 
-/// nvidia_ptimer says: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at its maximum
-/// value". The driver sets the bit for a rate that no multiple of the crystal reaches. It divides the crystal for a
-/// rate that NUMERATOR alone cannot reach.
+/// nvidia_ptimer says: "Bit 16 of CLOCK_SOURCE overrides this modulation and sets the clock source at
+/// its maximum value". The driver sets the bit for rates that cannot be reached by multiplying the
+/// crystal's. It divides the crystal's rate if NUMERATOR alone does not suffice.
 #[test]
 fn the_rates_from_the_slowest_to_the_fastest() {
     let hour = 3600 * 1_000_000_000;
@@ -104,7 +105,8 @@ fn a_naive_read_is_wrong_by_2_to_the_32() {
         let device = Device::at((7_u64 << 32) - 160);
         naive(&device, low_first).wrapping_sub(device.truth()) as i64
     };
-    // A carry after the first read makes the time 2^32 too low, or too high by 2^32 less the three counts between the two reads.
+    // With a carry between the reads, the naive time is 2^32 too low in one order. In the other order it is 2^32 - 3 too high, because
+    // three counts pass between the reads.
     assert_eq!(wrong(false), -(1 << 32));
     assert_eq!(wrong(true), (1 << 32) - 96);
 }
@@ -117,7 +119,7 @@ fn setting_does_not_tear() {
         timer.set_time(0x0123_4567_89ab_cdef).unwrap();
         assert_eq!(device.truth(), 0x0123_4567_89ab_cde0, "{before}");
     }
-    // The naive order reads high, then low. A carry comes in between.
+    // The naive driver reads the high half first, then the low half. A carry comes in between.
     let device = Device::at((7 << 32) - 160);
     device.write(Register::Time1, 0x0123_4567).unwrap();
     device.write(Register::Time0, 0x89ab_cdef).unwrap();

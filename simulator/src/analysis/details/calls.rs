@@ -14,14 +14,14 @@ use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
 use crate::nearest::status_name;
 
-/// The maximum numbers of shown events, and of stretches of time from which the events are chosen.
+/// The maximum number of events that are shown. They are chosen from at most [`STRETCHES`] stretches of time.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
-/// The maximum number of parts of a histogram.
+/// The maximum number of parts in a histogram.
 const PARTS: u32 = 32;
 
-/// The hypercalls of a guest that have the same function, register class and status.
+/// Hypercalls of one guest with the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {

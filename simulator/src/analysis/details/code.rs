@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counts::{Counts, counts};
 use crate::memory::{Served, Waited};
 use crate::nearest::known_hexadecimal;
 
@@ -26,7 +27,7 @@ pub struct InstructionMisses {
     pub missed: Missed,
 }
 
-/// The misses at instructions, and the cycles that strands waited there.
+/// Misses and waiting times of one or more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
     /// Loads and fetches that missed the L1 caches, and all stores, by what served them.
@@ -35,11 +36,8 @@ pub struct Missed {
     pub cycles: u64,
 }
 
-impl Missed {
-    fn add(&mut self, other: &Self) {
-        self.misses += other.misses;
-        self.cycles += other.cycles;
-    }
+counts! {
+    Missed { misses, cycles }
 }
 
 /// The number of a program, and the address of an instruction in it.

@@ -10,11 +10,11 @@ use crate::nearest::hexadecimals;
 /// The binary logarithm of the size of the smallest block of memory, a page of the machine.
 const PAGE_SHIFT: u32 = 13;
 
-/// The maximum number of blocks that are counted during a replay, and of rows.
+/// The maximum number of blocks that are counted during a replay. [`ROWS`] is the maximum number of rows.
 const BLOCKS: usize = 4096;
 const ROWS: usize = 64;
 
-/// The maximum number of columns, and the number of cycles that a column spans at first.
+/// The maximum number of columns. [`WIDTH`] is the number of cycles that a column spans at first.
 const COLUMNS: usize = 128;
 const WIDTH: u64 = 256;
 

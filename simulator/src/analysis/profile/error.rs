@@ -1,7 +1,7 @@
 use guest_abi::guest::NegotiateError;
 use perfctr_service::ConfigError;
 
-use crate::memory::MemoryError;
+use crate::memory::{MemoryError, Stray};
 use crate::recording::RecordingError;
 use crate::replay::placement::PlacementError;
 
@@ -38,6 +38,8 @@ pub enum ProfileError {
     NoInstruction(String),
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Stray(#[from] Stray),
     #[error(transparent)]
     SamplingGuest(#[from] ConfigError),
     #[error(transparent)]

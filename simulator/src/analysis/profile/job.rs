@@ -45,7 +45,8 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Executes the program on processors of this unit, and samples a comma-separated list of events.
+    /// Executes the program on processors that have the counters `unit`, and samples the events in `list`, which are separated by
+    /// commas.
     ///
     /// # Errors
     /// An event is unknown, there are too many events, threads cannot be placed, or the recording cannot be read.

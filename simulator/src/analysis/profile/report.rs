@@ -56,7 +56,7 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event. It sums the reports of all guests.
+    /// Returns the profile of an event, summed over the reports of all guests.
     #[must_use]
     pub fn new<E>(
         selected: &Selected<E>,

@@ -214,7 +214,7 @@ mod tests {
         // Three trials with probability 0.1: 0.3 * 0.729 + 0.7 * 0.243 + 1.7 * 0.027 + 2.7 * 0.001.
         near(mean_deviation(3, 0.1), 0.4374);
         assert_eq!((mean_deviation(9, 0.0), mean_deviation(9, 1.0)), (0.0, 0.0));
-        // For many trials, it is the standard deviation times sqrt(2 / pi): 500 * 0.797885.
+        // For many trials, the result is the standard deviation times sqrt(2 / pi): 500 * 0.797885.
         near(mean_deviation(1_000_000, 0.5), 398.942);
 
         let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);

@@ -18,7 +18,7 @@ use crate::machine::board::devices;
 use crate::machine::configuration::Configuration;
 use crate::memory::geometry::LINE_SHIFT;
 use crate::memory::{
-    AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Variant,
+    AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Stray, Variant,
 };
 use crate::recording::{Recording, RecordingError};
 use crate::replay::placement::{Placement, PlacementError};
@@ -55,6 +55,8 @@ pub enum SharingError {
     Placement(#[from] PlacementError),
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Stray(#[from] Stray),
     #[error(
         "l2.line is {0}, expected 64: the bytes of a line that somebody uses are bits of a word"
     )]
@@ -73,7 +75,7 @@ pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Mo
 
 struct Replayed {
     cost: Cost,
-    /// The lines that moved, each with its number, in no order.
+    /// The lines that moved, each with its number, in no particular order.
     lines: Vec<(u64, Moves)>,
     notes: Vec<String>,
 }
@@ -113,7 +115,7 @@ impl Job<'_> {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // All strands execute the only thread.
+                // The program has only one thread, which all strands execute.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, home.home(line), moves, users)
@@ -177,7 +179,7 @@ impl Job<'_> {
                 (self.progress)(number, scheduler.progress().read);
             }
         }
-        work.finish(scheduler.now());
+        work.finish(scheduler.now())?;
         (self.progress)(number, scheduler.progress().read);
         let lines: Vec<_> = memory.moves().collect();
         let sum = |part: fn(&Moves) -> u64| lines.iter().map(|(_, moves)| part(moves)).sum();

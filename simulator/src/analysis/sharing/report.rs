@@ -12,7 +12,7 @@ use crate::memory::Moves;
 use crate::nearest::hexadecimal;
 use crate::replay::placement::Placement;
 
-/// The lines of a program that move between nodes.
+/// The lines of memory that move between nodes while a program executes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SharingReport {
@@ -69,7 +69,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Returns the name in tables and JSON.
+    /// Returns the name that tables and JSON show.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -111,7 +111,7 @@ fn node<'de, D: Deserializer<'de>>(from: D) -> Result<Node, D::Error> {
 
 impl SharedLine {
     pub(crate) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
-        // Two instructions that use the same bytes move the line at most twice per use, there and back.
+        // Two instructions that use the same bytes move the line at most twice per use: to the other node, and back.
         let moved = |one: &User, other: &User| {
             let apart = one.strand.node() == other.strand.node() || one.bytes & other.bytes == 0;
             let shares = !apart && (one.writes() || other.writes());

@@ -35,7 +35,7 @@ const fn moves(transfers: u64, invalidations: u64) -> Moves {
     Moves { transfers, invalidations }
 }
 
-/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write but the first moves the line.
+/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write except the first moves the line.
 const FALSE: &str = "0 w 1000\n64 w 1008\n0 w 1000\n64 w 1008\n";
 
 #[test]
@@ -144,7 +144,8 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(report.lines_moved, 2);
 }
 
-/// A byte's new address has the same home, hub, channel and bank: bits 8:0 are equal, and the other bits are equal modulo the homes.
+/// A byte's new address has the same home, hub, channel and bank: bits 8:0 are equal, and the other bits are equal modulo the
+/// number of homes.
 #[test]
 fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);

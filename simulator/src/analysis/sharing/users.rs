@@ -27,7 +27,7 @@ pub enum Use {
 }
 
 impl Use {
-    /// Returns the name in tables and JSON.
+    /// Returns the name that tables and JSON show.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -142,7 +142,7 @@ impl Users {
         self.lines.entry(line).or_insert(line << LINE_SHIFT);
     }
 
-    /// Returns the numbers of the lines, in no order.
+    /// Returns the numbers of the lines, in no particular order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = u64> {
         self.lines.keys().copied()
     }

@@ -9,6 +9,7 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
+use super::broken::{Map, mapped};
 use super::channel::Channel;
 use super::copies::Copy;
 use super::figures::{Figures, Variant};
@@ -21,9 +22,7 @@ use super::quantum::Executed;
 use super::queue::Queue;
 use super::system::{CoreState, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
-use super::truth::{
-    ChannelRecord, CoreRecord, CoreRequest, HubRecord, ServedBy, StrandRecord, Wait, Waited,
-};
+use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords, Wait, Waited};
 use super::wires::StrandEvent;
 use crate::recording::{ByKind, Flow, Kind, Reference};
 
@@ -41,8 +40,7 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) channels: &'w mut [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
     strand_record: &'w mut StrandRecord,
     core_record: &'w mut CoreRecord,
-    pub(super) channel_records: &'w mut [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
-    pub(super) hub_records: &'w mut [HubRecord; Hub::ALL.len()],
+    pub(super) unit_records: &'w mut UnitRecords,
     pub(super) hub_events: &'w mut [HubEvents; Hub::ALL.len()],
     pub(super) moves: &'w mut Option<MovedLines>,
     /// The strand's time, in cycles.
@@ -61,7 +59,7 @@ pub(super) struct Access<'w, V: Variant> {
     fetched: u64,
     offset: u64,
     /// The number of the strand's core in the machine.
-    core: usize,
+    pub(super) core: usize,
     core_in_node: usize,
     pub(super) node: Node,
 }
@@ -76,7 +74,7 @@ impl<'w, V: Variant> Access<'w, V> {
         offset: u64,
         begins: u64,
     ) -> Self {
-        let node = strand.node();
+        let node = node_of(strand);
         let MemorySystem {
             plan,
             strands,
@@ -101,9 +99,8 @@ impl<'w, V: Variant> Access<'w, V> {
             planes,
             channels,
             strand_record: &mut truth.strands[strand.index()],
-            core_record: &mut truth.cores[strand.core()],
-            channel_records: &mut truth.channels,
-            hub_records: &mut truth.hubs,
+            core_record: &mut truth.cores[strand.index() / 8],
+            unit_records: &mut truth.units,
             hub_events,
             moves,
             now: begins,
@@ -387,6 +384,10 @@ impl<'w, V: Variant> Access<'w, V> {
             PerfConfig::CacheToCache => service == ServedBy::CacheToCache,
         }
     }
+}
+
+fn node_of(strand: StrandId) -> Node {
+    Node::new(mapped(Map::NodeOfStrand, strand.node().index())).unwrap_or(strand.node())
 }
 
 /// All cores. The strand's own core is borrowed separately, so that access to it needs no index.

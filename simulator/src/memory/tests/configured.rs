@@ -75,7 +75,7 @@ proptest! {
                     now = executed.ends.max(executed.issued).max(now);
                 }
             }
-            bench.system.work(&bench.devices).finish(now);
+            bench.system.work(&bench.devices).finish(now).unwrap();
             (now, places.map(|place| place.passed()), bench.truth().clone())
         };
         let by_steps = run(&Chunk::executing(&shapes, &executions));

@@ -54,14 +54,14 @@ impl<V: Variant> Bench<V> {
             references: chunk.references(),
         });
         assert_eq!(executed.references, references.len());
-        work.finish(executed.ends);
+        work.finish(executed.ends).unwrap();
     }
 
     /// Waits until all stores are complete.
     fn rest(&mut self) {
         let work = self.system.work(&self.devices);
         let now = work.system.truth.cycles() + 10_000;
-        work.finish(now);
+        work.finish(now).unwrap();
     }
 
     fn sized(&mut self, strand: usize, kind: Kind, address: u64, size: u16) {
@@ -102,7 +102,7 @@ impl<V: Variant> Bench<V> {
         channels().map(|(node, mcu)| self.truth().dram(node, mcu, event)).sum()
     }
 
-    /// Returns the link port events that happened, by hub and port, but not the clock event.
+    /// Returns the link port events that happened, by hub and port, except the clock event.
     fn lpu(&self) -> Vec<(usize, usize, LpuEvent, u64)> {
         let ports = Hub::ALL.iter().flat_map(|hub| Node::ALL.iter().map(move |port| (hub, port)));
         let counts = ports.flat_map(|(hub, port)| {

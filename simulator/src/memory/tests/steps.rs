@@ -178,7 +178,7 @@ proptest! {
                 now = now.max(executed.issued).max(executed.ends);
                 all.push(executed);
             }
-            bench.system.work(&bench.devices).finish(now);
+            bench.system.work(&bench.devices).finish(now).unwrap();
             let cores = format!("{:?}", [&bench.system.cores[0], &bench.system.cores[8]]);
             let strands = [0, 1, 64].map(|strand| {
                 let unit = bench.devices.strand_unit(id(strand));
@@ -232,7 +232,7 @@ proptest! {
             prop_assert_eq!((executed.issued, executed.instructions), (now, 1));
             now = executed.ends;
         }
-        work.finish(now);
+        work.finish(now).unwrap();
         prop_assert_eq!(bench.truth(), replayed.truth());
         let counters = |bench: &Bench| format!("{:?}", bench.devices.strand_unit(id(0)));
         prop_assert_eq!(counters(&bench), counters(&replayed));

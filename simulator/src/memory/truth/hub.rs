@@ -3,7 +3,7 @@
 use guest_abi::event::LpuEvent;
 
 use super::super::traffic::{Answers, NodeRequest, Supplier, Transaction};
-use super::subtract;
+use crate::counts::counts;
 
 const NODES: usize = 4;
 
@@ -29,6 +29,10 @@ pub(in crate::memory) struct HubRecord {
     met: u64,
     /// The cycles that requests waited for each other and for the hub.
     waited: u64,
+}
+
+counts! {
+    HubRecord { cache, memory, written, invalidations, answers, lost, met, waited }
 }
 
 const TO_SHARE: usize = 0;
@@ -67,26 +71,19 @@ impl HubRecord {
         }
     }
 
-    pub(super) fn subtract(&mut self, earlier: &Self) {
-        for (now, then) in [
-            (self.cache.as_flattened_mut(), earlier.cache.as_flattened()),
-            (self.memory.as_flattened_mut(), earlier.memory.as_flattened()),
-            (&mut self.written[..], &earlier.written[..]),
-            (&mut self.lost[..], &earlier.lost[..]),
-            (&mut self.answers[..], &earlier.answers[..]),
-        ] {
-            subtract(now.as_flattened_mut(), then.as_flattened());
-        }
-        subtract(&mut self.invalidations, &earlier.invalidations);
-        self.met -= earlier.met;
-        self.waited -= earlier.waited;
-    }
-
     /// Returns four numbers: lines that `to` got from the memory of `from`, lines that `to` got from the cache of `from`, lines
     /// that `from` wrote back to the memory of `to`, and copies that `to` lost to writes of `from`.
     pub(super) fn between(&self, from: usize, to: usize) -> [u64; 4] {
         let read = |reads: &[Pairs; 2]| reads.iter().map(|reads| reads[to][from]).sum();
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]
+    }
+
+    /// Returns the number of lines that moved to a node, and from it, without invalidations.
+    pub(super) fn moved(&self, node: usize) -> [u64; 2] {
+        let lines = |[memory, cache, back, _]: [u64; 4]| memory + cache + back;
+        let others = || (0..NODES).filter(|other| *other != node);
+        let into = others().map(|other| lines(self.between(other, node))).sum();
+        [into, others().map(|other| lines(self.between(node, other))).sum()]
     }
 
     pub(super) fn waited(&self) -> u64 {

@@ -1,11 +1,11 @@
 //! The events of a strand and of a core.
 
-use std::ops::{AddAssign, Sub};
+use std::ops::AddAssign;
 
 use guest_abi::layout::{PerfConfig, SparcSelect};
 use serde::{Deserialize, Serialize};
 
-use super::subtract;
+use crate::counts::{Counts, counts};
 use crate::recording::ByKind;
 
 /// The unit that served a core's request to the L2 cache.
@@ -69,15 +69,15 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core has
-    /// issued an instruction after `first` yet.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core may
+    /// have issued an instruction after `first` before this call.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
         self.after = last + 1;
     }
 
-    /// Returns the number of busy clocks before the time `now`. No instruction was issued after `now`.
+    /// Returns the number of busy clocks before the time `now`. No instruction may have been issued after `now`.
     pub(super) fn busy(&self, now: u64) -> u64 {
         self.busy - u64::from(self.after > now)
     }
@@ -111,35 +111,13 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns the sum of all units but the L2 cache of the node.
+    /// Returns the sum of all units except the L2 cache of the node.
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }
 
     fn new([l2, local, remote, c2c]: [u64; 4]) -> Self {
         Self { l2, local, remote, c2c }
-    }
-}
-
-impl AddAssign for Served {
-    fn add_assign(&mut self, other: Self) {
-        self.l2 += other.l2;
-        self.local += other.local;
-        self.remote += other.remote;
-        self.c2c += other.c2c;
-    }
-}
-
-impl Sub for Served {
-    type Output = Self;
-
-    fn sub(self, earlier: Self) -> Self {
-        Self {
-            l2: self.l2 - earlier.l2,
-            local: self.local - earlier.local,
-            remote: self.remote - earlier.remote,
-            c2c: self.c2c - earlier.c2c,
-        }
     }
 }
 
@@ -158,16 +136,24 @@ pub struct Waited {
     pub atomics: u64,
 }
 
+counts! {
+    Served { l2, local, remote, c2c }
+    Waited { served, requests, arriving, stores, atomics }
+    StrandRecord { instructions, served, waited }
+}
+
+impl AddAssign for Served {
+    fn add_assign(&mut self, other: Self) {
+        self.add(&other);
+    }
+}
+
 impl Waited {
     /// Returns the requests and waits since an earlier record.
     pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            served: self.served - earlier.served,
-            requests: self.requests - earlier.requests,
-            arriving: self.arriving - earlier.arriving,
-            stores: self.stores - earlier.stores,
-            atomics: self.atomics - earlier.atomics,
-        }
+        let mut delta = *self;
+        delta.subtract(earlier);
+        delta
     }
 
     /// Returns the sum of all waits in cycles.
@@ -201,14 +187,6 @@ impl StrandRecord {
 
     pub(in crate::memory) fn instructions(&mut self, by_kind: &ByKind) {
         by_kind.add_to(&mut self.instructions);
-    }
-
-    pub(super) fn subtract(&mut self, earlier: &Self) {
-        let instructions = earlier.instructions.as_flattened();
-        subtract(self.instructions.as_flattened_mut(), instructions);
-        let served = earlier.served.as_flattened();
-        subtract(self.served.as_flattened_mut(), served);
-        subtract(&mut self.waited, &earlier.waited);
     }
 
     /// Returns the number of clocks in which a selected event happens. The events of one instruction share a clock. Each event of the

@@ -1,7 +1,6 @@
 //! The use of channels, hubs and links, and the limits of their use.
 
 use guest_abi::{Hub, Mcu, Node};
-use platform::Machine;
 use serde::{Deserialize, Serialize};
 
 use super::Truth;
@@ -118,32 +117,31 @@ impl LinkUse {
     }
 }
 
-/// Returns the maximum bytes per second of a unit that each line occupies for `cycles` cycles.
+/// Returns the maximum rate of a unit in bytes per second, if each line occupies the unit for `cycles` cycles.
 const fn limit(figures: &Figures, cycles: u64) -> u64 {
     (HZ << figures.l2.line_shift) / cycles
 }
 
 impl Usage {
-    pub(in crate::memory) fn new(truth: &Truth, machine: &Machine, figures: &Figures) -> Self {
+    pub(in crate::memory) fn new(truth: &Truth, figures: &Figures) -> Self {
+        let machine = truth.units.machine;
         let nodes = || (0..machine.nodes()).filter_map(Node::new);
-        let links = match machine.nodes() > 1 || truth.has_hubs {
-            true => Hub::ALL,
-            false => &[],
+        // Nodes without hubs have as many links as the largest number of hubs.
+        let links = match machine.hubs() {
+            [] if machine.nodes() == 1 => &[],
+            [] => Hub::ALL,
+            hubs => hubs,
         };
         let links = links
             .iter()
             .flat_map(|hub| nodes().map(|node| truth.link(hub.index(), node.index(), figures)));
-        let hubs = match truth.has_hubs {
-            true => Hub::ALL,
-            false => &[],
-        };
-        let channels = nodes().flat_map(|node| Mcu::ALL.iter().map(move |mcu| (node, *mcu)));
-        let channels = channels.filter(|(node, mcu)| machine.has_channel(*node, *mcu));
+        let hubs = machine.hubs().iter().map(|hub| truth.hub(hub.index(), figures));
+        let channels = machine.channels().map(|(node, mcu)| truth.channel(node, mcu, figures));
         let pairs = nodes().flat_map(|from| nodes().map(move |to| (from.index(), to.index())));
         Self {
             traffic: pairs.flat_map(|(from, to)| truth.traffic(from, to)).collect(),
-            channels: channels.map(|(node, mcu)| truth.channel(node, mcu, figures)).collect(),
-            hubs: hubs.iter().map(|hub| truth.hub(hub.index(), figures)).collect(),
+            channels: channels.collect(),
+            hubs: hubs.collect(),
             links: links.collect(),
         }
     }
@@ -152,7 +150,7 @@ impl Usage {
 impl Truth {
     /// Returns the numbers of lines that moved between two nodes, by hub and kind; see [`super::HubRecord::between`].
     fn between(&self, from: usize, to: usize) -> impl Iterator<Item = [u64; 4]> {
-        self.hubs.iter().map(move |hub| hub.between(from, to))
+        self.units.hubs.iter().map(move |hub| hub.between(from, to))
     }
 
     fn traffic(&self, from: usize, to: usize) -> impl Iterator<Item = Traffic> + use<> {
@@ -168,7 +166,7 @@ impl Truth {
         }
         if from == to {
             // All other lines of the node's channels move to and from its own cache, without a hub.
-            let others = (0..self.channels.len()).filter(|other| *other != from);
+            let others = (0..self.units.channels.len()).filter(|other| *other != from);
             let (mut read, mut written) = (0, 0);
             for [memory, ..] in others.clone().flat_map(|other| self.between(from, other)) {
                 read += memory;
@@ -176,8 +174,8 @@ impl Truth {
             for [_, _, back, _] in others.flat_map(|other| self.between(other, from)) {
                 written += back;
             }
-            let all = |part: fn(&super::ChannelRecord) -> u64| -> u64 {
-                self.channels[from].iter().map(part).sum()
+            let all = |part: fn(&super::units::ChannelRecord) -> u64| -> u64 {
+                self.units.channels[from].iter().map(part).sum()
             };
             lines[0] = all(|channel| channel.lines_read) - read;
             lines[2] = all(|channel| channel.lines_written) - written;
@@ -192,7 +190,7 @@ impl Truth {
     }
 
     fn channel(&self, node: Node, mcu: Mcu, figures: &Figures) -> ChannelUse {
-        let channel = &self.channels[node.index()][mcu.index()];
+        let channel = &self.units.channels[node.index()][mcu.index()];
         let busy = channel.lines_read * figures.timing.channel_read
             + channel.lines_written * figures.timing.channel_write;
         ChannelUse {
@@ -207,7 +205,7 @@ impl Truth {
     }
 
     fn hub(&self, hub: usize, figures: &Figures) -> HubUse {
-        let record = &self.hubs[hub];
+        let record = &self.units.hubs[hub];
         let requests = record.packets_in();
         HubUse {
             hub,
@@ -219,13 +217,8 @@ impl Truth {
     }
 
     fn link(&self, hub: usize, node: usize, figures: &Figures) -> LinkUse {
-        let record = &self.hubs[hub];
-        let (mut into, mut out) = (0, 0);
-        for other in (0..self.channels.len()).filter(|other| *other != node) {
-            let lines = |[memory, cache, back, _]: [u64; 4]| memory + cache + back;
-            into += lines(record.between(other, node));
-            out += lines(record.between(node, other));
-        }
+        let record = &self.units.hubs[hub];
+        let [into, out] = record.moved(node);
         LinkUse {
             hub,
             node,

@@ -7,23 +7,24 @@ use std::sync::Arc;
 
 use ruzstd::decoding::FrameDecoder;
 
+use super::super::about::About;
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
 use super::super::error::RecordingError;
-use super::super::recording::About;
 use super::super::source::{Progress, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};
 use crate::text::line;
 use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, hash};
 
-/// The maximum number of bytes of a frame's content.
+/// The maximum number of bytes in a frame's content.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
 
-/// The maximum number of references of a frame. The content does not bound this number, because expected references take little room.
+/// The maximum number of references in a frame. The size of the content does not limit this number, because expected references
+/// take little room.
 const MOST_REFERENCES: u64 = 1 << 28;
 
-/// The maximum number of frames, and of threads, of a recording.
+/// The maximum number of frames in a recording. [`MOST_THREADS`] is the maximum number of threads.
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 

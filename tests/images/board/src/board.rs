@@ -73,11 +73,10 @@ mod faults {
         unsafe { (&raw mut perfctr_wait_hub).write_volatile(0xc05a_6000) }
     }
 
-    /// Misaligns the addresses of channel 1 of node 0 and of hub 3 in the service's table of registers. So accesses to this channel
-    /// and this hub trap.
+    /// Misaligns the addresses of channel 1 of node 0 and of hub 3 in the service's table of registers, so that accesses to them trap.
     ///
     /// # Safety
-    /// Called before the first hypercall, on a strand of node 0.
+    /// The image must call this function before the first hypercall, on a strand of node 0.
     pub unsafe fn bend_table(context: &impl FastPath) {
         let rows = context.words()[layout::word::ROWS] as *mut u64;
         for register in [4, 5].into_iter().chain(72..90) {

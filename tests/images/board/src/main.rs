@@ -24,7 +24,7 @@ use core::ptr;
 use guest_abi::Served;
 use guest_abi::{HvError, Registers, StrandId, Trap};
 use hv_core::{Caller, GuestId, Reply};
-use hypervisor::{Handler, Place};
+use hypervisor::{Handler, Place, Placed};
 use platform::memory_map::CONSOLES;
 use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};
 use platform::{Machine, PhysicalAddress};
@@ -51,10 +51,6 @@ impl hypervisor::Board for Board {
         false => Some(&[0x84]),
     };
 
-    fn place() -> &'static Place<Self> {
-        &PLACE
-    }
-
     fn environment(machine: Machine) -> Self::Environment {
         let (bus, registers) = board::new(machine);
         (bus, registers, recorder::recorder())
@@ -69,6 +65,12 @@ impl hypervisor::Board for Board {
     fn fast(_: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
         let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
         Ok(Reply::Values(function, sum))
+    }
+}
+
+impl Placed for Board {
+    fn place() -> &'static Place<Self> {
+        &PLACE
     }
 }
 

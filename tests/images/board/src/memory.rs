@@ -28,7 +28,7 @@ const HUBS: usize = Hub::ALL.len();
 /// The number of registers without an address. These registers come first.
 const FIRST: usize = 2;
 const ADDRESSED: usize = PerfReg::COUNT - FIRST;
-/// The number of cells from one bank of L2 control to the next. The distance is that of the device's addresses.
+/// The number of cells from one bank of L2 control to the next. In bytes, it is the distance between the device's addresses.
 const BANK: usize = 0x40 / 16;
 const L2_CELLS: usize = NODES * L2_BANKS * BANK;
 const CELLS: usize = L2_CELLS + ADDRESSED;
@@ -103,7 +103,7 @@ pub fn start_clock() {
     CLOCK.store(true, Relaxed);
 }
 
-/// Returns the registers of the processor.
+/// Returns the registers that the processor itself has.
 fn own() -> StrandRegs {
     // SAFETY: this is a hypervisor with one strand.
     unsafe { StrandRegs::new(cross_call) }
@@ -135,11 +135,11 @@ fn find_table() -> Option<(Table, [*mut u64; NODES])> {
             *banks.get_mut(nodes)? = place;
             nodes += 1;
         }
-        for register in PerfReg::all().skip(FIRST) {
+        for register in PerfReg::ALL.into_iter().skip(FIRST) {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // This address is the same for all nodes. The tables are in the order of the nodes.
+                    // Here all nodes have the same local address. Their tables are told apart by order: they are in the order of the nodes.
                     if *turn != node.index() {
                         continue;
                     }
@@ -205,12 +205,13 @@ impl Bus {
         };
         for (node, place) in Node::ALL.iter().zip(banks) {
             let cell = Cell::L2(*node, 0);
-            // The banks have one address in the table. If only some fault, the slow path accesses them one by one.
+            // All banks of a node share one address in the table. If any bank faults, this address traps, and
+            // the slow path accesses the banks one by one.
             let absent = if is_faulty(Cell::L2(*node, L2_BANKS - 1)) { ABSENT } else { 0 };
             // SAFETY: this is a word of the table, as in the loop below.
             unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
         }
-        for (register, places) in PerfReg::all().skip(FIRST).zip(table) {
+        for (register, places) in PerfReg::ALL.into_iter().skip(FIRST).zip(table) {
             let cell = Cell::Register(register);
             let absent = if is_faulty(cell) || is_busy(cell) { ABSENT } else { 0 };
             for place in places {
@@ -334,7 +335,8 @@ impl Hardware for Bus {
         word(cell).store(value, Relaxed);
     }
 
-    /// Returns the value of a register. If the words around the register were written, the value is wrong on purpose.
+    /// Returns the value of a register. If a word beside the register was written, returns a wrong
+    /// value on purpose, so that the test fails.
     fn holds(&self, cell: Cell) -> Option<u64> {
         let answers = !is_faulty(cell) && !is_busy(cell);
         let around = |at: usize| WORDS[at].load(Relaxed);

@@ -15,7 +15,7 @@ impl<T> Room<T> {
     /// Copies the bytes of another value. The other value may be in use.
     ///
     /// # Safety
-    /// The caller no longer uses references to the replaced value.
+    /// The caller must no longer use references to the replaced value.
     #[cfg(feature = "memory")]
     pub unsafe fn copy(&'static self, other: &'static Self) {
         // SAFETY: both places are valid. The caller promises that it does not use references to this value.
@@ -25,7 +25,7 @@ impl<T> Room<T> {
     /// Replaces the value without dropping the old value.
     ///
     /// # Safety
-    /// The caller no longer uses the reference that an earlier call returned.
+    /// The caller must no longer use the reference that an earlier call returned.
     pub unsafe fn put(&'static self, value: T) -> &'static T {
         // SAFETY: the caller promises that it does not use other references.
         unsafe { (*self.0.get()).write(value) }

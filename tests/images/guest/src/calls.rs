@@ -84,8 +84,8 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// Returns the value to write. It has no HOLDOV bits of the PCR, because with HOLDOV the written
-/// value does not determine the value of the PCR. See [`sampled`](crate::sampled).
+/// Returns the value to write. For the strand's PCR it lacks the HOLDOV bits, because with these the written value alone does not determine
+/// what the PCR then holds. See [`sampled`](crate::sampled).
 fn written(id: u64, value: u64) -> u64 {
     match id {
         0 => value & !(3 << 62),

@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns the status of a get or set under the contract.
+    /// Returns the status that the contract defines for a get or set.
     pub fn status(self, minor: Option<u64>, id: u64) -> u64 {
         let Some(minor) = minor else { return EBADTRAP };
         match id {

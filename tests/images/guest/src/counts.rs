@@ -93,14 +93,14 @@ fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
     }
 }
 
-/// Checks that a call has this status, and changes no other register.
+/// Checks that a call returns this status, and changes no other register.
 fn same(check: &mut Check<'_>, id: u64, value: u64, function: u64, status: u64) {
     check.case(Trap::Fast, [id, value, 2, 3, 4, function], [status, value, 2, 3, 4, function]);
 }
 
 /// Turns the hypervisor's tracer on and off through software trap 0xfe. While the tracer is off, calls return without entering Rust.
 pub fn traced(check: &mut Check<'_>) {
-    /// More instructions than any call that ends in assembly or in a leaf function.
+    /// More instructions than any call takes that ends in assembly or in a leaf function.
     const SHORT: u64 = 100;
     negotiate(Some(0));
     for on in [0, 1, 0] {

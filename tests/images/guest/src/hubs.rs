@@ -1,4 +1,5 @@
-//! Calls for a hub that is free, that another strand holds, or that keeps the turn for a strand. The entry code is as shipped.
+//! Calls for a hub that is free, that another strand holds, or that is reserved for the strand
+//! whose turn it is. The entry code is as shipped.
 
 use guest_abi::{PerfReg, StrandId, Trap};
 use sweep::control::Control;
@@ -37,7 +38,7 @@ pub fn count(report: &mut Report) {
         let [status, ..] = call(Trap::Fast, [18, 0, 2, 3, 4, GET]);
         asks.next().map(|place| *place = status);
     };
-    // Nothing is printed between a refusal and the next: that would take too long for a repetition.
+    // Nothing is printed between two refusals: printing takes so long that the second refusal would not count as a repetition.
     let mut counted = [0; 3];
     states.hold();
     ask();
@@ -50,7 +51,7 @@ pub fn count(report: &mut Report) {
     ask();
     states.die();
     control(Control::Caller(states.own));
-    // It is the turn of the other strand.
+    // The other strand now has the turn.
     ask();
     counted[2] = counts::counted(Trap::Fast, [18, 0x55, GET]);
     control(Control::Caller(states.other));
@@ -130,7 +131,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Calls for registers of the hub are refused. Calls for registers of other hubs are served.
+    /// Checks that calls for registers of the hub are refused, and that calls for registers of other hubs are served.
     fn taken(&self, check: &mut Check<'_>) {
         self.hold();
         let before = control(Control::State);
@@ -150,7 +151,7 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Gives this strand the turn, and makes its access. Then the remembered strand with the next higher number has the turn.
+    /// Gives this strand the turn, and makes its access. Afterwards the remembered strand with the next higher number has the turn.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);
@@ -167,12 +168,12 @@ impl States {
             self.get(check, id, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // The other strand has the turn.
+            // The strand `other` has the turn, so `own` is refused.
             self.get(check, id, EWOULDBLOCK);
             self.set(check, id, 0, EWOULDBLOCK);
             control(Control::Caller(self.other));
             self.get(check, id, EOK);
-            // Then this strand has the turn.
+            // Now the strand `own` has the turn, so `other` is refused.
             self.get(check, id, EWOULDBLOCK);
             control(Control::Caller(self.own));
             self.set(check, id, Self::value(id), EOK);

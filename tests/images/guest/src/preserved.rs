@@ -78,7 +78,7 @@ pub fn run(report: &mut Report, machine: Machine, devices: Devices) {
     ];
     let ways = || {
         let of_hubs = if machine.hubs { &of_hubs[..] } else { &[] };
-        // The image for the sweep has no functions of its own.
+        // Leaves out the calls of the hypervisor's own functions: the image for the sweep has none.
         let others = |Way(_, [.., function], _): &&Way| {
             devices != Devices::Memory || ![OWN, FAR].contains(function)
         };

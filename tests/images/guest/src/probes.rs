@@ -35,7 +35,7 @@ impl Left {
 }
 
 impl Around {
-    /// Returns the registers after a trap that changes only %o0 to %o5, to these values.
+    /// Returns the registers after a trap that gives %o0 to %o5 these values and changes nothing else.
     pub fn with_outs([o0, o1, o2, o3, o4, o5]: [u64; 6], before: [u64; 13]) -> Self {
         Self {
             // The stack pointer is stored as %fp - %sp.

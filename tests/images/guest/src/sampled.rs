@@ -139,7 +139,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     let profiler = Profiler::new(ModeSet::from(mode), requests);
     with(|shared| {
         let session = shared.insert(Session {
-            unit: OwnCounters::new(sun4v(), service),
+            unit: OwnCounters::with_service(sun4v(), service),
             profiler: profiler.unwrap_or_else(|error| panic!("{error:?}")),
             refused: false,
         });
@@ -310,7 +310,7 @@ fn goes_on(check: &mut Check<'_>) {
     unsafe { probes::around_0xfe(&call, &mut found) };
     let [_, o1, o2, o3, o4, o5] = call;
     let mut after = found.before;
-    // The numbers are for CANSAVE, CANRESTORE and CLEANWIN. The handler itself needs windows.
+    // `windows` is the index of CANSAVE, CANRESTORE or CLEANWIN. These may change, because the handler itself needs windows.
     for windows in [1, 2, 4] {
         after[windows] = found.after[windows];
     }

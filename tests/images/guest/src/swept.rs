@@ -1,4 +1,4 @@
-//! The sweep, with real traps.
+//! Makes the calls of the sweep with real traps.
 
 use core::arch::asm;
 use core::hint::black_box;

@@ -50,7 +50,7 @@ fn right(number: u64) -> StrandRight {
     }
 }
 
-/// The width of a strand in bits.
+/// The number of bits that hold the state of a strand.
 const STRAND: u32 = 14;
 
 impl Strand {
@@ -88,7 +88,7 @@ impl Strand {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// The width of a guest in bits.
+    /// The number of bits that hold the state of a guest.
     const GUEST: u32 = {
         let bits = STRAND * S as u32 + 13;
         assert!(G as u32 * bits + 3 <= 128);

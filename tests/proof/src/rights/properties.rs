@@ -7,7 +7,6 @@ use super::world::{Call, Doing, Tenure, World, held_by};
 use super::{Act, Rights, Scrubbing, Steps, Work, guest};
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// Returns `true` if [`pending`](perfctr_service::PerfCounterService::pending) says that a change is pending.
     fn is_pending(&self) -> bool {
         let mut strands = self.strands.iter().flatten();
         strands.any(|strand| strand.asked.is_awaited())

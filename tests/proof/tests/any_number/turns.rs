@@ -7,7 +7,7 @@ use tests::random::Random;
 
 use super::all_are_true;
 
-/// Returns a set of strands in the notation of the definition.
+/// Returns a set of strands as a bit vector of 256 bits, as in `smt/turns.smt2`.
 fn word(strands: &[u8]) -> String {
     let mut words = [0_u64; 4];
     for strand in strands {
@@ -55,7 +55,7 @@ fn state(random: &mut Random) -> Turns {
     Turns { remembered, turn: turn.map(strand), refusals, last: number(random).into() }
 }
 
-/// z3 computes steps from the definition, in random states. The function must return the same.
+/// In random states, z3 computes steps from the definition. The shipped function must return the same.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn the_definition_is_the_function_that_ships() {
@@ -87,7 +87,7 @@ fn the_definition_is_the_function_that_ships() {
     check(Turns::NEW, HubEvent::AsksFree(strand(255)));
     for _ in 0..STATES {
         let turns = state(&mut random);
-        // The strand that asks often has the turn or is remembered.
+        // In half of the steps, the strand that asks has the turn or is remembered.
         let asks = match (random.below(4), turns.turn, turns.remembered.iter().next()) {
             (0, Some(turn), _) => turn,
             (1, _, Some(remembered)) => remembered,

@@ -204,7 +204,7 @@ fn main() -> ExitCode {
     };
     if let Some((grant, version)) = refused(&kind) {
         let hypervisor = hypervisor_for(Off, grant, version);
-        calls(black_box(&hypervisor.strand(caller(70))), call, status);
+        calls(black_box(&strand(&hypervisor, 70)), call, status);
     } else if !kind.contains("trace") {
         with_strand(Off, |strand| calls(strand, call, status));
     } else {
@@ -239,7 +239,8 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
 }
 
-/// Returns the grant of a guest that is refused in calls of this kind, and the version that it has negotiated. `None` if any guest is.
+/// Returns the grant and the negotiated version of a guest to which calls of this kind are refused.
+/// Returns `None` if the calls need no such guest.
 fn refused(kind: &str) -> Option<(Grant, Version)> {
     match kind.split_once('_')?.1 {
         "bad_trap" => Some((Grant::ALL, Version::NONE)),
@@ -255,15 +256,16 @@ type Hypercalls<T> =
 /// Calls `run` with a strand whose guest has negotiated version 1.1.
 fn with_strand<T: Trace + Copy, R>(trace: T, run: impl FnOnce(&Measured<'_, T>) -> R) -> R {
     let hypervisor = hypervisor(trace);
-    let strand = hypervisor.strand(caller(70));
+    let strand = strand(&hypervisor, 70);
     run(black_box(&strand))
 }
 
-fn caller(strand: usize) -> Caller {
-    Caller {
+fn strand<T: Trace>(hypervisor: &Hypercalls<T>, number: usize) -> Measured<'_, T> {
+    let caller = Caller {
         guest: GuestId::new(0).expect("guest 0 exists"),
-        strand: StrandId::new(strand).expect("the strand exists"),
-    }
+        strand: StrandId::new(number).expect("the strand exists"),
+    };
+    hypervisor.strand(caller).expect("the guest has strands 0 to 127")
 }
 
 /// Returns a hypervisor with one guest. The guest has all rights and has negotiated version 1.1.
@@ -271,17 +273,17 @@ fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
     hypervisor_for(trace, Grant::ALL, Version::V1_1)
 }
 
-/// Returns a hypervisor with one guest.
+/// Returns a hypervisor with one guest, which has this grant and this version.
 fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> Hypercalls<T> {
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig { strands, grant, compatible: false };
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
-    let service = PerfCounterService::new(machine, (&BOARD, &BOARD, trace), &[guest])
-        .expect("one guest is valid");
-    let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
+    let services = (PerfCounterService::new((&BOARD, &BOARD, trace)),);
+    let hypervisor = Hypervisor::with_trace(services, NoConsole, trace);
+    hypervisor.services().0.configure(machine, &[guest]).expect("one guest is valid");
     let asked = [ApiGroup::VFALLS.0, version.major, version.minor, 0, 0];
     let mut registers = Registers::call(API_SET_VERSION, asked);
-    let after = hypervisor.strand(caller(70)).core_trap(&mut registers);
+    let after = strand(&hypervisor, 70).core_trap(&mut registers);
     assert_eq!((after, registers.o0), (After::Resume, 0), "the version is granted");
     hypervisor
 }

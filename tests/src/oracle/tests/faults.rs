@@ -150,7 +150,7 @@ fn l2(bank: usize) -> Cell {
     Cell::L2 { node: 0, bank }
 }
 
-/// Returns a Batoka. The L2 banks of node 0 hold 0x10 + bank and PERF_CONFIG 2.
+/// Returns a Batoka. Each L2 bank of node 0 holds PERF_CONFIG 2, and 0x10 plus the number of the bank.
 fn with_l2() -> World {
     let mut world = batoka([0, 64], Grant::GLOBAL);
     for bank in 0..8 {
@@ -169,7 +169,7 @@ fn an_l2_set_that_faults_puts_every_bank_back() {
             let written = call(&mut world, 0, Trap::Fast, 0x107, [1, 1]);
             assert_eq!(written.regs[..2], [10, 1]);
             assert_eq!(world.devices, before);
-            // Bank 0 is the last.
+            // Bank 0 is written last.
             let reached = if bank == 0 { 0..8 } else { 1..bank as u64 + 1 };
             let reached: Vec<_> =
                 reached.map(|bank| Target::Address(0xa9_0000_0000 + bank * 0x40)).collect();

@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn the_first_check_that_fails_gives_the_status() {
-    // The Maramba guest has no rights. In each line, the call fails the check that returns this status, and all later checks.
+    // The Maramba guest has no rights. In each line below, the call fails the check with the expected
+    // status, and would fail all later checks.
     let guests = vec![Guest::new([0], Grant::NONE)];
     let mut world = World::new(Machine::Maramba, 2, &[(1, 1)], guests).unwrap();
     for id in [0, 1, 2, 8, 10, 18, 90, u64::MAX] {

@@ -90,7 +90,7 @@ fn look(configuration: &Configuration, system: &mut dyn System) {
 fn broken_units(number: usize, configuration: &Configuration, system: &mut dyn System) {
     let last = 64 * (configuration.machine.nodes() - 1);
     start(configuration, system, number as u64 % 2);
-    for register in PerfReg::all().skip(1) {
+    for register in PerfReg::ALL.into_iter().skip(1) {
         let id = register.id();
         for (write, caller) in [(false, 0), (true, last)] {
             fill(configuration.machine, system);

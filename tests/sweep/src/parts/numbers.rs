@@ -30,7 +30,7 @@ fn functions(number: usize, configuration: &Configuration, system: &mut dyn Syst
         system.start(configuration, 0, VERSIONS[number]);
         for first in [0, 2, 18, 0x41] {
             for trap in [Trap::Fast, Trap::Core] {
-                // These two functions exist, but one prints a character, and one ends the guest.
+                // Skips the two functions that exist: one prints a character, and one ends the guest.
                 if trap == Trap::Core && matches!(function, CONS_PUTCHAR | EXIT) {
                     continue;
                 }

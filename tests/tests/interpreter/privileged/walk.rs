@@ -282,7 +282,7 @@ impl Walk {
         }
     }
 
-    /// Returns `true` if an access is to memory for random instructions, in a space that the niagara machine has with the MMU off.
+    /// Returns `true` if an access is to memory for random instructions, with an ASI that the niagara machine has while the MMU is off.
     fn reaches(&mut self, place: MemoryOperand) -> bool {
         let level = self.level();
         let get = |register| self.strand.registers.get(register);

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use guest_abi::{Mcu, Node as Processor, StrandId};
+use platform::Machine;
 use platform::md::Md;
 use platform::memory_map::{PARTITION, REAL, property};
-use platform::{Machine, Model};
 use simulator::input;
 use simulator::machine::description::{self, Described, Description, Node, Property, Value};
 use simulator::machine::guests::NamedGuest;
@@ -117,11 +117,7 @@ fn string(name: &str, value: &str) -> Property {
 /// Returns a description of a machine and one guest, without the guest's memory and entry.
 fn machine_with(machine: Machine, strands: &[StrandId], name: &str) -> Description {
     let mut nodes = Nodes(vec![Node { name: "root".into(), properties: Vec::new() }]);
-    let platform_name = match machine.model() {
-        Model::Batoka => "SUNW,T5440",
-        Model::Maramba => "SUNW,T5240",
-    };
-    let platform = nodes.add("platform", vec![string("name", platform_name)]);
+    let platform = nodes.add("platform", vec![string("name", machine.model().platform_name())]);
     let processors = nodes.add("vf-nodes", Vec::new());
     for node in Processor::ALL.iter().filter(|node| machine.has_node(**node)) {
         let processor = nodes.add("vf-node", vec![number("id", node.index() as u64)]);

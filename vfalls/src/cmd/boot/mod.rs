@@ -367,6 +367,9 @@ fn ended(
             state.trap, state.pc
         )));
     }
+    if let Stop::Stray(stray) = stop {
+        bail!(stray);
+    }
     for (number, NamedGuest { name, .. }) in guests.iter().enumerate() {
         let state = match (execution.guest(number), consoles.ended(number)) {
             (GuestState::Absent | GuestState::Runs, Some(code)) => GuestState::Exited(code),

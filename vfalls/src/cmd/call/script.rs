@@ -13,7 +13,7 @@ use super::line::{self, Malformed, Trap};
 /// The maximum length of a line, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// The maximum number of characters of a bad line that an error shows.
+/// The maximum number of characters of a bad line that an error message shows.
 const SHOWN: usize = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

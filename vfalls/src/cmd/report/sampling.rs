@@ -145,8 +145,8 @@ impl SamplingArgs {
     }
 }
 
-/// Prints a note if most samples are outside of the file's functions. The recording may be of
-/// another program, or the program was loaded elsewhere.
+/// Prints a note if most samples are outside the file's functions: the recording may be of another program, or the program may
+/// have been loaded elsewhere.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;

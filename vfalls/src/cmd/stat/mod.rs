@@ -73,7 +73,7 @@ pub(crate) struct StatArgs {
     #[arg(long, conflicts_with_all = ["recordings", "md", "command", "place", "event", "interval", "guests", "scenario", "events_out", "events_chrome"])]
     list: bool,
 
-    /// Print a row for each unit and strand after every N references, as busstat does after a time
+    /// Print a row for each unit and strand after every N references (busstat does so at time intervals)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     interval: Option<u64>,
 
@@ -93,8 +93,8 @@ pub(crate) struct StatArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "list"])]
     html: Option<PathBuf>,
 
-    /// Write the details of a page to that file, too: counts over time, misses by address, time and instruction, shared lines, calls
-    /// and events. This takes longer
+    /// Write a page's details to the --json file, too: counts over time, misses by address, time and instruction, shared lines,
+    /// calls and events. This takes longer
     #[arg(long, requires = "json", conflicts_with_all = ["scenario", "list"])]
     details: bool,
 
@@ -118,8 +118,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) source: SourceArgs,
 
     /// The strands that execute the threads: spread (over nodes, then cores, then strands), pack (strand after strand),
-    /// one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one thread, dealt
-    /// to these strands in turns of 1024) [default: spread, but for recordings that name strands]
+    /// one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one thread, dealt to
+    /// these strands in turns of 1024) [default: spread, unless the recordings name their strands]
     #[arg(long, value_name = "WHERE")]
     place: Option<Placement>,
 
@@ -132,7 +132,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
     perf_config: PerfConfig,
 
-    /// The cycles that an access to a hub takes, in which the hub is busy
+    /// The number of cycles for which an access keeps a hub busy
     #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
     hub_cycles: u64,
 
@@ -141,15 +141,8 @@ pub(crate) struct ReplayArgs {
     guests: Option<PathBuf>,
 }
 
-const CONFIGS: [(&str, PerfConfig); 4] = [
-    ("all", PerfConfig::All),
-    ("local", PerfConfig::Local),
-    ("remote", PerfConfig::Remote),
-    ("c2c", PerfConfig::CacheToCache),
-];
-
 fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
-    by_name("PERF_CONFIG", text, &CONFIGS, |(name, _)| name).map(|(_, config)| config)
+    by_name("PERF_CONFIG", text, PerfConfig::ALL, PerfConfig::text)
 }
 
 pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {

@@ -83,9 +83,9 @@ fn machine_and_guests(
     Ok((configuration, guests))
 }
 
-/// Drops the events of hubs, with a note, if the machine has no hubs.
+/// Removes the events of hubs, with a note, if the machine has no hubs.
 fn selection_of(machine: Machine, selection: Selection) -> anyhow::Result<Selection> {
-    if machine.model().has_hubs() {
+    if !machine.hubs().is_empty() {
         return Ok(selection);
     }
     let name = machine.model().name();

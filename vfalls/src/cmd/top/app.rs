@@ -72,7 +72,7 @@ pub(crate) struct App {
     now: Option<LiveSample>,
     /// The numbers since the previous sample.
     last: Option<Replayed>,
-    /// The number of scrolling lines that had room on the screen at the last draw.
+    /// The number of scrolling lines that fitted on the screen when it was last drawn.
     room: usize,
 }
 
@@ -93,17 +93,16 @@ impl App {
         }
     }
 
-    /// Shows the next sample.
     pub(crate) fn sample(&mut self, next: LiveSample) {
         let last = self.now.as_ref().map(|now| next.run.since(&now.run));
-        // The last sample adds nothing if the replay ends at the end of an interval.
+        // The last sample adds nothing if the replay ends exactly at the end of an interval.
         if last.as_ref().is_none_or(|last| last.references > 0) {
             self.last = Some(last.unwrap_or_else(|| next.run.clone()));
         }
         self.now = Some(next);
     }
 
-    /// Shows the whole replay after its end.
+    /// Shows the totals of the whole replay, which has ended.
     pub(crate) fn end(&mut self, run: &Replayed) {
         let read = self.now.as_ref().map_or(0, |now| now.read);
         self.sample(LiveSample { run: run.clone(), read: self.about.bytes.unwrap_or(read) });
@@ -270,7 +269,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).reversed(), middle);
 }
 
-/// The maximum wait for a key. Then the view looks for the next sample.
+/// The maximum time to wait for a key before the view looks for the next sample.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ impl Pace {
 pub(crate) struct LiveSample {
     /// The result of the replay so far.
     pub(crate) run: Replayed,
-    /// The number of bytes of the recordings that have been read so far.
+    /// How many bytes of the recordings have been read so far.
     pub(crate) read: u64,
 }
 
@@ -81,8 +81,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then
-    /// waits as long as the pace requires. `since` is the end of the previous wait.
+    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then waits for as long as the pace
+    /// requires. `since` is the end of the previous wait.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();

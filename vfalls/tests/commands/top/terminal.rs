@@ -75,7 +75,8 @@ fn every_view_shows_the_results() {
     terminal.wait(|screen| screen.contains("the last 100 references") && screen.contains("PAUSED"));
     terminal.keys(&["s"]);
     terminal.wait(|screen| screen.contains("  200 references"));
-    // The test waits after each key. The view would show the intervals of two quick steps together.
+    // The test waits after each key, because the view would show the intervals of two quick steps
+    // together.
     terminal.keys(&["Right"]);
     terminal.wait(|screen| screen.contains("  300 references"));
     terminal.keys(&["s"]);

@@ -12,8 +12,9 @@ use simulator::execute::{Execution, map};
 use simulator::interpreter::Strand;
 
 use super::super::{ENOACCESS, levels, strand};
+use super::image::Image;
 use super::plan::{Between, Fault, STRANDS, unit};
-use super::{End, Image, Run, list_at};
+use super::{End, Run, list_at};
 
 /// Returns the words of memory that differ: their physical addresses, and their values in each of the two runs.
 fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
@@ -135,7 +136,7 @@ fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
 ///   reports;
 /// - in the services' state: at most `LIMIT` words, for counts and times of calls and waits, and for states of units.
 fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
-    const LIMIT: usize = 100;
+    const LIMIT: usize = 60;
     let Image { services, blocks, stacks } = &found.ready.image;
     let block = (blocks.end - blocks.start) / StrandId::COUNT as u64;
     let mut of_services = 0;
@@ -174,8 +175,10 @@ fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug)
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
 }
 
-/// Returns the units that the operator knows to have failed. In the first stage, adds units of which a strand may be about to tell
-/// the operator. Fails if the operator is told twice of a unit or, at the end, not of a unit whose report has arrived.
+/// Returns the units that the operator knows to have failed. In the first stage, adds units about
+/// which a strand may be about to tell the operator. Fails if the operator is told twice about a
+/// unit. At the end, also fails if the operator has not been told about a unit whose report has
+/// arrived.
 fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
     let may_repeat = (stage, run.plan.between) == (1, Between::Return);

@@ -12,8 +12,9 @@ use xtask::qemu::build::Production;
 
 use super::super::attacks::with_word;
 use super::super::{failures, image, strand};
+use super::Ready;
 use super::drawn::{Table, make};
-use super::{Ready, table, unanswered};
+use super::image::{table, unanswered};
 
 /// A random run fails within this number of seeds.
 const SEEDS: u64 = 300;

@@ -4,6 +4,7 @@
 mod compared;
 mod defects;
 mod drawn;
+mod image;
 mod plan;
 mod swept;
 
@@ -13,7 +14,6 @@ use std::ops::Range;
 
 use guest_abi::{Node, PerfReg, StrandId};
 use hv_core::GuestId;
-use object::{Object, ObjectSection, ObjectSymbol};
 use perfctr_service::mailbox::{Seen, Step};
 use perfctr_service::{Grants, Right, Unit};
 use platform::PhysicalAddress;
@@ -29,9 +29,10 @@ use super::callers::go_on_at;
 use super::levels::HPRIV;
 use super::lists::{self, Entry};
 use super::{Booted, Guest, MEMORY, REAL, strand};
+use image::{Image, unanswered};
 use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS, faulty};
 
-/// Numbers of cycles: the limit for every wait, and the time within which every report arrives.
+/// The limit for every wait, in cycles. [`QUIET`] is the time within which every report arrives.
 const PATIENCE: u64 = 3_000_000;
 const QUIET: u64 = 3000;
 
@@ -58,41 +59,6 @@ pub(super) struct Ready {
     /// Ranges of the fast path's instructions in which a call has no answer yet.
     unanswered: Vec<Range<u64>>,
     image: Image,
-}
-
-/// Addresses of the hypervisor's memory: the services' state, the blocks of all strands, and the stacks.
-struct Image {
-    services: Range<u64>,
-    blocks: Range<u64>,
-    stacks: u64,
-}
-
-impl Image {
-    fn new(elf: &elf::Elf<'_>) -> Self {
-        let range = |part: &str| {
-            let mut symbols = elf.symbols();
-            let symbol =
-                symbols.find(|symbol| symbol.name().is_ok_and(|name| name.ends_with(part)));
-            let symbol = symbol.unwrap();
-            symbol.address()..symbol.address() + symbol.size()
-        };
-        let stacks = elf::address(elf, "__bss_end").unwrap();
-        let (services, blocks) = (range("5PLACE"), range("12SUN4V_BLOCKS"));
-        Self { services, blocks, stacks }
-    }
-}
-
-/// Returns the words between two symbols of the image's constants.
-fn table(elf: &elf::Elf<'_>, symbols: [&str; 2]) -> Vec<u64> {
-    let [first, end] = symbols.map(|name| elf::address(elf, name).unwrap());
-    let section = elf.section_by_name(".rodata").unwrap();
-    let bytes = section.data_range(first, end - first).unwrap().unwrap();
-    bytes.as_chunks().0.iter().map(|word| u64::from_be_bytes(*word)).collect()
-}
-
-fn unanswered(elf: &elf::Elf<'_>) -> Vec<Range<u64>> {
-    let words = table(elf, ["__sun4v_unanswered", "__sun4v_unanswered_end"]);
-    words.as_chunks().0.iter().map(|[first, end]| *first..*end).collect()
 }
 
 impl Ready {
@@ -200,7 +166,7 @@ impl<'a> Run<'a> {
         match self.plan.between {
             Between::Look => self.operate(self.plan.on, &Step::Look(2)).map(drop)?,
             Between::Transfer => {
-                let mut grants = Grants::none(2);
+                let mut grants = Grants::none(2).unwrap();
                 for right in [Right::Global, Right::Strand] {
                     grants.grant(second, right).unwrap();
                 }
@@ -421,7 +387,7 @@ fn unit_at(id: StrandId, address: PhysicalAddress) -> Option<Unit> {
         return Some(Unit::L2(id.node()));
     }
     let is_own = |unit: &Unit| matches!(unit, Unit::Mcu(node, _) if *node == id.node());
-    PerfReg::all().find_map(|register| {
+    PerfReg::ALL.into_iter().find_map(|register| {
         let unit = Unit::for_register(register, id.node())?;
         let is_at =
             global(register) == Some(address) || is_own(&unit) && local(register) == Some(address);

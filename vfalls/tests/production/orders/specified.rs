@@ -30,7 +30,7 @@ pub(super) struct Specified {
     pub(super) outcome: Outcome,
     pub(super) holder: Option<usize>,
     pub(super) marked: [bool; 2],
-    /// The strands that were refused so shortly before that no further refusal counts.
+    /// For each strand: whether it was refused so recently that another refusal does not count.
     pub(super) recent: [bool; 3],
 }
 

@@ -117,7 +117,7 @@ impl Counter {
         self.collected(&[], program, arguments, Stdio::null())
     }
 
-    /// Returns the number of instructions of a program that callgrind counts with these options.
+    /// Returns the number of a program's instructions, as callgrind counts them with these options.
     fn collected(
         &self,
         options: &[&str],

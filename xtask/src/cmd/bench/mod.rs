@@ -74,7 +74,7 @@ const RECORDING_ROUNDS: usize = 2;
 const FURTHER: [(usize, usize); 7] =
     [(8, 4), (64, 1), (64, 2), (64, 4), (128, 2), (128, 4), (256, 4)];
 
-/// The replays that count instructions per reference: names, and arguments of `vfalls stat`.
+/// The replays whose instructions are counted per reference: their names, and arguments of `vfalls stat`.
 const REPLAYS: [(&str, &[&str]); 5] = [
     ("on 1 strand", &["--place", "0"]),
     ("on the 8 strands of a core", &["--place", "0-7"]),
@@ -157,7 +157,7 @@ impl Bench {
         Ok(instructions)
     }
 
-    /// CountOf the instructions for a reference in each of [`REPLAYS`].
+    /// Counts the instructions for a reference in each of [`REPLAYS`].
     fn count_references(&self, counter: &Counter) -> anyhow::Result<CountOf> {
         let vfalls = self.step("building vfalls", cargo::vfalls)?;
         let references = replay::recording()?.len() as u64;

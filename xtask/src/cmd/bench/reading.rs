@@ -55,7 +55,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    /// Returns the cells of a table. `name` is the name of the budget.
+    /// Returns the cells of a row in the table. `name` is the name of the budget.
     pub(super) fn cells(&self, name: &str) -> [String; 5] {
         let budget = OF_X86.budget(name);
         [
@@ -87,7 +87,7 @@ struct Lengths {
     numbers: u32,
     /// The number of rounds of each thread of `threads.c`.
     rounds: u32,
-    /// The number of lackey's lines.
+    /// The number of lines of lackey's output.
     lackey: usize,
 }
 
@@ -161,7 +161,7 @@ impl Files {
     }
 }
 
-/// Counts and prints the instructions for a reference of each kind of file with a budget.
+/// For each kind of file that has a budget, counts and prints the instructions for a reference.
 pub(super) fn within_budget() -> anyhow::Result<()> {
     let counter = Counter::new()?;
     let mut counts = BTreeMap::new();

@@ -32,7 +32,7 @@ const LINES: u32 = 50_000;
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Cost {
     references: u64,
-    /// The time for each reference that recording adds to the emulator's own time.
+    /// The nanoseconds that recording adds, for each reference, to the emulator's own time.
     recording_nanoseconds: f64,
     /// The time with recording, divided by the emulator's own time.
     times_the_emulator: f64,

@@ -52,7 +52,7 @@ impl Choice<'_> {
         vec![high, or, accesses_space(op3, rd, at, rs2, space)]
     }
 
-    /// Returns a memory space that the level may use, in either byte order. QEMU translates all other spaces even with the MMU off.
+    /// Returns an ASI for memory that the level may use, in either byte order. QEMU translates all other ASIs even with the MMU off.
     fn space(&mut self, level: Level) -> u32 {
         match level {
             Level::User => self.random().one_of(&[0x80, 0x88]),

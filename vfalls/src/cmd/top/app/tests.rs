@@ -135,7 +135,7 @@ fn keys_ask_for_a_pace() {
     assert_eq!(press(&mut app, 'q'), Ask::Quit);
 }
 
-/// The rate is in bytes, so it depends on the size of a line.
+/// The rate is in bytes, so it depends on the size of a cache line.
 #[test]
 fn rates_are_of_lines_of_any_size() {
     for line in [64, 32] {

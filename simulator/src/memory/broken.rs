@@ -1,0 +1,71 @@
+//! Maps that tests break, to see that the [truth](super::Truth) notices. Outside tests, nothing is broken and nothing is executed.
+
+/// A number that the memory system, or what is around it, computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Map {
+    /// The number of the L2 bank of a line.
+    Bank,
+    /// The number of the hub of a line, before the hubs that the machine lacks are left out.
+    Hub,
+    /// The set of hubs whose counters count.
+    CountingHubs,
+    /// The number of successive lines that chooses the home node.
+    Home,
+    /// The number of the channel of a line in its home node.
+    Channel,
+    /// Whether a channel is enabled: 1 or 0.
+    EnabledChannel,
+    /// The number of the node whose link a line leaves by.
+    Link,
+    /// The number of the port at which a hub's event happens.
+    Port,
+    /// The number of the hub whose registers count a hub's events.
+    HubRegisters,
+    /// The number of the channel whose registers count the events of a channel, in its node.
+    ChannelRegisters,
+    /// The number of a strand's node.
+    NodeOfStrand,
+    /// The number of the strand whose registers count a strand's events.
+    StrandRegisters,
+    /// The number of the strand that executes a thread.
+    Placement,
+    /// The value that a hypercall writes to a register.
+    Written,
+}
+
+#[cfg(not(test))]
+#[inline(always)]
+pub(crate) const fn mapped(_: Map, number: usize) -> usize {
+    number
+}
+
+#[cfg(test)]
+pub(crate) use under_test::{broken, mapped};
+
+#[cfg(test)]
+mod under_test {
+    use std::cell::Cell;
+
+    use super::Map;
+
+    type Break = (Map, fn(usize) -> usize);
+
+    thread_local! {
+        static BROKEN: Cell<Option<Break>> = const { Cell::new(None) };
+    }
+
+    pub(crate) fn mapped(map: Map, number: usize) -> usize {
+        match BROKEN.get() {
+            Some((broken, wrong)) if broken == map => wrong(number),
+            _ => number,
+        }
+    }
+
+    /// Executes `work` on this thread while a map returns a wrong number.
+    pub(crate) fn broken<R>(map: Map, wrong: fn(usize) -> usize, work: impl FnOnce() -> R) -> R {
+        BROKEN.set(Some((map, wrong)));
+        let result = work();
+        BROKEN.set(None);
+        result
+    }
+}

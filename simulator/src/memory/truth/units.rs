@@ -1,0 +1,200 @@
+//! What happens at the units beyond the cores.
+
+use std::fmt;
+
+use guest_abi::{Hub, Mcu, Node};
+use perfctr_service::Unit;
+use platform::Machine;
+
+use super::HubRecord;
+use super::owners::OwnersByLine;
+use crate::counts::counts;
+use crate::memory::geometry::L2Line;
+use crate::memory::traffic::Transaction;
+
+/// The events of a DRAM channel. The fields in cycles are sums of the time that lines spend in the queue and in transfer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::memory) struct ChannelRecord {
+    pub(super) lines_read: u64,
+    pub(super) lines_written: u64,
+    pub(super) held_back: u64,
+    pub(super) cycles_to_read: u64,
+    pub(super) cycles_to_write: u64,
+}
+
+counts! {
+    ChannelRecord { lines_read, lines_written, held_back, cycles_to_read, cycles_to_write }
+    UnitRecords { channels, hubs } { machine, owners, stray }
+}
+
+/// The events of all channels and hubs. An event counts for the [owner](OwnersByLine) of its line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::memory) struct UnitRecords {
+    pub(super) machine: Machine,
+    owners: OwnersByLine,
+    pub(super) channels: [[ChannelRecord; Mcu::ALL.len()]; Node::ALL.len()],
+    pub(super) hubs: [HubRecord; Hub::ALL.len()],
+    stray: Option<Stray>,
+}
+
+/// A place at which a request for a line can arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spot {
+    Unit(Unit),
+    Bank(Node, usize),
+    Strand(usize),
+    Link(Hub, usize),
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unit(unit) => fmt::Display::fmt(unit, f),
+            Self::Bank(node, bank) => write!(f, "bank {bank} of {}", Unit::L2(*node)),
+            Self::Strand(strand) => write!(f, "strand {strand}"),
+            Self::Link(hub, node) => write!(f, "link {} of node {node}", hub.index()),
+        }
+    }
+}
+
+/// The first event that happened where it cannot happen. The simulator contradicts itself, so its counts mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
+    true => "where it does not belong",
+    false => "which the machine does not have",
+})]
+pub struct Stray {
+    what: What,
+    at: Spot,
+    is_present: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// A line, with its number.
+    Line(u64),
+    Thread(usize),
+    /// This number of lines too many or too few.
+    Lines(u64),
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number:#x}"),
+            Self::Thread(thread) => write!(f, "thread {thread}"),
+            Self::Lines(lines) => write!(f, "a wrong number of lines ({lines})"),
+        }
+    }
+}
+
+impl Stray {
+    /// Returns the error of a thread that executes on another strand than its own.
+    pub(crate) fn thread(thread: usize, strand: usize) -> Self {
+        Self { what: What::Thread(thread), at: Spot::Strand(strand), is_present: true }
+    }
+}
+
+impl UnitRecords {
+    pub(super) fn new(machine: &Machine) -> Self {
+        Self {
+            machine: *machine,
+            owners: OwnersByLine::new(machine),
+            channels: Default::default(),
+            hubs: Default::default(),
+            stray: None,
+        }
+    }
+
+    /// Returns `true` if the machine has this hub, and a node at this port.
+    pub(super) fn has_port(&self, hub: Hub, port: Node) -> bool {
+        Unit::Hub(hub).is_in(self.machine) && self.machine.has_node(port)
+    }
+
+    pub(in crate::memory) fn stray(&self) -> Option<Stray> {
+        self.stray
+    }
+
+    #[cold]
+    fn astray(&mut self, line: L2Line, at: Spot) {
+        let is_present = match at {
+            Spot::Unit(unit) => unit.is_in(self.machine),
+            Spot::Bank(node, _) => Unit::L2(node).is_in(self.machine),
+            Spot::Strand(_) | Spot::Link(..) => true,
+        };
+        let stray = Stray { what: What::Line(line.0), at, is_present };
+        self.stray.get_or_insert(stray);
+    }
+
+    /// Records that a core asks a bank of its node for a line, which misses. `core` is the number of the core in the machine.
+    pub(in crate::memory) fn missed(&mut self, line: L2Line, core: usize, node: Node, bank: usize) {
+        if self.owners.of(line).bank != bank || core / 8 != node.index() {
+            self.astray(line, Spot::Bank(node, bank));
+        }
+    }
+
+    /// Returns the record of a channel at which a line arrives.
+    fn channel(&mut self, line: L2Line, at: (Node, Mcu)) -> &mut ChannelRecord {
+        let (node, mcu) = self.owners.of(line).channel;
+        if (node, mcu) != at {
+            self.astray(line, Spot::Unit(Unit::Mcu(at.0, at.1)));
+        }
+        &mut self.channels[node.index()][mcu.index()]
+    }
+
+    /// Records that a channel has read a line, which was in the channel's queue and in transfer for a number of cycles.
+    pub(in crate::memory) fn read(
+        &mut self,
+        line: L2Line,
+        at: (Node, Mcu),
+        cycles: u64,
+        held: bool,
+    ) {
+        let channel = self.channel(line, at);
+        channel.lines_read += 1;
+        channel.cycles_to_read += cycles;
+        channel.held_back += u64::from(held);
+    }
+
+    /// Records that a channel has written a line, like [`read`](Self::read).
+    pub(in crate::memory) fn written(&mut self, line: L2Line, at: (Node, Mcu), cycles: u64) {
+        let channel = self.channel(line, at);
+        channel.lines_written += 1;
+        channel.cycles_to_write += cycles;
+    }
+
+    /// Records a request that has passed the hub, or the link, `at`. `counted` is `true` if a counter of the hub has counted it.
+    pub(in crate::memory) fn passed(
+        &mut self,
+        line: L2Line,
+        at: Hub,
+        transaction: &Transaction,
+        counted: bool,
+    ) {
+        let hub = self.owners.of(line).hub;
+        if hub != at || counted && !Unit::Hub(hub).is_in(self.machine) {
+            let at = match counted || !self.machine.hubs().is_empty() {
+                true => Spot::Unit(Unit::Hub(at)),
+                false => Spot::Link(at, transaction.requester.index()),
+            };
+            self.astray(line, at);
+        }
+        self.hubs[hub.index()].record(transaction);
+    }
+
+    /// Checks that as many lines have passed the links as the requests at the hubs have moved. `passed` returns the numbers of lines
+    /// that have entered and left a node by the link to a hub.
+    pub(in crate::memory) fn check_links(&mut self, passed: impl Fn(Hub, usize) -> [u64; 2]) {
+        for hub in Hub::ALL {
+            for node in 0..self.machine.nodes() {
+                let [into, out] = self.hubs[hub.index()].moved(node);
+                let [entered, left] = passed(*hub, node);
+                if [entered, left] != [into, out] {
+                    let what = What::Lines(entered + left);
+                    let at = Spot::Link(*hub, node);
+                    self.stray.get_or_insert(Stray { what, at, is_present: true });
+                }
+            }
+        }
+    }
+}

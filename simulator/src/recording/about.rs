@@ -1,0 +1,15 @@
+use refs::Mapping;
+
+/// What is known before the threads are read.
+#[derive(Default)]
+pub(super) struct About {
+    pub(super) name: String,
+    pub(super) threads: usize,
+    /// The strands of the threads; empty if the recording does not name them.
+    pub(super) strands: Vec<usize>,
+    pub(super) has_flow: bool,
+    pub(super) target: Option<String>,
+    pub(super) command: Option<String>,
+    pub(super) mappings: Vec<Mapping>,
+    pub(super) notes: Vec<String>,
+}

@@ -1,0 +1,103 @@
+//! Breaks maps of the memory system, and of what is around it. The truth is derived without them, so the replay says each time that
+//! its counts are wrong: it ends with an error, or a counter differs from what happened.
+
+use std::ops::ControlFlow;
+
+use guest_abi::{Mcu, Node};
+use platform::{Machine, Model};
+
+use super::{RunError, Selection, Setup};
+use crate::memory::broken::{Map, broken};
+use crate::recording::{Chunk, Kind, Recording, Reference};
+
+/// Returns a program of four threads. They share lines and write lines back: more lines than an L2 cache has ways are in one set.
+fn program() -> Recording {
+    let thread = |thread: u64| {
+        let reference = |number: u64| match number % 3 {
+            0 => Reference::new(0x40_0000 + number % 64 * 4, 4, Kind::FetchOther),
+            1 => Reference::new(number * 7 % 64 * 0x40, 8, Kind::Load),
+            _ => Reference::new(
+                (number + thread) % 40 * 0x4_0000 + number % 32 * 0x40,
+                8,
+                Kind::Store,
+            ),
+        };
+        vec![Chunk::new((0..3000).map(reference).collect(), Vec::new())]
+    };
+    Recording::from_threads("program", (0..4).map(thread).collect())
+}
+
+/// Returns how the replay says that its counts are wrong; `None` if it says that they are right.
+fn told(machine: Machine, events: &str) -> Option<String> {
+    let selection = match events {
+        "" => Selection::default_for(machine),
+        events => Selection::parse(events).unwrap(),
+    };
+    let setup = Setup { selection, ..Setup::new(machine, program()) };
+    match setup.check().unwrap().run(&mut |_| ControlFlow::Continue(())) {
+        Ok(run) if run.truth_matches => None,
+        Ok(_) => Some("a counter differs".to_owned()),
+        Err(RunError::Stray(stray)) => Some(stray.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn machine(model: Model, nodes: usize) -> Machine {
+    Machine::new(model, nodes).unwrap()
+}
+
+#[test]
+fn a_broken_map_is_noticed() {
+    let (four, two) = (machine(Model::Batoka, 4), machine(Model::Batoka, 2));
+    let linked = machine(Model::Maramba, 2);
+    let without = two.without_channel(Node::Node1, Mcu::Mcu0);
+    let astray = "where it does not belong";
+    let lacked = "which the machine does not have";
+    let differs = "a counter differs";
+    let breakages: [(Map, fn(usize) -> usize, Machine, &str, &str); 22] = [
+        // The hub of a line: other bits, two hubs exchanged, and two of four.
+        (Map::Hub, |bits| bits >> 1, four, "", astray),
+        (Map::Hub, |bits| bits ^ 1, two, "", astray),
+        (Map::Hub, |bits| bits & 1, four, "", astray),
+        (Map::Hub, |bits| bits >> 1, linked, "", astray),
+        (Map::CountingHubs, |_| 1, linked, "", lacked),
+        (Map::CountingHubs, |_| 0, four, "", differs),
+        (Map::HubRegisters, |hub| hub ^ 1, four, "", differs),
+        // The home of a line: other bits, another node, another channel, a disabled channel.
+        (Map::Home, |stripe| stripe >> 1, four, "", astray),
+        (Map::Home, |stripe| stripe + 1, linked, "", astray),
+        (Map::Channel, |bits| bits >> 1, four, "", astray),
+        (Map::Channel, |bits| !bits, linked, "", astray),
+        (Map::EnabledChannel, |_| 1, without, "", lacked),
+        (Map::ChannelRegisters, |mcu| 1 - mcu, two, "", differs),
+        // The bank of a line, the links and the ports of a node.
+        (Map::Bank, |bits| bits >> 1, four, "", astray),
+        (Map::Bank, |bits| bits & 3, linked, "", astray),
+        (Map::Link, |node| node ^ 1, four, "", "lines ("),
+        (Map::Port, |port| port ^ 1, four, "", differs),
+        // Strands and threads.
+        (Map::NodeOfStrand, |node| node ^ 1, two, "", astray),
+        (Map::StrandRegisters, |strand| strand ^ 1, four, "", differs),
+        (Map::Placement, |strand| strand ^ 8, linked, "", astray),
+        // What a guest writes to a register: without the second event of a PCR.
+        (Map::Written, |value| value & !0xf0, linked, "dram:mem_writes,dram:mem_reads", differs),
+        (Map::Written, |value| value & !0xff00, four, "", differs),
+    ];
+    for (map, wrong, machine, events, expected) in breakages {
+        assert_eq!(told(machine, events), None, "{map:?}");
+        let told = broken(map, wrong, || told(machine, events)).unwrap_or_default();
+        assert!(told.contains(expected), "{map:?} on {machine:?}: {told:?}");
+    }
+}
+
+#[test]
+fn a_stray_line_is_named() {
+    let told = broken(
+        Map::EnabledChannel,
+        |_| 1,
+        || told(machine(Model::Maramba, 1).without_channel(Node::Node0, Mcu::Mcu1), ""),
+    );
+    let expected =
+        "the simulator is wrong: line 0x7 was at NODE0_MCU1, which the machine does not have";
+    assert_eq!(told.as_deref(), Some(expected));
+}
