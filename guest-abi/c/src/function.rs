@@ -131,7 +131,7 @@ pub unsafe extern "C" fn vfperf_release(transport: *const vfperf_transport) -> u
 
 /// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
 /// machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
-/// busy in every try. A strand that asks at least once in a millisecond is served after at most one access of each other strand.
+/// busy in every try. A strand that asks at least once in half a millisecond is served after at most one access of each other strand.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_get(
     transport: *const vfperf_transport,

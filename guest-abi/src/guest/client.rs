@@ -70,7 +70,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// - ENOTSUPPORTED if this version or machine does not have the register.
     /// - ENOACCESS while the guest may not use the register, or while its unit is out of service.
     /// - EWOULDBLOCK if the hub of the register is in use at this moment (see [`Tries::retry`](super::Tries::retry)). A strand that
-    ///   asks at least once in a millisecond is served after at most one access of each other strand.
+    ///   asks at least once in half a millisecond is served after at most one access of each other strand.
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
         get_perfreg(&self.hypercall, register.id())

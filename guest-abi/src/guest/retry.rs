@@ -37,7 +37,7 @@ impl Tries {
 
     /// Like [`retry`](Self::retry), but calls `pause` between two tries, with the number of refused tries so far.
     ///
-    /// Keep the pauses below a millisecond: then the service serves a refused strand after at most one access of each other strand,
+    /// Keep the pauses below half a millisecond: then the service serves a refused strand after at most one access of each other strand,
     /// however often others ask. A strand that pauses longer may be forgotten, and then waits anew.
     pub fn retry_with<T>(
         self,

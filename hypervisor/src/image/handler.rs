@@ -242,6 +242,8 @@ impl<B: Board> Handler<B> {
             park();
         }
         release(self.hypervisor, strand);
+        // The strand may not have completed the operator's step, so send the interrupt again.
+        interrupt::send(strand, OPERATOR);
         self.guest_ended(state::FAILED, escape::TRAPPED);
         failing.store(false, SeqCst);
     }
@@ -271,8 +273,6 @@ fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     counters.cross_called(strand);
     mailbox::abandon(strand);
     hypervisor.embedder().abandon(strand);
-    // The strand may not have completed the operator's step, so send the interrupt again.
-    interrupt::send(strand, OPERATOR);
 }
 
 /// Handles a failure of the hypervisor on a strand without a guest, which then leaves service. If
@@ -291,6 +291,12 @@ fn without_handler<B: Placed>(end: End) -> ! {
     record.tell(Some(hypervisor.embedder().layout));
     if !FAILING[strand.index()].swap(true, SeqCst) {
         release(hypervisor, strand);
+        // A strand of a guest completes the operator's step.
+        let guests = hypervisor.embedder().layout.guests.iter();
+        let mut strands = guests.flat_map(|guest| guest.config.strands.iter());
+        if let Some(other) = strands.find(|other| !has_failed(hypervisor, *other)) {
+            interrupt::send(other, OPERATOR);
+        }
     }
     park()
 }

@@ -86,7 +86,16 @@ fn summary(run: &Executed) -> Markup {
         }
         @if !run.failures.is_empty() {
             h2 { "Failures that the hypervisor told of" }
-            ol { @for failure in &run.failures { li { (failure) } } }
+            ol {
+                @for failure in &run.failures {
+                    li {
+                        (failure)
+                        @for (name, value) in failure.named_registers() {
+                            " " code { (name) " " (format!("{value:#x}")) }
+                        }
+                    }
+                }
+            }
         }
         h2 { "Consoles" }
         @for guest in &run.guests {

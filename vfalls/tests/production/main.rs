@@ -11,6 +11,7 @@ mod fight;
 mod judge;
 mod kernel;
 mod late;
+mod levels;
 mod lists;
 mod orders;
 mod services;
@@ -181,6 +182,12 @@ impl Booted {
     fn end(&mut self) {
         let stop = self.0.run(Limits::instructions(600_000_000));
         assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
+    }
+
+    /// Returns what the operator is told of failures: the latest records, and the number of all records.
+    fn told(&mut self) -> (Vec<String>, u64) {
+        let (failures, number) = self.0.failures();
+        (failures.iter().map(ToString::to_string).collect(), number)
     }
 
     fn consoles(&mut self) -> Vec<String> {

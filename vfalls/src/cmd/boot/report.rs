@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use simulator::execute::log::{Log, Noted, What};
+use simulator::execute::records::Failure;
 use simulator::machine::strands;
 use simulator::run::{Executed, Hypercalls, StepRun};
 
@@ -16,7 +17,7 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
     }
     write!(output, "{}\n{}", strand_table(run), calls(run))?;
     for failure in &run.failures {
-        writeln!(output, "\noperator: {failure}")?;
+        write!(output, "\n{}", told(failure))?;
     }
     if run.noted > 0 {
         let things = match run.noted {
@@ -26,6 +27,14 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
         writeln!(output, "\nnote: {things} not simulated in full; --log lists them")?;
     }
     Ok(())
+}
+
+/// Returns a line about a failure. Further lines show the registers of an unexpected trap.
+fn told(failure: &Failure) -> String {
+    let named = failure.named_registers().map(|(name, value)| format!("{name} {value:#x}"));
+    let named: Vec<_> = named.collect();
+    let lines = named.chunks(7).map(|line| format!("  {}\n", line.join(", ")));
+    format!("operator: {failure}\n") + &lines.collect::<String>()
 }
 
 /// Returns a line about a step of the scenario file `scenario`.
@@ -107,4 +116,29 @@ fn calls(run: &Executed) -> String {
         table.add_row(row);
     }
     table::text(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trap_of_the_hypervisor_shows_its_registers() {
+        let failure = Failure {
+            reason: "the hypervisor took the unexpected trap".to_owned(),
+            unit: None,
+            strand: Some(8),
+            guest: Some(1),
+            address: None,
+            registers: (0x30..0x45).collect(),
+        };
+        let shown = "\
+operator: the hypervisor took the unexpected trap 0x30 at 0x31, on strand 8 of guest 1
+  %tt 0x30, %tpc 0x31, %tnpc 0x32, %tstate 0x33, %htstate 0x34, %tl 0x35, %g1 0x36
+  %g2 0x37, %g3 0x38, %g4 0x39, %g5 0x3a, %g6 0x3b, %g7 0x3c, %o0 0x3d
+  %o1 0x3e, %o2 0x3f, %o3 0x40, %o4 0x41, %o5 0x42, %o6 0x43, %o7 0x44
+";
+        assert_eq!(told(&failure), shown);
+        assert_eq!(told(&Failure { registers: Vec::new(), ..failure }).lines().count(), 1);
+    }
 }
