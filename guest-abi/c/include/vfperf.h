@@ -782,7 +782,7 @@ uint64_t vfperf_release(const struct vfperf_transport *transport);
 
 // Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
 // machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
-// busy in every try. A strand that asks at least once in a millisecond is served after at most one access of each other strand.
+// busy in every try. A strand that asks at least once in half a millisecond is served after at most one access of each other strand.
 VFPERF_MUST_CHECK
 uint64_t vfperf_get(const struct vfperf_transport *transport,
                     enum vfperf_reg reg,

@@ -18,7 +18,6 @@ use crate::json;
 
 /// A failure that the hypervisor has recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Failure {
     /// What the hypervisor found, such as `an access failed`.
     pub reason: String,

@@ -120,6 +120,9 @@ fn calls(run: &Executed) -> String {
 
 #[cfg(test)]
 mod tests {
+    use guest_abi::StrandId;
+    use hv_core::GuestId;
+
     use super::*;
 
     #[test]
@@ -127,8 +130,8 @@ mod tests {
         let failure = Failure {
             reason: "the hypervisor took the unexpected trap".to_owned(),
             unit: None,
-            strand: Some(8),
-            guest: Some(1),
+            strand: StrandId::new(8),
+            guest: GuestId::new(1),
             address: None,
             registers: (0x30..0x45).collect(),
         };
