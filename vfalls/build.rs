@@ -32,7 +32,7 @@ fn variable(name: &str) -> OsString {
 }
 
 /// Compiles a crate with `rustc` alone. The crate is optimised in every profile, because each instruction of a recorded program
-/// calls it.
+/// causes a call of it.
 fn compile(name: &str, kind: &str, source: &Path, output: &Path, linked: &[OsString]) -> PathBuf {
     let status = Command::new(variable("RUSTC"))
         .args(["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "-Cstrip=symbols"])

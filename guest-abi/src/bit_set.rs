@@ -4,6 +4,7 @@ macro_rules! bit_set {
     ($(#[$doc:meta])* $set:ident($bits:ty) of $item:ty) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+        #[must_use]
         pub struct $set($bits);
 
         impl $set {
@@ -11,9 +12,13 @@ macro_rules! bit_set {
             pub const NONE: Self = Self(0);
 
             /// Returns the set with `value` added.
-            #[must_use]
             pub const fn with(self, value: $item) -> Self {
                 Self(self.0 | 1 << value.index())
+            }
+
+            /// Returns the values that are in either set.
+            pub const fn union(self, other: Self) -> Self {
+                Self(self.0 | other.0)
             }
 
             /// Returns `true` if `value` is in the set.

@@ -4,7 +4,7 @@ use core::ops::BitOr;
 
 crate::numbered::numbered! {
     /// One of the two counters of a PMU or a strand.
-    Counter { Pic0 "PIC0", Pic1 "PIC1", }
+    Counter "counter" { Pic0 "PIC0", Pic1 "PIC1", }
 }
 
 crate::bit_set::bit_set! {
@@ -26,20 +26,12 @@ impl CounterSet {
         Self::NONE.with(counter)
     }
 
-    /// Returns the counters that are in either set.
-    #[must_use]
-    pub const fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
     /// Returns the counters that are in both sets.
-    #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
     /// Returns the counters that are in this set and not in the other.
-    #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }

@@ -7,8 +7,9 @@ use core::sync::atomic::AtomicBool;
 ///
 /// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one for each number below `LIMIT`, then one for all
 /// numbers from `LIMIT` on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
+#[must_use]
 pub struct FunctionSet {
     below: [bool; Self::LIMIT as usize],
     others: bool,
@@ -25,7 +26,6 @@ impl FunctionSet {
     pub const ALL: Self = Self { below: [true; Self::LIMIT as usize], others: true };
 
     /// Returns the set with `numbers` added. If one of them is [`LIMIT`](Self::LIMIT) or higher, adds all numbers from `LIMIT` on.
-    #[must_use]
     pub const fn with(mut self, numbers: &[u64]) -> Self {
         let mut index = 0;
         while index < numbers.len() {
@@ -40,7 +40,6 @@ impl FunctionSet {
     }
 
     /// Returns `true` if `number` is in the set.
-    #[must_use]
     pub const fn contains(&self, number: u64) -> bool {
         if number < Self::LIMIT { self.below[number as usize] } else { self.others }
     }

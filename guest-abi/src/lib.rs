@@ -6,7 +6,7 @@
 mod bit_set;
 pub mod clock;
 mod counter;
-mod error_text;
+mod error;
 pub mod event;
 pub mod function;
 pub mod group;
@@ -22,9 +22,10 @@ pub mod trap;
 
 pub use clock::Clock;
 pub use counter::{Counter, CounterSet};
+pub use error::{OutOfRange, UnknownName};
 pub use function::{FunctionSet, Served};
 pub use group::{ApiGroup, Version};
-pub use guest::{Hypercall, PerfCounters};
+pub use guest::{Error, Hypercall, PerfCounters};
 pub use register::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port};
 pub use status::HvError;
 pub use strand::StrandId;

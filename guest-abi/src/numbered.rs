@@ -1,14 +1,14 @@
-//! A macro for enumerations with variants numbered from 0. Each variant has a string, which is part of register names.
+//! A macro for enumerations with variants numbered from 0, each with a text.
 
 macro_rules! numbered {
-    ($($(#[$doc:meta])* $type:ident { $($(#[$item_doc:meta])* $item:ident $text:literal,)* })*) => { $(
+    ($($(#[$doc:meta])* $type:ident $what:literal { $($(#[$item_doc:meta])* $item:ident $text:literal,)* })*) => { $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum $type {
             $(
                 $(#[$item_doc])*
-                #[doc = concat!("`", $text, "` in the names of registers.")]
+                #[doc = concat!("Written `", $text, "`.")]
                 $item,
             )*
         }
@@ -30,11 +30,14 @@ macro_rules! numbered {
                 self as usize
             }
 
-            /// Returns the string that represents this value in register names.
+            /// Returns the text that stands for this value, as in the names of registers.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$item => $text,)* }
             }
         }
+
+        $crate::error::named!($type, $what, text);
+        $crate::error::in_range!($type, usize, $what, 0, Self::ALL.len() - 1);
     )* };
 }
 pub(crate) use numbered;

@@ -1,6 +1,9 @@
 //! The statuses that a hypercall returns in %o0 (sun4v specification, "error codes").
 
 use core::fmt;
+use core::str::FromStr;
+
+use crate::error::{OutOfRange, UnknownName};
 
 /// Success.
 #[doc(alias("HV_EOK", "H_EOK"))]
@@ -107,3 +110,22 @@ impl fmt::Display for HvError {
 }
 
 impl core::error::Error for HvError {}
+
+/// Takes the names of the specification, in upper or lower case.
+impl FromStr for HvError {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        let is = |error: &Self| error.name().is_some_and(|name| name.eq_ignore_ascii_case(text));
+        Self::NAMED.iter().copied().find(is).ok_or(UnknownName::new("status"))
+    }
+}
+
+/// Fails for 0, which is success.
+impl TryFrom<u64> for HvError {
+    type Error = OutOfRange;
+
+    fn try_from(status: u64) -> Result<Self, OutOfRange> {
+        Self::check(status).err().ok_or(OutOfRange::new("status", status, 1, u64::MAX))
+    }
+}

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::error::in_range;
 use crate::register::Node;
 
 /// The number of a strand. A machine has up to four nodes, a node has 8 cores, and a core has 8 strands.
@@ -46,6 +47,14 @@ impl StrandId {
     /// Returns the number of the strand's core in the machine, 0 to 31.
     pub const fn core(self) -> usize {
         self.index() / Self::PER_CORE
+    }
+}
+
+in_range!(StrandId, usize, "strand", 0, Self::COUNT - 1);
+
+impl From<u8> for StrandId {
+    fn from(number: u8) -> Self {
+        Self(number)
     }
 }
 

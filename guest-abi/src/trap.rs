@@ -56,7 +56,7 @@ pub const API_GET_VERSION: u64 = 3;
 
 /// %o0 to %o5 at a trap. A call takes its function number in %o5 and its arguments from %o0 on. It returns a status in %o0 and
 /// values from %o1 on, and changes no other register.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Registers {
     /// %o0: first argument, then the status.

@@ -41,3 +41,16 @@ pub struct Caller {
     pub guest: GuestId,
     pub strand: StrandId,
 }
+
+/// The error for a [`Caller`] whose strand does not execute its guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignStrand(pub Caller);
+
+impl fmt::Display for ForeignStrand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Caller { guest, strand }) = self;
+        write!(f, "strand {strand} does not execute guest {guest}")
+    }
+}
+
+impl core::error::Error for ForeignStrand {}

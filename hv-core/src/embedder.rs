@@ -3,7 +3,7 @@
 use guest_abi::trap::CONS_BREAK;
 use guest_abi::{HvError, Registers};
 
-use crate::{Caller, Reply};
+use crate::{CallError, Caller, Reply};
 
 /// What a guest sends to its console (`cons_putchar`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,15 +39,25 @@ pub trait Embedder {
     const CORE: Option<&'static [u64]> = None;
 
     /// Serves a FAST call of a function that no service has.
-    fn fast(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn fast(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         let _ = (caller, function, registers);
-        Err(HvError::BadTrap)
+        Err(HvError::BadTrap.into())
     }
 
     /// Serves a CORE call other than the four of the specification.
-    fn core(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn core(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         let _ = (caller, function, registers);
-        Err(HvError::BadTrap)
+        Err(HvError::BadTrap.into())
     }
 
     /// Serves a software trap between FAST_TRAP and CORE_TRAP: `number` is 0x81 to 0xfe. Sun's hypervisor has `mmu_map_addr` at 0x83,
@@ -57,9 +67,9 @@ pub trait Embedder {
         caller: Caller,
         number: u8,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         let _ = (caller, number, registers);
-        Err(HvError::BadTrap)
+        Err(HvError::BadTrap.into())
     }
 }
 

@@ -1,5 +1,6 @@
 //! The answer to a call, and the registers that receive it.
 
+use core::fmt;
 use core::ops::Deref;
 
 use guest_abi::{HvError, Registers};
@@ -13,9 +14,44 @@ pub enum Reply {
     Value(u64),
     /// EOK, and values in %o1 and %o2.
     Values(u64, u64),
-    /// The status of an error, with a value in %o1. An example is `mach_desc`, which returns the size of the buffer that it needs.
-    Refused(HvError, u64),
+    /// EOK, and values in %o1 to %o5.
+    All([u64; 5]),
 }
+
+/// The reason why a call is refused. An [`HvError`] converts to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallError {
+    /// The status.
+    pub status: HvError,
+    /// The value of %o1. `None` leaves %o1 as the guest has passed it. An example of a value is that of `mach_desc`, which returns the size
+    /// of the buffer that it needs.
+    pub value: Option<u64>,
+}
+
+impl CallError {
+    /// Returns the status that the guest gets.
+    pub const fn status(&self) -> Option<HvError> {
+        Some(self.status)
+    }
+}
+
+impl From<HvError> for CallError {
+    #[inline(always)]
+    fn from(status: HvError) -> Self {
+        Self { status, value: None }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.value {
+            None => self.status.fmt(f),
+            Some(value) => write!(f, "{}, with {value:#x}", self.status),
+        }
+    }
+}
+
+impl core::error::Error for CallError {}
 
 /// The registers of a call. Only [`answer`](Self::answer) changes them.
 #[derive(Debug)]
@@ -36,7 +72,7 @@ impl<'a> Frame<'a> {
 
     /// Writes the status and the values into the guest's registers. No other function writes them.
     #[inline(always)]
-    pub fn answer(&mut self, result: Result<Reply, HvError>) {
+    pub fn answer(&mut self, result: Result<Reply, CallError>) {
         let Self(registers) = self;
         match result {
             Ok(reply) => {
@@ -47,12 +83,19 @@ impl<'a> Frame<'a> {
                     Reply::Values(first, second) => {
                         (registers.o1, registers.o2) = (first, second);
                     }
-                    Reply::Refused(error, value) => {
-                        (registers.o0, registers.o1) = (error.number(), value);
+                    Reply::All([first, second, third, fourth, fifth]) => {
+                        (registers.o1, registers.o2, registers.o3) = (first, second, third);
+                        (registers.o4, registers.o5) = (fourth, fifth);
                     }
                 }
             }
-            Err(error) => registers.o0 = error.number(),
+            Err(error) => {
+                let CallError { status, value } = error;
+                registers.o0 = status.number();
+                if let Some(value) = value {
+                    registers.o1 = value;
+                }
+            }
         }
     }
 }

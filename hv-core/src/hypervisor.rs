@@ -1,13 +1,18 @@
 //! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
+use core::fmt;
+
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
-use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, Served, StrandId, Version};
+use guest_abi::{
+    ApiGroup, FunctionSet, HvError, Hypercall, Registers, Served, StrandId, Trap, Version,
+};
 
 use crate::embedder::{ConsoleOutput, Embedder};
-use crate::negotiation::{Asked, Negotiated};
+use crate::negotiation::{Asked, Negotiated, version};
 use crate::sync::plain::{AtomicBool, Ordering};
+use crate::sync::{array_of, const_unless_loom};
 use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
-use crate::{Caller, Frame, GuestId, NegotiatedGroups, NegotiatedVersion, Reply, Services};
+use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
 /// What the strand does after a call of trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,32 +25,47 @@ pub enum After {
 }
 
 /// The versions of all groups that a guest has negotiated.
-#[derive(Default)]
-struct GuestVersions {
-    sun4v: Negotiated,
+struct GuestVersions<S: Services> {
+    sun4v: Negotiated<Base>,
     /// The version of group CORE. Unused if a service has this group.
-    core: Negotiated,
-    services: NegotiatedGroups,
+    core: Negotiated<Base>,
+    services: S::Versions,
 }
 
-impl GuestVersions {
+/// Stands for groups SUN4V and CORE, whose version is 1.0.
+enum Base {}
+
+impl<S: Services> GuestVersions<S> {
+    const_unless_loom! {
+        fn none() -> Self {
+            Self {
+                sun4v: Negotiated::new(NegotiatedVersion::NONE),
+                core: Negotiated::new(NegotiatedVersion::NONE),
+                #[cfg(not(loom))]
+                services: S::NONE,
+                #[cfg(loom)]
+                services: S::none(),
+            }
+        }
+    }
+
     #[inline(always)]
-    fn version<S: Services>(&self, group: ApiGroup) -> Result<Version, HvError> {
+    fn version(&self, group: ApiGroup) -> Result<Version, HvError> {
         match group {
-            ApiGroup::SUN4V => Ok(self.sun4v.get().version(BASE)),
-            ApiGroup::CORE if !S::CORE => Ok(self.core.get().version(BASE)),
+            ApiGroup::SUN4V => Ok(version(BASE, self.sun4v.get().number())),
+            ApiGroup::CORE if !S::CORE => Ok(version(BASE, self.core.get().number())),
             other => S::version(&self.services, other).ok_or(HvError::Invalid),
         }
     }
 
     /// Returns the version that the guest gets when it requests version `wanted` of a group.
     #[inline(always)]
-    fn ask<S: Services>(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
+    fn ask(&self, group: ApiGroup, wanted: Version) -> Result<Asked<'_>, HvError> {
         match group {
             // A guest cannot give up group SUN4V, which has no minor versions.
             ApiGroup::SUN4V if wanted.major != 1 => Err(HvError::NotSupported),
-            ApiGroup::SUN4V => Asked::new(&self.sun4v, BASE, wanted),
-            ApiGroup::CORE if !S::CORE => Asked::new(&self.core, BASE, wanted),
+            ApiGroup::SUN4V => Asked::new(self.sun4v.word(), BASE, wanted),
+            ApiGroup::CORE if !S::CORE => Asked::new(self.core.word(), BASE, wanted),
             other => S::ask(&self.services, other, wanted),
         }
     }
@@ -53,18 +73,47 @@ impl GuestVersions {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`.
-pub struct Hypervisor<S, E, T = Off> {
+/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. It has
+/// 2 KB, and 1 KB for each service, besides what it is made of.
+pub struct Hypervisor<S: Services, E, T = Off> {
     services: S,
     embedder: E,
     trace: T,
-    versions: [GuestVersions; GuestId::COUNT],
+    versions: [GuestVersions<S>; GuestId::COUNT],
 }
 
 impl<S: Services, E: Embedder> Hypervisor<S, E> {
-    /// Returns a hypervisor that dispatches to `services` and `embedder`, without a tracer.
-    pub fn new(services: S, embedder: E) -> Self {
-        Self::with_trace(services, embedder, Off)
+    const_unless_loom! {
+        /// Returns a hypervisor that dispatches to `services` and `embedder`, without a tracer.
+        ///
+        /// Fails to build if the [versions](crate::Group::VERSIONS) of a service are not in order:
+        ///
+        /// ```compile_fail
+        /// # use guest_abi::{ApiGroup, Registers, StrandId, Version};
+        /// # use hv_core::{CallError, Caller, Context, Group, GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service};
+        /// # struct Disordered;
+        /// impl Group for Disordered {
+        ///     const VERSIONS: &'static [Version] = &[Version::new(2, 0), Version::new(1, 3)];
+        /// #   const NUMBER: ApiGroup = ApiGroup(0x400);
+        /// #   const FUNCTIONS: &'static [u64] = &[];
+        ///     // ...
+        /// }
+        /// # impl Service for Disordered {
+        /// #   type Group = Self;
+        /// #   type Context<'a> = Self;
+        /// #   fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<Self>) -> Self { Self }
+        /// #   fn guest_reset(&self, _: GuestId, _: StrandId) {}
+        /// # }
+        /// # impl Context for Disordered {
+        /// #   type Group = Self;
+        /// #   fn call(&self, _: u64, _: NegotiatedVersion<Self>, _: &Registers) -> Result<Reply, CallError> { Ok(Reply::Done) }
+        /// # }
+        ///
+        /// Hypervisor::new((Disordered,), NoConsole);
+        /// ```
+        pub fn new(services: S, embedder: E) -> Self {
+            Self::with_trace(services, embedder, Off)
+        }
     }
 }
 
@@ -81,13 +130,12 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         None => FunctionSet::ALL,
     };
 
-    /// Returns a hypervisor that writes its events to a tracer.
-    pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
-        Self {
-            services,
-            embedder,
-            trace,
-            versions: core::array::from_fn(|_| GuestVersions::default()),
+    const_unless_loom! {
+        /// Returns a hypervisor that writes its events to a tracer.
+        pub fn with_trace(services: S, embedder: E, trace: T) -> Self {
+            let () = S::CHECKED;
+            let versions = array_of!(GuestVersions::<S>::none(); GuestId::COUNT);
+            Self { services, embedder, trace, versions }
         }
     }
 
@@ -101,24 +149,28 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         &self.embedder
     }
 
-    /// Returns the handler of the traps that a strand takes while it executes a guest.
-    pub fn strand(&self, caller: Caller) -> Strand<'_, S, E, T> {
+    /// Returns the handler of the traps that a strand takes while it executes a guest. Fails if a service
+    /// [knows](crate::Service::knows) that the strand does not execute this guest.
+    pub fn strand(&self, caller: Caller) -> Result<Strand<'_, S, E, T>, ForeignStrand> {
+        if !self.services.know(caller) {
+            return Err(ForeignStrand(caller));
+        }
         let versions = &self.versions[caller.guest.index()];
-        Strand {
+        Ok(Strand {
             hypervisor: self,
             caller,
             versions,
             traced: self.trace.switch(),
             contexts: self.services.contexts(caller, &versions.services),
-        }
+        })
     }
 
     /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service.
     /// `on` is the strand that executes this function. During the call, no strand may execute code of the guest.
     pub fn reset_guest(&self, guest: GuestId, on: StrandId) {
         let versions = &self.versions[guest.index()];
-        versions.sun4v.set(NegotiatedVersion::NONE);
-        versions.core.set(NegotiatedVersion::NONE);
+        versions.sun4v.word().set(0);
+        versions.core.word().set(0);
         if let Some(time) = self.trace.time(on) {
             let event = GuestReset { guest: guest.number().into(), strand: on.number().into() };
             self.trace.record(on, time, event);
@@ -134,7 +186,7 @@ pub struct Strand<'a, S: Services + 'a, E, T = Off> {
     contexts: S::Contexts<'a>,
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
-    versions: &'a GuestVersions,
+    versions: &'a GuestVersions<S>,
     traced: &'a AtomicBool,
 }
 
@@ -180,21 +232,18 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     }
 
     /// Passes a FAST call that no service claims to the embedder.
-    fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let Hypervisor { embedder, trace, .. } = self.hypervisor;
         let started = trace.time(self.caller.strand);
         let result = match has(E::FAST, function) {
             true => embedder.fast(self.caller, function, registers),
-            false => Err(HvError::BadTrap),
+            false => Err(HvError::BadTrap.into()),
         };
         if let Some(started) = started
             && let Some(ended) = trace.time(self.caller.strand)
         {
             let event = FastCall {
-                status: match result {
-                    Ok(Reply::Refused(error, _)) => status::<()>(&Err(error)),
-                    _ => status(&result),
-                },
+                status: status(&result),
                 guest: self.caller.guest.number(),
                 strand: self.caller.strand.number(),
                 duration: duration(started, ended),
@@ -208,10 +257,10 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     /// Negotiates a version, and returns the granted minor number.
     #[inline(always)]
     fn negotiate(&self, group: ApiGroup, wanted: Version) -> Result<u64, HvError> {
-        let asked = self.versions.ask::<S>(group, wanted)?;
+        let asked = self.versions.ask(group, wanted)?;
         asked.version.set(asked.granted);
         let services = &self.hypervisor.services;
-        services.version_changed(self.caller.guest, group, asked.version);
+        services.version_changed(self.caller.guest, group, &self.versions.services);
         Ok(asked.minor)
     }
 
@@ -254,12 +303,12 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         let result = match function {
             API_GET_VERSION => self
                 .versions
-                .version::<S>(group)
+                .version(group)
                 .map(|Version { major, minor }| Reply::Values(major, minor)),
             // While tracing is on, `core_slow` records an event. Relaxed: if tracing is switched on
             // or off at this moment, either path is right.
             API_SET_VERSION if !self.traced.load(Ordering::Relaxed) => {
-                match self.versions.ask::<S>(group, Version::new(o1, o2)) {
+                match self.versions.ask(group, Version::new(o1, o2)) {
                     Ok(Asked { version, granted, minor }) => {
                         let served = if version.is(granted) {
                             S::is_current(&self.contexts, group, granted)
@@ -278,7 +327,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
             _ => return None,
         };
         let mut registers = Registers::call(function, [o0, o1, o2, 0, 0]);
-        Frame::new(&mut registers).answer(result);
+        Frame::new(&mut registers).answer(result.map_err(CallError::from));
         Some([registers.o0, registers.o1, registers.o2])
     }
 
@@ -305,21 +354,23 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
                     None => self.negotiate(group, wanted),
                     Some(started) => self.negotiate_traced(started, group, wanted),
                 };
-                granted.map(Reply::Value)
+                granted.map(Reply::Value).map_err(CallError::from)
             }
             CONS_PUTCHAR => ConsoleOutput::from_argument(registers.o0)
                 .ok_or(HvError::Invalid)
                 .and_then(|output| hypervisor.embedder.console(self.caller, output))
-                .map(|()| Reply::Done),
+                .map(|()| Reply::Done)
+                .map_err(CallError::from),
             EXIT => return After::Exit(registers.o0),
             API_GET_VERSION => self
                 .versions
-                .version::<S>(ApiGroup(registers.o0))
-                .map(|Version { major, minor }| Reply::Values(major, minor)),
+                .version(ApiGroup(registers.o0))
+                .map(|Version { major, minor }| Reply::Values(major, minor))
+                .map_err(CallError::from),
             function if has(E::CORE, function) => {
                 hypervisor.embedder.core(self.caller, function, registers)
             }
-            _ => Err(HvError::BadTrap),
+            _ => Err(HvError::BadTrap.into()),
         };
         Frame::new(registers).answer(result);
         After::Resume
@@ -333,15 +384,40 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     }
 }
 
+impl<S: Services, E, T> fmt::Debug for Hypervisor<S, E, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hypervisor").finish_non_exhaustive()
+    }
+}
+
+impl<S: Services, E, T> fmt::Debug for Strand<'_, S, E, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Strand").field("caller", &self.caller).finish_non_exhaustive()
+    }
+}
+
+/// The strand as guests' code sees it, such as the clients of `guest_abi::guest` on a host. A call with which the guest ends itself
+/// changes no register; [`Strand::core_trap`] tells it apart.
+impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
+    fn trap(&self, trap: Trap, registers: &mut Registers) {
+        match trap {
+            Trap::Fast => self.fast_trap(registers),
+            Trap::Core => match self.core_trap(registers) {
+                After::Resume | After::Exit(_) => {}
+            },
+        }
+    }
+}
+
 /// Returns `true` if `list`, [`Embedder::FAST`] or [`Embedder::CORE`], says that the embedder may serve a function.
 fn has(list: Option<&[u64]>, function: u64) -> bool {
     list.is_none_or(|numbers| numbers.contains(&function))
 }
 
 /// Returns the status of a call as a field of an event.
-fn status<V>(result: &Result<V, HvError>) -> u16 {
+fn status<V, E: Copy + Into<CallError>>(result: &Result<V, E>) -> u16 {
     match result {
         Ok(_) => guest_abi::status::EOK as u16,
-        Err(error) => u16::try_from(error.number()).unwrap_or(u16::MAX),
+        Err(error) => u16::try_from((*error).into().status.number()).unwrap_or(u16::MAX),
     }
 }

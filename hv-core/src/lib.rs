@@ -8,13 +8,14 @@ mod frame;
 mod hypervisor;
 mod negotiation;
 mod service;
+#[doc(hidden)]
 pub mod sync;
 pub mod time;
 pub mod trace;
 
-pub use caller::{Caller, GuestId};
+pub use caller::{Caller, ForeignStrand, GuestId};
 pub use embedder::{ConsoleOutput, Embedder, NoConsole};
-pub use frame::{Frame, Reply};
+pub use frame::{CallError, Frame, Reply};
 pub use hypervisor::{After, Hypervisor, Strand};
-pub use negotiation::{Negotiated, NegotiatedVersion};
-pub use service::{Context, NegotiatedGroups, Service, Services};
+pub use negotiation::{Asked, Negotiated, NegotiatedVersion};
+pub use service::{Context, Group, Service, Services};

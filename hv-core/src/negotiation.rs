@@ -1,63 +1,116 @@
 //! The versions of API groups that guests negotiate (sun4v specification, "API versioning").
 
+use core::fmt;
+use core::marker::PhantomData;
 use core::sync::atomic::compiler_fence;
 
 use guest_abi::{HvError, Version};
 use static_assertions::assert_impl_all;
 
-use crate::sync::{AtomicU32, Ordering, fence};
+use crate::Group;
+use crate::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 
-/// A negotiated version, stored as its position in the group's list of versions, counted from 1. 0 stands for "not negotiated".
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NegotiatedVersion(u8);
+/// A negotiated version of group `G`, stored as its position in [the group's list](Group::VERSIONS), counted from 1. 0 stands for "not
+/// negotiated".
+///
+/// The version of one group is no version of another:
+///
+/// ```compile_fail
+/// # use guest_abi::{ApiGroup, Version};
+/// # use hv_core::{Group, NegotiatedVersion};
+/// # enum One {} enum Other {}
+/// # impl Group for One { const NUMBER: ApiGroup = ApiGroup(0x400); const VERSIONS: &'static [Version] = &[Version::V1_0]; const FUNCTIONS: &'static [u64] = &[]; }
+/// # impl Group for Other { const NUMBER: ApiGroup = ApiGroup(0x401); const VERSIONS: &'static [Version] = &[Version::V1_0]; const FUNCTIONS: &'static [u64] = &[]; }
+/// let of_one: NegotiatedVersion<One> = NegotiatedVersion::new(1);
+/// let of_other: NegotiatedVersion<Other> = of_one;
+/// ```
+pub struct NegotiatedVersion<G>(u8, PhantomData<fn() -> G>);
 
-impl NegotiatedVersion {
+impl<G> NegotiatedVersion<G> {
     /// The value for "not negotiated".
-    pub const NONE: Self = Self(0);
+    pub const NONE: Self = Self::new(0);
 
-    /// Returns the version at this position, counted from 1.
+    /// Returns the version at this position, counted from 1. A position outside the list is version 0.0.
+    #[inline(always)]
     pub const fn new(number: u8) -> Self {
-        Self(number)
+        Self(number, PhantomData)
     }
 
     /// Returns the position in the list, counted from 1.
+    #[inline(always)]
     pub const fn number(self) -> u8 {
         self.0
     }
 
-    /// Returns the version at this position of the group's list; 0.0 for "not negotiated".
-    pub fn version(self, versions: &[Version]) -> Version {
-        match usize::from(self.0).checked_sub(1) {
-            Some(index) => versions.get(index).copied().unwrap_or(Version::NONE),
-            None => Version::NONE,
-        }
+    /// Returns `true` if no version is negotiated.
+    #[inline(always)]
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl<G: Group> NegotiatedVersion<G> {
+    /// Returns the version; 0.0 for "not negotiated".
+    pub fn version(self) -> Version {
+        version(G::VERSIONS, self.0)
+    }
+}
+
+// Not derived, because derived implementations need those of `G`.
+impl<G> Clone for NegotiatedVersion<G> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G> Copy for NegotiatedVersion<G> {}
+
+impl<G> PartialEq for NegotiatedVersion<G> {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<G> Eq for NegotiatedVersion<G> {}
+
+impl<G> fmt::Debug for NegotiatedVersion<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NegotiatedVersion").field(&self.0).finish()
+    }
+}
+
+/// Returns the version at a position of a list, counted from 1; 0.0 if there is none.
+#[inline(always)]
+pub(crate) fn version(versions: &[Version], number: u8) -> Version {
+    match usize::from(number).checked_sub(1) {
+        Some(index) => versions.get(index).copied().unwrap_or(Version::NONE),
+        None => Version::NONE,
     }
 }
 
 /// Returns the version that a guest gets for `wanted`. It has the same major number, and the highest minor number that is not above
 /// the wanted one. Major 0 releases the group. Fails with ENOTSUPPORTED if the list does not have the major number.
 #[inline(always)]
-pub(crate) fn negotiate(
-    versions: &[Version],
-    wanted: Version,
-) -> Result<(NegotiatedVersion, Version), HvError> {
+pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<(u8, Version), HvError> {
     if wanted.major == 0 {
-        return Ok((NegotiatedVersion::NONE, Version::NONE));
+        return Ok((0, Version::NONE));
     }
     let fits = |version: &Version| version.major == wanted.major && version.minor <= wanted.minor;
     let found = versions.iter().enumerate().rfind(|(_, version)| fits(version));
     found
-        .and_then(|(index, version)| {
-            Some((NegotiatedVersion(u8::try_from(index + 1).ok()?), *version))
-        })
+        .and_then(|(index, version)| Some((u8::try_from(index + 1).ok()?, *version)))
         .ok_or(HvError::NotSupported)
 }
 
-/// A granted version that is not stored yet.
+/// A granted version of some group that is not stored yet.
+#[derive(Debug)]
 pub struct Asked<'a> {
     /// Where the guest's negotiated version is stored. Still holds the earlier version.
-    pub(crate) version: &'a Negotiated,
-    pub(crate) granted: NegotiatedVersion,
+    pub(crate) version: &'a Word,
+    /// The position of the granted version in the group's list, counted from 1.
+    pub(crate) granted: u8,
     /// The minor number of the granted version.
     pub(crate) minor: u64,
 }
@@ -65,7 +118,7 @@ pub struct Asked<'a> {
 impl<'a> Asked<'a> {
     #[inline(always)]
     pub(crate) fn new(
-        version: &'a Negotiated,
+        version: &'a Word,
         versions: &[Version],
         wanted: Version,
     ) -> Result<Self, HvError> {
@@ -79,21 +132,53 @@ impl<'a> Asked<'a> {
 ///
 /// In memory this is one word of 32 bits, the [number](NegotiatedVersion::number) of the version, so that a fast path can read it
 /// in assembly. (SPARC V9 cannot exchange single bytes.)
-#[derive(Debug, Default)]
 #[repr(transparent)]
-pub struct Negotiated(AtomicU32);
+pub struct Negotiated<G> {
+    word: Word,
+    group: PhantomData<fn() -> G>,
+}
 
-assert_impl_all!(Negotiated: Send, Sync);
+assert_impl_all!(Negotiated<()>: Send, Sync);
 
-impl Negotiated {
-    /// Returns a value that holds `version`.
-    pub fn new(version: NegotiatedVersion) -> Self {
-        Self(AtomicU32::new(version.0.into()))
+impl<G> Negotiated<G> {
+    const_unless_loom! {
+        /// Returns a value that holds `version`.
+        pub fn new(version: NegotiatedVersion<G>) -> Self {
+            Self { word: Word(AtomicU32::new(version.0 as u32)), group: PhantomData }
+        }
     }
 
     /// Returns the present version. Another strand of the guest may change it at any time.
     #[inline]
-    pub fn get(&self) -> NegotiatedVersion {
+    pub fn get(&self) -> NegotiatedVersion<G> {
+        NegotiatedVersion::new(self.word.get())
+    }
+
+    pub(crate) const fn word(&self) -> &Word {
+        &self.word
+    }
+}
+
+impl<G> Default for Negotiated<G> {
+    fn default() -> Self {
+        Self::new(NegotiatedVersion::NONE)
+    }
+}
+
+impl<G> fmt::Debug for Negotiated<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Negotiated").field(&self.get()).finish()
+    }
+}
+
+/// The number of the version of any group.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Word(AtomicU32);
+
+impl Word {
+    #[inline]
+    pub(crate) fn get(&self) -> u8 {
         // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
         // loaded a word derived from one version must then load this version or a later one here, so a fence orders the two loads.
         // SPARC V9 needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the
@@ -102,12 +187,12 @@ impl Negotiated {
             fence(Ordering::Acquire);
         }
         // Relaxed: the fence orders this load, and the version publishes no other memory.
-        NegotiatedVersion(self.0.load(Ordering::Relaxed) as u8)
+        self.0.load(Ordering::Relaxed) as u8
     }
 
     /// Returns `true` if `version` is negotiated. A later load of a word that was derived from the version stays after this load.
     #[inline(always)]
-    pub(crate) fn is(&self, version: NegotiatedVersion) -> bool {
+    pub(crate) fn is(&self, version: u8) -> bool {
         let is = self.get() == version;
         if cfg!(target_arch = "sparc64") {
             // The processor keeps the order of the two loads (total store order). This fence stops the compiler from changing the order.
@@ -119,9 +204,9 @@ impl Negotiated {
     }
 
     /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
-    pub(crate) fn set(&self, version: NegotiatedVersion) {
+    pub(crate) fn set(&self, version: u8) {
         // An exchange, because loom does not order stores of two strands. Relaxed: afterwards the service publishes it by its own exchange.
-        self.0.swap(version.0.into(), Ordering::Relaxed);
+        self.0.swap(version.into(), Ordering::Relaxed);
     }
 }
 
@@ -135,7 +220,7 @@ mod tests {
     fn the_table_of_the_specification() {
         let got = |major, minor| {
             negotiate(VERSIONS, Version::new(major, minor)).map(|(number, version)| {
-                assert_eq!(number.version(VERSIONS), version);
+                assert_eq!(super::version(VERSIONS, number), version);
                 version
             })
         };
@@ -153,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_position_outside_the_list_is_no_version() {
-        assert_eq!(NegotiatedVersion::new(4).version(VERSIONS), Version::NONE);
-        assert_eq!(Negotiated::default().get(), NegotiatedVersion::NONE);
+        assert_eq!(super::version(VERSIONS, 4), Version::NONE);
+        assert!(Negotiated::<()>::default().get().is_none());
     }
 }

@@ -3,69 +3,117 @@
 use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 
 use crate::negotiation::Asked;
-use crate::{Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
+use crate::{CallError, Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
+
+/// An API group: what guests negotiate, and its functions. A service with one group can be the group itself.
+///
+/// A service with group CORE states the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
+/// 0xff.
+pub trait Group {
+    /// The number of the group.
+    const NUMBER: ApiGroup;
+
+    /// The versions of the group, lowest first: 1 to 255. The minor numbers of a major number count up from 0. Another list fails the
+    /// build of a hypervisor with this group.
+    const VERSIONS: &'static [Version];
+
+    /// The numbers of the FAST functions. The service gets only calls of these functions.
+    const FUNCTIONS: &'static [u64];
+}
 
 /// A service: it serves the functions of one API group.
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
-/// A service with group CORE states the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
-/// 0xff.
+/// Several services may share a state, each with a group of its own: the services are references to the state then.
 pub trait Service {
-    /// The number of the group.
-    const GROUP: ApiGroup;
-
-    /// The versions of the group, lowest first: at most 255. No minor number may be left out.
-    const VERSIONS: &'static [Version];
-
-    /// The numbers of the FAST functions. The service gets only calls of these functions.
-    const FUNCTIONS: &'static [u64];
+    /// The group.
+    type Group: Group;
 
     /// The data that the service looks up once per strand instead of in every call.
-    type Context<'a>: Context
+    type Context<'a>: Context<Group = Self::Group>
     where
         Self: 'a;
 
+    /// Returns `false` if the service has a configuration in which the strand does not execute the guest. The hypervisor asks before it
+    /// asks for the context. This implementation returns `true`.
+    fn knows(&self, caller: Caller) -> bool {
+        let _ = caller;
+        true
+    }
+
     /// Returns the context of a strand. `version` always holds the version that the strand's guest has negotiated.
-    fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> Self::Context<'a>;
+    fn context<'a>(
+        &'a self,
+        caller: Caller,
+        version: &'a Negotiated<Self::Group>,
+    ) -> Self::Context<'a>;
 
     /// The hypervisor calls this after a guest has negotiated a version or released the group. `version` holds the result. Only a
     /// service whose fast path depends on the version needs this call. Other strands of the guest may call or negotiate meanwhile.
     #[allow(unused_variables)]
-    fn version_changed(&self, guest: GuestId, version: &Negotiated) {}
+    fn version_changed(&self, guest: GuestId, version: &Negotiated<Self::Group>) {}
 
     /// Resets the guest's data to its state at boot. The hypervisor has called [`version_changed`](Self::version_changed) before, with
     /// nothing negotiated. `on` is the strand that executes this function. During the call, no strand executes code of the guest.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
+/// A reference to a service is a service.
+impl<S: Service> Service for &S {
+    type Group = S::Group;
+    type Context<'a>
+        = S::Context<'a>
+    where
+        Self: 'a;
+
+    fn knows(&self, caller: Caller) -> bool {
+        (**self).knows(caller)
+    }
+
+    fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated<S::Group>) -> S::Context<'a> {
+        (**self).context(caller, version)
+    }
+
+    fn version_changed(&self, guest: GuestId, version: &Negotiated<S::Group>) {
+        (**self).version_changed(guest, version);
+    }
+
+    fn guest_reset(&self, guest: GuestId, on: StrandId) {
+        (**self).guest_reset(guest, on);
+    }
+}
+
 /// Serves the calls of one strand.
 pub trait Context {
-    /// Serves and [answers](Frame::answer) a frequent and simple FAST call. If the call needs the [`slow_path`](Self::slow_path),
+    /// The group whose calls it serves.
+    type Group: Group;
+
+    /// Serves and [answers](Frame::answer) a frequent and simple FAST call. If it does not serve the call, [`call`](Self::call) does: it
     /// does nothing and returns `false`.
     ///
     /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not
     /// negotiated the group (see [`Service::version_changed`]); it may refuse the guest's calls with EBADTRAP. It must not serve a
-    /// function that is not in [`Service::FUNCTIONS`]; a debug assertion checks this.
+    /// function that is not in [`Group::FUNCTIONS`]; a debug assertion checks this.
     #[inline(always)]
     #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
         false
     }
 
-    /// Serves a FAST call of a guest that has negotiated version `version`.
-    fn slow_path(
+    /// Serves any FAST call of a guest that has negotiated version `version`, unless the [`fast_path`](Self::fast_path) has served it.
+    fn call(
         &self,
         function: u64,
-        version: NegotiatedVersion,
+        version: NegotiatedVersion<Self::Group>,
         registers: &Registers,
-    ) -> Result<Reply, HvError>;
+    ) -> Result<Reply, CallError>;
 
     /// Returns `true` if the hypervisor need not call [`version_changed`](Service::version_changed) when the guest negotiates
     /// `version` again. The negotiation is then shorter. This implementation returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
-    fn is_current(&self, version: NegotiatedVersion) -> bool {
+    fn is_current(&self, version: NegotiatedVersion<Self::Group>) -> bool {
         false
     }
 
@@ -74,7 +122,11 @@ pub trait Context {
     /// change, does nothing and returns `false`. This implementation always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
-    fn change_version(&self, version: NegotiatedVersion, store: impl FnOnce()) -> bool {
+    fn change_version(
+        &self,
+        version: NegotiatedVersion<Self::Group>,
+        store: impl FnOnce(),
+    ) -> bool {
         false
     }
 
@@ -83,9 +135,6 @@ pub trait Context {
     fn not_negotiated(&self, function: u64, registers: &Registers) {}
 }
 
-/// The versions that one guest has negotiated, in the order of a list of services.
-pub type NegotiatedGroups = [Negotiated; 4];
-
 /// A list of services: `()`, or a tuple of up to four. If several services have the same group or function, the first one serves it.
 pub trait Services {
     /// One context of each service, for one strand.
@@ -93,25 +142,39 @@ pub trait Services {
     where
         Self: 'a;
 
+    /// The versions of the services' groups that one guest has negotiated.
+    type Versions;
+
+    /// Nothing is negotiated.
+    #[cfg(not(loom))]
+    const NONE: Self::Versions;
+
+    /// Nothing is negotiated.
+    #[cfg(loom)]
+    fn none() -> Self::Versions;
+
+    /// Fails the build if the [versions](Group::VERSIONS) of a service are not in order.
+    const CHECKED: ();
+
     /// The FAST functions of all services.
     const FUNCTIONS: FunctionSet;
 
     /// `true` if a service has group CORE.
     const CORE: bool;
 
+    /// Returns `true` if every service [knows](Service::knows) the caller.
+    fn know(&self, caller: Caller) -> bool;
+
     /// Returns one context of each service, for the caller's strand.
-    fn contexts<'a>(
-        &'a self,
-        caller: Caller,
-        negotiated: &'a NegotiatedGroups,
-    ) -> Self::Contexts<'a>;
+    fn contexts<'a>(&'a self, caller: Caller, negotiated: &'a Self::Versions)
+    -> Self::Contexts<'a>;
 
     /// Returns the negotiated version of a group; `None` if no service has the group.
-    fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version>;
+    fn version(negotiated: &Self::Versions, group: ApiGroup) -> Option<Version>;
 
     /// Returns the version that a guest gets when it requests `wanted` for a group. Fails with EINVAL if no service has the group.
     fn ask(
-        negotiated: &NegotiatedGroups,
+        negotiated: &Self::Versions,
         group: ApiGroup,
         wanted: Version,
     ) -> Result<Asked<'_>, HvError>;
@@ -122,68 +185,100 @@ pub trait Services {
     /// Serves a FAST call, or refuses it because the group is not negotiated; `None` if no service has the function.
     fn slow_path(
         contexts: &Self::Contexts<'_>,
-        negotiated: &NegotiatedGroups,
+        negotiated: &Self::Versions,
         function: u64,
         registers: &Registers,
-    ) -> Option<Result<Reply, HvError>>;
+    ) -> Option<Result<Reply, CallError>>;
 
-    /// Calls [`Context::is_current`] of the service that has the group. Returns `true` if no service has it.
-    fn is_current(
-        contexts: &Self::Contexts<'_>,
-        group: ApiGroup,
-        version: NegotiatedVersion,
-    ) -> bool;
+    /// Calls [`Context::is_current`] of the service that has the group, with the version at this position. Returns `true` if no service has it.
+    fn is_current(contexts: &Self::Contexts<'_>, group: ApiGroup, version: u8) -> bool;
 
     /// Calls [`Context::change_version`] of the service that has the group. If no service has it, only stores the version.
     fn change_version(
         contexts: &Self::Contexts<'_>,
         group: ApiGroup,
-        version: NegotiatedVersion,
+        version: u8,
         store: impl FnOnce(),
     ) -> bool;
 
     /// Calls [`Service::version_changed`] of the service that has the group, if there is one.
-    fn version_changed(&self, guest: GuestId, group: ApiGroup, version: &Negotiated);
+    fn version_changed(&self, guest: GuestId, group: ApiGroup, negotiated: &Self::Versions);
 
     /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`] of every service.
-    fn guest_reset(&self, guest: GuestId, negotiated: &NegotiatedGroups, on: StrandId);
+    fn guest_reset(&self, guest: GuestId, negotiated: &Self::Versions, on: StrandId);
+}
+
+const fn are_in_order(versions: &[Version]) -> bool {
+    let mut before = Version::NONE;
+    let mut index = 0;
+    while index < versions.len() {
+        let Version { major, minor } = versions[index];
+        let next = major == before.major && major != 0 && minor == before.minor + 1;
+        if !(next || major > before.major && minor == 0) {
+            return false;
+        }
+        before = versions[index];
+        index += 1;
+    }
+    index != 0 && index <= u8::MAX as usize
 }
 
 macro_rules! list_of_services {
-    ($($name:ident $index:literal)*) => {
+    ($($name:ident $index:tt)*) => {
         #[allow(non_snake_case, unused_variables, clippy::unused_unit)]
         impl<$($name: Service),*> Services for ($($name,)*) {
+            type Versions = ($(Negotiated<$name::Group>,)*);
+
+            #[cfg(not(loom))]
+            #[allow(clippy::declare_interior_mutable_const, reason = "each use is another value")]
+            const NONE: Self::Versions =
+                ($(Negotiated::<$name::Group>::new(NegotiatedVersion::NONE),)*);
+
+            #[cfg(loom)]
+            fn none() -> Self::Versions {
+                ($(Negotiated::<$name::Group>::default(),)*)
+            }
+
             type Contexts<'a> = ($($name::Context<'a>,)*) where Self: 'a;
 
-            const FUNCTIONS: FunctionSet = FunctionSet::NONE$(.with($name::FUNCTIONS))*;
+            const CHECKED: () = {
+                $(assert!(are_in_order(<$name::Group>::VERSIONS), "versions are left out or not in order");)*
+            };
 
-            const CORE: bool = false $(|| $name::GROUP.0 == ApiGroup::CORE.0)*;
+            const FUNCTIONS: FunctionSet = FunctionSet::NONE$(.with(<$name::Group>::FUNCTIONS))*;
+
+            const CORE: bool = false $(|| <$name::Group>::NUMBER.0 == ApiGroup::CORE.0)*;
+
+            fn know(&self, caller: Caller) -> bool {
+                let ($($name,)*) = self;
+                true $(&& $name.knows(caller))*
+            }
 
             fn contexts<'a>(
                 &'a self,
                 caller: Caller,
-                negotiated: &'a NegotiatedGroups,
+                negotiated: &'a Self::Versions,
             ) -> Self::Contexts<'a> {
                 let ($($name,)*) = self;
-                ($($name.context(caller, &negotiated[$index]),)*)
+                ($($name.context(caller, &negotiated.$index),)*)
             }
 
             #[inline(always)]
-            fn version(negotiated: &NegotiatedGroups, group: ApiGroup) -> Option<Version> {
-                $(if group == $name::GROUP {
-                    return Some(negotiated[$index].get().version($name::VERSIONS));
+            fn version(negotiated: &Self::Versions, group: ApiGroup) -> Option<Version> {
+                $(if group == <$name::Group>::NUMBER {
+                    return Some(negotiated.$index.get().version());
                 })*
                 None
             }
 
             #[inline(always)]
             fn ask(
-                negotiated: &NegotiatedGroups,
+                negotiated: &Self::Versions,
                 group: ApiGroup,
                 wanted: Version,
             ) -> Result<Asked<'_>, HvError> {
-                $(if group == $name::GROUP {
-                    return Asked::new(&negotiated[$index], $name::VERSIONS, wanted);
+                $(if group == <$name::Group>::NUMBER {
+                    return Asked::new(negotiated.$index.word(), <$name::Group>::VERSIONS, wanted);
                 })*
                 Err(HvError::Invalid)
             }
@@ -197,7 +292,7 @@ macro_rules! list_of_services {
                 let ($($name,)*) = contexts;
                 $(if $name.fast_path(function, frame) {
                     // A debug assertion, because a check would slow down every call.
-                    debug_assert!($name::FUNCTIONS.contains(&function), "not stated");
+                    debug_assert!(<$name::Group>::FUNCTIONS.contains(&function), "not stated");
                     return true;
                 })*
                 false
@@ -206,19 +301,18 @@ macro_rules! list_of_services {
             #[inline(always)]
             fn slow_path(
                 contexts: &Self::Contexts<'_>,
-                negotiated: &NegotiatedGroups,
+                negotiated: &Self::Versions,
                 function: u64,
                 registers: &Registers,
-            ) -> Option<Result<Reply, HvError>> {
+            ) -> Option<Result<Reply, CallError>> {
                 let ($($name,)*) = contexts;
-                $(if $name::FUNCTIONS.contains(&function) {
-                    return Some(match negotiated[$index].get() {
-                        NegotiatedVersion::NONE => {
-                            $name.not_negotiated(function, registers);
-                            Err(HvError::BadTrap)
-                        }
-                        version => $name.slow_path(function, version, registers),
-                    });
+                $(if <$name::Group>::FUNCTIONS.contains(&function) {
+                    let version = negotiated.$index.get();
+                    if version.is_none() {
+                        $name.not_negotiated(function, registers);
+                        return Some(Err(HvError::BadTrap.into()));
+                    }
+                    return Some($name.call(function, version, registers));
                 })*
                 None
             }
@@ -227,11 +321,11 @@ macro_rules! list_of_services {
             fn is_current(
                 contexts: &Self::Contexts<'_>,
                 group: ApiGroup,
-                version: NegotiatedVersion,
+                version: u8,
             ) -> bool {
                 let ($($name,)*) = contexts;
-                $(if group == $name::GROUP {
-                    return $name.is_current(version);
+                $(if group == <$name::Group>::NUMBER {
+                    return $name.is_current(NegotiatedVersion::new(version));
                 })*
                 true
             }
@@ -240,29 +334,34 @@ macro_rules! list_of_services {
             fn change_version(
                 contexts: &Self::Contexts<'_>,
                 group: ApiGroup,
-                version: NegotiatedVersion,
+                version: u8,
                 store: impl FnOnce(),
             ) -> bool {
                 let ($($name,)*) = contexts;
-                $(if group == $name::GROUP {
-                    return $name.change_version(version, store);
+                $(if group == <$name::Group>::NUMBER {
+                    return $name.change_version(NegotiatedVersion::new(version), store);
                 })*
                 store();
                 true
             }
 
-            fn version_changed(&self, guest: GuestId, group: ApiGroup, version: &Negotiated) {
+            fn version_changed(
+                &self,
+                guest: GuestId,
+                group: ApiGroup,
+                negotiated: &Self::Versions,
+            ) {
                 let ($($name,)*) = self;
-                $(if group == $name::GROUP {
-                    return $name.version_changed(guest, version);
+                $(if group == <$name::Group>::NUMBER {
+                    return $name.version_changed(guest, &negotiated.$index);
                 })*
             }
 
-            fn guest_reset(&self, guest: GuestId, negotiated: &NegotiatedGroups, on: StrandId) {
+            fn guest_reset(&self, guest: GuestId, negotiated: &Self::Versions, on: StrandId) {
                 let ($($name,)*) = self;
                 $(
-                    negotiated[$index].set(NegotiatedVersion::NONE);
-                    $name.version_changed(guest, &negotiated[$index]);
+                    negotiated.$index.word().set(0);
+                    $name.version_changed(guest, &negotiated.$index);
                     $name.guest_reset(guest, on);
                 )*
             }
@@ -275,3 +374,36 @@ list_of_services!(A 0);
 list_of_services!(A 0 B 1);
 list_of_services!(A 0 B 1 C 2);
 list_of_services!(A 0 B 1 C 2 D 3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first version of a major number is x.0, and none is left out after it.
+    #[test]
+    fn lists_of_versions() {
+        let are_in_order = |versions: &[(u64, u64)]| {
+            let mut list = [Version::NONE; 4];
+            for (version, (major, minor)) in list.iter_mut().zip(versions) {
+                *version = Version::new(*major, *minor);
+            }
+            super::are_in_order(&list[..versions.len()])
+        };
+        for list in [&[(1, 0)][..], &[(1, 0), (1, 1)], &[(1, 0), (1, 1), (3, 0), (3, 1)]] {
+            assert!(are_in_order(list), "{list:?}");
+        }
+        for list in [
+            &[][..],
+            &[(0, 0)],
+            &[(1, 1)],
+            &[(2, 0), (1, 0)],
+            &[(2, 0), (1, 3)],
+            &[(1, 0), (1, 0)],
+            &[(1, 0), (1, 2)],
+            &[(1, 0), (2, 1)],
+        ] {
+            assert!(!are_in_order(list), "{list:?}");
+        }
+        assert!(!super::are_in_order(&[Version::V1_0; 256]));
+    }
+}

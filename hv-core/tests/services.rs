@@ -2,10 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 
-use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
+use guest_abi::{ApiGroup, HvError, Hypercall, Registers, StrandId, Trap, Version};
 use hv_core::{
-    After, Caller, ConsoleOutput, Context, Embedder, Frame, GuestId, Hypervisor, Negotiated,
-    NegotiatedVersion, NoConsole, Reply, Service, Services, Strand,
+    After, CallError, Caller, ConsoleOutput, Context, Embedder, ForeignStrand, Frame, Group,
+    GuestId, Hypervisor, Negotiated, NegotiatedVersion, NoConsole, Reply, Service, Services,
+    Strand,
 };
 
 /// A service with one function, which returns `%o0 + ADD` in version 1.0, and 1000 more in 1.1. It records the hypervisor's calls.
@@ -20,18 +21,25 @@ struct Adder<const GROUP: u64, const ADD: u64> {
 
 struct AdderContext<'a, const GROUP: u64, const ADD: u64>(&'a Adder<GROUP, ADD>);
 
-impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
-    const GROUP: ApiGroup = ApiGroup(GROUP);
+impl<const GROUP: u64, const ADD: u64> Group for Adder<GROUP, ADD> {
+    const NUMBER: ApiGroup = ApiGroup(GROUP);
     const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
     const FUNCTIONS: &'static [u64] = &[GROUP];
+}
 
+impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
+    type Group = Self;
     type Context<'a> = AdderContext<'a, GROUP, ADD>;
 
-    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> AdderContext<'a, GROUP, ADD> {
+    fn knows(&self, caller: Caller) -> bool {
+        caller == CALLER
+    }
+
+    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<Self>) -> AdderContext<'a, GROUP, ADD> {
         AdderContext(self)
     }
 
-    fn version_changed(&self, guest: GuestId, version: &Negotiated) {
+    fn version_changed(&self, guest: GuestId, version: &Negotiated<Self>) {
         assert_eq!(guest, CALLER.guest);
         self.versions.borrow_mut().push(version.get().number());
     }
@@ -44,12 +52,14 @@ impl<const GROUP: u64, const ADD: u64> Service for Adder<GROUP, ADD> {
 }
 
 impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> {
-    fn slow_path(
+    type Group = Adder<GROUP, ADD>;
+
+    fn call(
         &self,
         function: u64,
-        version: NegotiatedVersion,
+        version: NegotiatedVersion<Self::Group>,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         assert_eq!(function, GROUP);
         let more = match version.number() {
             1 => 0,
@@ -65,7 +75,7 @@ impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> 
     }
 }
 
-/// An image with three hypercalls: FAST function 0x400 returns two values, software trap 0x83 returns %o1 + 1, and CORE function 9
+/// An image with three hypercalls: FAST function 0x400 returns two values, 0x402 five, software trap 0x83 returns %o1 + 1, and CORE function 9
 /// returns nothing. Its console records the bytes that it accepts: all except 0x41.
 #[derive(Default)]
 struct Image(RefCell<Vec<ConsoleOutput>>);
@@ -80,12 +90,16 @@ impl Embedder for Image {
         Ok(())
     }
 
-    fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, HvError> {
-        (function == 0x400).then_some(Reply::Values(1, 2)).ok_or(HvError::BadTrap)
+    fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, CallError> {
+        match function {
+            0x400 => Ok(Reply::Values(1, 2)),
+            0x402 => Ok(Reply::All([1, 2, 3, 4, 5])),
+            _ => Err(HvError::BadTrap.into()),
+        }
     }
 
-    fn core(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, HvError> {
-        (function == 9).then_some(Reply::Done).ok_or(HvError::BadTrap)
+    fn core(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, CallError> {
+        (function == 9).then_some(Reply::Done).ok_or(HvError::BadTrap.into())
     }
 
     fn software_trap(
@@ -93,10 +107,10 @@ impl Embedder for Image {
         caller: Caller,
         number: u8,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         assert_eq!(caller, CALLER);
         let claimed = (number == 0x83).then_some(Reply::Value(registers.o1 + 1));
-        claimed.ok_or(HvError::BadTrap)
+        claimed.ok_or(HvError::BadTrap.into())
     }
 }
 
@@ -132,7 +146,7 @@ fn answer(registers: Registers, function: u64) -> [u64; 3] {
 fn services_and_the_image_serve_side_by_side() {
     let (first, second) = (Adder::<0x300, 100>::default(), Adder::<0x301, 200>::default());
     let hypervisor = Hypervisor::new((first, second), Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     // Nothing is negotiated yet. The functions of the image need no version.
     assert_eq!(fast(&strand, 0x300), [7, 11, 12]);
     assert_eq!(fast(&strand, 0x301), [7, 11, 12]);
@@ -167,7 +181,7 @@ fn services_and_the_image_serve_side_by_side() {
 #[test]
 fn bytes_and_breaks() {
     let hypervisor = Hypervisor::new((), Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     for (argument, status) in [
         (0, 0),
         (0x41, 9),
@@ -194,7 +208,7 @@ fn software_traps_between_fast_and_core() {
     fn trap<E: Embedder>(embedder: E, number: u8) -> [u64; 3] {
         let hypervisor = Hypervisor::new((), embedder);
         let mut registers = Registers::call(0x106, [10, 11, 12, 13, 14]);
-        let strand = hypervisor.strand(CALLER);
+        let strand = hypervisor.strand(CALLER).unwrap();
         strand.software_trap(number, &mut registers);
         answer(registers, 0x106)
     }
@@ -208,14 +222,17 @@ fn software_traps_between_fast_and_core() {
 /// A service that refuses its one function with EINVAL and 0x30 in %o1. With `GREEDY`, its fast path serves every function.
 struct Refusing<const GROUP: u64, const GREEDY: bool>;
 
-impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
-    const GROUP: ApiGroup = ApiGroup(GROUP);
+impl<const GROUP: u64, const GREEDY: bool> Group for Refusing<GROUP, GREEDY> {
+    const NUMBER: ApiGroup = ApiGroup(GROUP);
     const VERSIONS: &'static [Version] = &[Version::V1_0, Version::V1_1];
     const FUNCTIONS: &'static [u64] = &[GROUP];
+}
 
+impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
+    type Group = Self;
     type Context<'a> = Self;
 
-    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated) -> Self {
+    fn context<'a>(&'a self, _: Caller, _: &'a Negotiated<Self>) -> Self {
         Self
     }
 
@@ -223,6 +240,8 @@ impl<const GROUP: u64, const GREEDY: bool> Service for Refusing<GROUP, GREEDY> {
 }
 
 impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
+    type Group = Self;
+
     fn fast_path(&self, _: u64, frame: &mut Frame<'_>) -> bool {
         if GREEDY {
             frame.answer(Ok(Reply::Done));
@@ -230,14 +249,14 @@ impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
         GREEDY
     }
 
-    fn slow_path(
+    fn call(
         &self,
         function: u64,
-        version: NegotiatedVersion,
+        version: NegotiatedVersion<Self::Group>,
         _: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         assert_eq!((function, version.number()), (GROUP, 2));
-        Ok(Reply::Refused(HvError::Invalid, 0x30))
+        Err(CallError { status: HvError::Invalid, value: Some(0x30) })
     }
 }
 
@@ -252,11 +271,11 @@ impl Embedder for Stated {
         Ok(())
     }
 
-    fn fast(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
+    fn fast(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, CallError> {
         Ok(Reply::Done)
     }
 
-    fn core(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, HvError> {
+    fn core(&self, _: Caller, _: u64, _: &Registers) -> Result<Reply, CallError> {
         Ok(Reply::Done)
     }
 }
@@ -265,7 +284,7 @@ impl Embedder for Stated {
 #[test]
 fn functions_that_nobody_states_are_refused() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Stated);
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     assert_eq!(core(&strand, 0, [0x300, 1, 0]), [0, 0, 0]);
     let served = strand.served();
     let fast_functions = [0x300, 0x400, 1 << 40];
@@ -294,14 +313,14 @@ fn functions_that_nobody_states_are_refused() {
 #[cfg_attr(debug_assertions, should_panic(expected = "not stated"))]
 fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
     let hypervisor = Hypervisor::new((Refusing::<0x300, true>,), NoConsole);
-    hypervisor.strand(CALLER).fast_trap(&mut Registers::call(0x301, [0; 5]));
+    hypervisor.strand(CALLER).unwrap().fast_trap(&mut Registers::call(0x301, [0; 5]));
 }
 
 /// An image that states no functions gets every call that no service claims.
 #[test]
 fn every_function_comes_to_an_image_that_states_none() {
     let hypervisor = Hypervisor::new((), NoConsole);
-    let served = hypervisor.strand(CALLER).served();
+    let served = hypervisor.strand(CALLER).unwrap().served();
     for function in [0, 4, 0x301, 0x400, u64::MAX] {
         assert!(served.fast.contains(function) && served.core.contains(function));
     }
@@ -312,7 +331,7 @@ fn every_function_comes_to_an_image_that_states_none() {
 #[test]
 fn versions_are_served_fast() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     for (function, arguments, answer) in [
         (3, [1, 11, 12], Some([0, 0, 0])),
         (3, [0x302, 11, 12], Some([6, 11, 12])),
@@ -341,12 +360,55 @@ fn versions_are_served_fast() {
     assert_eq!(answer(registers, 3), [0, 1, 1]);
 }
 
+/// One service that does not know a caller suffices for an error, wherever it is in the list.
+#[test]
+fn a_strand_that_does_not_execute_the_guest() {
+    fn refused(services: impl Services) -> bool {
+        let other = Caller { strand: StrandId::new(4).unwrap(), ..CALLER };
+        let hypervisor = Hypervisor::new(services, NoConsole);
+        assert!(hypervisor.strand(CALLER).is_ok());
+        hypervisor.strand(other).err() == Some(ForeignStrand(other))
+    }
+    let knowing = Adder::<0x300, 100>::default;
+    assert!(
+        refused((knowing(), Refusing::<0x301, false>))
+            && refused((Refusing::<0x301, false>, knowing()))
+    );
+    assert!(!refused(()) && !refused((Refusing::<0x301, false>,)));
+}
+
+/// The error of a call has the name of its status, and its value.
+#[test]
+fn a_refused_call_says_why() {
+    let error = CallError::from(HvError::Invalid);
+    assert_eq!((error.status(), error.to_string()), (Some(HvError::Invalid), "EINVAL".to_string()));
+    let error = CallError { value: Some(0x30), ..error };
+    assert_eq!(error.to_string(), "EINVAL, with 0x30");
+}
+
+/// Guests' code calls a strand as it calls a real hypervisor.
+#[test]
+fn a_strand_is_a_transport() {
+    let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
+    let strand = hypervisor.strand(CALLER).unwrap();
+    assert!(format!("{strand:?}").contains("guest: GuestId(0), strand: StrandId(3)"));
+    assert_eq!(format!("{hypervisor:?}"), "Hypervisor { .. }");
+    let guest: &dyn Hypercall = &strand;
+    assert_eq!(guest.call(Trap::Fast, 0x300, [1; 5]), Err(HvError::BadTrap));
+    assert_eq!(guest.call(Trap::Core, 0, [0x300, 1, 0, 3, 4]), Ok([0, 0, 3, 4, 0]));
+    assert_eq!(guest.call(Trap::Fast, 0x300, [1, 1, 2, 3, 4]), Ok([101, 2, 3, 4, 0x300]));
+    let mut registers = Registers::call(2, [1, 2, 3, 4, 5]);
+    guest.trap(Trap::Core, &mut registers);
+    assert_eq!(registers, Registers::call(2, [1, 2, 3, 4, 5]), "an exit changes no register");
+}
+
 #[test]
 fn an_image_without_services() {
     let hypervisor = Hypervisor::new((), Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     assert_eq!(fast(&strand, 0x106), [7, 11, 12]);
     assert_eq!(fast(&strand, 0x400), [0, 1, 2]);
+    assert_eq!(strand.call(Trap::Fast, 0x402, [0; 5]), Ok([1, 2, 3, 4, 5]));
     assert_eq!(core(&strand, 0, [0x205, 1, 0]), [6, 1, 0]);
     assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0]);
 }
@@ -357,7 +419,7 @@ fn an_image_without_services() {
 fn a_service_that_has_group_core() {
     let services = (Adder::<0x300, 100>::default(), Refusing::<1, false>);
     let hypervisor = Hypervisor::new(services, Image::default());
-    let strand = hypervisor.strand(CALLER);
+    let strand = hypervisor.strand(CALLER).unwrap();
     assert_eq!(fast(&strand, 1), [7, 11, 12]);
     assert_eq!(core(&strand, 3, [1, 11, 12]), [0, 0, 0]);
     assert_eq!(core(&strand, 0, [1, 1, 7]), [0, 1, 7]);

@@ -1,7 +1,8 @@
 //! A sun4v hypervisor for the guests of a machine description: the performance counter service, and what a small kernel needs.
 //!
 //! [`services`] is for any image. The rest is for SPARC V9 only. `Handler` starts the image and its strands;
-//! `perfctr_service::sun4v_image!` links it with the trap entries. An image implements `Board` for the hardware below it.
+//! `perfctr_service::sun4v_image!` links it with the trap entries. An image implements `Board` for the hardware below it, and `Placed` for
+//! the memory of the hypervisor.
 //!
 //! Strand 0 reads the description, prepares the services, and starts the strands of the guests. Without a description there is one
 //! guest with every right, on strand 0. The image runs on the machine that the simulator executes, and on QEMU's niagara machine,
@@ -24,6 +25,6 @@ pub mod services;
 
 #[cfg(target_arch = "sparc64")]
 pub use image::{
-    Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Reporting, Services,
-    assemble, cross_call, failed,
+    Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Placed, Reporting, Services,
+    assemble, configure, cross_call, failed,
 };

@@ -16,7 +16,10 @@ use spin::{Mutex, MutexGuard};
 type Board = (Mmio, StrandRegs);
 type Services = (PerfCounterService<Board>,);
 
-static HYPERVISOR: Mutex<Option<Hypervisor<Services, Consoles>>> = Mutex::new(None);
+// SAFETY: the image runs in hyperprivileged mode with the MMU off, and its one strand accesses only device registers.
+const BOARD: Board = unsafe { (Mmio::new(), StrandRegs::new(|_| {})) };
+static HYPERVISOR: Hypervisor<Services, Consoles> =
+    Hypervisor::new((PerfCounterService::new(BOARD),), Consoles);
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 
 /// The console of the guest. This example does not implement it.
@@ -45,15 +48,12 @@ impl TrapHandler for Handler {
     fn start(strand: StrandId) -> &'static Self {
         let Some(guest) = GuestId::new(0) else { stop() };
         let Ok(machine) = Machine::new(Model::Batoka, 4) else { stop() };
-        // SAFETY: the image runs in hyperprivileged mode with the MMU off, and its one strand accesses only device registers.
-        let board = unsafe { (Mmio::new(), StrandRegs::new(|_| {})) };
         let guests = [GuestConfig::new([strand].into_iter().collect(), Grant::ALL)];
-        let Ok(service) = PerfCounterService::new(machine, board, &guests) else { stop() };
-        let hypervisor = keep(&HYPERVISOR, Hypervisor::new((service,), Consoles));
-        let (service,) = hypervisor.services();
-        let strand = hypervisor.strand(Caller { guest, strand });
-        let handler = Handler { strand, service };
-        keep(&HANDLER, handler)
+        let (service,) = HYPERVISOR.services();
+        let Ok(()) = service.configure(machine, &guests) else { stop() };
+        let Ok(strand) = HYPERVISOR.strand(Caller { guest, strand }) else { stop() };
+        // The lock is never released: the handler stays. (`spin::Once` contains a panic.)
+        MutexGuard::leak(HANDLER.lock()).insert(Handler { strand, service })
     }
 
     /// Enters the guest at the address where the firmware has put it.
@@ -95,11 +95,6 @@ impl TrapHandler for Handler {
     fn ended(_: Option<&'static Self>, _: End) -> Entry {
         stop()
     }
-}
-
-/// Stores a value permanently. The lock is never released, so a second use of the same place would hang.
-fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
-    MutexGuard::leak(place.lock()).insert(value)
 }
 
 #[panic_handler]

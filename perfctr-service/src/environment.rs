@@ -23,7 +23,7 @@ pub trait Environment {
     /// Returns the access to the registers of strands.
     fn registers(&self) -> &Self::Registers;
 
-    /// Returns the recorder of events.
+    /// Returns the tracer.
     fn trace(&self) -> &Self::Trace;
 
     /// The service calls this each time a strand takes a unit out of service, so that the operator

@@ -8,7 +8,7 @@ use core::mem::offset_of;
 
 use guest_abi::StrandId;
 use guest_abi::layout::{L2Control, PerfConfig};
-use hv_core::sync::{OwnedGuard, OwnedLock};
+use hv_core::sync::{OwnedGuard, OwnedLock, const_unless_loom};
 use platform::address::{L2_BANKS, l2_control};
 use platform::{AccessError, Bus, PhysicalAddress};
 
@@ -51,8 +51,10 @@ impl L2Arbiter {
 }
 
 impl L2Arbiter {
-    pub(crate) fn new() -> Self {
-        Self { lock: OwnedLock::default(), progress: Progress::default() }
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self { lock: OwnedLock::new(), progress: Progress::new() }
+        }
     }
 
     /// Locks the registers for a strand; `None` after [`LOCK_TRIES`] tries.
@@ -219,7 +221,7 @@ mod tests {
         for (dead, ends) in [(1, true), (2, false)] {
             let l2 = L2Arbiter::new();
             core::mem::forget(l2.take(strand(1)));
-            let watch = Stopwatch::default();
+            let watch = Stopwatch::new();
             let mut asks = (0..=LIMIT).step_by(PAUSE as usize);
             let stuck = asks.any(|now| {
                 if now == LIMIT / 2 {

@@ -6,6 +6,7 @@
 extern crate std;
 
 #[cfg(feature = "decisions")]
+#[doc(hidden)]
 pub mod decisions;
 pub mod description;
 mod environment;
@@ -28,7 +29,11 @@ pub use progress::{ABSENCE_TICKS, BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 pub use rights::grants::{Grants, RightError};
 pub use rights::policy;
 pub use rights::policy::{ConfigError, Grant, GuestConfig, Right, StrandRight, StrandSet};
-pub use service::operator::ChangeError;
+pub use rights::versions::Vfalls;
+pub use service::operator::{Change, ChangeError};
 pub use service::transfer::{self, CHANGE_LOCK_TRIES};
 pub use service::{PerfCounterContext, PerfCounterService};
 pub use units::{Unit, UnitState};
+
+/// The target of what the crate logs.
+const LOG: &str = "perfctr-service";

@@ -132,7 +132,7 @@ fn asked(words: &[u64; WORDS]) -> Option<Step> {
         1 if argument <= GuestId::COUNT => Some(Step::Reconfigure(grants(words, DATA, argument))),
         2 => StrandId::new(argument).map(Step::Died),
         3 => GuestId::new(argument).map(Step::Reset),
-        4 => Unit::all().nth(argument).map(Step::ReturnToService),
+        4 => Unit::ALL.iter().copied().nth(argument).map(Step::ReturnToService),
         5 if argument <= GuestId::COUNT => Some(Step::Look(argument)),
         _ => None,
     }
@@ -196,7 +196,7 @@ fn numbers(error: ChangeError) -> [u64; 3] {
 /// Returns the result of a step that is [`DONE`], with the answer to a [`Step::Look`]; `None` if no step is done.
 pub fn answer(words: &[u64; WORDS]) -> Option<Result<Option<Seen>, Refusal>> {
     let (first, second) = (words[DATA] as usize, words[DATA + 1] as usize);
-    let unit = || Unit::all().nth(first);
+    let unit = || Unit::ALL.iter().copied().nth(first);
     let error = match words[RESULT] {
         _ if words[STATE] != DONE => return None,
         0 => return Some(Ok((words[STEP] == 5).then(|| seen(words)))),
@@ -219,7 +219,7 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
     for (word, strands) in words.iter_mut().skip(AWAITED).zip(awaited) {
         *word = strands;
     }
-    for (word, unit) in words.iter_mut().skip(UNITS).zip(Unit::all()) {
+    for (word, unit) in words.iter_mut().skip(UNITS).zip(Unit::ALL.iter().copied()) {
         let state = service.unit(unit);
         *word = UnitWord::new()
             .with_in_service(state.in_service)
@@ -228,7 +228,7 @@ fn look<E: Environment>(words: &mut [u64; WORDS], service: &PerfCounterService<E
             .with_faults(state.faults)
             .into_bits();
     }
-    let mut held = Grants::none(guests);
+    let mut held = Grants::none_of_first(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
         // The guest exists, so this cannot fail.
         let _ = held.set(guest, service.held(guest));
@@ -271,7 +271,7 @@ fn put_grants(words: &mut [u64; WORDS], first: usize, grants: &Grants) {
 }
 
 fn grants(words: &[u64; WORDS], first: usize, guests: usize) -> Grants {
-    let mut grants = Grants::none(guests);
+    let mut grants = Grants::none_of_first(guests);
     for guest in (0..guests).filter_map(GuestId::new) {
         let word = words.get(first + guest.index() / 8).copied().unwrap_or(0);
         let bits = word.to_be_bytes()[guest.index() % 8];

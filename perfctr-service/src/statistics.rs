@@ -1,7 +1,7 @@
 //! Counts of calls by function, register class and outcome. Each strand has its own counts. Any strand may read them.
 
 use guest_abi::{HvError, Kind, PerfReg};
-use hv_core::sync::{AtomicU64, Ordering};
+use hv_core::sync::{AtomicU64, Ordering, array_of, const_unless_loom};
 
 /// A function of API group 0x205.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,12 +32,17 @@ impl Class {
     pub const fn from_id(id: u64) -> Self {
         match PerfReg::new(id) {
             None => Self::Invalid,
-            Some(register) => match register.kind() {
-                Kind::Strand => Self::Strand,
-                Kind::L2 => Self::L2,
-                Kind::Dram { .. } => Self::Dram,
-                Kind::Hub { .. } => Self::Hub,
-            },
+            Some(register) => Self::of(register),
+        }
+    }
+
+    /// Returns the class of a register.
+    pub const fn of(register: PerfReg) -> Self {
+        match register.kind() {
+            Kind::Strand => Self::Strand,
+            Kind::L2 => Self::L2,
+            Kind::Dram { .. } => Self::Dram,
+            Kind::Hub { .. } => Self::Hub,
         }
     }
 
@@ -129,11 +134,17 @@ const CLASSES: usize = Class::ALL.len();
 const OUTCOMES: usize = Outcome::ALL.len();
 
 /// The counts of one strand. Only this strand writes them, without read-modify-write. Relaxed: no other memory depends on a count.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Counts([[[AtomicU64; OUTCOMES]; CLASSES]; OPERATIONS]);
 
 impl Counts {
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self(array_of!(array_of!(array_of!(AtomicU64::new(0); OUTCOMES); CLASSES); OPERATIONS))
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
         // The remainder is the index itself, and tells compilers that the index is in bounds.
@@ -197,7 +208,7 @@ mod tests {
         for operation in [Operation::Get, Operation::Set] {
             for class in Class::ALL {
                 for outcome in Outcome::ALL {
-                    let counts = Counts::default();
+                    let counts = Counts::new();
                     counts.add(operation, *class, *outcome);
                     let all = counts.0.iter().flatten().flatten();
                     let counted: Vec<_> = all.map(|count| count.load(Ordering::Relaxed)).collect();

@@ -1,7 +1,7 @@
 //! Units: memory channels, hubs, and the L2 control of each node. A unit can be out of service, and it can be waiting for a scrub.
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg};
-use hv_core::sync::{AtomicU8, AtomicU32, Ordering};
+use hv_core::sync::{AtomicU8, AtomicU32, Ordering, array_of, const_unless_loom};
 use platform::Machine;
 
 use crate::rights::policy::NodeSet;
@@ -19,7 +19,25 @@ pub enum Unit {
 
 impl Unit {
     /// The number of units of the largest machine.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// The units of the largest machine, in the order of their numbers.
+    pub const ALL: &'static [Self] = &{
+        let mut all = [Self::Hub(Hub::Zam0); 16];
+        let mut index = 0;
+        while index < Node::ALL.len() {
+            let (node, hub) = (Node::ALL[index], Hub::ALL[index]);
+            let mcus = [Self::Mcu(node, Mcu::ALL[0]), Self::Mcu(node, Mcu::ALL[1])];
+            let units = [mcus[0], mcus[1], Self::Hub(hub), Self::L2(node)];
+            let mut unit = 0;
+            while unit < units.len() {
+                all[units[unit].number()] = units[unit];
+                unit += 1;
+            }
+            index += 1;
+        }
+        all
+    };
 
     /// Returns the unit of a register, for a caller on node `caller`; `None` for the strand's own PCR.
     pub fn for_register(register: PerfReg, caller: Node) -> Option<Self> {
@@ -31,28 +49,17 @@ impl Unit {
         }
     }
 
-    /// Returns the units of the largest machine, in the order of their numbers.
-    pub fn all() -> impl Iterator<Item = Self> {
-        let channels =
-            Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| Self::Mcu(*node, *mcu)));
-        let hubs = Hub::ALL.iter().map(|hub| Self::Hub(*hub));
-        channels.chain(hubs).chain(Node::ALL.iter().map(|node| Self::L2(*node)))
-    }
-
-    /// Returns the units of a machine that `global` covers, for a guest with strands on `nodes`.
-    pub(crate) fn under_global(machine: Machine, nodes: NodeSet) -> impl Iterator<Item = Self> {
-        Self::all().filter(move |unit| {
-            unit.is_in(machine)
-                && match unit {
-                    Self::Mcu(node, _) | Self::L2(node) => nodes.has(*node),
-                    Self::Hub(_) => true,
-                }
+    /// Returns the units of the largest machine that `global` covers, for a guest with strands on `nodes`.
+    pub(crate) fn under_global(nodes: NodeSet) -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(move |unit| match unit {
+            Self::Mcu(node, _) | Self::L2(node) => nodes.contains(*node),
+            Self::Hub(_) => true,
         })
     }
 
     /// Returns the registers of the unit that have an address. L2 control has none.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
-        PerfReg::all().filter(move |register| {
+        PerfReg::ALL.into_iter().filter(move |register| {
             !matches!(register.kind(), Kind::L2)
                 && Self::for_register(*register, Node::Node0) == Some(self)
         })
@@ -67,7 +74,7 @@ impl Unit {
         }
     }
 
-    /// Returns the number of the unit, 0 to 15: its index in [`all`](Self::all).
+    /// Returns the number of the unit, 0 to 15: its index in [`ALL`](Self::ALL).
     pub const fn number(self) -> usize {
         match self {
             Self::Mcu(node, mcu) => 2 * node.index() + mcu.index(),
@@ -102,10 +109,16 @@ pub struct UnitState {
 }
 
 /// A set of units. Only [`Units`] changes the set.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct UnitSet(AtomicU32);
 
 impl UnitSet {
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self(AtomicU32::new(0))
+        }
+    }
+
     /// Adds a unit. Returns `true` if the set did not have it.
     fn add(&self, unit: Unit) -> bool {
         let bit = 1 << unit.number();
@@ -116,13 +129,13 @@ impl UnitSet {
         self.0.fetch_and(!(1 << unit.number()), Ordering::SeqCst);
     }
 
-    pub(crate) fn has(&self, unit: Unit) -> bool {
+    pub(crate) fn contains(&self, unit: Unit) -> bool {
         self.bits() >> unit.number() & 1 != 0
     }
 
     /// Returns the units of the set with these [bits](Self::bits).
     pub(crate) fn units(bits: u32) -> impl Iterator<Item = Unit> + use<> {
-        Unit::all().filter(move |unit| bits >> unit.number() & 1 != 0)
+        Unit::ALL.iter().copied().filter(move |unit| bits >> unit.number() & 1 != 0)
     }
 
     pub(crate) fn is_empty(&self, order: Ordering) -> bool {
@@ -135,7 +148,7 @@ impl UnitSet {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Units {
     /// The units that are out of service, for the whole machine.
     out: UnitSet,
@@ -151,6 +164,18 @@ pub(crate) struct Units {
 }
 
 impl Units {
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self {
+                out: UnitSet::new(),
+                unclean: UnitSet::new(),
+                scrubbed: array_of!(AtomicU8::new(0); Unit::COUNT),
+                faults: array_of!(AtomicU32::new(0); Unit::COUNT),
+                stuck: array_of!(AtomicU32::new(0); Unit::COUNT),
+            }
+        }
+    }
+
     /// Returns the units that are out of service.
     pub(crate) fn out(&self) -> &UnitSet {
         &self.out
@@ -167,7 +192,7 @@ impl Units {
     }
 
     pub(crate) fn is_unclean(&self, unit: Unit) -> bool {
-        self.unclean.has(unit)
+        self.unclean.contains(unit)
     }
 
     /// Lists a unit for scrubbing, from its first register on.
@@ -202,7 +227,7 @@ impl Units {
     }
 
     pub(crate) fn is_out(&self, register: PerfReg, caller: Node) -> bool {
-        Unit::for_register(register, caller).is_some_and(|unit| self.out.has(unit))
+        Unit::for_register(register, caller).is_some_and(|unit| self.out.contains(unit))
     }
 
     pub(crate) fn count_fault(&self, unit: Unit) {
@@ -219,8 +244,8 @@ impl Units {
             count.map_or(0, |count| count.load(Ordering::Relaxed))
         };
         UnitState {
-            in_service: !self.out.has(unit),
-            clean: !self.unclean.has(unit),
+            in_service: !self.out.contains(unit),
+            clean: !self.unclean.contains(unit),
             faults: read(&self.faults),
             stuck: read(&self.stuck),
         }

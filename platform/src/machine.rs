@@ -229,7 +229,10 @@ mod tests {
     use super::*;
 
     fn registers(machine: Machine) -> impl Iterator<Item = u64> {
-        PerfReg::all().filter(move |register| machine.has_register(*register)).map(PerfReg::id)
+        PerfReg::ALL
+            .into_iter()
+            .filter(move |register| machine.has_register(*register))
+            .map(PerfReg::id)
     }
 
     #[test]

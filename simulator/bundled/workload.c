@@ -22,7 +22,7 @@
 
 /* A line of the L2 cache, in bytes. */
 #define LINE 64
-/* Memory changes its home node every so many bytes; this program assumes four nodes. */
+/* The number of consecutive bytes with one home node; this program assumes four nodes. */
 #define PIECE 512
 #define NODES 4
 

@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use nix::fcntl::OFlag;
+#[cfg(target_os = "linux")]
 use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
 /// The maximum length of a text file or a machine description, in bytes.
@@ -70,15 +71,25 @@ pub fn read_found(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     let name = path.display().to_string();
     let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path).and_then(|file| {
-        let kernel = matches!(fstatfs(&file)?.filesystem_type(), PROC_SUPER_MAGIC | SYSFS_MAGIC);
         let known = file.metadata()?;
-        Ok(((known.is_file() && !kernel).then_some(known.len()), file))
+        Ok(((known.is_file() && !is_of_kernel(&file)?).then_some(known.len()), file))
     });
     match opened {
         Ok((Some(length), file)) => ordinary(name, &file, length, longest),
         Ok((None, _)) => Err(InputError::NotOrdinary(name)),
         Err(source) => Err(InputError::Unreadable { file: name, source }),
     }
+}
+
+/// Returns `true` if the file is in procfs or sysfs, which only Linux has.
+#[cfg(target_os = "linux")]
+fn is_of_kernel(file: &File) -> io::Result<bool> {
+    Ok(matches!(fstatfs(file)?.filesystem_type(), PROC_SUPER_MAGIC | SYSFS_MAGIC))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_of_kernel(_: &File) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Reads a stream to its end. `name` is the stream's name in error messages.

@@ -1,9 +1,8 @@
-//! Suggests names that are similar to an unknown name. Also names statuses, and writes addresses in JSON.
+//! Suggests names that are similar to an unknown name. Also returns the names of statuses.
 
 use std::fmt::Write;
 
 use guest_abi::HvError;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The maximum number of names that are suggested.
 const SUGGESTIONS: usize = 3;
@@ -46,69 +45,6 @@ pub fn status_name(status: u64) -> String {
     match HvError::check(status) {
         Ok(()) => "EOK".to_owned(),
         Err(error) => error.to_string(),
-    }
-}
-
-/// An address as text such as `0x1000`, because many JSON readers keep only 53 bits of a number.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-struct Hexadecimal(u64);
-
-impl From<Hexadecimal> for String {
-    fn from(address: Hexadecimal) -> Self {
-        format!("{:#x}", address.0)
-    }
-}
-
-impl TryFrom<String> for Hexadecimal {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let digits = text.strip_prefix("0x");
-        let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let address = address.map(Self);
-        address.ok_or_else(|| format!("found '{text}', expected an address such as 0x1000"))
-    }
-}
-
-/// Writes and reads an address in the form of [`Hexadecimal`].
-pub(crate) mod hexadecimal {
-    use super::{Deserialize, Deserializer, Hexadecimal, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(value: &u64, to: S) -> Result<S::Ok, S::Error> {
-        Hexadecimal(*value).serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-        Ok(Hexadecimal::deserialize(from)?.0)
-    }
-}
-
-/// Writes and reads an address that may be unknown.
-pub(crate) mod known_hexadecimal {
-    use super::{Deserialize, Deserializer, Hexadecimal, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(value: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-        value.map(Hexadecimal).serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-        let address = Option::<Hexadecimal>::deserialize(from)?;
-        Ok(address.map(|address| address.0))
-    }
-}
-
-/// Writes and reads several addresses in the form of [`Hexadecimal`].
-pub(crate) mod hexadecimals {
-    use super::{Deserialize, Deserializer, Hexadecimal, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(value: &[u64], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(value.iter().copied().map(Hexadecimal))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
-        let addresses = Vec::<Hexadecimal>::deserialize(from)?;
-        Ok(addresses.into_iter().map(|address| address.0).collect())
     }
 }
 

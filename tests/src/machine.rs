@@ -61,17 +61,8 @@ pub fn guest_id(number: usize) -> GuestId {
     GuestId::new(number).expect("a guest number up to 255")
 }
 
-pub fn strand(number: u16) -> StrandId {
-    StrandId::new(number.into()).expect("a strand number up to 255")
-}
-
-/// Boxes the hypervisor. This is a separate function, so that a test's stack does not hold every copy of service and hypervisor.
-fn hypervisor<T: Trace>(
-    service: Service<'_, T>,
-    trace: T,
-) -> Box<Hypervisor<(Service<'_, T>,), Console, T>> {
-    let console = Console::default();
-    Box::new(Hypervisor::with_trace((service,), console, trace))
+pub fn strand(number: impl TryInto<usize>) -> StrandId {
+    number.try_into().ok().and_then(StrandId::new).expect("a strand number up to 255")
 }
 
 impl<'a> MachineUnderTest<'a> {
@@ -93,15 +84,16 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
     pub fn with_trace(board: &'a Board, guests: &[oracle::Guest], trace: T) -> Self {
         let configs: Vec<GuestConfig> = guests.iter().map(guest).collect();
         let machine = board.machine();
-        let service = PerfCounterService::new(machine, (board, board, trace), &configs)
-            .expect("guests that fit");
+        let services = (PerfCounterService::new((board, board, trace)),);
+        let hypervisor = Box::new(Hypervisor::with_trace(services, Console::default(), trace));
+        hypervisor.services().0.configure(machine, &configs).expect("guests that fit");
         let mut guest_of = vec![None; StrandId::COUNT];
         for (number, guest) in guests.iter().enumerate() {
             for strand in &guest.strands {
                 guest_of[usize::from(*strand)] = GuestId::new(number);
             }
         }
-        Self { hypervisor: hypervisor(service, trace), board, guest_of, operator: strand(0) }
+        Self { hypervisor, board, guest_of, operator: strand(0) }
     }
 
     /// Executes the operator's steps on this strand instead of strand 0.
@@ -126,7 +118,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
             strand: strand(number),
         };
         let mut registers = Registers::from(registers);
-        let strand = self.hypervisor.strand(caller);
+        let strand = self.hypervisor.strand(caller).expect("a strand of the guest");
         let exited = match trap {
             Trap::Fast => {
                 strand.fast_trap(&mut registers);
@@ -191,7 +183,7 @@ impl<'a, T: Trace + Copy> MachineUnderTest<'a, T> {
         on: StrandId,
         grants: &[oracle::Grant],
     ) -> Result<(), ChangeError> {
-        let mut all = Grants::none(grants.len());
+        let mut all = Grants::none(grants.len()).expect("guests of a machine");
         for (number, given) in grants.iter().enumerate() {
             let set = all.set(guest_id(number), grant(*given));
             set.expect("a guest of the list");

@@ -36,6 +36,40 @@ impl Ended {
     }
 }
 
+/// Asserts that a text contains all of these parts.
+#[track_caller]
+pub fn contains_all(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part}:\n{text}");
+    }
+}
+
+/// Asserts that the command `name` of `program` has help with examples. `shown` is what a user types for the program.
+pub fn has_help(program: &str, shown: &str, name: &str) {
+    for flag in ["-h", "--help"] {
+        let help = end(command(program, &[name, flag]), b"").well();
+        let line = format!("  {shown} {name}");
+        contains_all(&help, &[&format!("Usage: {shown} {name}"), &line, "Example"]);
+        // Without a terminal, the help has the default width.
+        let long = help.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(long, None, "{name} {flag}");
+    }
+}
+
+/// Asserts that the program shows its help if it gets no arguments.
+pub fn shows_help_without_arguments(program: &str, shown: &str) {
+    let ended = end(command(program, &[]), b"");
+    assert_eq!((ended.status, &*ended.stdout), (2, ""));
+    contains_all(&ended.stderr, &[&format!("Usage: {shown}")]);
+}
+
+#[must_use]
+pub fn command(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
 /// Starts a command. Its standard input, output and error are pipes.
 #[must_use]
 pub fn start(mut command: Command) -> Child {

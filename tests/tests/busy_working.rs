@@ -163,7 +163,7 @@ fn threads_whose_clocks_step() {
             assert!(statuses.iter().all(|status| [0, 9].contains(status)), "{statuses:?}");
         }
     });
-    for unit in Unit::all() {
+    for unit in Unit::ALL.iter().copied() {
         let state = machine.unit(unit);
         assert!(state.in_service && state.stuck == 0, "{unit}");
     }

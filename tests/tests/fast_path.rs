@@ -4,13 +4,14 @@ use guest_abi::status::EOK;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{HvError, Mcu, Node, Registers};
 use hv_core::{Caller, Context, Frame, Negotiated, NegotiatedVersion, Reply, Service};
-use perfctr_service::Unit;
+use perfctr_service::{Unit, Vfalls};
 use tests::board::Board;
 use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Fault, Grant, Guest, Machine};
 
-const V1_0: NegotiatedVersion = NegotiatedVersion::new(1);
-const V1_1: NegotiatedVersion = NegotiatedVersion::new(2);
+const NONE: NegotiatedVersion<Vfalls> = NegotiatedVersion::NONE;
+const V1_0: NegotiatedVersion<Vfalls> = NegotiatedVersion::new(1);
+const V1_1: NegotiatedVersion<Vfalls> = NegotiatedVersion::new(2);
 const HT: u64 = 1 << 3;
 
 /// Returns guest 0 as the caller on strand 5.
@@ -67,9 +68,8 @@ fn the_fast_path_refuses_as_the_slow_path() {
             let l2 = (1, Cell::L2 { node: 0, bank: 0 });
             let broken =
                 [None, Some((3, Cell::Register(3))), Some((20, Cell::Register(20))), Some(l2)];
-            for (version, out) in [NegotiatedVersion::NONE, V1_0, V1_1]
-                .into_iter()
-                .flat_map(|version| broken.map(|out| (version, out)))
+            for (version, out) in
+                [NONE, V1_0, V1_1].into_iter().flat_map(|version| broken.map(|out| (version, out)))
             {
                 let board = Board::new(model, nodes, &[(0, 1)]);
                 let machine = MachineUnderTest::new(&board, &[Guest::new([5], grant)]);
@@ -80,7 +80,7 @@ fn the_fast_path_refuses_as_the_slow_path() {
                 if let Some((id, cell)) = out {
                     board.break_cell(cell, Fault::Always);
                     let registers = Registers::call(VFALLS_GET_PERFREG, [id, 0, 0, 0, 0]);
-                    let _ = context.slow_path(VFALLS_GET_PERFREG, V1_1, &registers);
+                    let _ = context.call(VFALLS_GET_PERFREG, V1_1, &registers);
                     board.repair();
                 }
                 for id in (0..92).chain([1 << 32, u64::MAX]) {
@@ -90,12 +90,13 @@ fn the_fast_path_refuses_as_the_slow_path() {
                         let told =
                             format!("{model:?} {nodes} {grant:?} {version:?} {out:?} {id} {value}");
                         let before = Registers::call(function, [id, value, 2, 3, 4]);
-                        let error = match version {
-                            NegotiatedVersion::NONE => HvError::BadTrap,
-                            _ => match context.slow_path(function, version, &before) {
+                        let error = if version.is_none() {
+                            HvError::BadTrap
+                        } else {
+                            match context.call(function, version, &before) {
                                 Ok(_) => continue,
-                                Err(error) => error,
-                            },
+                                Err(error) => error.status,
+                            }
                         };
                         let counted = service.statistics(guest_id(0));
                         let mut registers = before;
@@ -123,9 +124,10 @@ fn fast(context: &impl Context, function: u64, id: u64) -> Option<u64> {
 
 #[test]
 fn the_slow_path_serves_the_same() {
-    for (grant, ht) in
-        [(Grant::GLOBAL_STRAND, Err(HvError::NoAccess)), (Grant::GLOBAL_HTSTRAND, Ok(Reply::Done))]
-    {
+    for (grant, ht) in [
+        (Grant::GLOBAL_STRAND, Err(HvError::NoAccess.into())),
+        (Grant::GLOBAL_HTSTRAND, Ok(Reply::Done)),
+    ] {
         let board = Board::new(Machine::Batoka, 1, &[]);
         let machine = MachineUnderTest::new(&board, &[Guest::new([5], grant)]);
         let version = Negotiated::new(V1_1);
@@ -133,7 +135,7 @@ fn the_slow_path_serves_the_same() {
             let context = machine.service().context(caller(), &version);
             let slow = |function, value| {
                 let registers = Registers::call(function, [id, value, 0, 0, 0]);
-                context.slow_path(function, V1_1, &registers)
+                context.call(function, V1_1, &registers)
             };
             assert_eq!(slow(VFALLS_SET_PERFREG, 1), Ok(Reply::Done), "PerfReg {id}");
             assert_eq!(slow(VFALLS_GET_PERFREG, 0), Ok(Reply::Value(1)), "PerfReg {id}");
@@ -163,7 +165,7 @@ fn the_fast_path_opens_again() {
     // The service does not know the version yet. The first call on the slow path tells the service.
     assert!(!is_open() && !context.is_current(V1_1));
     let registers = Registers::call(VFALLS_GET_PERFREG, [0; 5]);
-    let served = context.slow_path(VFALLS_GET_PERFREG, V1_1, &registers);
+    let served = context.call(VFALLS_GET_PERFREG, V1_1, &registers);
     assert_eq!(served, Ok(Reply::Value(0)));
     assert!(is_open() && context.is_current(V1_1) && !context.is_current(V1_0));
 

@@ -12,9 +12,20 @@ fn grant(text: &str) -> Grant {
 
 /// Returns a configuration in which guest 0 has these rights.
 fn with(text: &str) -> Grants {
-    let mut grants = Grants::none(3);
+    let mut grants = Grants::none(3).unwrap();
     grants.set(guest_id(0), grant(text)).unwrap();
     grants
+}
+
+/// There are at most 256 guests.
+#[test]
+fn more_guests_than_there_can_be() {
+    for guests in [0, 1, 256] {
+        assert_eq!(Grants::none(guests).map(|grants| grants.guests()), Ok(guests));
+    }
+    for guests in [257, 300, usize::MAX] {
+        assert_eq!(Grants::none(guests), Err(ConfigError::TooManyGuests));
+    }
 }
 
 #[test]
@@ -29,7 +40,23 @@ fn the_six_grants() {
         (Grant::ALL, "global+htstrand", HtStrand, true),
     ] {
         assert_eq!(constant, grant(text));
+        assert_eq!(constant, grant(&text.replace('+', ",")), "as in a machine description");
         assert_eq!(constant, Grant { strand, global }, "{text}");
+    }
+}
+
+#[test]
+fn rights_from_text() {
+    for right in Right::ALL {
+        assert_eq!(right.to_string().parse(), Ok(*right));
+    }
+    for text in ["", "Strand", "strand "] {
+        assert!(text.parse::<Right>().is_err() && text.parse::<Grant>().is_err(), "{text:?}");
+    }
+    for text in
+        ["global,", ",", "global+,strand", "strand,htstrand", "global,global", "none,strand"]
+    {
+        assert!(text.parse::<Grant>().is_err(), "{text:?}");
     }
 }
 

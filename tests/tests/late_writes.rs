@@ -83,11 +83,12 @@ fn system() -> (&'static Posted, &'static System) {
         )
     };
     let guests = [guest(&[0, 1], "global"), guest(&[2], "none")];
-    let service = PerfCounterService::new(machine, (posted, &posted.devices), &guests).unwrap();
-    let system = leak(Hypervisor::new((service,), NoConsole));
+    let services = (PerfCounterService::new((posted, &posted.devices)),);
+    let system = leak(Hypervisor::new(services, NoConsole));
+    system.services().0.configure(machine, &guests).unwrap();
     for number in [0, 2] {
         let mut registers = Registers::call(0, [0x205, 1, 1, 0, 0]);
-        let _ = system.strand(caller(number)).core_trap(&mut registers);
+        let _ = system.strand(caller(number)).unwrap().core_trap(&mut registers);
         assert_eq!((registers.o0, registers.o1), (EOK, 1));
     }
     (posted, system)
@@ -100,14 +101,14 @@ fn caller(number: u16) -> Caller {
 /// Reads a register on the slow path. Returns the status and the value.
 fn get(system: &System, number: u16, id: u64) -> (u64, u64) {
     let mut registers = Registers::call(0x106, [id, 0x0bad, 0, 0, 0]);
-    system.strand(caller(number)).fast_trap(&mut registers);
+    system.strand(caller(number)).unwrap().fast_trap(&mut registers);
     (registers.o0, registers.o1)
 }
 
 /// Writes a register on the slow path. Returns the status.
 fn set(system: &System, number: u16, id: u64, value: u64) -> u64 {
     let mut registers = Registers::call(0x107, [id, value, 0, 0, 0]);
-    system.strand(caller(number)).fast_trap(&mut registers);
+    system.strand(caller(number)).unwrap().fast_trap(&mut registers);
     registers.o0
 }
 
@@ -119,7 +120,7 @@ fn only_a_strand_that_has_a_hub_gives_it_back() {
         let found = leak(Mutex::new(Vec::new()));
         let meanwhile = move |of| {
             if of == strand(1) {
-                let of_strand = system.strand(caller(trapped));
+                let of_strand = system.strand(caller(trapped)).unwrap();
                 of_strand.contexts().0.undo_fast_path(HUB);
                 found.lock().unwrap().push(get(system, 0, HUB));
             }
@@ -147,10 +148,11 @@ fn a_strand_acknowledges_when_its_writes_have_arrived() {
     assert_eq!(*awaited.lock().unwrap(), []);
     assert_eq!(get(system, 1, DRAM), (EOK, 0), "it is on its way");
 
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     let global = "global".parse::<Grant>().unwrap();
     grants.set(GuestId::new(1).unwrap(), global).unwrap();
-    service.reconfigure(strand(3), &grants).unwrap();
+    let change = service.reconfigure(strand(3), &grants).unwrap();
+    assert!(!change.awaited().is_empty());
     for number in [0, 1] {
         assert_eq!(get(system, 2, DRAM), (ENOACCESS, 0x0bad));
         service.cross_called(strand(number));
@@ -184,7 +186,7 @@ fn a_late_fault_is_that_of_the_unit_at_its_address() {
         let (service,) = system.services();
         let found = service.faulted_late(strand(0), PhysicalAddress(address));
         assert_eq!(found, unit, "{address:#x}");
-        for other in Unit::all() {
+        for other in Unit::ALL.iter().copied() {
             let state = service.unit(other);
             let faults = u32::from(unit == Some(other));
             assert_eq!((state.in_service, state.faults), (faults == 0, faults));

@@ -16,7 +16,7 @@ const STRAND: Grant = Grant::STRAND;
 const HTSTRAND: Grant = Grant::HTSTRAND;
 
 fn grants(of: &[Grant]) -> Grants {
-    let mut grants = Grants::none(of.len());
+    let mut grants = Grants::none(of.len()).unwrap();
     for (number, grant) in of.iter().enumerate() {
         grants.set(guest_id(number), machine::grant(*grant)).unwrap();
     }
@@ -106,9 +106,13 @@ fn every_step_and_what_it_answers() {
     assert_eq!(machine.get(1, 4).0, 10);
     let seen = mailbox.step(Step::Look(3)).unwrap().expect("this step looks");
     // L2 control of node 1 is also out of service, because the dead strand was the loser's only strand there.
-    let out: Vec<_> = Unit::all().filter(|unit| !seen.units[unit.number()].in_service).collect();
+    let out: Vec<_> =
+        Unit::ALL.iter().copied().filter(|unit| !seen.units[unit.number()].in_service).collect();
     assert_eq!(out, [channel, Unit::L2(Node::Node1)]);
-    assert_eq!(seen.units, Unit::all().map(|unit| machine.unit(unit)).collect::<Vec<_>>()[..]);
+    assert_eq!(
+        seen.units,
+        Unit::ALL.iter().copied().map(|unit| machine.unit(unit)).collect::<Vec<_>>()[..]
+    );
     assert_eq!(seen.units[channel.number()].faults, 1);
     board.repair();
     assert_eq!(mailbox.step(Step::ReturnToService(channel)), Ok(None));

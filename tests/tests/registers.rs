@@ -11,7 +11,7 @@ use tests::oracle::{Access, Action, Grant, Guest, Machine, Target};
 #[test]
 fn names_addresses_and_masks() {
     assert_eq!(PerfReg::COUNT, REGISTERS.len());
-    for (register, line) in PerfReg::all().zip(&REGISTERS) {
+    for (register, line) in PerfReg::ALL.into_iter().zip(&REGISTERS) {
         assert_eq!(register.id(), line.id);
         assert_eq!(register.name(), line.name);
         assert_eq!(PerfReg::from_name(line.name), Some(register));

@@ -115,7 +115,8 @@ fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
                 assert_eq!(machine.awaited(), None, "{cell:?}");
             }
             let in_service = |unit: &Unit| machine.unit(*unit).in_service;
-            let out: Vec<Unit> = Unit::all().filter(|unit| !in_service(unit)).collect();
+            let out: Vec<Unit> =
+                Unit::ALL.iter().copied().filter(|unit| !in_service(unit)).collect();
             assert_eq!(out, [unit], "{cell:?}, by a call: {by_a_call}");
         }
     }

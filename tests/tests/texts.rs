@@ -64,5 +64,5 @@ fn a_context() {
     let context = machine.service().context(caller, &version);
     let text = format!("{context:?}");
     assert!(text.starts_with("PerfCounterContext { guest: GuestRights {"), "{text}");
-    assert!(text.ends_with("strand: StrandId(5), .. }"), "{text}");
+    assert!(text.ends_with("strand: StrandId(5) }, .. }"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The most memory that a command may take, so that an input of somebody else cannot exhaust the computer.
+//! Limits the memory that a command may take, so that no input can exhaust the computer's memory.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,19 +13,19 @@ use crate::say::say;
 
 const MB: u64 = 1_000_000;
 
-/// The budget of a command that the user gives none, in bytes.
+/// The budget in bytes of a command for which the user sets none.
 static DEFAULT: AtomicU64 = AtomicU64::new(1000 * MB);
 
-/// The pause between two looks at the memory. A program fills some 50 MB in that time.
+/// The pause between two checks of the memory. A program can fill about 50 MB in this time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Adds to the budget of a command that the user gives none.
+/// Adds to the budget of a command for which the user sets none.
 pub(crate) fn allow(bytes: u64) {
     DEFAULT.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Ends the process with one line and the status of bad input, when it takes more than `budget` MB of memory. Off Linux, where no
-/// file says how much memory a process takes, there is no limit.
+/// From now on, ends the process if it takes more than `budget` MB of memory, with a one-line error and the exit status of bad
+/// input. There is no limit on systems other than Linux, where no file says how much memory a process takes.
 pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());
@@ -49,7 +49,7 @@ pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     thread.map(drop).context("no thread for the budget of memory")
 }
 
-/// Returns the memory that this process takes, with what is swapped out, in bytes.
+/// Returns the memory that this process takes, including swapped-out memory, in bytes.
 fn memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let field = |name| {

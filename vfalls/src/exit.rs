@@ -16,7 +16,7 @@ pub(crate) const CANNOT: u8 = 2;
 /// [`Mismatch`], 130 after an interrupt, 2 for any other error. A program calls this first, because
 /// this function also sets up the handling of interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
-    if let Err(error) = interrupt::end_at_once() {
+    if let Err(error) = interrupt::end_at_once(output::remove_incomplete) {
         return failure(&error.into());
     }
     match Arguments::try_parse().map(run) {
@@ -26,7 +26,7 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints a failure on one line. A closed pipe at standard output is a failure only if a file is lost.
+/// Prints a failure on one line. A closed pipe at standard output is a failure only if an unfinished output file is lost with it.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);
@@ -50,7 +50,7 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// Prints help as clap does, and an error in the arguments on one line.
+/// Prints help in clap's form, and an error in the arguments on one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         // An error is ignored: nobody reads the help.

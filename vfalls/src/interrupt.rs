@@ -10,8 +10,6 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
-use crate::output;
-
 /// The exit status that shells report for a program that Ctrl-C ended.
 pub const EXIT_STATUS: i32 = 130;
 
@@ -22,11 +20,15 @@ static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static BEFORE_END: OnceLock<fn()> = OnceLock::new();
+static CLEAN_UP: OnceLock<fn(&mut dyn FnMut())> = OnceLock::new();
 static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
 
 /// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's default action does not suffice: in
 /// a container this program may be process 1, for which the kernel ignores signals without a handler.
-pub fn end_at_once() -> io::Result<()> {
+///
+/// `clean_up` is for ends that a thread prepares: it removes what is not complete, and then calls its argument, which ends the process.
+pub fn end_at_once(clean_up: fn(&mut dyn FnMut())) -> io::Result<()> {
+    let _ = CLEAN_UP.set(clean_up);
     // `signal_hook` installs a handler before it registers the action. A signal in between would be
     // lost, so signals are blocked.
     let signals = SIGNALS.map(Signal::try_from).into_iter();
@@ -41,7 +43,7 @@ pub fn end_at_once() -> io::Result<()> {
 pub fn clean_up() -> anyhow::Result<()> {
     let start = || -> io::Result<()> {
         let mut signals = Signals::new(SIGNALS)?;
-        // From here on, the thread handles signals.
+        // From here on, a thread handles signals.
         AT_ONCE.store(false, Ordering::SeqCst);
         thread::Builder::new().spawn(move || signals.forever().for_each(|_| interrupt())).map(drop)
     };
@@ -56,8 +58,9 @@ fn interrupt() {
 }
 
 /// Removes the [files that are not complete](crate::output), and ends the process with the status that `last` returns.
-pub(crate) fn end(last: impl FnOnce() -> i32) {
-    output::remove_incomplete(|| {
+pub(crate) fn end(last: impl Fn() -> i32) {
+    let clean_up = CLEAN_UP.get().copied().unwrap_or(|end| end());
+    clean_up(&mut || {
         BEFORE_END.get().iter().for_each(|before| before());
         std::process::exit(last())
     });

@@ -31,7 +31,7 @@ fn incomplete() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<PathBuf>>> {
 }
 
 /// Removes the outputs that are not complete, and calls `end`, which ends the process. No output begins or is completed meanwhile.
-pub(crate) fn remove_incomplete(end: impl FnOnce()) {
+pub(crate) fn remove_incomplete(end: &mut dyn FnMut()) {
     let incomplete = incomplete();
     incomplete.values().for_each(|temporary| remove(temporary));
     end();

@@ -1,4 +1,4 @@
-//! Programs of other projects that commands start, and the packages that contain them.
+//! The external programs that commands start, and the packages that contain them.
 
 use std::borrow::Cow;
 use std::env;
@@ -23,12 +23,12 @@ pub const QEMU_X86: Tool = Tool::new("qemu-x86_64", "qemu-user");
 pub const QEMU_SPARC: Tool = Tool::new("qemu-sparc64", "qemu-user");
 
 impl Tool {
-    /// Names a tool and its Debian package.
+    /// Returns a tool with this name, which is in this Debian package.
     pub const fn new(name: &'static str, package: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of the major version `version` of LLVM.
+    /// Returns a program of LLVM, of the major version `version`.
     pub fn llvm(program: &str, version: &str) -> Self {
         let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
         Self { name, package }
@@ -100,7 +100,7 @@ impl Host {
             .find(|path| will_do(path))
     }
 
-    /// Returns the tools of `tools` that are not installed.
+    /// Returns those of `tools` that are not installed.
     pub fn missing<'a>(&self, tools: &'a [Tool]) -> Missing<'a> {
         let missing = tools.iter().filter(|tool| self.locate(tool).is_none());
         Missing(missing.collect())

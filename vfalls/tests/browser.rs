@@ -46,12 +46,10 @@ const PROBE: &str = r#"<pre id="probe"></pre><script>
 
 fn run() -> Run {
     let machine = Machine::new(Model::Batoka, 4).unwrap();
-    let setup = Setup {
-        selection: Selection::parse("dram:mem_reads,lpu:cycles_cache_hit,pic:Instr_cnt").unwrap(),
-        details: true,
-        ..Setup::new(machine, bundled())
-    };
-    setup.check().unwrap().run(&mut |_| ControlFlow::Continue(())).unwrap().into()
+    let setup = Setup::new(machine, bundled())
+        .selection(Selection::parse("dram:mem_reads,lpu:cycles_cache_hit,pic:Instr_cnt").unwrap())
+        .details(true);
+    setup.check().unwrap().run(|_| ControlFlow::Continue(())).unwrap().into()
 }
 
 /// Opens a page in a window of `width` pixels. Returns the probe's JSON, and the browser's messages.

@@ -10,8 +10,8 @@ use xtask::qemu::build::{self, Production};
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, MAKE, SPARC_GCC};
 
-/// A shell function `vfalls` for the commands of a README. It calls the tested tool with the hypervisor that is built from its
-/// sources, and writes the run as JSON.
+/// A shell function `vfalls` for the commands of a README. It calls the tested tool, with a
+/// hypervisor that is built from its sources, and writes the run as JSON.
 const VFALLS: &str = r#"vfalls() {
     [ "$1" = boot ] && shift && "$VFALLS" boot --hypervisor "$HYPERVISOR" --limit 100000000 --json results.json --force "$@"
 }
@@ -65,13 +65,7 @@ fn they_do_what_their_readme_says() -> anyhow::Result<()> {
 
 #[test]
 fn files_that_both_have_are_the_same() {
-    for name in [
-        ".gitignore",
-        "image.ld",
-        "rust-toolchain.toml",
-        "sparc64-unknown-none-sun4v.json",
-        "start.s",
-    ] {
+    for name in [".gitignore", "image.ld", "rust-toolchain.toml", "start.s"] {
         let guests = root().join("guest-abi/guests");
         let [rust, c] = ["rust", "c"].map(|folder| fs::read(guests.join(folder).join(name)));
         assert_eq!(rust.unwrap(), c.unwrap(), "{name}");
@@ -133,8 +127,8 @@ fn judge(said: &str) -> anyhow::Result<()> {
         // Each of 20 rounds calls two loops: 1000 iterations of 4 instructions, and 1000 of 5. Each loop ends with 2 more.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
-        ensure!((165..=180).contains(&all) && elsewhere <= 3, "samples: {found:?}");
-        // 60,000 loads make 172 samples. A third of them are in `work_once`, give or take three standard deviations.
+        ensure!((165..=190).contains(&all) && elsewhere <= 3, "samples: {found:?}");
+        // 60,000 loads make 172 samples, and the handler's own loads a few more. A third of them are in `work_once`, give or take three standard deviations.
         ensure!((38..=76).contains(&once), "samples: {found:?}");
     }
     // Every fourth line is in the memory of the guest's node. The hypervisor reads a few more lines.

@@ -1,17 +1,16 @@
 //! Safe code that the C functions share.
 
-use core::hint::spin_loop;
-
-use guest_abi::guest::{NegotiateError, Presence, Present};
+use guest_abi::guest::{DramCount, NegotiateError, Presence, Present, Reading, Snapshot};
 use guest_abi::layout::{AsuPcr, DramPcr, EventSelect, GpdPcr, LpuPcr};
-use guest_abi::trap::VFALLS_GET_PERFREG;
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Counter, HvError, Hypercall, PerfCounters, Pmu, Trap, Version};
 
-use super::{sun4v_count, sun4v_present, sun4v_version};
+use crate::event;
+use crate::types::{vfperf_count, vfperf_present, vfperf_snapshot, vfperf_version};
 
-pub(super) fn negotiated<H: Hypercall>(
+pub(crate) fn negotiated<H: Hypercall>(
     counters: Result<PerfCounters<H>, NegotiateError>,
-) -> Result<sun4v_version, HvError> {
+) -> Result<vfperf_version, HvError> {
     match counters {
         Ok(counters) => Ok(counters.version().into()),
         Err(NegotiateError::Refused(error)) => Err(error),
@@ -21,21 +20,18 @@ pub(super) fn negotiated<H: Hypercall>(
     }
 }
 
-pub(super) fn pmu(number: u32) -> Option<Pmu> {
-    Pmu::ALL.get(number as usize).copied()
+/// Returns the counters in the version that the guest has negotiated. Fails with EBADTRAP if the guest has not negotiated.
+pub(crate) fn joined<H: Hypercall>(route: H) -> Result<PerfCounters<H>, HvError> {
+    PerfCounters::join(route)?.ok_or(HvError::BadTrap)
 }
 
-pub(super) fn counter(number: u32) -> Option<Counter> {
-    Counter::new(number as usize)
-}
-
-impl From<Version> for sun4v_version {
+impl From<Version> for vfperf_version {
     fn from(Version { major, minor }: Version) -> Self {
         Self { major, minor }
     }
 }
 
-impl From<Present> for sun4v_present {
+impl From<Present> for vfperf_present {
     fn from(present: Present) -> Self {
         let mut bits = Self { units: 0, refused: 0, busy: 0, unclear: 0 };
         for pmu in present.pmus().iter() {
@@ -45,56 +41,75 @@ impl From<Present> for sun4v_present {
                 Presence::Absent | Presence::Readable => {}
                 Presence::Refused => bits.refused |= bit,
                 Presence::Busy => bits.busy |= bit,
-                Presence::Unclear => bits.unclear |= bit,
+                _ => bits.unclear |= bit,
             }
         }
         bits
     }
 }
 
+impl From<Snapshot> for vfperf_snapshot {
+    fn from(snapshot: Snapshot) -> Self {
+        let bit = |counter| u32::from(snapshot.wrapped.contains(counter)) << counter.index();
+        Self {
+            pcr: snapshot.pcr,
+            pic: [snapshot.pic0, snapshot.pic1],
+            skew_ticks: snapshot.skew.ticks.unwrap_or(0),
+            skew_events: snapshot.skew.pic0_events,
+            skew_calls: snapshot.skew.hypercalls,
+            wrapped: bit(Counter::Pic0) | bit(Counter::Pic1),
+            reads: snapshot.reads,
+            unit: snapshot.pmu.index() as u32,
+        }
+    }
+}
+
 /// Reads performance register `id`. The hypervisor refuses an `id` that no register has.
-pub(super) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
+pub(crate) fn read(route: impl Hypercall, id: u64) -> Result<u64, HvError> {
     let [value, ..] = route.call(Trap::Fast, VFALLS_GET_PERFREG, [id, 0, 0, 0, 0])?;
     Ok(value)
 }
 
-/// Repeats `attempt` while its status is EWOULDBLOCK, at most `tries` times (0 means 1). Returns the last status.
-pub(super) fn retried(tries: u32, mut attempt: impl FnMut() -> u64) -> u64 {
-    for _ in 1..tries {
-        let status = attempt();
-        if status != HvError::WouldBlock.number() {
-            return status;
-        }
-        spin_loop();
-    }
-    attempt()
+/// Writes performance register `id`. The hypervisor refuses an `id` that no register has.
+pub(crate) fn write(route: impl Hypercall, id: u64, value: u64) -> Result<(), HvError> {
+    route.call(Trap::Fast, VFALLS_SET_PERFREG, [id, value, 0, 0, 0]).map(|_| ())
 }
 
-/// Returns the function that maps a counter of `pmu` to the mask of its event select in the PMU's control register.
-pub(super) const fn field(pmu: Pmu) -> fn(Counter) -> u64 {
+/// Returns the mask of a counter's event in the control register of `pmu`.
+pub(crate) fn field(pmu: Pmu, counter: Counter) -> u64 {
     match pmu {
-        Pmu::Dram(_) => DramPcr::field,
-        Pmu::Lpu(_) => LpuPcr::field,
-        Pmu::Gpd(_) => GpdPcr::field,
-        Pmu::Asu(_) => AsuPcr::field,
+        Pmu::Dram(_) => DramPcr::field(counter),
+        Pmu::Lpu(_) => LpuPcr::field(counter),
+        Pmu::Gpd(_) => GpdPcr::field(counter),
+        Pmu::Asu(_) => AsuPcr::field(counter),
     }
 }
 
-/// Returns `pcr` with `event` in the field that `mask` covers, and all other bits unchanged.
-pub(super) fn insert(mask: u64, pcr: u64, event: u64) -> u64 {
-    pcr & !mask | event << mask.trailing_zeros() & mask
+/// Returns `pcr` with `event` for a counter of `pmu`; `None` if the event belongs to another kind of unit, or its code does not fit.
+pub(crate) fn selected(pmu: Pmu, pcr: u64, counter: Counter, event: u32) -> Option<u64> {
+    let mask = field(pmu, counter);
+    let code = u64::from(event.checked_sub(event::kind(pmu))?);
+    (code <= mask >> mask.trailing_zeros()).then(|| insert(mask, pcr, code))
 }
 
-/// Adds the events since the last read to `count`, and returns the sum; 0 for NULL. `since` returns their number,
-/// given the last raw value.
-pub(super) fn counted(
-    count: Option<&mut sun4v_count>,
-    raw: u32,
-    since: impl FnOnce(u64) -> u64,
-) -> u64 {
-    count.map_or(0, |count| {
-        count.events = count.events.wrapping_add(since(count.last));
-        count.last = raw.into();
-        count.events
-    })
+/// Returns `pcr` with `code` in the field that `mask` covers, and all other bits unchanged.
+pub(crate) fn insert(mask: u64, pcr: u64, code: u64) -> u64 {
+    pcr & !mask | code << mask.trailing_zeros() & mask
+}
+
+impl vfperf_count {
+    /// Adds the events since the last value to the count, and returns the sum. `since` returns their number, given the last value.
+    pub(crate) fn advance(&mut self, raw: u64, since: impl FnOnce(u64) -> u64) -> u64 {
+        self.events = self.events.wrapping_add(since(self.last));
+        self.last = raw;
+        self.events
+    }
+
+    /// Advances to the value of a counter of `pmu`; a DRAM counter has its flag in bit 31.
+    pub(crate) fn advance_unit(&mut self, pmu: Pmu, raw: u64) -> u64 {
+        self.advance(raw, |last| match pmu {
+            Pmu::Dram(_) => DramCount::new(Reading::new(last)).update(Reading::new(raw)),
+            Pmu::Lpu(_) | Pmu::Gpd(_) | Pmu::Asu(_) => raw.wrapping_sub(last),
+        })
+    }
 }

@@ -8,11 +8,19 @@
 )]
 
 mod common;
+mod enumerations;
+mod event;
 mod function;
+mod sampling;
+mod transport;
 mod types;
+mod unit;
 
+pub use enumerations::*;
 pub use function::*;
+pub use sampling::*;
 pub use types::*;
+pub use unit::*;
 
 // A static library needs a panic handler: the one below if panics abort, otherwise std's (as in a debug build).
 #[cfg(not(panic = "abort"))]

@@ -1,22 +1,44 @@
 //! The structures that the C functions take and fill in.
 
+use core::ffi::c_void;
+
+/// The number of samples that a profiler holds.
+pub const VFPERF_PROFILER_SAMPLES: usize = 64;
+
+/// The number of events that a profiler counts: two at the same time.
+pub const VFPERF_PROFILER_EVENTS: usize = 8;
+
+/// The functions through which calls reach the machine, for example a simulated one. If a function or the pointer to this structure
+/// is NULL: on SPARC V9 the call makes the real trap, or accesses the real register; elsewhere a trap returns EBADTRAP, and a
+/// register reads as 0.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vfperf_transport {
+    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
+    /// the trap in `regs`.
+    pub trap: Option<unsafe extern "C" fn(context: *mut c_void, trap_number: u64, regs: *mut u64)>,
+    /// Reads ancillary register 16 (%pcr) or 17 (%pic) of the calling strand.
+    pub read_asr: Option<unsafe extern "C" fn(context: *mut c_void, asr: u32) -> u64>,
+    /// Writes ancillary register 16 (%pcr, except HT) or 17 (%pic) of the calling strand.
+    pub write_asr: Option<unsafe extern "C" fn(context: *mut c_void, asr: u32, value: u64)>,
+    /// The first argument of the functions.
+    pub context: *mut c_void,
+}
+
 /// A version of an API group; 0.0 stands for "not negotiated".
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct sun4v_version {
+pub struct vfperf_version {
     /// Versions with different major numbers are incompatible.
     pub major: u64,
     /// A higher minor number only adds calls and registers.
     pub minor: u64,
 }
 
-const _: () = assert!(size_of::<sun4v_version>() == 16 && size_of::<sun4v_count>() == 16);
-const _: () = assert!(size_of::<sun4v_present>() == 16);
-
-/// The result of a probe. Bit n of each member stands for unit n of `enum sun4v_unit`.
+/// The result of a probe. Bit n of each member stands for unit n of `enum vfperf_unit`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct sun4v_present {
+pub struct vfperf_present {
     /// The unit exists: the status was neither EINVAL nor ENOTSUPPORTED.
     pub units: u32,
     /// The unit exists, but the guest may not use it, or it is out of service: ENOACCESS.
@@ -27,12 +49,136 @@ pub struct sun4v_present {
     pub unclear: u32,
 }
 
+/// Limits on repeated calls. A NULL pointer stands for a structure of zeros: each call is made once.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vfperf_retry {
+    /// The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
+    pub tries: u32,
+    /// The maximum number of reads of the counters for a snapshot, whose control register may change; 0 means 1.
+    pub reads: u32,
+    /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below a
+    /// millisecond: then the service serves a refused strand after at most one access of each other strand.
+    pub pause: Option<unsafe extern "C" fn(context: *mut c_void, refused: u32)>,
+    /// Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
+    pub clock: Option<unsafe extern "C" fn(context: *mut c_void) -> u64>,
+    /// The first argument of the functions.
+    pub context: *mut c_void,
+}
+
+/// The registers of a unit, read together: the counters count what the control register selects.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vfperf_snapshot {
+    /// The control register, the same before and after the read of the counters.
+    pub pcr: u64,
+    /// Counters 0 and 1, without the flag of a DRAM counter.
+    pub pic: [u64; 2],
+    /// Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock, or if one read returned both.
+    pub skew_ticks: u64,
+    /// The number of events that counter 0 counted until it was read again, after counter 1; 0 if one read returned both.
+    pub skew_events: u64,
+    /// The number of calls for counter 1, refused ones included; 0 if one read returned both.
+    pub skew_calls: u32,
+    /// Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
+    pub wrapped: u32,
+    /// The number of reads of the counters.
+    pub reads: u32,
+    /// The unit: one of `enum vfperf_unit`.
+    pub unit: u32,
+}
+
 /// A 64-bit count from a narrower counter. If the counter holds 0, start with both members 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct sun4v_count {
+pub struct vfperf_count {
     /// The events since the counter was first read.
     pub events: u64,
     /// The value of the counter at the last read or write; a DRAM counter has its flag in bit 31.
     pub last: u64,
+}
+
+/// An event that a profiler counts, with or without samples. A member that is 0 is not used.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vfperf_request {
+    /// One of `enum vfperf_sparc_event`, or another select: SL in bits 11:8, MASK in bits 7:0.
+    pub event: u32,
+    /// Events between two samples, 1 to 2^31. 0: no samples.
+    pub period: u32,
+    /// Ticks between two samples. `period` is then the first, and later periods follow the rate of the events.
+    pub interval: u32,
+    /// 1 to 31: periods are random around the due period, and differ from it by up to a 2^`spread`th. 3 is a good choice.
+    pub spread: u32,
+    /// The seed of random periods.
+    pub seed: u64,
+    /// The maximum number of interrupts in `throttle_ticks` ticks. The period doubles while the counter exceeds it.
+    pub throttle: u32,
+    /// Not used.
+    pub reserved: u32,
+    /// The length of a window in ticks: at least 1 if `throttle` is not 0.
+    pub throttle_ticks: u64,
+}
+
+/// The place and time of an interrupt.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vfperf_interrupted {
+    /// The address of the next instruction of the interrupted code.
+    pub address: u64,
+    /// The time, in ticks of a clock that never goes back.
+    pub time: u64,
+    /// The strand, 0 to 255.
+    pub strand: u32,
+    /// The mode of the interrupted code: VFPERF_SPARC_PCR_UT, _ST or _HT.
+    pub mode: u32,
+}
+
+/// A sample: the overflow of a counter whose event is sampled.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vfperf_sample {
+    /// The interrupt.
+    pub at: vfperf_interrupted,
+    /// The event whose counter overflowed.
+    pub event: u64,
+    /// The number of events since the event's previous sample.
+    pub period: u64,
+}
+
+/// What a profiler has counted of an event.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct vfperf_report {
+    /// The event.
+    pub event: u32,
+    /// The counter: one of `enum vfperf_counter`.
+    pub counter: u32,
+    /// Events that were counted, in `running` of `enabled` ticks.
+    pub counted: u64,
+    /// Ticks in which the event was counted.
+    pub running: u64,
+    /// Ticks in which any event was counted.
+    pub enabled: u64,
+    /// The estimated number of events in `enabled` ticks.
+    pub events: u64,
+    /// One standard error of `events`, rounded up. UINT64_MAX: unknown, because the event had fewer than two turns.
+    pub error: u64,
+    /// Samples, lost ones included.
+    pub samples: u64,
+    /// Samples that were lost because there was no room.
+    pub lost: u64,
+    /// Periods that ended while the interrupt of an earlier one was pending.
+    pub missed: u64,
+    /// The number of times that throttling doubled the period.
+    pub throttled: u64,
+    /// The current period; 0 for an event without samples.
+    pub period: u64,
+}
+
+/// A profiler, prepared by `vfperf_profiler_init`: 5120 bytes of the owner's memory, which may be moved, and need no release.
+#[repr(C, align(16))]
+pub struct vfperf_profiler {
+    /// Private to the functions of the profiler.
+    pub words: [u64; 640],
 }

@@ -3,9 +3,10 @@
  * the results. README.md says how to build it.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "sun4v_perf.h"
+#include "vfperf.h"
 
 /* The most strands that the guest uses: each needs a record and a stack. */
 #define MOST 64
@@ -28,6 +29,7 @@ struct strand {
     char *stack;
     uint64_t cpu;
     uint64_t loads, instructions;
+    struct vfperf_profiler profiler;
     /* Samples with an address in work_once, in work_twice, and elsewhere. */
     volatile uint64_t samples[3];
     volatile uint64_t done;
@@ -38,7 +40,7 @@ static char stacks[MOST][STACK_SIZE] __attribute__((aligned(64)));
 /* The first strand fills in the records of the others. */
 struct strand strand_records[MOST] = {{.stack = stacks[0] + STACK_SIZE}};
 
-/* %pcr is ASR 16 and %pic ASR 17; a write to ASR 21 clears bits of %softint. "memory" keeps accesses on their side of a reading. */
+/* %pcr is ASR 16, %pic ASR 17, %stick ASR 24; a write to ASR 21 clears bits of %softint. "memory" keeps accesses on their side of a reading. */
 #define READ_ASR(number, value) __asm__ volatile("rd %%asr" #number ", %0" : "=r"(value) : : "memory")
 #define WRITE_ASR(number, value) __asm__ volatile("wr %0, 0, %%asr" #number : : "r"(value) : "memory")
 
@@ -47,9 +49,9 @@ static void set_pcr(uint64_t pcr)
     WRITE_ASR(16, pcr);
 }
 
-static void set_pic(uint32_t pic0)
+static void clear_pic(void)
 {
-    WRITE_ASR(17, (uint64_t)pic0);
+    WRITE_ASR(17, (uint64_t)0);
 }
 
 static uint64_t pic(void)
@@ -57,6 +59,14 @@ static uint64_t pic(void)
     uint64_t value;
 
     READ_ASR(17, value);
+    return value;
+}
+
+static uint64_t stick(void)
+{
+    uint64_t value;
+
+    READ_ASR(24, value);
     return value;
 }
 
@@ -71,7 +81,7 @@ static void interrupts(bool on)
 static void print(const char *text)
 {
     while (*text)
-        sun4v_cons_putchar(NULL, (uint8_t)*text++);
+        vfperf_cons_putchar(NULL, (uint8_t)*text++);
 }
 
 static void print_number(uint64_t number)
@@ -90,7 +100,7 @@ static uint64_t call(uint64_t function, uint64_t o0, uint64_t o1, uint64_t o2, u
 {
     uint64_t registers[6] = {o0, o1, o2, o3, 0, function};
 
-    sun4v_trap(NULL, SUN4V_FAST_TRAP, registers);
+    vfperf_trap(NULL, VFPERF_FAST_TRAP, registers);
     return registers[0];
 }
 
@@ -108,87 +118,100 @@ static void program(void)
 /* Counts loads, by counter 0, in privileged mode. */
 static uint64_t counting_loads(void)
 {
-    return sun4v_sparc_pcr_with(SUN4V_SPARC_PCR_OFF, 0, SUN4V_SPARC_INSTR_LD) | SUN4V_SPARC_PCR_ST;
-}
-
-static uint64_t sampling_loads(void)
-{
-    return counting_loads() | SUN4V_SPARC_PCR_TOE0;
+    return vfperf_sparc_pcr_with(VFPERF_SPARC_PCR_OFF, VFPERF_PIC0, VFPERF_SPARC_INSTR_LD) | VFPERF_SPARC_PCR_ST;
 }
 
 static void measure(struct strand *strand)
 {
+    static const struct vfperf_request loads = {.event = VFPERF_SPARC_INSTR_LD, .period = PERIOD};
     uint64_t counted;
 
-    set_pcr(SUN4V_SPARC_PCR_OFF);
-    set_pic(0);
-    set_pcr(sun4v_sparc_pcr_with(counting_loads(), 1, SUN4V_SPARC_INSTR_CNT));
+    set_pcr(VFPERF_SPARC_PCR_OFF);
+    clear_pic();
+    set_pcr(vfperf_sparc_pcr_with(counting_loads(), VFPERF_PIC1, VFPERF_SPARC_INSTR_CNT));
     program();
-    set_pcr(SUN4V_SPARC_PCR_OFF);
+    set_pcr(VFPERF_SPARC_PCR_OFF);
     counted = pic();
-    strand->loads = sun4v_sparc_pic_counter(counted, 0);
-    strand->instructions = sun4v_sparc_pic_counter(counted, 1);
+    strand->loads = vfperf_sparc_pic_counter(counted, VFPERF_PIC0);
+    strand->instructions = vfperf_sparc_pic_counter(counted, VFPERF_PIC1);
 
-    /* The counter traps when it overflows, PERIOD loads from here. */
-    set_pic(-(uint32_t)PERIOD);
-    set_pcr(sampling_loads());
+    if (vfperf_profiler_init(&strand->profiler, VFPERF_SPARC_PCR_ST, &loads, 1) != VFPERF_EOK ||
+        vfperf_profiler_start(NULL, &strand->profiler, stick()) != VFPERF_EOK)
+        print("no samples\n");
     interrupts(true);
     program();
     interrupts(false);
-    set_pcr(SUN4V_SPARC_PCR_OFF);
+    set_pcr(VFPERF_SPARC_PCR_OFF);
     strand->done = 1;
 }
 
 /* Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions behind the load. */
 void strand_overflow(struct strand *strand, uint64_t address, uint64_t tstate)
 {
-    uint32_t reached;
+    struct vfperf_interrupted at = {address, stick(), (uint32_t)strand->cpu, VFPERF_SPARC_PCR_ST};
+    struct vfperf_sample sample;
+    uint64_t pcr;
 
     (void)tstate;
-    /* Loads of this handler do not count. The trap comes up to 16 loads early or late; the next period corrects that. */
-    set_pcr(SUN4V_SPARC_PCR_OFF);
+    /* Loads of this handler do not count. HOLDOV leaves what has overflowed to the profiler. */
+    READ_ASR(16, pcr);
+    set_pcr((pcr & ~VFPERF_SPARC_PCR_ST) | VFPERF_SPARC_PCR_HOLDOV0 | VFPERF_SPARC_PCR_HOLDOV1);
+    /* The trap comes up to 16 loads early or late; the profiler's next period corrects that. */
+    if (vfperf_profiler_handle(NULL, &strand->profiler, &at, NULL) != VFPERF_EOK)
+        return;
     WRITE_ASR(21, (uint64_t)1 << 15);
-    reached = sun4v_sparc_pic_counter(pic(), 0);
+    if (vfperf_profiler_pop(&strand->profiler, &sample) != VFPERF_EOK)
+        return;
+    address = sample.at.address;
     if (address >= (uint64_t)work_once && address < (uint64_t)work_twice)
         strand->samples[0]++;
     else if (address >= (uint64_t)work_twice && address < (uint64_t)work_end)
         strand->samples[1]++;
     else
         strand->samples[2]++;
-    set_pic(reached - PERIOD);
-    set_pcr(sampling_loads());
+}
+
+#define CHANNELS (VFPERF_UNIT_NODE3_MCU1 + 1)
+
+/* Returns the sum of the reads that the channels have counted. */
+static uint64_t channel_reads(void)
+{
+    static struct vfperf_count counts[CHANNELS];
+    uint64_t value, sum = 0;
+    unsigned n;
+
+    for (n = 0; n < CHANNELS; n++) {
+        enum vfperf_unit unit = (enum vfperf_unit)n;
+
+        if (vfperf_get(NULL, vfperf_unit_pic(unit, VFPERF_PIC0), NULL, &value) == VFPERF_EOK)
+            sum += vfperf_unit_count(&counts[n], unit, VFPERF_PIC0, value);
+    }
+    return sum;
 }
 
 /* Reads a megabyte once, and prints the reads that the memory channels counted. The guest needs the right `global` for these calls. */
 static void memory(void)
 {
     static volatile uint64_t block[(1 << 20) / sizeof(uint64_t)];
-    const unsigned words_a_line = 64 / sizeof(uint64_t), channels = SUN4V_UNIT_NODE3_MCU1 + 1;
-    uint64_t value, before = 0, after = 0, used = 0;
-    struct sun4v_present present;
-    unsigned unit, word;
+    const unsigned words_a_line = 64 / sizeof(uint64_t);
+    struct vfperf_present present;
+    uint64_t before, used = 0;
+    unsigned n, word;
 
-    if (sun4v_perf_negotiate_best(NULL, NULL) != SUN4V_EOK || sun4v_perf_probe(NULL, &present) != SUN4V_EOK) {
+    if (vfperf_negotiate_best(NULL, NULL) != VFPERF_EOK || vfperf_probe(NULL, &present) != VFPERF_EOK) {
         print("there is no performance counter service\n");
         return;
     }
-    for (unit = 0; unit < channels; unit++) {
-        if ((present.units & ~present.refused) >> unit & 1)
-            used += sun4v_unit_select(NULL, unit, 0, SUN4V_DRAM_MEM_READS) == SUN4V_EOK;
+    for (n = 0; n < CHANNELS; n++) {
+        if ((present.units & ~present.refused) >> n & 1)
+            used += vfperf_unit_select(NULL, (enum vfperf_unit)n, VFPERF_PIC0, VFPERF_DRAM_MEM_READS) == VFPERF_EOK;
     }
-    for (unit = 0; unit < channels; unit++) {
-        if (sun4v_perf_get(NULL, sun4v_unit_pic(unit, 0), &value) == SUN4V_EOK)
-            before += sun4v_dram_pic_counter(value, 0);
-    }
+    before = channel_reads();
     for (word = 0; word < sizeof block / sizeof block[0]; word += words_a_line)
         (void)block[word];
-    for (unit = 0; unit < channels; unit++) {
-        if (sun4v_perf_get(NULL, sun4v_unit_pic(unit, 0), &value) == SUN4V_EOK)
-            after += sun4v_dram_pic_counter(value, 0);
-    }
     print_number(sizeof block / 64);
     print(" lines read, ");
-    print_number(after - before);
+    print_number(channel_reads() - before);
     print(" reads in ");
     print_number(used);
     print(" memory channels\n");
@@ -224,14 +247,15 @@ void strand_main(struct strand *strand)
         return;
     }
     /* cpu_start and mach_exit belong to group CORE. All strands of a guest share one negotiation. */
-    sun4v_api_set_version(NULL, SUN4V_GROUP_CORE, 1, 0, NULL);
+    if (vfperf_api_set_version(NULL, VFPERF_GROUP_CORE, 1, 0, NULL) != VFPERF_EOK)
+        print("group CORE is refused\n");
     /* CPUs are numbered from 0. The first refused call says that there are no more; a hypervisor without cpu_start refuses all. */
     for (cpus = 1; cpus < MOST; cpus++) {
         struct strand *other = &strand_records[cpus];
 
         other->stack = stacks[cpus] + STACK_SIZE;
         other->cpu = cpus;
-        if (call(SUN4V_FAST_CPU_START, cpus, (uint64_t)strand_start, (uint64_t)strand_traps, (uint64_t)other) != SUN4V_EOK)
+        if (call(VFPERF_FAST_CPU_START, cpus, (uint64_t)strand_start, (uint64_t)strand_traps, (uint64_t)other) != VFPERF_EOK)
             break;
     }
     print_number(cpus);
@@ -245,8 +269,8 @@ void strand_main(struct strand *strand)
         report(&strand_records[cpu]);
     }
     memory();
-    call(SUN4V_FAST_MACH_EXIT, 0, 0, 0, 0);
+    call(VFPERF_FAST_MACH_EXIT, 0, 0, 0, 0);
     /* A hypervisor without mach_exit gets here. */
     for (;;)
-        sun4v_exit(NULL, 0);
+        vfperf_exit(NULL, 0);
 }

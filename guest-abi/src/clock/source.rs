@@ -1,5 +1,6 @@
 //! Hardware counters that can serve as a clock, and the hazards of each counter.
 
+use crate::error::in_range;
 use crate::strand::StrandId;
 
 /// A hardware counter that advances with time: %tick, %stick, a timer device.
@@ -10,7 +11,7 @@ pub trait ClockSource {
     fn describe(&self) -> Description;
 
     /// Reads the counter on `strand`, which executes the call; `None` if the counter cannot be read. Bits beyond the counter's width
-    /// have no meaning. Hardware knows its strand without the argument; a simulation does not.
+    /// have no meaning. Hardware knows its strand without the argument; a simulated machine does not.
     fn read(&self, strand: StrandId) -> Option<u64>;
 }
 
@@ -25,7 +26,7 @@ impl<S: ClockSource + ?Sized> ClockSource for &S {
 }
 
 /// The properties of a counter, and its hazards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Description {
     /// The name of the counter, for messages and reports.
     pub name: &'static str,
@@ -44,7 +45,7 @@ pub struct Description {
 }
 
 /// Whether strands share a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// All strands read one counter.
     Machine,
@@ -55,7 +56,7 @@ pub enum Scope {
 }
 
 /// The ways in which the values of a counter can be wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Hazards {
     /// The counter stands still while its strand is idle.
     pub stops_when_idle: bool,
@@ -68,7 +69,7 @@ pub struct Hazards {
 }
 
 /// The number of bits of a counter: 8 to 64.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Width(u8);
 
 impl Width {
@@ -91,6 +92,8 @@ impl Width {
         self.0 as u32
     }
 }
+
+in_range!(Width, u8, "number of bits", 8, 64);
 
 #[cfg(test)]
 mod tests {

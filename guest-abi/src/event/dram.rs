@@ -4,7 +4,7 @@
 
 super::events! {
     /// An event of a DRAM channel.
-    DramEvent: u8 {
+    DramEvent "event of a DRAM channel": u8 {
         Reads = 0, "mem_reads", "Reads.";
         Writes = 1, "mem_writes", "Writes.";
         ReadWrites = 2, "mem_read_write", "Reads and writes.";

@@ -2,7 +2,7 @@
 
 super::events! {
     /// An event of a link port unit. X, Y and Z are the three other ports of the hub.
-    LpuEvent: u8 {
+    LpuEvent "event of a link port unit": u8 {
         None = 0x00, "none", "Nothing.";
         Clock = 0x01, "clock_cycles", "Clock cycles.";
         CacheToCacheX = 0x02, "cycles_c2c_portX", "Cache-to-cache transfers by way of port X.";
@@ -50,7 +50,7 @@ super::events! {
 
 super::events! {
     /// An event of the general purpose design block.
-    GpdEvent: u8 {
+    GpdEvent "event of a general purpose design block": u8 {
         None = 0, "none", "Nothing.";
         Clock = 1, "clock_cycles", "Clock cycles.";
     }
@@ -58,7 +58,7 @@ super::events! {
 
 super::events! {
     /// An event of the address serialization unit.
-    AsuEvent: u8 {
+    AsuEvent "event of an address serialization unit": u8 {
         None = 0, "none", "Nothing.";
         Clock = 1, "clock_cycles", "Clock cycles.";
         PacketsIn = 2, "asu_in_pck", "Packets in.";

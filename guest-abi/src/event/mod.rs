@@ -11,7 +11,7 @@ pub use hub::{AsuEvent, GpdEvent, LpuEvent};
 pub use sparc::SparcEvent;
 
 macro_rules! events {
-    ($(#[$doc:meta])* $type:ident: $code:ty { $($event:ident = $number:literal, $name:literal, $text:literal;)* }) => {
+    ($(#[$doc:meta])* $type:ident $what:literal: $code:ty { $($event:ident = $number:literal, $name:literal, $text:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr($code)]
@@ -46,18 +46,9 @@ macro_rules! events {
             pub const fn description(self) -> &'static str {
                 match self { $(Self::$event => $text,)* }
             }
-
-            /// Returns the event with this name, in upper or lower case; `None` if no event has it.
-            pub fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|event| event.name().eq_ignore_ascii_case(name))
-            }
         }
 
-        impl core::fmt::Display for $type {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(self.name())
-            }
-        }
+        $crate::error::named!($type, $what, name);
     };
 }
 use events;

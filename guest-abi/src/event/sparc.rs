@@ -2,7 +2,7 @@
 
 super::events! {
     /// An event of the SPARC counters. Both counters can count every event.
-    SparcEvent: u16 {
+    SparcEvent "event of a strand": u16 {
         IdleStrands = 0x000, "Idle_strands", "Clocks in which no strand of the core issues an instruction.";
         BranchesCompleted = 0x201, "Br_completed", "Branches completed.";
         BranchesTaken = 0x202, "Br_taken", "Branches taken.";

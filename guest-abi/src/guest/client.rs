@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use static_assertions::assert_impl_all;
+use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 use super::transport::{get_perfreg, set_perfreg};
 use super::{Core, Hypercall};
@@ -14,15 +14,18 @@ use crate::status::HvError;
 
 /// The performance counters of a guest that has negotiated group 0x205.
 ///
-/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join).
-#[derive(Clone, Copy, Debug)]
+/// All strands of a guest share one negotiated version. One strand negotiates; the other strands [join](Self::join), or share a
+/// reference. After a [release](Self::release), every call of the guest fails with EBADTRAP.
+#[derive(Debug)]
+#[must_use]
 pub struct PerfCounters<H> {
     hypercall: H,
     version: Version,
 }
 
-// Strands share the negotiated version, so they may share a copy or a reference.
-assert_impl_all!(PerfCounters<()>: Copy, Send, Sync);
+// Strands share the negotiated version, so they may share a reference. A copy would outlive the release.
+assert_impl_all!(PerfCounters<()>: Send, Sync);
+assert_not_impl_any!(PerfCounters<()>: Clone);
 
 impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
@@ -66,8 +69,8 @@ impl<H: Hypercall> PerfCounters<H> {
     /// # Errors
     /// - ENOTSUPPORTED if this version or machine does not have the register.
     /// - ENOACCESS while the guest may not use the register, or while its unit is out of service.
-    /// - EWOULDBLOCK if the hub of the register is in use at this moment (see [`get_retrying`](Self::get_retrying)). A strand that
-    ///   asks at least once in a millisecond is served after at most one access of each other strand.
+    /// - EWOULDBLOCK if the hub of the register is in use at this moment (see [`Tries::retry`](super::Tries::retry)). A strand that
+    ///   asks at least once in half a millisecond is served after at most one access of each other strand.
     #[doc(alias = "vfalls_get_perfreg")]
     pub fn get(&self, register: PerfReg) -> Result<u64, HvError> {
         get_perfreg(&self.hypercall, register.id())
@@ -140,7 +143,7 @@ fn ask(hypercall: &impl Hypercall, wanted: Version) -> Result<Version, Negotiate
 }
 
 /// Why negotiation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NegotiateError {
     /// The hypervisor refused: EINVAL if it does not know the group, ENOTSUPPORTED if it does not know the major number.
@@ -149,6 +152,16 @@ pub enum NegotiateError {
     MoreThanAsked(Version),
     /// The caller requested major number 0, which releases a group. No call was made.
     MajorZero,
+}
+
+impl NegotiateError {
+    /// Returns the status with which the hypervisor refused; `None` if no call failed.
+    pub const fn status(&self) -> Option<HvError> {
+        match self {
+            Self::Refused(status) => Some(*status),
+            Self::MoreThanAsked(_) | Self::MajorZero => None,
+        }
+    }
 }
 
 impl fmt::Display for NegotiateError {

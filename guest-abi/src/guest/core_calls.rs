@@ -9,6 +9,7 @@ use crate::trap::{API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EX
 
 /// Makes the calls that need no negotiation. Also writes to the guest's console, as a [`fmt::Write`].
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub struct Core<H> {
     hypercall: H,
 }
@@ -53,6 +54,15 @@ impl<H: Hypercall> Core<H> {
         self.call(EXIT, [code, 0, 0, 0, 0]).map(drop)
     }
 
+    /// Prints to the guest's console: what `write!` and `writeln!` call. Fails like [`putchar`](Self::putchar); characters before the
+    /// refused one have been written.
+    pub fn write_fmt(&self, text: fmt::Arguments<'_>) -> Result<(), HvError> {
+        let mut printer = Printer { console: self, result: Ok(()) };
+        let printed = fmt::Write::write_fmt(&mut printer, text);
+        // Without a refusal, only a value that cannot be formatted fails.
+        printer.result.and(printed.map_err(|_| HvError::Invalid))
+    }
+
     fn call(&self, function: u64, arguments: [u64; 5]) -> Result<[u64; 5], HvError> {
         self.hypercall.call(Trap::Core, function, arguments)
     }
@@ -60,6 +70,19 @@ impl<H: Hypercall> Core<H> {
 
 impl<H: Hypercall> fmt::Write for Core<H> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.bytes().try_for_each(|byte| self.putchar(byte).map_err(|_| fmt::Error))
+        text.bytes().try_for_each(|byte| self.putchar(byte)).map_err(|_| fmt::Error)
+    }
+}
+
+/// Keeps the status of the call that failed, for which [`fmt::Error`] has no room.
+struct Printer<'a, H> {
+    console: &'a Core<H>,
+    result: Result<(), HvError>,
+}
+
+impl<H: Hypercall> fmt::Write for Printer<'_, H> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.result = text.bytes().try_for_each(|byte| self.console.putchar(byte));
+        self.result.map_err(|_| fmt::Error)
     }
 }

@@ -1,30 +1,34 @@
 //! The guest's side: hypercalls through any transport, and tools that use hypercalls.
 //!
-//! - [`Hypercall`] is the transport. `Sun4v` is the real transport (SPARC V9 only).
+//! - [`Hypercall`] is the transport. [`Sun4v`] is the real transport, on SPARC V9 only.
 //! - [`Core`] makes the calls that need no negotiation, [`PerfCounters`] the calls of group 0x205.
 //! - [`Present`] tells which PMUs exist. [`Tries`] limits the tries of a call. [`Snapshot`] holds a
 //!   PMU's registers.
-//! - [`Widened`] makes 64-bit counts from narrower counters.
+//! - [`PmuCount`] makes 64-bit counts from snapshots, [`Widened`] from any narrower counter.
 //! - [`StrandDriver`] starts and stops the strand's own counters.
 
 mod client;
 mod core_calls;
+mod error;
 mod pic;
+mod pmu_count;
 mod probe;
 mod retry;
 mod snapshot;
-#[cfg(target_arch = "sparc64")]
+#[cfg(any(target_arch = "sparc64", doc))]
 mod sparc64;
 mod transport;
 mod widen;
 
 pub use client::{NegotiateError, PerfCounters};
 pub use core_calls::Core;
-pub use pic::{HtSet, StrandCounters, StrandDriver};
+pub use error::Error;
+pub use pic::{StrandCounters, StrandDriver};
+pub use pmu_count::{OtherPmu, PmuCount};
 pub use probe::{PmuSet, Presence, Present};
 pub use retry::{RetryError, Tries};
 pub use snapshot::{Bounds, Skew, Snapshot, SnapshotError};
-#[cfg(target_arch = "sparc64")]
+#[cfg(any(target_arch = "sparc64", doc))]
 pub use sparc64::Sun4v;
 pub use transport::Hypercall;
-pub use widen::{DramCount, HubCount, Rate, StrandCount, TimedCount, TooLate, Widened};
+pub use widen::{DramCount, HubCount, Rate, Reading, StrandCount, Widened};

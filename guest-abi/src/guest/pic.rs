@@ -1,7 +1,8 @@
 //! The strand's own counters, %pcr and %pic. A guest needs a hypercall only to change HT (FWARC/2007/529 section 2.1).
 
+use core::convert::Infallible;
+
 use super::{Hypercall, PerfCounters};
-use crate::error_text::error_text;
 use crate::layout::{SparcPcr, SparcPic};
 use crate::status::HvError;
 
@@ -48,22 +49,30 @@ impl<S: StrandCounters + ?Sized> StrandCounters for &S {
     }
 }
 
-/// The error if HT is set or requested: only the hypervisor can change HT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HtSet;
-
-error_text!(HtSet, |_| "HT of the PCR can only be changed by the hypervisor");
-
-/// Starts and stops a strand's counters. Writes %pcr directly if HT does not change, and calls the service if HT changes.
-#[derive(Clone, Copy, Debug)]
-pub struct StrandDriver<S> {
+/// Starts and stops a strand's counters. Writes %pcr directly if HT does not change; only the service can change HT.
+#[derive(Debug)]
+#[must_use]
+pub struct StrandDriver<S, H = Infallible> {
     counters: S,
+    service: Option<PerfCounters<H>>,
 }
 
 impl<S: StrandCounters> StrandDriver<S> {
-    /// Returns a driver of `counters`. Call its methods only on the strand of the counters.
+    /// Returns a driver of `counters` that cannot change HT. Call its methods only on the strand of the counters.
     pub const fn new(counters: S) -> Self {
-        Self { counters }
+        Self { counters, service: None }
+    }
+}
+
+impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
+    /// Like [`new`](StrandDriver::new), but changes HT through `service`, if there is one.
+    pub fn with_service(counters: S, service: impl Into<Option<PerfCounters<H>>>) -> Self {
+        Self { counters, service: service.into() }
+    }
+
+    /// Returns the registers.
+    pub const fn counters(&self) -> &S {
+        &self.counters
     }
 
     /// Reads both counters at the same moment. If they are counting, each value lacks up to 8 events: see [`StrandCounters`].
@@ -76,58 +85,43 @@ impl<S: StrandCounters> StrandDriver<S> {
         self.counters.set_pic(SparcPic::new());
     }
 
-    /// Stops counting: clears UT and ST, and keeps the other bits of the PCR. Each counter loses up to 8 events: see [`StrandCounters`].
+    /// Stops counting: clears UT, ST and HT, and keeps the other bits of the PCR. Makes no hypercall if HT is clear. Each counter
+    /// loses up to 8 events: see [`StrandCounters`].
     ///
     /// # Errors
-    /// If HT is set. Hyperprivileged events still count then.
-    pub fn stop(&self) -> Result<(), HtSet> {
+    /// The status of the call that clears HT; ENOACCESS without a service. Hyperprivileged events still count then.
+    pub fn stop(&self) -> Result<(), HvError> {
         let pcr = self.counters.pcr();
         // A direct write does not change HT.
         self.counters.set_pcr(pcr.stopped());
-        if pcr.hypervisor() { Err(HtSet) } else { Ok(()) }
+        if pcr.hypervisor() { self.set_by_service(pcr.stopped()) } else { Ok(()) }
     }
 
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Earlier events are not counted. To count
-    /// only one event, build `pcr` from [`SparcPcr::OFF`].
+    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Earlier events are not counted. Makes no
+    /// hypercall if HT is clear and stays clear. To count only one event, build `pcr` from [`SparcPcr::OFF`].
     ///
     /// # Errors
-    /// If HT is set in `pcr` (nothing then changes) or in %pcr (UT and ST are then cleared, and counting does not start).
-    pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HtSet> {
-        if pcr.hypervisor() {
-            return Err(HtSet);
-        }
+    /// The status of the call that changes HT: ENOACCESS if the guest has no right to HT, or without a service. The counters then
+    /// stay stopped.
+    pub fn start(&self, pcr: SparcPcr, from: SparcPic) -> Result<(), HvError> {
         self.stop()?;
         self.counters.set_pic(from);
+        self.change(false, pcr)
+    }
+
+    /// Writes the PCR, whose HT is `ht` now.
+    pub(crate) fn change(&self, ht: bool, pcr: SparcPcr) -> Result<(), HvError> {
+        if pcr.hypervisor() != ht {
+            return self.set_by_service(pcr);
+        }
         self.counters.set_pcr(pcr);
         Ok(())
     }
 
-    /// Stops counting, hyperprivileged events included. Makes no hypercall if HT is clear.
-    ///
-    /// # Errors
-    /// The status of the call that clears HT. UT and ST are cleared in any case.
-    pub fn stop_by<H: Hypercall>(&self, service: &PerfCounters<H>) -> Result<(), HvError> {
-        let by_service = |HtSet| service.set_strand_pcr(self.counters.pcr().stopped());
-        self.stop().or_else(by_service)
-    }
-
-    /// Stops counting, sets the counters to `from`, and starts to count as `pcr` says. Makes no hypercall if HT is clear and stays clear.
-    ///
-    /// # Errors
-    /// The service's status: ENOACCESS if the guest has no right to HT. The counters then stay stopped.
-    pub fn start_by<H: Hypercall>(
-        &self,
-        service: &PerfCounters<H>,
-        pcr: SparcPcr,
-        from: SparcPic,
-    ) -> Result<(), HvError> {
-        self.stop_by(service)?;
-        self.counters.set_pic(from);
-        if pcr.hypervisor() {
-            service.set_strand_pcr(pcr)
-        } else {
-            self.counters.set_pcr(pcr);
-            Ok(())
+    fn set_by_service(&self, pcr: SparcPcr) -> Result<(), HvError> {
+        match &self.service {
+            Some(service) => service.set_strand_pcr(pcr),
+            None => Err(HvError::NoAccess),
         }
     }
 

@@ -10,7 +10,8 @@ crate::bit_set::bit_set! {
 }
 
 /// The result of the read of a PMU's PCR.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Presence {
     /// EINVAL or ENOTSUPPORTED: this version or machine does not have the PMU.
     Absent,
@@ -25,9 +26,10 @@ pub enum Presence {
 }
 
 /// The PMUs that exist, and the result for each PMU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Present {
-    all: PmuSet,
+    readable: PmuSet,
     refused: PmuSet,
     busy: PmuSet,
     unclear: PmuSet,
@@ -36,13 +38,18 @@ pub struct Present {
 impl Present {
     /// Returns the PMUs that are present: their status was neither EINVAL nor ENOTSUPPORTED.
     pub const fn pmus(&self) -> PmuSet {
-        self.all
+        self.usable().union(self.refused).union(self.unclear)
+    }
+
+    /// Returns the PMUs that the guest may use: their PCR was read, or their hub was in use at that moment.
+    pub const fn usable(&self) -> PmuSet {
+        self.readable.union(self.busy)
     }
 
     /// Returns the result of the probe of this PMU.
     pub const fn presence(&self, pmu: Pmu) -> Presence {
-        if !self.all.contains(pmu) {
-            Presence::Absent
+        if self.readable.contains(pmu) {
+            Presence::Readable
         } else if self.refused.contains(pmu) {
             Presence::Refused
         } else if self.busy.contains(pmu) {
@@ -50,43 +57,37 @@ impl Present {
         } else if self.unclear.contains(pmu) {
             Presence::Unclear
         } else {
-            Presence::Readable
+            Presence::Absent
         }
     }
 
     /// Returns `true` if the register exists. Registers 0 and 1 always exist, other registers if their PMU is present.
-    pub const fn has(&self, register: PerfReg) -> bool {
+    pub const fn contains(&self, register: PerfReg) -> bool {
         match Pmu::from_register(register) {
-            Some(pmu) => self.all.contains(pmu),
+            Some(pmu) => self.pmus().contains(pmu),
             None => true,
         }
-    }
-
-    /// Returns `true` if the guest could use this PMU: the PMU is present, and the status was not ENOACCESS.
-    pub const fn may_use(&self, pmu: Pmu) -> bool {
-        self.all.contains(pmu) && !self.refused.contains(pmu)
-    }
-
-    fn and(mut self, pmu: Pmu, answer: Result<u64, HvError>) -> Self {
-        let status_set = match answer {
-            Err(HvError::Invalid | HvError::NotSupported) => return self,
-            Ok(_) => None,
-            Err(HvError::NoAccess) => Some(&mut self.refused),
-            Err(HvError::WouldBlock) => Some(&mut self.busy),
-            Err(_) => Some(&mut self.unclear),
-        };
-        for set in status_set.into_iter().chain([&mut self.all]) {
-            *set = set.with(pmu);
-        }
-        self
     }
 }
 
 impl<H: Hypercall> PerfCounters<H> {
-    /// Finds the PMUs that are present, with 32 calls in the order of [`Pmu::ALL`]. Repeats no
-    /// call.
-    pub fn probe(&self) -> Present {
-        let found = |present: Present, pmu: Pmu| present.and(pmu, self.get(pmu.pcr()));
-        Pmu::ALL.into_iter().fold(Present::default(), found)
+    /// Finds the PMUs that are present, with 32 calls in the order of [`Pmu::ALL`]. Repeats no call.
+    ///
+    /// # Errors
+    /// EBADTRAP if the group is not negotiated any more, because another strand has released it.
+    pub fn probe(&self) -> Result<Present, HvError> {
+        let mut present = Present::default();
+        for pmu in Pmu::ALL {
+            let set = match self.get(pmu.pcr()) {
+                Ok(_) => &mut present.readable,
+                Err(HvError::Invalid | HvError::NotSupported) => continue,
+                Err(HvError::NoAccess) => &mut present.refused,
+                Err(HvError::WouldBlock) => &mut present.busy,
+                Err(HvError::BadTrap) => return Err(HvError::BadTrap),
+                Err(_) => &mut present.unclear,
+            };
+            *set = set.with(pmu);
+        }
+        Ok(present)
     }
 }

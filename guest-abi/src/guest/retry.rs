@@ -4,12 +4,11 @@ use core::fmt;
 use core::hint::spin_loop;
 use core::num::NonZeroU32;
 
-use super::{Hypercall, PerfCounters};
-use crate::register::PerfReg;
+use crate::error::in_range;
 use crate::status::HvError;
 
 /// The maximum number of tries of a call: at least 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tries(NonZeroU32);
 
 impl Tries {
@@ -28,15 +27,56 @@ impl Tries {
     pub const fn number(self) -> u32 {
         self.0.get()
     }
+
+    /// Calls `attempt` until its status is not EWOULDBLOCK, at most this number of times. Fails with the error of the last try.
+    ///
+    /// `|| counters.get(register)` is an attempt, and so is any other call of [`PerfCounters`](super::PerfCounters).
+    pub fn retry<T>(self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, RetryError> {
+        self.retry_with(|_| spin_loop(), attempt)
+    }
+
+    /// Like [`retry`](Self::retry), but calls `pause` between two tries, with the number of refused tries so far.
+    ///
+    /// Keep the pauses below half a millisecond: then the service serves a refused strand after at most one access of each other strand,
+    /// however often others ask. A strand that pauses longer may be forgotten, and then waits anew.
+    pub fn retry_with<T>(
+        self,
+        mut pause: impl FnMut(u32),
+        mut attempt: impl FnMut() -> Result<T, HvError>,
+    ) -> Result<T, RetryError> {
+        for refused in 0..self.number() {
+            if refused > 0 {
+                pause(refused);
+            }
+            match attempt() {
+                Err(HvError::WouldBlock) => {}
+                result => return result.map_err(RetryError::Failed),
+            }
+        }
+        Err(RetryError::StillBlocked(self))
+    }
 }
 
+in_range!(Tries, u32, "number of tries", 1, u32::MAX);
+
 /// The reason why a repeated call failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RetryError {
     /// The status was EWOULDBLOCK in every try. Holds the number of tries.
     StillBlocked(Tries),
     /// The status of a try was neither success nor EWOULDBLOCK. No more tries were made.
     Failed(HvError),
+}
+
+impl RetryError {
+    /// Returns the status of the last try.
+    pub const fn status(&self) -> Option<HvError> {
+        match self {
+            Self::StillBlocked(_) => Some(HvError::WouldBlock),
+            Self::Failed(status) => Some(*status),
+        }
+    }
 }
 
 impl fmt::Display for RetryError {
@@ -51,70 +91,3 @@ impl fmt::Display for RetryError {
 }
 
 impl core::error::Error for RetryError {}
-
-/// Calls `attempt` while its status is EWOULDBLOCK, at most `tries` times. Returns the value and the number of refused tries.
-pub(super) fn retry<T>(
-    tries: Tries,
-    mut pause: impl FnMut(u32),
-    mut attempt: impl FnMut() -> Result<T, HvError>,
-) -> Result<(T, u32), RetryError> {
-    for refused in 0..tries.number() {
-        if refused > 0 {
-            pause(refused);
-        }
-        match attempt() {
-            Ok(value) => return Ok((value, refused)),
-            Err(HvError::WouldBlock) => {}
-            Err(error) => return Err(RetryError::Failed(error)),
-        }
-    }
-    Err(RetryError::StillBlocked(tries))
-}
-
-pub(super) fn spin(_refused: u32) {
-    spin_loop();
-}
-
-impl<H: Hypercall> PerfCounters<H> {
-    /// Calls [`get`](Self::get) until the status is not EWOULDBLOCK, at most `tries` times. Fails
-    /// with the error of the last try.
-    pub fn get_retrying(&self, register: PerfReg, tries: Tries) -> Result<u64, RetryError> {
-        self.get_retrying_with(register, tries, spin)
-    }
-
-    /// Like [`get_retrying`](Self::get_retrying), but calls `pause` between two tries, with the number of refused tries so far.
-    ///
-    /// Keep the pauses below a millisecond: then the service serves a refused strand after at most one access of each other strand,
-    /// however often others ask. A strand that pauses longer may be forgotten, and then waits anew.
-    pub fn get_retrying_with(
-        &self,
-        register: PerfReg,
-        tries: Tries,
-        pause: impl FnMut(u32),
-    ) -> Result<u64, RetryError> {
-        retry(tries, pause, || self.get(register)).map(|(value, _)| value)
-    }
-
-    /// Calls [`set`](Self::set) until the status is not EWOULDBLOCK, at most `tries` times. Fails
-    /// with the error of the last try.
-    pub fn set_retrying(
-        &self,
-        register: PerfReg,
-        value: u64,
-        tries: Tries,
-    ) -> Result<(), RetryError> {
-        self.set_retrying_with(register, value, tries, spin)
-    }
-
-    /// Like [`set_retrying`](Self::set_retrying), but calls `pause` between two tries, with the number of refused tries so far. See
-    /// [`get_retrying_with`](Self::get_retrying_with) for the length of the pauses.
-    pub fn set_retrying_with(
-        &self,
-        register: PerfReg,
-        value: u64,
-        tries: Tries,
-        pause: impl FnMut(u32),
-    ) -> Result<(), RetryError> {
-        retry(tries, pause, || self.set(register, value)).map(|(value, _)| value)
-    }
-}

@@ -1,31 +1,34 @@
 //! A PMU's PCR and counters, read together: the counters count the events that the PCR selects.
 
 use core::fmt;
+use core::hint::spin_loop;
 
-use super::retry::{retry, spin};
-use super::{Hypercall, PerfCounters, RetryError, Tries};
+use super::{Hypercall, PerfCounters, PmuCount, RetryError, Tries};
 use crate::clock::Clock;
 use crate::counter::{Counter, CounterSet};
 use crate::layout::DramPic;
 use crate::register::{PerfReg, Pics, Pmu};
+use crate::status::HvError;
 
 /// Limits on the work for a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bounds {
-    /// The maximum number of reads of the counters. The counters are read again if the PCR has changed.
-    pub attempts: Tries,
-    /// The maximum number of tries of a call whose status is EWOULDBLOCK.
-    pub tries: Tries,
+    /// The maximum number of reads of the counters, which are read again if the PCR has changed.
+    pub if_changed: Tries,
+    /// The maximum number of tries of each call, which is repeated if its status is EWOULDBLOCK.
+    pub if_blocked: Tries,
 }
 
 impl Bounds {
     /// One read of the counters, and one try of each call.
-    pub const ONCE: Self = Self { attempts: Tries::ONCE, tries: Tries::ONCE };
+    pub const ONCE: Self = Self { if_changed: Tries::ONCE, if_blocked: Tries::ONCE };
 }
 
 /// A PMU's PCR and counters. The PCR was the same before and after the read of the counters. So the counters count the events that
 /// the PCR selects, unless another strand changed the PCR and changed it back between the two reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[must_use]
 pub struct Snapshot {
     /// The PMU whose registers were read.
     pub pmu: Pmu,
@@ -40,7 +43,7 @@ pub struct Snapshot {
     /// The distance in time between the reads of counter 0 and counter 1.
     pub skew: Skew,
     /// The number of times that the counters were read.
-    pub attempts: u32,
+    pub reads: u32,
 }
 
 impl Snapshot {
@@ -52,8 +55,13 @@ impl Snapshot {
         }
     }
 
-    /// Returns counter 0 or 1 in the form that [`Widened`](super::Widened) expects: a DRAM counter has its flag in bit 31.
-    pub const fn raw(&self, counter: Counter) -> u64 {
+    /// Returns a count of 0 for this counter of this PMU, to [update](PmuCount::update) from later snapshots.
+    pub fn count(&self, counter: Counter) -> PmuCount {
+        PmuCount::new(self.pmu, counter, self.raw(counter))
+    }
+
+    /// Returns counter 0 or 1; a DRAM counter has its flag in bit 31.
+    pub(super) const fn raw(&self, counter: Counter) -> u64 {
         let flag = (self.wrapped.contains(counter) as u64) << DramPic::WIDTH;
         self.counter(counter) | flag
     }
@@ -61,7 +69,8 @@ impl Snapshot {
 
 /// The distance in time between the read of PIC0 and the later read of PIC1. All numbers are 0 if
 /// one read returned both counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Skew {
     /// The number of hypercalls for PIC1, refused ones included. 0 if one read returned both
     /// counters.
@@ -74,7 +83,7 @@ pub struct Skew {
 }
 
 /// The reason why a snapshot failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SnapshotError {
     /// The PCR changed during every read of the counters. Holds the number of reads.
@@ -83,11 +92,21 @@ pub enum SnapshotError {
     Read(PerfReg, RetryError),
 }
 
+impl SnapshotError {
+    /// Returns the status of the read that failed; `None` if the PCR kept changing.
+    pub const fn status(&self) -> Option<HvError> {
+        match self {
+            Self::Changing(_) => None,
+            Self::Read(_, error) => error.status(),
+        }
+    }
+}
+
 impl fmt::Display for SnapshotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Changing(attempts) => {
-                write!(f, "PCR changed during each of {} reads", attempts.number())
+            Self::Changing(reads) => {
+                write!(f, "PCR changed during each of {} reads", reads.number())
             }
             Self::Read(register, error) => write!(f, "{register}: {error}"),
         }
@@ -99,7 +118,7 @@ impl core::error::Error for SnapshotError {}
 impl<H: Hypercall> PerfCounters<H> {
     /// Like [`snapshot_with`](Self::snapshot_with), but without a clock: the skew has no ticks.
     pub fn snapshot(&self, pmu: impl Into<Pmu>, bounds: Bounds) -> Result<Snapshot, SnapshotError> {
-        self.snapshot_with(pmu, bounds, None, spin)
+        self.snapshot_with(pmu, bounds, None, |_| spin_loop())
     }
 
     /// Reads the PCR and the counters of a PMU. Measures the skew with `clock`. Between two tries of one register, calls `pause`
@@ -115,17 +134,17 @@ impl<H: Hypercall> PerfCounters<H> {
         pause: impl FnMut(u32),
     ) -> Result<Snapshot, SnapshotError> {
         let pmu = pmu.into();
-        let mut reader = Reader { counters: self, tries: bounds.tries, clock, pause };
+        let mut reader = Reader { counters: self, tries: bounds.if_blocked, clock, pause };
         let mut pcr = reader.read(pmu.pcr())?.value;
-        for attempts in 1..=bounds.attempts.number() {
+        for reads in 1..=bounds.if_changed.number() {
             let (pic0, pic1, wrapped, skew) = reader.pics(pmu.pics())?;
             let afterwards = reader.read(pmu.pcr())?.value;
             if afterwards == pcr {
-                return Ok(Snapshot { pmu, pcr, pic0, pic1, wrapped, skew, attempts });
+                return Ok(Snapshot { pmu, pcr, pic0, pic1, wrapped, skew, reads });
             }
             pcr = afterwards;
         }
-        Err(SnapshotError::Changing(bounds.attempts))
+        Err(SnapshotError::Changing(bounds.if_changed))
     }
 }
 
@@ -136,7 +155,7 @@ struct Reader<'a, H, P> {
     pause: P,
 }
 
-struct Reading {
+struct Answer {
     value: u64,
     calls: u32,
     before: Option<u64>,
@@ -144,15 +163,16 @@ struct Reading {
 }
 
 impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
-    fn read(&mut self, register: PerfReg) -> Result<Reading, SnapshotError> {
+    fn read(&mut self, register: PerfReg) -> Result<Answer, SnapshotError> {
         let ticks = || self.clock.map(Clock::ticks);
-        let mut before = None;
-        let (value, refused) = retry(self.tries, &mut self.pause, || {
-            before = ticks();
+        let (mut before, mut calls) = (None, 0_u32);
+        let attempt = || {
+            (before, calls) = (ticks(), calls.saturating_add(1));
             self.counters.get(register)
-        })
-        .map_err(|error| SnapshotError::Read(register, error))?;
-        Ok(Reading { value, calls: refused.saturating_add(1), before, after: ticks() })
+        };
+        let value = self.tries.retry_with(&mut self.pause, attempt);
+        let value = value.map_err(|error| SnapshotError::Read(register, error))?;
+        Ok(Answer { value, calls, before, after: ticks() })
     }
 
     fn pics(&mut self, pics: Pics) -> Result<(u64, u64, CounterSet, Skew), SnapshotError> {
@@ -160,7 +180,8 @@ impl<H: Hypercall, P: FnMut(u32)> Reader<'_, H, P> {
             Pics::Together(pic) => {
                 let both = DramPic::from(self.read(pic)?.value);
                 let skew = Skew { hypercalls: 0, ticks: self.clock.map(|_| 0), pic0_events: 0 };
-                let (pic0, pic1) = (both.pic0().into(), both.pic1().into());
+                let (pic0, pic1) =
+                    (both.counter(Counter::Pic0).into(), both.counter(Counter::Pic1).into());
                 Ok((pic0, pic1, both.wrapped(), skew))
             }
             Pics::Apart(pic0, pic1) => {

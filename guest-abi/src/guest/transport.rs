@@ -1,5 +1,7 @@
 //! The transport: the way in which a call reaches a hypervisor.
 
+use core::convert::Infallible;
+
 use static_assertions::assert_obj_safe;
 
 use crate::status::HvError;
@@ -26,6 +28,13 @@ assert_obj_safe!(Hypercall);
 impl<H: Hypercall + ?Sized> Hypercall for &H {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         (**self).trap(trap, registers);
+    }
+}
+
+/// No hypervisor: no value has the type, and no call is made.
+impl Hypercall for Infallible {
+    fn trap(&self, _: Trap, _: &mut Registers) {
+        match *self {}
     }
 }
 

@@ -1,27 +1,70 @@
 //! 64-bit counts from counters of 31, 32 or any other number of bits.
 //!
 //! Two reads of a counter tell the number of events between them if that number is less than 2^BITS. A larger number can be noticed
-//! only with a clock and a limit on the rate of the events. [`TimedCount`] makes this check; [`Widened`] leaves it to the caller.
+//! only with a clock and a limit on the rate of the events: see [`Rate::is_within`].
 //!
 //! DRAM counters have a flag. A wrap sets the flag, and a write clears it. While the flag is clear, the counter has not wrapped,
 //! whatever the interval: see [`Widened::right_up_to`].
 
 use core::num::NonZeroU32;
 
-use crate::error_text::error_text;
-
-/// The number of events since a counter of `BITS` bits (1 to 64) was first read. Wraps at 2^64.
+/// What a counter of `BITS` bits (1 to 64) shows at one moment. With `FLAG` it has a flag above the counter, which a wrap sets.
 ///
-/// With `FLAG`, bit `BITS` of the raw value is a flag that a wrap sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A type of its own, so that a register with two counters is not taken for one of them: see
+/// [`DramPic::reading`](crate::layout::DramPic::reading).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[must_use]
+pub struct Reading<const BITS: u32, const FLAG: bool = false>(u64);
+
+impl<const BITS: u32, const FLAG: bool> Reading<BITS, FLAG> {
+    /// The largest value of the counter.
+    const MOST: u64 = {
+        assert!(BITS >= 1 && BITS <= 64, "a counter has 1 to 64 bits");
+        assert!(!FLAG || BITS < 64, "a flag is above the counter");
+        u64::MAX >> (64 - BITS)
+    };
+
+    /// The mask of the flag; 0 without a flag.
+    const WRAPPED: u64 = if FLAG { Self::MOST + 1 } else { 0 };
+
+    /// Returns the counter in the lowest `BITS` bits of `raw`, and its flag in the bit above. Ignores all other bits.
+    pub const fn new(raw: u64) -> Self {
+        Self(raw & (Self::MOST | Self::WRAPPED))
+    }
+
+    /// Returns the counter without its flag.
+    pub const fn value(self) -> u64 {
+        self.0 & Self::MOST
+    }
+
+    /// Returns the counter in the lowest bits, and its flag in the bit above.
+    pub const fn raw(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<u32> for Reading<32> {
+    fn from(value: u32) -> Self {
+        Self::new(value.into())
+    }
+}
+
+impl From<u64> for Reading<64> {
+    fn from(value: u64) -> Self {
+        Self::new(value)
+    }
+}
+
+/// The number of events since a counter was first [read](Reading). Wraps at 2^64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Widened<const BITS: u32, const FLAG: bool = false> {
     events: u64,
-    /// The raw value at the last read or write.
-    last: u64,
+    last: Reading<BITS, FLAG>,
     right_up_to: u64,
 }
 
-/// The count of a DRAM counter: 31 bits, and its flag in bit 31. See [`DramPic::raw`](crate::layout::DramPic::raw).
+/// The count of a DRAM counter: 31 bits, and a flag. See [`DramPic::reading`](crate::layout::DramPic::reading).
 ///
 /// Once set, the flag shows no further wrap until it is cleared. To clear it, write the register with the values just read but
 /// without flags, and [`rebase`](Self::rebase) both counts. Events between the read and the write are lost.
@@ -35,43 +78,34 @@ pub type HubCount = Widened<64>;
 
 impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     /// The maximum number of events between two reads for which the count is right without a flag: 2^`BITS` - 1.
-    pub const MOST: u64 = {
-        assert!(BITS >= 1 && BITS <= 64, "a counter has 1 to 64 bits");
-        assert!(!FLAG || BITS < 64, "a flag is above the counter");
-        u64::MAX >> (64 - BITS)
-    };
+    pub const MOST: u64 = Reading::<BITS, FLAG>::MOST;
 
-    /// The mask of the flag; 0 without a flag.
-    const WRAPPED: u64 = if FLAG { Self::MOST + 1 } else { 0 };
-
-    /// The mask of the counter and its flag.
-    const KEPT: u64 = Self::MOST | Self::WRAPPED;
-
-    /// Returns a count of 0 for a counter with the value `raw`. All methods ignore bits above the counter and its flag.
-    pub fn new(raw: impl Into<u64>) -> Self {
-        Self { events: 0, last: raw.into() & Self::KEPT, right_up_to: Self::MOST }
+    /// Returns a count of 0 for a counter that shows `reading`.
+    pub fn new(reading: impl Into<Reading<BITS, FLAG>>) -> Self {
+        Self { events: 0, last: reading.into(), right_up_to: Self::MOST }
     }
 
-    /// Updates the count from the present raw value, and returns it. The count is right if at most
+    /// Updates the count from what the counter shows now, and returns it. The count is right if at most
     /// [`right_up_to`](Self::right_up_to) events happened since the last call. `right_up_to` is at least [`MOST`](Self::MOST).
-    pub fn update(&mut self, raw: impl Into<u64>) -> u64 {
-        let raw = raw.into() & Self::KEPT;
-        let (now, last) = (raw & Self::MOST, self.last & Self::MOST);
-        let new_flag = raw & !self.last & Self::WRAPPED;
+    pub fn update(&mut self, reading: impl Into<Reading<BITS, FLAG>>) -> u64 {
+        let reading = reading.into();
+        let (now, last) = (reading.value(), self.last.value());
+        let wrapped = Reading::<BITS, FLAG>::WRAPPED;
+        let new_flag = reading.raw() & !self.last.raw() & wrapped;
         // A counter that wrapped and is not below its last value has counted 2^BITS more events than it shows.
         let hidden = if now >= last { new_flag } else { 0 };
         let more = (now.wrapping_sub(last) & Self::MOST).wrapping_add(hidden);
-        let was_clear = FLAG && self.last & Self::WRAPPED == 0;
+        let was_clear = FLAG && self.last.raw() & wrapped == 0;
         self.right_up_to = if new_flag != 0 {
             // One more event would make the counter wrap a second time.
-            Self::KEPT - last
+            Self::MOST + wrapped - last
         } else if was_clear && now >= last {
             u64::MAX
         } else {
             Self::MOST
         };
         self.events = self.events.wrapping_add(more);
-        self.last = raw;
+        self.last = reading;
         self.events
     }
 
@@ -85,9 +119,9 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         self.right_up_to
     }
 
-    /// Continues from a raw value that the guest has written. Drops the events since the last [`update`](Self::update).
-    pub fn rebase(&mut self, raw: impl Into<u64>) {
-        self.last = raw.into() & Self::KEPT;
+    /// Continues from a value that the guest has written. Drops the events since the last [`update`](Self::update).
+    pub fn rebase(&mut self, reading: impl Into<Reading<BITS, FLAG>>) {
+        self.last = reading.into();
     }
 
     /// Returns the count at the last [`update`](Self::update).
@@ -99,15 +133,10 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
     pub const fn longest_interval(rate: Rate) -> u64 {
         rate.longest(Self::MOST)
     }
-
-    /// Returns this count as a [`TimedCount`], which checks every interval from `now` on against `rate`.
-    pub const fn timed(self, now: u64, rate: Rate) -> TimedCount<BITS, FLAG> {
-        TimedCount { count: self, read_at: now, rate }
-    }
 }
 
 /// A limit on the rate of events: at most `events` happen while the clock advances by `ticks`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     events: NonZeroU32,
     ticks: NonZeroU32,
@@ -130,80 +159,15 @@ impl Rate {
         Self::new(events, 1)
     }
 
+    /// Returns `true` if at most `events` can happen in `interval` ticks. A count is right if its rate is within
+    /// [`right_up_to`](Widened::right_up_to) in the interval between the last two reads. A delay between the reads of clock and
+    /// counter goes unnoticed, so choose a rate with a margin.
+    pub const fn is_within(self, events: u64, interval: u64) -> bool {
+        events == u64::MAX || interval <= self.longest(events)
+    }
+
     /// Returns the longest interval, in ticks, in which at most `events` can happen.
     const fn longest(self, events: u64) -> u64 {
         (events / self.events.get() as u64).saturating_mul(self.ticks.get() as u64)
     }
 }
-
-/// A [`Widened`] count that checks the interval between two reads.
-///
-/// Read the clock together with the counter. A delay between clock and counter goes unnoticed, so choose a rate with a margin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimedCount<const BITS: u32, const FLAG: bool = false> {
-    count: Widened<BITS, FLAG>,
-    read_at: u64,
-    rate: Rate,
-}
-
-impl<const BITS: u32, const FLAG: bool> TimedCount<BITS, FLAG> {
-    /// Updates the count from the present raw value and time, and returns it.
-    ///
-    /// # Errors
-    /// If the counter may have wrapped once more than the count says. This happens if the interval since the last read is too
-    /// long or negative, and no flag excludes a wrap. The count then continues from [`TooLate::at_least`].
-    pub fn update_at(&mut self, raw: impl Into<u64>, now: u64) -> Result<u64, TooLate> {
-        let interval = now.wrapping_sub(self.read_at);
-        self.read_at = now;
-        let events = self.count.update(raw);
-        let right_up_to = self.count.right_up_to();
-        let longest = self.rate.longest(right_up_to);
-        if interval <= longest || FLAG && right_up_to == u64::MAX {
-            Ok(events)
-        } else {
-            Err(TooLate { interval, longest, at_least: events })
-        }
-    }
-
-    /// Continues from a raw value that the guest has written at the time `now`: see [`Widened::rebase`].
-    pub fn rebase_at(&mut self, raw: impl Into<u64>, now: u64) {
-        self.count.rebase(raw);
-        self.read_at = now;
-    }
-
-    /// Returns the longest interval between two reads, in ticks, that is safe whether the flag is set or clear.
-    pub const fn longest_interval(&self) -> u64 {
-        Widened::<BITS, FLAG>::longest_interval(self.rate)
-    }
-
-    /// Returns the count at the last [`update_at`](Self::update_at).
-    pub const fn events(&self) -> u64 {
-        self.count.events()
-    }
-}
-
-/// A counter was read so late that it may have wrapped once more than the count says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLate {
-    /// Ticks since the previous read.
-    pub interval: u64,
-    /// The longest safe interval in ticks, given the counter's value and flag.
-    pub longest: u64,
-    /// The count without unnoticed wraps. It is too low by 2^BITS for each unnoticed wrap.
-    pub at_least: u64,
-}
-
-impl TooLate {
-    /// Returns the number of ticks by which the read was too late.
-    pub const fn by(&self) -> u64 {
-        self.interval.saturating_sub(self.longest)
-    }
-}
-
-error_text!(
-    TooLate,
-    |late| "counter read {} ticks too late ({} since the last read, at most {} are safe)",
-    late.by(),
-    late.interval,
-    late.longest
-);

@@ -3,18 +3,19 @@
 use bitfield_struct::bitfield;
 
 use crate::counter::{Counter, CounterSet};
+use crate::error::OutOfRange;
 use crate::event::DramEvent;
+use crate::guest::Reading;
 
-/// DRAM PCR: two 4-bit event selects.
+/// DRAM PCR: two 4-bit event selects, of counter 1 in bits 3:0 and of counter 0 in bits 7:4.
 #[bitfield(u64)]
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct DramPcr {
-    /// Event of counter 1, bits 3:0.
     #[bits(4)]
-    pub select1: u8,
-    /// Event of counter 0, bits 7:4.
+    select1: u8,
     #[bits(4)]
-    pub select0: u8,
+    select0: u8,
     #[bits(56)]
     __: u64,
 }
@@ -23,21 +24,18 @@ super::event_select! {
     DramPcr counts DramEvent;
 }
 
-/// DRAM PIC: both 31-bit counters of a channel in one register. The bit above each counter is its flag: a wrap sets the flag, and
-/// only a write of the register clears it.
+/// DRAM PIC: both 31-bit counters of a channel in one register, counter 0 in bits 62:32 and counter 1 in bits 30:0. The bit above
+/// each counter is its flag: a wrap sets the flag, and only a write of the register clears it.
 #[bitfield(u64)]
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct DramPic {
-    /// Counter 1, bits 30:0.
     #[bits(31)]
-    pub pic1: u32,
-    /// Bit 31: counter 1 has wrapped.
-    pub wrapped1: bool,
-    /// Counter 0, bits 62:32.
+    pic1: u32,
+    wrapped1: bool,
     #[bits(31)]
-    pub pic0: u32,
-    /// Bit 63: counter 0 has wrapped.
-    pub wrapped0: bool,
+    pic0: u32,
+    wrapped0: bool,
 }
 
 impl DramPic {
@@ -47,7 +45,7 @@ impl DramPic {
     /// The number of bits of a counter, without its flag.
     pub const WIDTH: u32 = Self::PIC0_BITS as u32;
 
-    /// Returns one of the two counters, without its flag.
+    /// Returns one of the two counters, without its flag: 0 to 2^31 - 1.
     pub const fn counter(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => self.pic0(),
@@ -55,17 +53,39 @@ impl DramPic {
         }
     }
 
-    /// Returns a counter with its flag in bit 31, in the form that
-    /// [`DramCount`](crate::guest::DramCount) expects.
-    pub const fn raw(self, counter: Counter) -> u32 {
-        match counter {
-            Counter::Pic0 => (self.into_bits() >> 32) as u32,
-            Counter::Pic1 => self.into_bits() as u32,
+    /// Returns the register with `value` for `counter`, and all other bits unchanged. Fails for a value above 2^31 - 1.
+    pub const fn with_counter(self, counter: Counter, value: u32) -> Result<Self, OutOfRange> {
+        let changed = match counter {
+            Counter::Pic0 => self.with_pic0_checked(value),
+            Counter::Pic1 => self.with_pic1_checked(value),
+        };
+        match changed {
+            Ok(changed) => Ok(changed),
+            Err(()) => Err(OutOfRange::new(
+                "count of a DRAM counter",
+                value as u64,
+                0,
+                (1 << Self::WIDTH) - 1,
+            )),
         }
+    }
+
+    /// Returns a counter and its flag.
+    pub const fn reading(self, counter: Counter) -> Reading<{ Self::WIDTH }, true> {
+        Reading::new(match counter {
+            Counter::Pic0 => self.into_bits() >> 32,
+            Counter::Pic1 => self.into_bits(),
+        })
     }
 
     /// Returns the counters that have wrapped since their flags were last cleared.
     pub const fn wrapped(self) -> CounterSet {
         CounterSet::new(self.wrapped0(), self.wrapped1())
+    }
+
+    /// Returns the register with the flags of `counters` set, and the other flags clear.
+    pub const fn with_wrapped(self, counters: CounterSet) -> Self {
+        self.with_wrapped0(counters.contains(Counter::Pic0))
+            .with_wrapped1(counters.contains(Counter::Pic1))
     }
 }

@@ -4,46 +4,43 @@ use bitfield_struct::bitfield;
 
 use crate::event::{AsuEvent, GpdEvent, LpuEvent};
 
-/// LPU PCR: two 8-bit event selects.
+/// LPU PCR: two 8-bit event selects, of counter 0 in bits 7:0 and of counter 1 in bits 15:8.
 #[bitfield(u64)]
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct LpuPcr {
-    /// Event of counter 0, bits 7:0.
-    pub select0: u8,
-    /// Event of counter 1, bits 15:8.
-    pub select1: u8,
+    select0: u8,
+    select1: u8,
     #[bits(48)]
     __: u64,
 }
 
-/// GPD PCR: two 4-bit event selects.
+/// GPD PCR: two 4-bit event selects, of counter 0 in bits 3:0 and of counter 1 in bits 11:8.
 #[bitfield(u64)]
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct GpdPcr {
-    /// Event of counter 0, bits 3:0.
     #[bits(4)]
-    pub select0: u8,
+    select0: u8,
     #[bits(4)]
     __: u8,
-    /// Event of counter 1, bits 11:8.
     #[bits(4)]
-    pub select1: u8,
+    select1: u8,
     #[bits(52)]
     __: u64,
 }
 
-/// ASU PCR: two 4-bit event selects.
+/// ASU PCR: two 4-bit event selects, of counter 0 in bits 3:0 and of counter 1 in bits 11:8.
 #[bitfield(u64)]
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct AsuPcr {
-    /// Event of counter 0, bits 3:0.
     #[bits(4)]
-    pub select0: u8,
+    select0: u8,
     #[bits(4)]
     __: u8,
-    /// Event of counter 1, bits 11:8.
     #[bits(4)]
-    pub select1: u8,
+    select1: u8,
     #[bits(52)]
     __: u64,
 }

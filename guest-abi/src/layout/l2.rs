@@ -1,22 +1,21 @@
 //! The L2 control register (FWARC/2007/529 section 2.3). Guests see only two of its bits.
 
-use bitfield_struct::{bitenum, bitfield};
+use bitfield_struct::bitfield;
 
-/// PERF_CONFIG, the value of register 1: which L2 misses the SPARC events `L2_imiss` and `L2_dmiss_ld` count.
-#[bitenum]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum PerfConfig {
-    /// All misses.
-    #[default]
-    #[fallback]
-    All = 0,
-    /// Misses that the memory of the same node serves.
-    Local = 1,
-    /// Misses that the memory of another node serves.
-    Remote = 2,
-    /// Misses that the cache of another node serves.
-    CacheToCache = 3,
+crate::numbered::numbered! {
+    /// PERF_CONFIG, the value of register 1: which L2 misses the SPARC events `L2_imiss` and `L2_dmiss_ld` count.
+    #[derive(Default)]
+    PerfConfig "PERF_CONFIG" {
+        /// All misses.
+        #[default]
+        All "all",
+        /// Misses that the memory of the same node serves.
+        Local "local",
+        /// Misses that the memory of another node serves.
+        Remote "remote",
+        /// Misses that the cache of another node serves.
+        CacheToCache "c2c",
+    }
 }
 
 impl PerfConfig {
@@ -30,7 +29,20 @@ impl PerfConfig {
 
     /// Returns the setting in bits 1:0 of a value. Other bits are ignored.
     pub const fn from_value(value: u64) -> Self {
-        Self::from_bits((value & Self::WRITABLE) as u8)
+        match value & Self::WRITABLE {
+            0 => Self::All,
+            1 => Self::Local,
+            2 => Self::Remote,
+            _ => Self::CacheToCache,
+        }
+    }
+
+    const fn from_field(bits: u8) -> Self {
+        Self::from_value(bits as u64)
+    }
+
+    const fn into_field(self) -> u8 {
+        self as u8
     }
 }
 
@@ -40,34 +52,30 @@ impl PerfConfig {
 /// PERF_CONFIG and the ceiling mask exist on the UltraSPARC T2 Plus only. The T2 has the same bits
 /// 21:0; its bits 63:22 read as 0. Whether the T2 Plus has other fields is unknown.
 #[bitfield(u64)]
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct L2Control {
-    /// DIS: the cache is off.
-    pub disabled: bool,
-    /// DMMODE: direct-mapped replacement.
-    pub direct_mapped: bool,
-    /// SCRUBEN: the scrubber runs.
-    pub scrub_enabled: bool,
-    /// The interval of the scrubber.
-    #[bits(12)]
-    pub scrub_interval: u16,
-    /// The strand to which errors are steered.
-    #[bits(6)]
-    pub error_steer: u8,
-    /// DBG: a mode for debugging the hardware.
-    pub debug: bool,
-    /// A write of 1 clears the directory, which lists the lines in the L1 caches. Reads as 0.
-    pub clear_directory: bool,
-    #[bits(2)]
-    __: u8,
-    /// Address interleave ceiling mask.
-    #[bits(8)]
-    pub ceiling_mask: u8,
-    #[bits(3)]
-    __: u8,
-    /// PERF_CONFIG, bits 37:36.
-    #[bits(2)]
-    pub perf_config: PerfConfig,
+    dis: bool,
+    // DMMODE (direct-mapped replacement), SCRUBEN, 12 bits of interval, 6 bits of the strand that gets errors, and DBG.
+    #[bits(21)]
+    __: u32,
+    clear: bool,
+    // 2 bits; 8 bits of the address interleave ceiling mask; 3 bits.
+    #[bits(13)]
+    __: u16,
+    #[bits(2, from = PerfConfig::from_field, into = PerfConfig::into_field)]
+    config: PerfConfig,
     #[bits(26)]
     __: u64,
+}
+
+super::fields! {
+    L2Control {
+        /// DIS: the cache is off.
+        disabled, with_disabled: bool = dis, with_dis;
+        /// A write of 1 clears the directory, which lists the lines in the L1 caches. Reads as 0.
+        clear_directory, with_clear_directory: bool = clear, with_clear;
+        /// PERF_CONFIG, bits 37:36.
+        perf_config, with_perf_config: PerfConfig = config, with_config;
+    }
 }

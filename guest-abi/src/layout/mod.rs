@@ -1,7 +1,9 @@
 //! The bit fields of the registers.
 //!
 //! Every control register selects an event for each of two counters: see [`EventSelect`]. Changing
-//! one event leaves all other bits unchanged.
+//! one event leaves all other bits unchanged. A value that a field may not hold has a type that cannot hold it, or is an error.
+// The fields are private: of the setters that `bitfield-struct` makes for a field, one panics and one fails without a reason.
+#![allow(dead_code, reason = "bitfield-struct makes all kinds of setters for each field")]
 
 mod dram;
 mod hub;
@@ -14,7 +16,7 @@ pub use l2::{L2Control, PerfConfig};
 pub use sparc::{SparcPcr, SparcPic, SparcSelect};
 
 use crate::counter::Counter;
-use crate::error_text::error_text;
+use crate::error::error_text;
 
 /// A control register that selects an event for each of two counters.
 pub trait EventSelect: Copy + From<u64> + Into<u64> {
@@ -26,6 +28,9 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
 
     /// Returns a mask: ones in the select field of a counter, and zeros elsewhere.
     fn field(counter: Counter) -> u64;
+
+    /// Returns the code that selects the event of a counter. The code may be [reserved](ReservedEvent).
+    fn code(self, counter: Counter) -> u16;
 
     /// Returns the register with `event` for `counter`, and all other bits unchanged.
     #[must_use]
@@ -41,7 +46,7 @@ pub trait EventSelect: Copy + From<u64> + Into<u64> {
 }
 
 /// A select code to which the specification assigns no event. A counter with this code counts nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReservedEvent(pub u16);
 
 error_text!(ReservedEvent, |error| "reserved event {:#x}", error.0);
@@ -68,12 +73,19 @@ macro_rules! event_select {
                 }
             }
 
-            fn event(self, counter: $crate::counter::Counter) -> Result<$event, $crate::layout::ReservedEvent> {
+            #[inline]
+            fn code(self, counter: $crate::counter::Counter) -> u16 {
                 let code = match counter {
                     $crate::counter::Counter::Pic0 => self.select0(),
                     $crate::counter::Counter::Pic1 => self.select1(),
                 };
-                $event::from_code(code).ok_or($crate::layout::ReservedEvent(code.into()))
+                code.into()
+            }
+
+            fn event(self, counter: $crate::counter::Counter) -> Result<$event, $crate::layout::ReservedEvent> {
+                let code = self.code(counter);
+                let event = $event::ALL.iter().copied().find(|event| u16::from(event.code()) == code);
+                event.ok_or($crate::layout::ReservedEvent(code))
             }
         }
 
@@ -84,6 +96,26 @@ macro_rules! event_select {
     )* };
 }
 use event_select;
+
+/// Makes public methods that read and replace private fields whose type holds exactly what the field holds.
+macro_rules! fields {
+    ($register:ident { $($(#[$doc:meta])* $name:ident, $with:ident: $value:ty = $field:ident, $with_field:ident;)* }) => {
+        impl $register { $(
+            $(#[$doc])*
+            #[inline]
+            pub const fn $name(self) -> $value {
+                self.$field()
+            }
+
+            #[doc = concat!("Returns the register with `", stringify!($name), "` as given, and all other bits unchanged.")]
+            #[inline]
+            pub const fn $with(self, value: $value) -> Self {
+                self.$with_field(value)
+            }
+        )* }
+    };
+}
+use fields;
 
 /// Returns a mask of `bits` ones, from bit `offset` on.
 const fn ones(offset: usize, bits: usize) -> u64 {

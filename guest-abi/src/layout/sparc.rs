@@ -1,5 +1,7 @@
 //! The strand's own performance registers, ASR 16 and 17 (FWARC/2007/529 section 2.1).
 
+use core::fmt;
+
 use bitfield_struct::bitfield;
 
 use super::{EventSelect, ReservedEvent, ones};
@@ -11,41 +13,40 @@ use crate::event::SparcEvent;
 /// [`new`](Self::new) returns all zeros, which counts nothing because no mode is enabled. To count only one event, begin with
 /// [`OFF`](Self::OFF): a counter with select 0 counts idle clocks as soon as a mode is enabled.
 #[bitfield(u64)]
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct SparcPcr {
-    /// PRIV: user code may neither read nor write the counters.
-    pub privileged: bool,
-    /// ST: count in privileged mode.
-    pub system: bool,
-    /// UT: count in user mode.
-    pub user: bool,
-    /// HT: count in hyperprivileged mode. Only the hypervisor can write it.
-    pub hypervisor: bool,
-    /// TOE0: trap when counter 0 overflows. The trap is pending while OV0 and TOE0 are set, even if software set OV0.
-    pub trap_on_overflow0: bool,
-    /// TOE1: trap when counter 1 overflows, as TOE0 does for counter 0.
-    pub trap_on_overflow1: bool,
-    /// MASK0: the events of the class SL0 that counter 0 counts.
-    pub mask0: u8,
-    /// SL0: event class of counter 0.
+    pv: bool,
+    st: bool,
+    ut: bool,
+    ht: bool,
+    toe0: bool,
+    toe1: bool,
+    mask0: u8,
     #[bits(4)]
-    pub class0: u8,
-    /// OV0: counter 0 has overflowed since OV0 was last cleared. If TOE0 is set, hardware sets OV0
-    /// up to 15 events early.
-    pub overflow0: bool,
-    /// MASK1: the events of the class SL1 that counter 1 counts.
-    pub mask1: u8,
-    /// SL1: event class of counter 1.
+    sl0: u8,
+    ov0: bool,
+    mask1: u8,
     #[bits(4)]
-    pub class1: u8,
-    /// OV1: counter 1 has overflowed since OV1 was last cleared, as OV0 says for counter 0.
-    pub overflow1: bool,
+    sl1: u8,
+    ov1: bool,
     #[bits(30)]
     __: u32,
-    /// HOLDOV0: a write with HOLDOV0 does not change OV0. Reads as 0.
-    pub hold_overflow0: bool,
-    /// HOLDOV1: a write with HOLDOV1 does not change OV1. Reads as 0.
-    pub hold_overflow1: bool,
+    holdov0: bool,
+    holdov1: bool,
+}
+
+super::fields! {
+    SparcPcr {
+        /// PRIV: user code may neither read nor write the counters.
+        privileged, with_privileged: bool = pv, with_pv;
+        /// ST: count in privileged mode.
+        system, with_system: bool = st, with_st;
+        /// UT: count in user mode.
+        user, with_user: bool = ut, with_ut;
+        /// HT: count in hyperprivileged mode. Only the hypervisor can write it.
+        hypervisor, with_hypervisor: bool = ht, with_ht;
+    }
 }
 
 /// The select of a SPARC counter: an event class (SL), and the counted events of the class (MASK). The event tables write both as
@@ -57,7 +58,8 @@ pub struct SparcPcr {
 /// - Class 0 counts the clocks in which no strand of the core issues an instruction, whatever MASK is. To stop one counter, select
 ///   [`OFF`](Self::OFF), not 0.
 // Not a bit field: `new` keeps bits 15:12 at 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct SparcSelect(u16);
 
 impl SparcSelect {
@@ -100,6 +102,23 @@ impl SparcSelect {
     }
 }
 
+/// Writes the event's name, such as `Instr_ld`, or the class and mask of a select that has none, such as `class 2 mask 0x03`.
+impl fmt::Display for SparcSelect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match SparcEvent::from_code(self.0) {
+            Some(event) => event.fmt(f),
+            None if *self == Self::OFF => f.pad("off"),
+            None => write!(f, "class {} mask {:#04x}", self.class(), self.mask()),
+        }
+    }
+}
+
+impl fmt::Debug for SparcSelect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SparcSelect({self})")
+    }
+}
+
 impl From<SparcEvent> for SparcSelect {
     fn from(event: SparcEvent) -> Self {
         Self::from_code(event.code())
@@ -116,60 +135,60 @@ impl SparcPcr {
     pub const KEPT: u64 = 0xffff_ffff;
 
     /// The HT bit, bit 3.
-    pub const HT: u64 = ones(Self::HYPERVISOR_OFFSET, Self::HYPERVISOR_BITS);
+    pub const HT: u64 = ones(Self::HT_OFFSET, Self::HT_BITS);
 
     /// Returns the select of a counter. The select need not be in the event tables.
     pub const fn select(self, counter: Counter) -> SparcSelect {
         let (class, mask) = match counter {
-            Counter::Pic0 => (self.class0(), self.mask0()),
-            Counter::Pic1 => (self.class1(), self.mask1()),
+            Counter::Pic0 => (self.sl0(), self.mask0()),
+            Counter::Pic1 => (self.sl1(), self.mask1()),
         };
         SparcSelect::from_code((class as u16) << 8 | mask as u16)
     }
 
     /// Returns the register with `select` for `counter`, and all other bits unchanged.
-    #[must_use]
     pub const fn with_select(self, counter: Counter, select: SparcSelect) -> Self {
         match counter {
-            Counter::Pic0 => self.with_class0(select.class()).with_mask0(select.mask()),
-            Counter::Pic1 => self.with_class1(select.class()).with_mask1(select.mask()),
+            Counter::Pic0 => self.with_sl0(select.class()).with_mask0(select.mask()),
+            Counter::Pic1 => self.with_sl1(select.class()).with_mask1(select.mask()),
         }
     }
 
-    /// Returns the counters that have overflowed (OV).
+    /// Returns the counters that have overflowed since their OV was last cleared. Hardware sets OV up to 15 events early if TOE is set.
     pub const fn overflows(self) -> CounterSet {
-        CounterSet::new(self.overflow0(), self.overflow1())
+        CounterSet::new(self.ov0(), self.ov1())
     }
 
     /// Returns the register with OV set for `counters`, and clear for the other counters.
-    #[must_use]
     pub const fn with_overflows(self, counters: CounterSet) -> Self {
-        self.with_overflow0(counters.contains(Counter::Pic0))
-            .with_overflow1(counters.contains(Counter::Pic1))
+        self.with_ov0(counters.contains(Counter::Pic0)).with_ov1(counters.contains(Counter::Pic1))
     }
 
-    /// Returns the counters that trap when they overflow (TOE).
+    /// Returns the counters that trap when they overflow (TOE). The trap is pending while OV and TOE are set, even if software set OV.
     pub const fn traps(self) -> CounterSet {
-        CounterSet::new(self.trap_on_overflow0(), self.trap_on_overflow1())
+        CounterSet::new(self.toe0(), self.toe1())
     }
 
     /// Returns the register with TOE set for `counters`, and clear for the other counters.
-    #[must_use]
     pub const fn with_traps(self, counters: CounterSet) -> Self {
-        self.with_trap_on_overflow0(counters.contains(Counter::Pic0))
-            .with_trap_on_overflow1(counters.contains(Counter::Pic1))
+        self.with_toe0(counters.contains(Counter::Pic0)).with_toe1(counters.contains(Counter::Pic1))
     }
 
     /// Returns the register with `counter` off: it neither counts nor traps. All other bits stay, including OV.
-    #[must_use]
     pub const fn without(self, counter: Counter) -> Self {
         self.with_select(counter, SparcSelect::OFF)
             .with_traps(self.traps().without(CounterSet::only(counter)))
     }
 
-    /// Returns the counters with HOLDOV: a write of this value does not change their OV bits.
+    /// Returns the counters with HOLDOV: a write of this value does not change their OV bits. HOLDOV reads as 0.
     pub const fn holds(self) -> CounterSet {
-        CounterSet::new(self.hold_overflow0(), self.hold_overflow1())
+        CounterSet::new(self.holdov0(), self.holdov1())
+    }
+
+    /// Returns the register with HOLDOV set for `counters`, and clear for the other counters.
+    pub const fn with_holds(self, counters: CounterSet) -> Self {
+        self.with_holdov0(counters.contains(Counter::Pic0))
+            .with_holdov1(counters.contains(Counter::Pic1))
     }
 
     /// Returns the counters whose trap is pending: OV and TOE are both set.
@@ -180,7 +199,6 @@ impl SparcPcr {
     /// Returns the value to write to stop counting. The write does not change OV, even if a counter
     /// overflows just before the write. The last events before the write, up to 8 of each counter,
     /// are lost: see [`StrandCounters`](crate::guest::StrandCounters).
-    #[must_use]
     pub const fn stopped(self) -> Self {
         self.acknowledging(CounterSet::NONE)
             .with_user(false)
@@ -189,11 +207,9 @@ impl SparcPcr {
     }
 
     /// Returns the value to write to clear OV of `counters`. The write loses no overflow of the other counter.
-    #[must_use]
     pub const fn acknowledging(self, counters: CounterSet) -> Self {
         self.with_overflows(self.overflows().without(counters))
-            .with_hold_overflow0(!counters.contains(Counter::Pic0))
-            .with_hold_overflow1(!counters.contains(Counter::Pic1))
+            .with_holds(CounterSet::BOTH.without(counters))
     }
 }
 
@@ -205,8 +221,8 @@ impl EventSelect for SparcPcr {
 
     fn field(counter: Counter) -> u64 {
         match counter {
-            Counter::Pic0 => ones(Self::MASK0_OFFSET, Self::MASK0_BITS + Self::CLASS0_BITS),
-            Counter::Pic1 => ones(Self::MASK1_OFFSET, Self::MASK1_BITS + Self::CLASS1_BITS),
+            Counter::Pic0 => ones(Self::MASK0_OFFSET, Self::MASK0_BITS + Self::SL0_BITS),
+            Counter::Pic1 => ones(Self::MASK1_OFFSET, Self::MASK1_BITS + Self::SL1_BITS),
         }
     }
 
@@ -214,25 +230,36 @@ impl EventSelect for SparcPcr {
         self.with_select(counter, event.into())
     }
 
+    fn code(self, counter: Counter) -> u16 {
+        self.select(counter).code()
+    }
+
     fn event(self, counter: Counter) -> Result<SparcEvent, ReservedEvent> {
-        let code = self.select(counter).code();
+        let code = self.code(counter);
         SparcEvent::from_code(code).ok_or(ReservedEvent(code))
     }
 }
 
 /// SPARC PIC, %pic (ASR 17): two 32-bit counters.
 #[bitfield(u64)]
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Hash)]
+#[must_use]
 pub struct SparcPic {
-    /// Counter 0, bits 31:0.
-    pub pic0: u32,
-    /// Counter 1, bits 63:32.
-    pub pic1: u32,
+    first: u32,
+    second: u32,
+}
+
+super::fields! {
+    SparcPic {
+        /// Counter 0, bits 31:0.
+        pic0, with_pic0: u32 = first, with_first;
+        /// Counter 1, bits 63:32.
+        pic1, with_pic1: u32 = second, with_second;
+    }
 }
 
 impl SparcPic {
     /// Returns the register with `value` for `counter`, and the other counter unchanged.
-    #[must_use]
     pub const fn with_counter(self, counter: Counter, value: u32) -> Self {
         match counter {
             Counter::Pic0 => self.with_pic0(value),
@@ -241,7 +268,7 @@ impl SparcPic {
     }
 
     /// The number of bits of a counter: 32.
-    pub const WIDTH: u32 = Self::PIC0_BITS as u32;
+    pub const WIDTH: u32 = Self::FIRST_BITS as u32;
 
     /// Returns the value of counter 0 or 1.
     pub const fn counter(self, counter: Counter) -> u32 {

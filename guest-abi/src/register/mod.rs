@@ -6,9 +6,8 @@ mod pmu;
 mod table;
 
 use core::fmt;
-use core::str::FromStr;
 
-use crate::error_text::error_text;
+use crate::error::{in_range, named};
 use table::TABLE;
 
 pub use place::{Hub, HubRole, HubUnit, Mcu, McuRole, Node, Port};
@@ -22,6 +21,17 @@ pub struct PerfReg(u8);
 impl PerfReg {
     /// The number of registers. Their ids are 0 to 89.
     pub const COUNT: usize = table::COUNT;
+
+    /// Every register, in the order of the ids.
+    pub const ALL: [Self; Self::COUNT] = {
+        let mut all = [Self(0); Self::COUNT];
+        let mut id = 0;
+        while id < Self::COUNT {
+            all[id] = Self(id as u8);
+            id += 1;
+        }
+        all
+    };
 
     /// Register 0, the PCR of the calling strand.
     pub const SPARC_PCR: Self = Self::from_kind(Kind::Strand);
@@ -79,25 +89,9 @@ impl PerfReg {
         self.info().kind
     }
 
-    /// Returns every register, in the order of the ids.
-    pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
-        (0..Self::COUNT as u8).map(Self)
-    }
-
     /// Returns the specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub const fn name(self) -> &'static str {
         self.info().name
-    }
-
-    /// Returns the register with this name, in upper or lower case; `None` if no register has it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::all().find(|register| register.name().eq_ignore_ascii_case(name))
-    }
-}
-
-impl fmt::Display for PerfReg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -107,30 +101,5 @@ impl fmt::Debug for PerfReg {
     }
 }
 
-impl FromStr for PerfReg {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, UnknownName> {
-        Self::from_name(text).ok_or(UnknownName)
-    }
-}
-
-impl TryFrom<u64> for PerfReg {
-    type Error = UnknownId;
-
-    fn try_from(id: u64) -> Result<Self, UnknownId> {
-        Self::new(id).ok_or(UnknownId(id))
-    }
-}
-
-/// The error if a string is not the name of a performance register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownName;
-
-error_text!(UnknownName, |_| "not the name of a performance register");
-
-/// The error if an id is above 89. The service returns EINVAL for such an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownId(pub u64);
-
-error_text!(UnknownId, |error| "{} is not a PerfReg number (0 to 89)", error.0);
+named!(PerfReg, "register", name);
+in_range!(PerfReg, u64, "register", 0, Self::COUNT - 1);

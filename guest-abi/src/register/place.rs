@@ -2,13 +2,13 @@
 
 crate::numbered::numbered! {
     /// One of up to four Victoria Falls processors of a machine.
-    Node { Node0 "NODE0", Node1 "NODE1", Node2 "NODE2", Node3 "NODE3", }
+    Node "node" { Node0 "NODE0", Node1 "NODE1", Node2 "NODE2", Node3 "NODE3", }
 
     /// One of the two DRAM channels of a node, with its memory controller.
-    Mcu { Mcu0 "MCU0", Mcu1 "MCU1", }
+    Mcu "memory controller" { Mcu0 "MCU0", Mcu1 "MCU1", }
 
     /// A register of a DRAM channel.
-    McuRole {
+    McuRole "register of a DRAM channel" {
         /// Selects the events that are counted.
         Pcr "PCR",
         /// Holds two 31-bit counters.
@@ -16,10 +16,10 @@ crate::numbered::numbered! {
     }
 
     /// One of the four Zambezi chips of a Batoka.
-    Hub { Zam0 "ZAM0", Zam1 "ZAM1", Zam2 "ZAM2", Zam3 "ZAM3", }
+    Hub "hub" { Zam0 "ZAM0", Zam1 "ZAM1", Zam2 "ZAM2", Zam3 "ZAM3", }
 
     /// A part of a hub that has counters.
-    HubUnit {
+    HubUnit "part of a hub" {
         /// Link port unit A, the link to node 0.
         LpuA "LPU_A",
         /// Link port unit B, the link to node 1.
@@ -35,10 +35,10 @@ crate::numbered::numbered! {
     }
 
     /// One of the four link ports of a hub. Port A leads to node 0, port D to node 3.
-    Port { A "LPU_A", B "LPU_B", C "LPU_C", D "LPU_D", }
+    Port "port" { A "LPU_A", B "LPU_B", C "LPU_C", D "LPU_D", }
 
     /// A register of one part of a hub.
-    HubRole {
+    HubRole "register of a hub" {
         /// Selects the events that are counted.
         Pcr "PCR",
         /// Counter 0, 64 bits.

@@ -72,7 +72,7 @@ pmu_kinds! {
 }
 
 /// The registers of a PMU's two counters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pics {
     /// One register holds both counters, so one read returns both.
     Together(PerfReg),

@@ -3,7 +3,7 @@
 use core::fmt;
 
 /// A count for the whole time, estimated from the turns in which the event was counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Estimate {
     /// The number of counted events.
     pub counted: u64,

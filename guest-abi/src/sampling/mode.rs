@@ -15,6 +15,7 @@ pub trait UnitMode: Copy + Eq + fmt::Debug + 'static {
 
 /// A set of a processor's modes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct ModeSet<M>(u8, PhantomData<M>);
 
 impl<M: UnitMode> ModeSet<M> {
@@ -38,6 +39,11 @@ impl<M: UnitMode> ModeSet<M> {
     /// Returns `true` if no mode is in the set.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// Returns the number of modes in the set.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
     }
 
     /// Returns the modes in the set, in the order of [`UnitMode::ALL`].

@@ -8,14 +8,15 @@ use super::throttle::{Throttle, Throttled};
 
 /// The distance between samples, in events or in time. A pace can make its periods random, and can
 /// limit the rate of interrupts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Pace {
     rhythm: Rhythm,
     spread: Option<Spread>,
     throttle: Option<Throttle>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Rhythm {
     Events(Period),
     /// The number of ticks between samples, and the first period.
@@ -23,7 +24,7 @@ enum Rhythm {
 }
 
 /// How far a random period may deviate from the due period.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Spread {
     shift: u32,
     seed: u64,
@@ -58,7 +59,6 @@ impl Pace {
     /// Makes periods random around the due period, which stays their mean. A period differs by up to a 2^`shift`th of the due
     /// period, and by at least one event where possible. This spreads samples over the instructions of a loop whose length divides
     /// the period. `shift` is 1 to 31; 3 is a good choice.
-    #[must_use]
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {
             0 => 1,
@@ -70,7 +70,6 @@ impl Pace {
     }
 
     /// Limits the rate of the counter's interrupts.
-    #[must_use]
     pub const fn throttled(mut self, bound: Throttle) -> Self {
         self.throttle = Some(bound);
         self

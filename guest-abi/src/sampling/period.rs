@@ -2,6 +2,8 @@
 
 use core::num::NonZeroU32;
 
+use crate::error::in_range;
+
 /// The number of events between two overflows: 1 to 2^31.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Period(NonZeroU32);
@@ -37,3 +39,5 @@ impl Period {
         self.0.get()
     }
 }
+
+in_range!(Period, u32, "period", 1, Self::LONGEST.events());

@@ -16,7 +16,7 @@ use crate::counter::{Counter, CounterSet};
 use crate::guest::{Hypercall, StrandCounters};
 
 /// An event to count, with or without samples.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Request<E> {
     /// The event; at least one counter must be able to count it.
     pub event: E,
@@ -25,7 +25,7 @@ pub struct Request<E> {
 }
 
 /// The error if the requested events need more turns than the counters have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoRoom<E>(
     /// The first event for which no counter has a free turn.
     pub E,
@@ -55,6 +55,7 @@ type Turn<E> = [Option<Slot<E>>; 2];
 ///
 /// Samples do not drift: each overflow is due one period after the previous overflow was due, however late the interrupts are.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     turns: [Turn<U::Event>; TURNS],
     current: usize,
@@ -100,7 +101,8 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts counting. `time` is the present time, in ticks of the profiler's clock. Fails if the unit refuses the program.
+    /// Starts counting. `time` is the present time in ticks of the clock that [`Interrupted::time`] has, such as %stick. Intervals of a
+    /// [`Pace`] are in these ticks, too. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();
         unit.acknowledge(CounterSet::BOTH);

@@ -17,7 +17,7 @@ pub trait UnitEvent: Copy + Eq + fmt::Debug + 'static {
 }
 
 /// An event, or no event, for each counter. Each counter can count its event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Assignment<E> {
     events: [Option<E>; 2],
 }
@@ -58,7 +58,7 @@ impl<E: UnitEvent> Assignment<E> {
 }
 
 /// The events to count, the modes in which they count, and the counters that interrupt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Program<E, M: UnitMode> {
     /// The event of each counter, if it has one.
     pub events: Assignment<E>,

@@ -4,20 +4,21 @@ use crate::counter::CounterSet;
 use crate::strand::StrandId;
 
 /// The place and time of an interrupt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interrupted<M> {
     /// The address of the next instruction of the interrupted code.
     pub address: u64,
     /// The strand (or other processor) that was interrupted.
     pub strand: StrandId,
-    /// The time, in ticks of a clock that never goes back.
+    /// The time, in ticks of a clock that never goes back, such as %stick.
     pub time: u64,
     /// The mode of the interrupted code.
     pub mode: M,
 }
 
 /// A sample: the overflow of a counter whose event is sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Sample<E, M> {
     /// The place and time of the interrupt.
     pub at: Interrupted<M>,
@@ -29,7 +30,7 @@ pub struct Sample<E, M> {
 }
 
 /// The causes of an interrupt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// The counters that had overflowed. The profiler has handled them.
     pub counters: CounterSet,

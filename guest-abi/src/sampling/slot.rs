@@ -8,7 +8,8 @@ use crate::counter::Counter;
 use crate::guest::StrandCount;
 
 /// The state of one event of a profiler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct EventReport<E> {
     /// The counted event.
     pub event: E,

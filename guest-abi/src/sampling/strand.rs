@@ -1,37 +1,32 @@
 //! The calling strand's own counters, as a [`CounterUnit`].
 
+use core::convert::Infallible;
+
 use super::program::Program;
 use super::sparc::SparcMode;
 use super::unit::CounterUnit;
 use crate::counter::{Counter, CounterSet};
 use crate::event::SparcEvent;
-use crate::guest::{Hypercall, PerfCounters, StrandCounters};
-use crate::layout::{SparcPcr, SparcSelect};
+use crate::guest::{Hypercall, PerfCounters, StrandCounters, StrandDriver};
+use crate::layout::SparcSelect;
 use crate::status::HvError;
 
 /// %pcr and %pic of the strand that executes the code. Only writes that change HT need the service.
-#[derive(Clone, Copy, Debug)]
-pub struct OwnCounters<S, H> {
-    counters: S,
-    service: Option<PerfCounters<H>>,
+#[derive(Debug)]
+#[must_use]
+pub struct OwnCounters<S, H = Infallible>(StrandDriver<S, H>);
+
+impl<S: StrandCounters> OwnCounters<S> {
+    /// Returns the counters as a unit that counts no hyperprivileged events. Call its methods only on the strand of the counters.
+    pub const fn new(counters: S) -> Self {
+        Self(StrandDriver::new(counters))
+    }
 }
 
 impl<S: StrandCounters, H: Hypercall> OwnCounters<S, H> {
-    /// Returns the counters as a unit. Call its methods only on the strand of the counters. Only
-    /// hyperprivileged events need `service`.
-    pub const fn new(counters: S, service: Option<PerfCounters<H>>) -> Self {
-        Self { counters, service }
-    }
-
-    fn set_pcr(&self, pcr: SparcPcr) -> Result<(), HvError> {
-        if pcr.hypervisor() == self.counters.pcr().hypervisor() {
-            self.counters.set_pcr(pcr);
-            return Ok(());
-        }
-        match &self.service {
-            Some(service) => service.set_strand_pcr(pcr),
-            None => Err(HvError::NoAccess),
-        }
+    /// Like [`new`](OwnCounters::new), but also counts hyperprivileged events, if there is a service.
+    pub fn with_service(counters: S, service: impl Into<Option<PerfCounters<H>>>) -> Self {
+        Self(StrandDriver::with_service(counters, service))
     }
 }
 
@@ -49,34 +44,31 @@ impl<S: StrandCounters, H: Hypercall> CounterUnit for OwnCounters<S, H> {
     }
 
     fn start(&mut self, program: &Program<SparcSelect, SparcMode>) -> Result<(), HvError> {
-        let pcr = program.applied_to(self.counters.pcr());
-        self.set_pcr(pcr).inspect_err(|_| self.stop())
+        let before = self.0.counters().pcr();
+        let started = self.0.change(before.hypervisor(), program.applied_to(before));
+        started.inspect_err(|_| self.stop())
     }
 
     /// If HT is set and the service does not clear it, hyperprivileged events still count.
     fn stop(&mut self) {
-        let pcr = self.counters.pcr().stopped();
-        self.counters.set_pcr(pcr);
-        if self.counters.pcr().hypervisor() {
-            let _ = self.set_pcr(pcr);
-        }
+        let _ = self.0.stop();
     }
 
     fn read(&self, counter: Counter) -> u32 {
-        self.counters.pic().counter(counter)
+        self.0.counters().pic().counter(counter)
     }
 
     fn write(&mut self, counter: Counter, value: u32) {
-        let pic = self.counters.pic().with_counter(counter, value);
-        self.counters.set_pic(pic);
+        let pic = self.0.counters().pic().with_counter(counter, value);
+        self.0.counters().set_pic(pic);
     }
 
     fn overflowed(&self) -> CounterSet {
-        self.counters.pcr().trapping()
+        self.0.counters().pcr().trapping()
     }
 
     fn acknowledge(&mut self, counters: CounterSet) {
-        let pcr = self.counters.pcr().acknowledging(counters);
-        self.counters.set_pcr(pcr);
+        let pcr = self.0.counters().pcr().acknowledging(counters);
+        self.0.counters().set_pcr(pcr);
     }
 }

@@ -1,7 +1,5 @@
 //! A unit of two counters, as a profiler uses it.
 
-use core::fmt;
-
 use super::mode::UnitMode;
 use super::period::Period;
 use super::program::{Program, UnitEvent};
@@ -21,7 +19,7 @@ pub trait CounterUnit {
     type Mode: UnitMode;
 
     /// The reason why the unit refuses a program.
-    type Refusal: Copy + fmt::Debug;
+    type Refusal: Copy + core::error::Error;
 
     /// The number of bits of a counter. [`Profiler`](super::Profiler) relies on 32.
     const WIDTH: u32 = 32;

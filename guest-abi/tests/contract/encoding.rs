@@ -2,12 +2,12 @@
 
 use std::fmt::Debug;
 
-use guest_abi::Counter;
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent, SparcEvent};
 use guest_abi::layout::{
     AsuPcr, DramPcr, DramPic, EventSelect, GpdPcr, L2Control, LpuPcr, PerfConfig, SparcPcr,
     SparcPic,
 };
+use guest_abi::{Counter, CounterSet};
 use proptest::prelude::*;
 
 /// Checks a PCR whose select fields have `width` bits. The select of counter 0 begins at bit
@@ -72,6 +72,20 @@ fn writable_bits() {
     assert_eq!(SparcPcr::WRITABLE, 0xc000_0000_ffff_ffff);
 }
 
+/// A DRAM counter has 31 bits. A larger count is an error, and changes no other bit.
+#[test]
+fn a_count_that_does_not_fit_is_an_error() {
+    let pic = DramPic::from(0x8000_0001_0000_0002);
+    let with = |counter, value| pic.with_counter(counter, value).map(u64::from);
+    assert_eq!(with(Counter::Pic0, 0x7fff_ffff), Ok(0xffff_ffff_0000_0002));
+    assert_eq!(with(Counter::Pic1, 0x7fff_ffff), Ok(0x8000_0001_7fff_ffff));
+    for counter in [Counter::Pic0, Counter::Pic1] {
+        let text = "count of a DRAM counter 2147483648: expected 0 to 2147483647";
+        assert_eq!(with(counter, 0x8000_0000).unwrap_err().to_string(), text);
+        assert!(with(counter, u32::MAX).is_err());
+    }
+}
+
 proptest! {
     #[test]
     fn over_any_value(before: u64) {
@@ -93,13 +107,14 @@ proptest! {
     fn sparc_bits_are_where_the_manual_has_them(value: u64) {
         let pcr = SparcPcr::from(value);
         let modes = [pcr.privileged(), pcr.system(), pcr.user(), pcr.hypervisor()];
-        let traps = [pcr.trap_on_overflow0(), pcr.trap_on_overflow1()];
-        let overflows = [pcr.overflow0(), pcr.overflow1()];
-        let holds = [pcr.hold_overflow0(), pcr.hold_overflow1()];
+        let both = |set: CounterSet| [Counter::Pic0, Counter::Pic1].map(|counter| set.contains(counter));
+        let [traps, overflows, holds] = [pcr.traps(), pcr.overflows(), pcr.holds()].map(both);
         let bits = [0, 1, 2, 3, 4, 5, 18, 31, 62, 63].map(|at| value >> at & 1 == 1);
         prop_assert_eq!([&modes[..], &traps, &overflows, &holds].concat(), bits);
-        prop_assert_eq!(u64::from(pcr.mask0()) | u64::from(pcr.class0()) << 8, value >> 6 & 0xfff);
-        prop_assert_eq!(u64::from(pcr.mask1()) | u64::from(pcr.class1()) << 8, value >> 19 & 0xfff);
+        let codes = [Counter::Pic0, Counter::Pic1].map(|counter| u64::from(pcr.code(counter)));
+        prop_assert_eq!(codes, [value >> 6 & 0xfff, value >> 19 & 0xfff]);
+        let selects = [Counter::Pic0, Counter::Pic1].map(|counter| pcr.select(counter));
+        prop_assert_eq!(selects.map(|select| u64::from(select.class()) << 8 | u64::from(select.mask())), codes);
         prop_assert_eq!(u64::from(pcr), value);
     }
 
@@ -108,9 +123,10 @@ proptest! {
         let dram = DramPic::from(value);
         prop_assert_eq!(u64::from(dram.counter(Counter::Pic0)), value >> 32 & 0x7fff_ffff);
         prop_assert_eq!(u64::from(dram.counter(Counter::Pic1)), value & 0x7fff_ffff);
-        prop_assert_eq!([dram.wrapped0(), dram.wrapped1()], [value >> 63 == 1, value >> 31 & 1 == 1]);
         let wrapped = [Counter::Pic0, Counter::Pic1].map(|counter| dram.wrapped().contains(counter));
-        prop_assert_eq!(wrapped, [dram.wrapped0(), dram.wrapped1()]);
+        prop_assert_eq!(wrapped, [value >> 63 == 1, value >> 31 & 1 == 1]);
+        let raw = [Counter::Pic0, Counter::Pic1].map(|counter| dram.reading(counter).raw());
+        prop_assert_eq!(raw, [value >> 32, value & 0xffff_ffff]);
         prop_assert_eq!(u64::from(dram), value);
         let sparc = SparcPic::from(value);
         prop_assert_eq!(u64::from(sparc.counter(Counter::Pic0)), value & 0xffff_ffff);

@@ -1,6 +1,6 @@
 //! The 90 registers: ids, kinds, names, masks, versions and PMUs.
 
-use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics, UnknownName};
+use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu, Pics};
 use guest_abi::{
     Counter, Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Port, Version,
 };
@@ -38,7 +38,7 @@ fn id_of(name: &str) -> Option<usize> {
 fn all_90() {
     let registers = registers();
     assert_eq!(registers.len(), 90);
-    assert!(PerfReg::all().map(PerfReg::id).eq(0..90));
+    assert!(PerfReg::ALL.into_iter().map(PerfReg::id).eq(0..90));
     for (id, (kind, name)) in registers.iter().enumerate() {
         let register = PerfReg::new(id as u64).unwrap();
         assert_eq!((register.name(), register.index()), (name.as_str(), id));
@@ -69,7 +69,7 @@ fn ids_of_some() {
     }
     assert_eq!(PerfReg::PER_HUB, 18);
     for wrong in "NODE0_MCU0_PC NODE0_MCU0_PCRX NODE4_MCU0_PCR ZAM0_LPU_E_PCR ".split(' ') {
-        assert_eq!(wrong.parse::<PerfReg>(), Err(UnknownName), "{wrong}");
+        assert_eq!(wrong.parse::<PerfReg>().ok(), None, "{wrong}");
     }
 }
 
@@ -82,7 +82,7 @@ fn ids_are_checked_in_all_64_bits() {
 /// Compares the writable bits of each register with FWARC/2007/529, sections 2.1 to 2.6.
 #[test]
 fn masks() {
-    for register in PerfReg::all() {
+    for register in PerfReg::ALL {
         let name = register.name();
         let expected = match name {
             "SPARC_PCR" => 0xc000_0000_ffff_ffff,
@@ -99,7 +99,7 @@ fn masks() {
 
 #[test]
 fn versions() {
-    for register in PerfReg::all() {
+    for register in PerfReg::ALL {
         let minor = u64::from(register.id() >= 18);
         assert_eq!(register.info().since, Version { major: 1, minor }, "{register}");
     }

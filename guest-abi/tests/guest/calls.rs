@@ -1,10 +1,8 @@
 //! The trap, registers and results of every call.
 
-use std::fmt::Write;
-
 use guest_abi::event::{AsuEvent, DramEvent, GpdEvent, LpuEvent};
 use guest_abi::guest::Core;
-use guest_abi::layout::{DramPcr, PerfConfig, SparcPcr};
+use guest_abi::layout::{DramPcr, EventSelect, PerfConfig, SparcPcr};
 use guest_abi::register::{AsuPmu, DramPmu, GpdPmu, LpuPmu};
 use guest_abi::{ApiGroup, Counter, Hub, HvError, Mcu, Node, PerfReg, Port, Version};
 
@@ -58,7 +56,7 @@ fn api_versions_of_any_group() {
 
 #[test]
 fn console_and_exit() {
-    let mut calls = Core::new(Script::new([
+    let calls = Core::new(Script::new([
         core([0x41, 0, 0, 0, 0, 1], [0; 6]),
         core([0xff, 0, 0, 0, 0, 1], [9, 0xff, 0, 0, 0, 1]),
         core([0xffff_ffff_ffff_ffff, 0, 0, 0, 0, 1], [0; 6]),
@@ -70,8 +68,8 @@ fn console_and_exit() {
     assert_eq!(calls.putchar(b'A'), Ok(()));
     assert_eq!(calls.putchar(0xff), Err(HvError::WouldBlock));
     assert_eq!(calls.send_break(), Ok(()));
-    assert!(calls.write_str("hi").is_ok());
-    assert!(calls.write_str("jk").is_err());
+    assert_eq!(write!(calls, "{}", "hi"), Ok(()));
+    assert_eq!(write!(calls, "{}k", 'j'), Err(HvError::WouldBlock));
     assert_eq!(calls.exit(3), Ok(()));
 }
 
@@ -96,8 +94,11 @@ fn strand_and_l2() {
 fn pcr_of_a_pmu() {
     let counters = Script::counters([get(16, 0x17), set(16, 0x20), get_fails(60, 9)]);
     let pcr = counters.pcr(CHANNEL).unwrap();
-    assert_eq!((pcr.select0(), pcr.select1()), (1, 7));
-    assert_eq!(counters.set_pcr(CHANNEL, DramPcr::new().with_select0(2)), Ok(()));
+    assert_eq!((pcr.code(Counter::Pic0), pcr.code(Counter::Pic1)), (1, 7));
+    assert_eq!(
+        counters.set_pcr(CHANNEL, DramPcr::new().with_event(Counter::Pic0, DramEvent::ReadWrites)),
+        Ok(())
+    );
     assert_eq!(counters.pcr(PORT).err(), Some(HvError::WouldBlock));
 }
 

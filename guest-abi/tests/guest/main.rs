@@ -1,6 +1,7 @@
 //! Tests of the guest's side. A script plays the hypervisor.
 
 mod calls;
+mod errors;
 mod negotiation;
 mod probe;
 mod retry;

@@ -27,9 +27,9 @@ fn stops_at_the_first_answer() {
     let read = [get(19, 7), get_fails(19, BLOCKED), get_fails(19, BLOCKED), get(19, 8)];
     let written = [set_fails(19, 5, BLOCKED), set(19, 5)];
     let counters = Script::counters(read.into_iter().chain(written));
-    assert_eq!(counters.get_retrying(lpu(), tries(3)), Ok(7));
-    assert_eq!(counters.get_retrying(lpu(), tries(3)), Ok(8));
-    assert_eq!(counters.set_retrying(lpu(), 5, tries(2)), Ok(()));
+    assert_eq!(tries(3).retry(|| counters.get(lpu())), Ok(7));
+    assert_eq!(tries(3).retry(|| counters.get(lpu())), Ok(8));
+    assert_eq!(tries(2).retry(|| counters.set(lpu(), 5)), Ok(()));
 }
 
 #[test]
@@ -37,9 +37,9 @@ fn gives_up_after_the_bound() {
     for number in 1..5 {
         let blocked = RetryError::StillBlocked(tries(number));
         let counters = Script::counters(vec![get_fails(19, BLOCKED); number as usize]);
-        assert_eq!(counters.get_retrying(lpu(), tries(number)), Err(blocked));
+        assert_eq!(tries(number).retry(|| counters.get(lpu())), Err(blocked));
         let counters = Script::counters(vec![set_fails(19, 5, BLOCKED); number as usize]);
-        assert_eq!(counters.set_retrying(lpu(), 5, tries(number)), Err(blocked));
+        assert_eq!(tries(number).retry(|| counters.set(lpu(), 5)), Err(blocked));
     }
 }
 
@@ -47,7 +47,7 @@ fn gives_up_after_the_bound() {
 fn other_errors_are_final() {
     let counters = Script::counters([get_fails(19, 10), get_fails(19, BLOCKED), get_fails(19, 13)]);
     for error in [HvError::NoAccess, HvError::NotSupported] {
-        assert_eq!(counters.get_retrying(lpu(), tries(9)), Err(RetryError::Failed(error)));
+        assert_eq!(tries(9).retry(|| counters.get(lpu())), Err(RetryError::Failed(error)));
     }
 }
 
@@ -56,11 +56,11 @@ fn the_pause_is_between_tries() {
     let mut pauses = Vec::new();
     let written = [set_fails(19, 1, BLOCKED), set(19, 1)];
     let counters = Script::counters([get_fails(19, BLOCKED); 3].into_iter().chain(written));
-    let answer = counters.get_retrying_with(lpu(), tries(3), |refused| pauses.push(refused));
+    let answer = tries(3).retry_with(|refused| pauses.push(refused), || counters.get(lpu()));
     assert_eq!(answer, Err(RetryError::StillBlocked(tries(3))));
     assert_eq!(pauses, [1, 2]);
 
     pauses.clear();
-    let answer = counters.set_retrying_with(lpu(), 1, tries(3), |refused| pauses.push(refused));
+    let answer = tries(3).retry_with(|refused| pauses.push(refused), || counters.set(lpu(), 1));
     assert_eq!((answer, pauses), (Ok(()), vec![1]));
 }

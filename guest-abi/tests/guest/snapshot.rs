@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 
-use guest_abi::guest::{Bounds, RetryError, Skew, SnapshotError, Tries};
+use guest_abi::guest::{
+    Bounds, OtherPmu, PmuCount, RetryError, Skew, Snapshot, SnapshotError, Tries,
+};
 use guest_abi::register::{DramPmu, LpuPmu};
-use guest_abi::{Clock, Counter, Hub, HvError, Mcu, Node, PerfReg, Port};
+use guest_abi::{Clock, Counter, Hub, HvError, Mcu, Node, PerfReg, Pmu, Port};
 
 use crate::script::{Script, get, get_fails, gets};
 
@@ -21,21 +23,23 @@ impl Clock for Ticking {
     }
 }
 
-fn bounds(attempts: u32, tries: u32) -> Bounds {
-    Bounds { attempts: Tries::new(attempts).unwrap(), tries: Tries::new(tries).unwrap() }
+fn bounds(if_changed: u32, if_blocked: u32) -> Bounds {
+    let [if_changed, if_blocked] = [if_changed, if_blocked].map(|most| Tries::new(most).unwrap());
+    Bounds { if_changed, if_blocked }
 }
 
-fn skew(hypercalls: u32, ticks: Option<u64>, pic0_events: u64) -> Skew {
-    Skew { hypercalls, ticks, pic0_events }
+fn skew(snapshot: &Snapshot) -> (u32, Option<u64>, u64) {
+    let Skew { hypercalls, ticks, pic0_events, .. } = snapshot.skew;
+    (hypercalls, ticks, pic0_events)
 }
 
 #[test]
 fn a_channel_has_no_skew() {
     let counters = Script::counters(gets(&[(6, 1), (7, 0x7fff_ffff_0000_0002), (6, 1)]));
     let snapshot = counters.snapshot(CHANNEL, bounds(1, 1)).unwrap();
-    assert_eq!((snapshot.pmu, snapshot.pcr, snapshot.attempts), (CHANNEL.into(), 1, 1));
+    assert_eq!((snapshot.pmu, snapshot.pcr, snapshot.reads), (CHANNEL.into(), 1, 1));
     let read = [Counter::Pic0, Counter::Pic1].map(|counter| snapshot.counter(counter));
-    assert_eq!((read, snapshot.skew), ([0x7fff_ffff, 2], skew(0, None, 0)));
+    assert_eq!((read, skew(&snapshot)), ([0x7fff_ffff, 2], (0, None, 0)));
 
     let counters = Script::counters(gets(&[(6, 0), (7, 0), (6, 0)]));
     let clock = Ticking(Cell::new(0));
@@ -49,7 +53,7 @@ fn a_port_has_skew() {
     let counters = Script::counters(gets(&values));
     let snapshot = counters.snapshot(PORT, bounds(1, 1)).unwrap();
     assert_eq!((snapshot.pic0, snapshot.pic1), (u64::MAX, 500));
-    assert_eq!(snapshot.skew, skew(1, None, 5));
+    assert_eq!(skew(&snapshot), (1, None, 5));
 }
 
 #[test]
@@ -64,7 +68,7 @@ fn refused_tries_widen_the_skew() {
     let pause = |refused| pauses.push(refused);
     let snapshot = counters.snapshot_with(PORT, bounds(1, 3), Some(&clock), pause).unwrap();
     // The clock is read after the successful try of PIC0, before each of three tries of PIC1, and after the last try.
-    assert_eq!(snapshot.skew, skew(3, Some(50), 3));
+    assert_eq!(skew(&snapshot), (3, Some(50), 3));
     assert_eq!(pauses, [1, 1, 1, 2]);
 }
 
@@ -73,7 +77,7 @@ fn a_changed_pcr_is_read_again() {
     let values = [(6, 1), (7, 11), (6, 2), (7, 12), (6, 3), (7, 13), (6, 3)];
     let counters = Script::counters(gets(&values));
     let snapshot = counters.snapshot(CHANNEL, bounds(3, 1)).unwrap();
-    assert_eq!((snapshot.pcr, snapshot.pic1, snapshot.attempts), (3, 13, 3));
+    assert_eq!((snapshot.pcr, snapshot.pic1, snapshot.reads), (3, 13, 3));
 }
 
 #[test]
@@ -98,4 +102,24 @@ fn a_failure_names_the_register() {
         let blocked = RetryError::StillBlocked(Tries::new(2).unwrap());
         assert_eq!(failed(&[9, 9]), Err(SnapshotError::Read(name, blocked)));
     }
+}
+
+/// A DRAM counter wraps at 31 bits and sets its flag. A hub's counter has 64 bits. The other counter of the PMU does not matter.
+#[test]
+fn a_count_takes_its_counter_from_snapshots_of_its_pmu() {
+    let dram = [0x7fff_fffe_0000_0009, 0x8000_0001_7fff_fff0].map(|pic| [(6, 1), (7, pic), (6, 1)]);
+    let hub = [(u64::MAX, 5), (3, 9)]
+        .map(|(pic0, pic1)| [39, 40, 41, 40, 39].map(|id| (id, [7, pic0, pic1][id as usize - 39])));
+    let counters = Script::counters(gets(&[dram.concat(), hub.concat()].concat()));
+    let snapshot = |pmu: Pmu| counters.snapshot(pmu, Bounds::ONCE).unwrap();
+    let (channel, port) = (Pmu::from(CHANNEL), Pmu::from(PORT));
+    let mut reads = snapshot(channel).count(Counter::Pic0);
+    assert_eq!(reads.update(&snapshot(channel)), Ok(3));
+    assert_eq!((reads.pmu(), reads.right_up_to()), (channel, 0x8000_0001));
+    let mut packets = snapshot(port).count(Counter::Pic0);
+    let later = snapshot(port);
+    assert_eq!(packets.update(&later), Ok(4));
+    assert_eq!(reads.update(&later), Err(OtherPmu { counted: channel, found: port }));
+    assert_eq!(reads.events(), 3);
+    assert_eq!(PmuCount::cleared(PORT, Counter::Pic1).update(&later), Ok(9));
 }

@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 
 use guest_abi::HvError;
-use guest_abi::guest::{HtSet, StrandCounters, StrandDriver};
+use guest_abi::guest::{StrandCounters, StrandDriver};
 use guest_abi::layout::{SparcPcr, SparcPic};
 
-use crate::script::{Script, set, set_fails};
+use crate::script::{Script, Step, set, set_fails};
 
 const HT: u64 = 1 << 3;
 const UT: u64 = 1 << 2;
@@ -56,73 +56,69 @@ impl StrandCounters for Fake {
     }
 }
 
-/// Runs `act` with the driver of a strand whose PCR is `pcr`. Returns the result of `act`, and the writes that it made.
-fn act<R>(pcr: u64, act: impl FnOnce(StrandDriver<&Fake>) -> R) -> (R, Vec<Write>) {
+/// Runs `act` with the driver of a strand whose PCR is `pcr`, and whose service expects `calls`. Returns the result of `act`, and the
+/// writes that it made.
+fn act<R>(
+    pcr: u64,
+    calls: &[Step],
+    act: impl FnOnce(StrandDriver<&Fake, Script>) -> R,
+) -> (R, Vec<Write>) {
     let fake = Fake::new(pcr);
-    let result = act(StrandDriver::new(&fake));
+    let result = act(StrandDriver::with_service(&fake, Script::counters(calls.to_vec())));
     (result, fake.writes.take())
 }
 
 #[test]
 fn read_and_clear() {
-    let read = act(0, |driver| driver.read());
+    let read = act(0, &[], |driver| driver.read());
     assert_eq!(read, (SparcPic::new().with_pic0(7).with_pic1(5), vec![]));
-    assert_eq!(act(0, |driver| driver.clear()), ((), vec![Pic(0)]));
+    assert_eq!(act(0, &[], |driver| driver.clear()), ((), vec![Pic(0)]));
 }
 
 #[test]
-fn stop_clears_ut_and_st_only() {
-    let stop = |pcr| act(pcr, |driver| driver.stop());
-    assert_eq!(stop(0x7fff_fff7), (Ok(()), vec![Pcr(HOLD | 0x7fff_fff1)]));
-    assert_eq!(stop(HT | UT | PRIV), (Err(HtSet), vec![Pcr(HOLD | HT | PRIV)]));
-}
-
-#[test]
-fn start_without_ht_makes_no_call() {
+fn without_ht_there_is_no_call() {
+    let stopped = act(0x7fff_fff7, &[], |driver| driver.stop());
+    assert_eq!(stopped, (Ok(()), vec![Pcr(HOLD | 0x7fff_fff1)]));
     let wanted = SparcPcr::from(0x2fd << 6 | UT | ST);
-    let from = SparcPic::from(u64::MAX);
-    let writes = || vec![Pcr(HOLD | PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
-    assert_eq!(act(UT | PRIV, |driver| driver.start(wanted, from)), (Ok(()), writes()));
-    let service = Script::counters([]);
-    let started = act(UT | PRIV, |driver| driver.start_by(&service, wanted, from));
-    assert_eq!(started, (Ok(()), writes()));
+    let started = act(UT | PRIV, &[], |driver| driver.start(wanted, SparcPic::from(u64::MAX)));
+    let writes = vec![Pcr(HOLD | PRIV), Pic(u64::MAX), Pcr(0x2fd << 6 | UT | ST)];
+    assert_eq!(started, (Ok(()), writes));
 }
 
 #[test]
-fn start_without_the_service_refuses_ht() {
-    let start = |before, pcr: u64| act(before, |driver| driver.start(pcr.into(), 0.into()));
-    assert_eq!(start(UT, HT), (Err(HtSet), vec![]));
-    assert_eq!(start(HT | UT, UT), (Err(HtSet), vec![Pcr(HOLD | HT)]));
+fn without_the_service_ht_cannot_change() {
+    let denied = Err(HvError::NoAccess);
+    let fake = Fake::new(HT | UT | PRIV);
+    let alone = StrandDriver::new(&fake);
+    assert_eq!((alone.stop(), fake.writes.take()), (denied, vec![Pcr(HOLD | HT | PRIV)]));
+    assert_eq!(alone.start(UT.into(), 0.into()), denied);
+    let fake = Fake::new(UT);
+    assert_eq!(StrandDriver::new(&fake).start(HT.into(), 3.into()), denied);
+    assert_eq!(fake.writes.take(), [Pcr(HOLD), Pic(3)]);
 }
 
 #[test]
 fn ht_goes_through_register_0() {
-    let service = Script::counters([set(0, HT | UT)]);
-    let started = act(0, |driver| driver.start_by(&service, (HT | UT).into(), 3.into()));
+    let start =
+        |pcr: u64| move |driver: StrandDriver<&Fake, Script>| driver.start(pcr.into(), 3.into());
+    let started = act(0, &[set(0, HT | UT)], start(HT | UT));
     assert_eq!(started, (Ok(()), vec![Pcr(HOLD), Pic(3)]));
-}
 
-#[test]
-fn ht_that_is_set_is_cleared_first() {
-    let service = Script::counters([set(0, HOLD | PRIV)]);
-    let stopped = act(HT | UT | PRIV, |driver| driver.stop_by(&service));
+    let stopped = act(HT | UT | PRIV, &[set(0, HOLD | PRIV)], |driver| driver.stop());
     assert_eq!(stopped, (Ok(()), vec![Pcr(HOLD | HT | PRIV)]));
-
-    let service = Script::counters([set(0, HOLD | PRIV), set(0, HT | ST)]);
-    let started = act(HT | PRIV, |driver| driver.start_by(&service, (HT | ST).into(), 0.into()));
-    assert_eq!(started, (Ok(()), vec![Pcr(HOLD | HT | PRIV), Pic(0)]));
+    // HT that is set is cleared first.
+    let started = act(HT | PRIV, &[set(0, HOLD | PRIV), set(0, HT | ST)], start(HT | ST));
+    assert_eq!(started, (Ok(()), vec![Pcr(HOLD | HT | PRIV), Pic(3)]));
 }
 
 #[test]
 fn refusal_leaves_the_counters_stopped() {
-    let service = Script::counters([set_fails(0, HT | UT, 10)]);
-    let fake = Fake::new(UT);
-    let started = StrandDriver::new(&fake).start_by(&service, (HT | UT).into(), 0.into());
-    assert_eq!((started, fake.pcr.get()), (Err(HvError::NoAccess), 0));
-
-    let service = Script::counters([set_fails(0, HOLD, 10)]);
-    let started = act(HT | UT, |driver| driver.start_by(&service, UT.into(), 0.into()));
-    assert_eq!(started, (Err(HvError::NoAccess), vec![Pcr(HOLD | HT)]));
+    let start =
+        |pcr: u64| move |driver: StrandDriver<&Fake, Script>| driver.start(pcr.into(), 0.into());
+    let refused = act(UT, &[set_fails(0, HT | UT, 10)], start(HT | UT));
+    assert_eq!(refused, (Err(HvError::NoAccess), vec![Pcr(HOLD), Pic(0)]));
+    let refused = act(HT | UT, &[set_fails(0, HOLD, 10)], start(UT));
+    assert_eq!(refused, (Err(HvError::NoAccess), vec![Pcr(HOLD | HT)]));
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! 64-bit counts from hardware counters of 31 and 32 bits.
 
-use guest_abi::guest::{DramCount, HubCount, Rate, StrandCount, TooLate, Widened};
+use guest_abi::guest::{DramCount, HubCount, Rate, Reading, StrandCount, Widened};
 use proptest::prelude::*;
+
+/// What a counter and its flag show, from the lowest bits of `raw`.
+fn shows<const BITS: u32, const FLAG: bool>(raw: impl Into<u64>) -> Reading<BITS, FLAG> {
+    Reading::new(raw.into())
+}
 
 /// Updates a count with raw values, and asserts each resulting count.
 fn check<const BITS: u32, const FLAG: bool>(
@@ -9,69 +14,69 @@ fn check<const BITS: u32, const FLAG: bool>(
     updates: &[(u64, u64)],
 ) {
     for (raw, expected) in updates {
-        assert_eq!(count.update(*raw), *expected, "{raw:#x}");
+        assert_eq!(count.update(shows(*raw)), *expected, "{raw:#x}");
     }
 }
 
 #[test]
 fn one_wrap_between_reads() {
-    let mut count = DramCount::new(0x7fff_fff0u32);
+    let mut count = DramCount::new(shows(0x7fff_fff0u32));
     let updates = [(0x7fff_ffff, 0xf), (0, 0x10), (0, 0x10), (0x7fff_ffff, 0x8000_000f)];
     check(&mut count, &updates);
     check(&mut count, &[(0x7fff_fffe, 0x1_0000_000e)]);
 
-    let mut count = StrandCount::new(0xffff_fff0u32);
+    let mut count = StrandCount::new(shows(0xffff_fff0u32));
     check(&mut count, &[(0xffff_ffff, 0xf), (0, 0x10), (0xffff_ffff, 0x1_0000_000f)]);
     assert_eq!(count.events(), 0x1_0000_000f);
 }
 
 #[test]
 fn counters_of_64_bits_count_differences() {
-    let mut count = HubCount::new(u64::MAX - 1);
+    let mut count = HubCount::new(shows(u64::MAX - 1));
     check(&mut count, &[(3, 5)]);
-    count.rebase(0u64);
+    count.rebase(shows(0u64));
     check(&mut count, &[(u64::MAX - 5, u64::MAX), (u64::MAX - 4, 0)]);
 }
 
 #[test]
 fn bits_beyond_the_counter_are_ignored() {
-    let mut count = Widened::<31>::new(0x8000_0005u32);
+    let mut count = Widened::<31>::new(shows(0x8000_0005u32));
     check(&mut count, &[(6, 1), (0x8000_0007, 2), (0xffff_ffff_0000_0008, 3)]);
-    count.rebase(0xffff_ffffu32);
+    count.rebase(shows(0xffff_ffffu32));
     check(&mut count, &[(0, 4)]);
-    let mut count = DramCount::new(0xffff_ffff_0000_0005u64);
+    let mut count = DramCount::new(shows(0xffff_ffff_0000_0005u64));
     check(&mut count, &[(0xaaaa_aaaa_0000_0006, 1)]);
 }
 
 /// Bit 31 is the flag of a DRAM counter. A wrap is visible in the counter's value, or only in the flag, or in neither.
 #[test]
 fn the_flag_shows_a_wrap_that_the_counter_does_not() {
-    let mut count = DramCount::new(100u32);
+    let mut count = DramCount::new(shows(100u32));
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
-    assert_eq!(count.update(130u32), 30);
+    assert_eq!(count.update(shows(130u32)), 30);
     // The clear flag shows that the counter has not wrapped, so the count is right however much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
     // The counter has counted 2^31 + 20 more events since it read 130. Only after 2^32 - 130 events would it have wrapped twice.
-    assert_eq!(count.update(0x8000_0096u32), 0x8000_0032);
+    assert_eq!(count.update(shows(0x8000_0096u32)), 0x8000_0032);
     assert_eq!(count.right_up_to(), 0xffff_ff7d);
     // The flag was already set, so it shows no new wrap.
-    assert_eq!(count.update(0x8000_0097u32), 0x8000_0033);
+    assert_eq!(count.update(shows(0x8000_0097u32)), 0x8000_0033);
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
-    assert_eq!(count.update(0x8000_0096u32), 0x1_0000_0032);
+    assert_eq!(count.update(shows(0x8000_0096u32)), 0x1_0000_0032);
     // The guest clears the flag. Then the counter and the flag both show the next wrap.
-    count.rebase(0x7fff_fffeu32);
-    assert_eq!(count.update(0x8000_0001u32), 0x1_0000_0035);
+    count.rebase(shows(0x7fff_fffeu32));
+    assert_eq!(count.update(shows(0x8000_0001u32)), 0x1_0000_0035);
     assert_eq!(count.right_up_to(), 0x8000_0001);
 }
 
 #[test]
 fn a_write_is_not_an_event() {
-    let mut count = DramCount::new(100u32);
+    let mut count = DramCount::new(shows(100u32));
     check(&mut count, &[(130, 30)]);
-    count.rebase(0u32);
+    count.rebase(shows(0u32));
     assert_eq!(count.events(), 30);
     check(&mut count, &[(5, 35)]);
-    count.rebase(0x7fff_ffffu32);
+    count.rebase(shows(0x7fff_ffffu32));
     check(&mut count, &[(1, 37)]);
 }
 
@@ -92,50 +97,24 @@ fn longest_intervals() {
     assert_eq!([Rate::new(0, 1), Rate::new(1, 0), Rate::per_tick(0)], [None; 3]);
 }
 
-#[test]
-fn too_late_has_the_excess_and_the_count_goes_on() {
-    let mut count = Widened::<31>::new(10u32).timed(1000, Rate::ONE_A_TICK);
-    assert_eq!(count.longest_interval(), 0x7fff_ffff);
-    assert_eq!(count.update_at(9u32, 1000 + 0x7fff_ffff), Ok(0x7fff_ffff));
-    let late = TooLate { interval: 0x8000_0000, longest: 0x7fff_ffff, at_least: 0x7fff_ffff + 3 };
-    let now = 1000 + 0xffff_ffff;
-    assert_eq!(count.update_at(12u32, now), Err(late));
-    assert_eq!(late.by(), 1);
-    let text = "counter read 1 ticks too late (2147483648 since the last read, at most 2147483647 are safe)";
-    assert_eq!(late.to_string(), text);
-    assert_eq!(count.update_at(13u32, now + 5), Ok(0x7fff_ffff + 4));
-    assert_eq!(count.events(), 0x7fff_ffff + 4);
-}
-
-#[test]
-fn a_clock_that_goes_back_is_an_error() {
-    let mut count = StrandCount::new(0u32).timed(50, Rate::ONE_A_TICK);
-    assert!(count.update_at(1u32, 49).is_err());
-    assert_eq!(count.update_at(2u32, 50), Ok(2));
-}
-
-#[test]
-fn a_write_starts_a_new_interval() {
-    let mut count = Widened::<31>::new(0u32).timed(0, Rate::ONE_A_TICK);
-    assert_eq!(count.update_at(7u32, 10), Ok(7));
-    count.rebase_at(100u32, 0x7fff_ffff);
-    assert_eq!(count.update_at(101u32, 0xffff_fffe), Ok(8));
-}
-
-/// At one event per tick and with the flag, an interval is too long only if it can contain two wraps.
+/// At one event per tick, an interval is too long if the counter can wrap twice in it; without a flag, if it can wrap.
 #[test]
 fn the_flag_makes_longer_intervals_safe() {
-    let start = || DramCount::new(0x7fff_0000u32).timed(0, Rate::ONE_A_TICK);
-    let update = |raw: u32, now| start().update_at(raw, now);
-    assert_eq!(update(0x7fff_0005, u64::MAX / 2), Ok(5), "no wrap");
-    assert_eq!(update(0x8000_0000, 0x8000_ffff), Ok(0x1_0000));
-    let late = TooLate { interval: 0x8001_0000, longest: 0x8000_ffff, at_least: 0x1_0000 };
-    assert_eq!(update(0x8000_0000, 0x8001_0000), Err(late));
-    assert_eq!(update(0xffff_0000, 0x8000_0000), Ok(0x8000_0000));
-    let mut flagged = DramCount::new(0x8000_0000u32).timed(0, Rate::ONE_A_TICK);
-    let full = flagged.update_at(0xffff_ffffu32, 0x7fff_ffff);
-    assert_eq!(full, Ok(0x7fff_ffff));
-    assert!(flagged.update_at(0x8000_0000u32, 0xffff_ffff).is_err());
+    let right = |last: u32, raw: u32, interval| {
+        let mut count = DramCount::new(shows(last));
+        count.update(shows(raw));
+        Rate::ONE_A_TICK.is_within(count.right_up_to(), interval)
+    };
+    assert!(right(0x7fff_0000, 0x7fff_0005, u64::MAX), "no wrap");
+    assert!(Rate::per_tick(8).unwrap().is_within(u64::MAX, u64::MAX), "no wrap at any rate");
+    assert!(right(0x7fff_0000, 0x8000_0000, 0x8000_ffff));
+    assert!(!right(0x7fff_0000, 0x8000_0000, 0x8001_0000));
+    assert!(right(0x8000_0000, 0xffff_ffff, 0x7fff_ffff), "the flag was set");
+    assert!(!right(0x8000_0000, 0xffff_ffff, 0x8000_0000));
+    // A clock that goes back shows as a very long interval.
+    let mut count = StrandCount::new(0_u32);
+    count.update(1_u32);
+    assert!(!Rate::ONE_A_TICK.is_within(count.right_up_to(), 49_u64.wrapping_sub(50)));
 }
 
 /// Lets a counter of `WIDTH` bits count further events again and again, and reads it each time. The
@@ -143,10 +122,10 @@ fn the_flag_makes_longer_intervals_safe() {
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;
-    let mut count = Widened::<WIDTH>::new(start);
+    let mut count = Widened::<WIDTH>::new(shows(start));
     for more in more {
         truth += u64::from(more >> (32 - WIDTH));
-        assert_eq!(count.update(truth % (1 << WIDTH)), truth - start);
+        assert_eq!(count.update(shows(truth % (1 << WIDTH))), truth - start);
     }
 }
 
@@ -165,7 +144,7 @@ proptest! {
         steps in prop::collection::vec((0u64..1 << 33, 0u32..33, any::<bool>()), 0..50),
     ) {
         let (mut counter, mut flag, mut truth) = (start, 0, 0);
-        let mut count = DramCount::new(start);
+        let mut count = DramCount::new(shows(start));
         for (more, shift, clear) in steps {
             let more = more >> shift;
             truth += more;
@@ -173,7 +152,7 @@ proptest! {
                 flag = 1 << 31;
             }
             counter = (counter + more) % (1 << 31);
-            let counted = count.update(counter | flag);
+            let counted = count.update(shows(counter | flag));
             if more <= count.right_up_to() {
                 prop_assert_eq!(counted, truth);
             } else {
@@ -182,7 +161,7 @@ proptest! {
             }
             if clear {
                 flag = 0;
-                count.rebase(counter);
+                count.rebase(shows(counter));
             }
         }
     }
@@ -196,25 +175,20 @@ proptest! {
         intervals in prop::collection::vec((any::<u64>(), 1u32..64), 1..20),
     ) {
         let events = (events >> shift).max(1);
-        let (mut truth, mut now, mut unseen) = (0u128, 0u64, 0u128);
-        let mut count = Widened::<31>::new(0u32).timed(now, Rate::new(events, ticks).unwrap());
+        let rate = Rate::new(events, ticks).unwrap();
+        let (mut truth, mut unseen) = (0u128, 0u128);
+        let mut count = Widened::<31>::new(shows(0u32));
         for (interval, shift) in intervals {
             let interval = interval >> shift;
             let more = u128::from(interval.div_ceil(ticks.into())) * u128::from(events);
             truth += more;
-            now = now.wrapping_add(interval);
-            match count.update_at((truth % (1 << 31)) as u32, now) {
-                Ok(counted) => {
-                    prop_assert!(more < 1 << 31);
-                    prop_assert_eq!(u128::from(counted), truth - unseen);
-                }
-                Err(late) => {
-                    prop_assert!(more >= 1 << 31);
-                    prop_assert_eq!(late.interval, interval);
-                    unseen = truth - u128::from(late.at_least);
-                    prop_assert_eq!(unseen % (1 << 31), 0);
-                }
+            let counted = u128::from(count.update(shows((truth % (1 << 31)) as u32)));
+            prop_assert_eq!(rate.is_within(count.right_up_to(), interval), more < 1 << 31);
+            if more < 1 << 31 {
+                prop_assert_eq!(counted, truth - unseen);
             }
+            unseen = truth - counted;
+            prop_assert_eq!(unseen % (1 << 31), 0);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! A fake unit. The test says how many events each counter has counted.
 
 use guest_abi::Counter::{self, Pic0, Pic1};
-use guest_abi::StrandId;
 use guest_abi::sampling::{
     CounterSet, CounterUnit, Interrupted, ModeSet, Pace, Period, Profiler, Program, Request,
     Sample, UnitEvent, UnitMode,
 };
+use guest_abi::{HvError, StrandId};
 
 /// An event code. Both counters can count events 0 to 9. Only counter 0 counts 10 to 19, and only counter 1 counts 20 and above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +34,6 @@ impl UnitMode for Mode {
         self as usize
     }
 }
-
-/// The error with which the unit refuses a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct No;
 
 /// A unit whose counters overflow at the value `AT`.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +85,7 @@ impl<const AT: u32> Fake<AT> {
 impl<const AT: u32> CounterUnit for Fake<AT> {
     type Event = FakeEvent;
     type Mode = Mode;
-    type Refusal = No;
+    type Refusal = HvError;
 
     const OVERFLOWS_AT: u32 = AT;
     const EARLY: u32 = 16;
@@ -98,9 +94,9 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
         (0..30).map(FakeEvent)
     }
 
-    fn start(&mut self, program: &Program<FakeEvent, Mode>) -> Result<(), No> {
+    fn start(&mut self, program: &Program<FakeEvent, Mode>) -> Result<(), HvError> {
         self.program = (!self.refuses).then_some(*program);
-        if self.refuses { Err(No) } else { Ok(()) }
+        if self.refuses { Err(HvError::NoAccess) } else { Ok(()) }
     }
 
     fn stop(&mut self) {

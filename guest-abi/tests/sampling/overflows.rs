@@ -1,13 +1,14 @@
 //! Interrupts: their causes, their samples, and the start values of the next periods.
 
 use guest_abi::Counter::{Pic0, Pic1};
+use guest_abi::HvError;
 use guest_abi::sampling::{
     Cause, CounterSet, CounterUnit, ModeSet, NoRoom, Pace, Profiler, Sample,
 };
 use proptest::prelude::*;
 
 use crate::fake::{
-    BOTH, FakeEvent, No, Topmost, Wrapping, at, counted, every, period, periods, sampled, samples,
+    BOTH, FakeEvent, Topmost, Wrapping, at, counted, every, period, periods, sampled, samples,
     started,
 };
 
@@ -199,7 +200,7 @@ fn a_refusal_is_told_and_keeps_what_was_counted() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);
     unit.count(Pic0, 105);
     unit.refuses = true;
-    assert_eq!(profiler.handle(&mut unit, &at(9)), Err(No));
+    assert_eq!(profiler.handle(&mut unit, &at(9)), Err(HvError::NoAccess));
     assert_eq!(unit.program, None);
     assert_eq!(profiler.waiting(), 1);
     assert_eq!(profiler.handle(&mut unit, &at(10)), Ok(NOTHING));
@@ -211,7 +212,7 @@ fn a_refusal_is_told_and_keeps_what_was_counted() {
     assert_eq!(unit.take_writes(), [(Pic0, -95)]);
     let mut refused = Profiler::<Wrapping, 1, 8>::new(ModeSet::ALL, &[]).unwrap();
     unit.refuses = true;
-    assert_eq!(refused.start(&mut unit, 0), Err(No));
+    assert_eq!(refused.start(&mut unit, 0), Err(HvError::NoAccess));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use guest_abi::StrandId;
 
-use super::{AtomicU32, Ordering};
+use super::{AtomicU32, Ordering, const_unless_loom};
 use crate::GuestId;
 
 /// An identifier that [`AtomicId`] can hold: a number below `u32::MAX`.
@@ -55,10 +55,11 @@ impl<T: Id> AtomicId<T> {
         Self(AtomicU32::new(number(id)), PhantomData)
     }
 
-    /// Returns an atomic that holds nothing, for statics.
-    #[cfg(not(any(loom, shuttle, test, feature = "steps")))]
-    pub const fn none() -> Self {
-        Self(AtomicU32::new(0), PhantomData)
+    const_unless_loom! {
+        /// Returns an atomic that holds nothing.
+        pub fn none() -> Self {
+            Self(AtomicU32::new(0), PhantomData)
+        }
     }
 
     /// Returns the held identifier.

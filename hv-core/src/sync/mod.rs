@@ -1,8 +1,10 @@
-//! The atomics that the hypervisor's crates use, and tools built from them.
+//! The atomics that the hypervisor's crates use, and tools built from them. Any version may change this module: its types are others in
+//! models and tests.
 //!
 //! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. The constructors of loom's atomics are not
 //! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. So does data that no model covers.
 
+mod constructors;
 mod id;
 mod owned_lock;
 
@@ -55,10 +57,13 @@ pub fn exchanged() {
     }
 }
 
+pub use crate::{array_of, const_unless_loom};
 pub use id::{AtomicId, Id};
 pub use owned_lock::{OwnedGuard, OwnedLock};
 
 /// The atomics of core, also under loom and shuttle.
-pub(crate) mod plain {
-    pub(crate) use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+pub mod plain {
+    pub use core::sync::atomic::{
+        AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
 }

@@ -5,7 +5,7 @@
 use guest_abi::StrandId;
 use static_assertions::assert_impl_all;
 
-use super::{AtomicId, Ordering, spin_loop};
+use super::{AtomicId, Ordering, const_unless_loom, spin_loop};
 
 /// A lock that one strand owns at a time. A strand tries a limited number of times to take it.
 ///
@@ -27,11 +27,12 @@ pub struct OwnedGuard<'a> {
 }
 
 impl OwnedLock {
-    /// Returns a free lock, for statics.
-    #[cfg(not(any(loom, shuttle, test, feature = "steps")))]
-    #[must_use]
-    pub const fn free() -> Self {
-        Self { owner: AtomicId::none() }
+    const_unless_loom! {
+        /// Returns a free lock.
+        #[must_use]
+        pub fn new() -> Self {
+            Self { owner: AtomicId::none() }
+        }
     }
 
     /// Takes the lock for a strand that does not own it. Returns `None` if another strand owned the lock at each of `tries` tries.

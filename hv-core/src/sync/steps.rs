@@ -131,8 +131,10 @@ macro_rules! stepped {
 
         #[allow(missing_docs)]
         impl $name {
-            pub fn new(value: $value) -> Self {
-                Self(atomic::$name::new(value))
+            $crate::const_unless_loom! {
+                pub fn new(value: $value) -> Self {
+                    Self(atomic::$name::new(value))
+                }
             }
 
             pub fn load(&self, ordering: Ordering) -> $value {

@@ -8,7 +8,7 @@ use hv_core::trace::{
     Clock27, FastCall, GuestReset, HypervisorEvent, Mode, Next, Off, Reader, Ring, SetVersion,
     Trace, TraceEvent, Tracer,
 };
-use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply};
+use hv_core::{After, CallError, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply};
 
 use crate::threads::CountedReads;
 
@@ -24,10 +24,10 @@ impl Embedder for Image {
         Ok(())
     }
 
-    fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, HvError> {
+    fn fast(&self, _: Caller, function: u64, _: &Registers) -> Result<Reply, CallError> {
         match function {
             0x400 => Ok(Reply::Done),
-            _ => Ok(Reply::Refused(HvError::Invalid, 64)),
+            _ => Err(CallError { status: HvError::Invalid, value: Some(64) }),
         }
     }
 }
@@ -51,7 +51,7 @@ fn events_are_recorded_while_tracing_is_on() {
     let tracer = Tracer::new(CountedReads::default(), &strands);
     let hypervisor = Hypervisor::with_trace((), Image, &tracer);
     let caller = Caller { guest: GuestId::new(5).unwrap(), strand: StrandId::new(3).unwrap() };
-    let strand = hypervisor.strand(caller);
+    let strand = hypervisor.strand(caller).unwrap();
     let operator = StrandId::new(1).unwrap();
     let negotiate = |group, major, minor| {
         let mut registers = Registers::call(0, [group, major, minor, 0, 0]);

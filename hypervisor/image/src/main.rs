@@ -5,7 +5,7 @@
 
 use core::panic::PanicInfo;
 
-use hypervisor::{Board, Handler, Place};
+use hypervisor::{Board, Handler, Place, Placed};
 use platform::Machine;
 use platform::sparc64::{Mmio, StrandRegs, panicked};
 
@@ -17,13 +17,15 @@ static PLACE: Place<Devices> = Place::new();
 impl Board for Devices {
     type Environment = (Mmio, StrandRegs);
 
-    fn place() -> &'static Place<Self> {
-        &PLACE
-    }
-
     fn environment(_: Machine) -> Self::Environment {
         // SAFETY: this is a hypervisor with the MMU off. The service uses only device registers, each on the strand that owns it.
         unsafe { (Mmio::new(), StrandRegs::new(hypervisor::cross_call)) }
+    }
+}
+
+impl Placed for Devices {
+    fn place() -> &'static Place<Self> {
+        &PLACE
     }
 }
 

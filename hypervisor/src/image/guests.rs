@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 use crate::services::{ConsoleInput, Image, Memory, Platform};
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::sync::OwnedLock;
-use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Reply};
+use hv_core::{CallError, Caller, ConsoleOutput, Embedder, GuestId, Reply};
 use platform::TickRegisters;
 use platform::memory_map::escape::DLE;
 use platform::memory_map::mailbox;
@@ -27,21 +27,21 @@ const RESTARTS: u8 = 2;
 
 struct Life {
     runs: AtomicBool,
-    /// What the guest does when all its strands have left it; 0 while it is not ending.
+    /// What the guest does when all its strands have left it: a value such as `ENDS`, or 0 while the guest is not ending.
     then: AtomicU8,
-    /// Held by the strand that completes the guest's end.
+    /// Held by the strand that finishes ending or restarting the guest.
     settling: OwnedLock,
 }
 
 static LIVES: [Life; GuestId::COUNT] = [const {
-    Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::free() }
+    Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::new() }
 }; GuestId::COUNT];
 
-/// For each strand: whether its guest has called mach_exit there, and with which code.
+/// For each strand: whether its guest has called mach_exit on it, and with which code.
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
     [const { (AtomicBool::new(false), AtomicU64::new(0)) }; StrandId::COUNT];
 
-/// The guests of the machine.
+/// The guests of the machine, and where each is in its life: running, ending or restarting.
 pub struct Guests<B> {
     pub(super) layout: &'static Layout,
     registers: StrandRegs,
@@ -98,8 +98,8 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Completes a guest's end or restart, after all its strands have left it: calls `then` with what the guest does now. Does
-    /// nothing and returns `false` if nothing is left to do, or if another strand is completing the end or restart.
+    /// Finishes a guest's end or restart once all its strands have left it: calls `then` with what the guest does now. Returns
+    /// `false` if there is nothing to finish, or if another strand is already doing it.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
         let Some(_settling) = life.settling.lock(on, 1) else {
@@ -119,7 +119,7 @@ impl<B> Guests<B> {
         true
     }
 
-    /// Frees the locks that a failed strand held, so that other strands can complete the ends of guests that it was completing.
+    /// Frees the locks that a failed strand held, so that another strand can finish ending or restarting the guests.
     pub(super) fn abandon(&self, strand: StrandId) {
         for life in &LIVES {
             life.settling.abandon(strand);
@@ -137,7 +137,7 @@ impl<B> Guests<B> {
         self.layout.guest(guest)
     }
 
-    /// Returns the pointer to a word of a guest's memory; `None` outside of that memory.
+    /// Returns the pointer to a word of a guest's memory; `None` if the word is outside that memory.
     fn place(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
         let physical = self.guest(guest)?.memory.physical(real, 8)?;
         Some(physical as *mut u64)
@@ -148,11 +148,21 @@ impl<B: Board> Embedder for Guests<B> {
     const FAST: Option<&'static [u64]> = B::FAST;
     const CORE: Option<&'static [u64]> = B::CORE;
 
-    fn fast(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn fast(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         B::fast(caller, function, registers)
     }
 
-    fn core(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn core(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         B::core(caller, function, registers)
     }
 
@@ -161,7 +171,7 @@ impl<B: Board> Embedder for Guests<B> {
         caller: Caller,
         number: u8,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         B::software_trap(caller, number, registers)
     }
 
@@ -173,7 +183,7 @@ impl<B: Board> Embedder for Guests<B> {
                 console.put(DLE)
             }
             ConsoleOutput::Byte(byte) => console.put(byte),
-            // A UART of the simulated machine carries bytes only.
+            // The simulated machine's UART carries only bytes, so a break is ignored.
             ConsoleOutput::Break => Ok(()),
         }
     }
@@ -230,7 +240,7 @@ impl<B: Board> Image for Guests<B> {
         Console::for_guest::<B>(caller.guest).get().map(ConsoleInput::Byte)
     }
 
-    /// %stick has counted since the machine was switched on.
+    /// The machine was switched on at the time `layout.time`, and %stick has counted since.
     fn time_of_day(&self) -> Result<u64, HvError> {
         const NPT: u64 = 1 << 63;
         let strand = StrandId::new(0).ok_or(HvError::NotSupported)?;

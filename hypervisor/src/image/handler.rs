@@ -2,24 +2,25 @@
 
 use core::fmt::{Display, Write};
 use core::ops::ControlFlow::{self, Break, Continue};
-use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use core::ptr;
+use core::sync::atomic::{
+    AtomicBool, AtomicPtr,
+    Ordering::{Acquire, Release, SeqCst},
+};
 
-use crate::services::{
-    CoreGroup, CpuState, DiagGroup, Image, SoftStateGroup, Start, StrandCommand,
-};
+use crate::services::{CpuState, Image, Start, StrandCommand};
 use guest_abi::{Registers, Served, StrandId, Trap};
-use heapless::Vec;
-use hv_core::{After, Caller, GuestId, Hypervisor, Strand};
+use hv_core::{After, Caller, ForeignStrand, GuestId, Strand};
 use perfctr_service::mailbox::Step;
-use perfctr_service::{
-    ConfigError, Environment, GuestConfig, PerfCounterContext, PerfCounterService,
-};
+use perfctr_service::{PerfCounterContext, PerfCounterService};
 use platform::PhysicalAddress;
 use platform::memory_map::escape;
 use platform::memory_map::mailbox::record::Reason;
 use platform::memory_map::mailbox::state;
 use platform::sparc64::{End, Entry, FatalTrap, Partition, TrapHandler, interrupt};
+use spin::Mutex;
 
+use super::assemble::{HypervisorOf, Services, Trace, assemble, configure};
 use super::board::Board;
 use super::console::Console;
 use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
@@ -28,19 +29,6 @@ use super::layout::Layout;
 use super::mailbox;
 use super::record::{Record, Reporting};
 
-/// The services of the hypervisor. If two had the same function, the first would serve it.
-pub type Services<B> = (
-    PerfCounterService<Reporting<<B as Board>::Environment>>,
-    CoreGroup<Guests<B>>,
-    SoftStateGroup<Guests<B>>,
-    DiagGroup,
-);
-
-type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
-
-/// The hypervisor on a board.
-pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
-
 /// Handles the traps of one strand of a guest.
 pub struct Handler<B: Board> {
     strand: Strand<'static, Services<B>, Guests<B>, Trace<B>>,
@@ -48,20 +36,61 @@ pub struct Handler<B: Board> {
     memory: Partition,
 }
 
-impl<B: Board> TrapHandler for Handler<B> {
+/// A board whose image has static memory for the hypervisor.
+pub trait Placed: Board {
+    /// Returns the `static` of the image that holds the hypervisor.
+    fn place() -> &'static Place<Self>;
+}
+
+/// Static memory for the hypervisor of a board.
+pub struct Place<B: Board> {
+    layout: Mutex<Option<Layout>>,
+    hypervisor: Mutex<Option<HypervisorOf<B>>>,
+    /// Strand 0 sets the pointer before it starts the other strands, which read it.
+    ready: AtomicPtr<HypervisorOf<B>>,
+    handlers: [Mutex<Option<Handler<B>>>; StrandId::COUNT],
+}
+
+impl<B: Board> Place<B> {
+    /// Returns a place without a hypervisor.
+    #[allow(clippy::new_without_default, reason = "a static needs a constant")]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            layout: Mutex::new(None),
+            hypervisor: Mutex::new(None),
+            ready: AtomicPtr::new(ptr::null_mut()),
+            handlers: [const { Mutex::new(None) }; StrandId::COUNT],
+        }
+    }
+
+    /// Returns the hypervisor; `None` before strand 0 has prepared it.
+    fn ready(&self) -> Option<&'static HypervisorOf<B>> {
+        // SAFETY: null, or from a reference that is valid for ever.
+        unsafe { self.ready.load(Acquire).as_ref() }
+    }
+
+    fn set_ready(&self, hypervisor: &'static HypervisorOf<B>) {
+        self.ready.store(ptr::from_ref(hypervisor).cast_mut(), Release);
+    }
+}
+
+impl<B: Placed> TrapHandler for Handler<B> {
     type Context = PerfCounterContext<'static, Reporting<B::Environment>>;
 
     fn start(strand: StrandId) -> &'static Self {
         let hypervisor = B::place().ready().unwrap_or_else(prepare::<B>);
         let guests = hypervisor.embedder();
-        let Some((guest, _)) = guests.layout.guest_of(strand) else {
+        let guest = guests.layout.guest_of(strand);
+        let handler =
+            guest.and_then(|(guest, _)| Self::new(hypervisor, Caller { guest, strand }).ok());
+        let Some(handler) = handler else {
             // A strand without a guest only serves the operator.
             loop {
                 take_interrupts(hypervisor, strand);
                 interrupt::halt();
             }
         };
-        let handler = Self::new(hypervisor, Caller { guest, strand });
         keep(&B::place().handlers[strand.index()], handler)
     }
 
@@ -69,8 +98,8 @@ impl<B: Board> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Takes interrupts before it looks for a command: a command that comes later sends another interrupt, which ends the
-            // halt.
+            // Interrupts must be taken before the command is looked for. A command that comes later then sends another interrupt,
+            // which ends the halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -166,17 +195,20 @@ impl<B: Board> TrapHandler for Handler<B> {
 }
 
 impl<B: Board> Handler<B> {
-    /// Returns the handler of a caller's traps.
-    pub fn new(hypervisor: &'static HypervisorOf<B>, caller: Caller) -> Self {
+    /// Returns the handler of a caller's traps. Fails if the strand does not execute the guest.
+    pub fn new(
+        hypervisor: &'static HypervisorOf<B>,
+        caller: Caller,
+    ) -> Result<Self, ForeignStrand> {
         let layout = hypervisor.embedder().layout;
         let described = layout.guest(caller.guest);
         let memory =
             described.map(|described| layout.partition(described, caller.guest, caller.strand));
-        Self {
-            strand: hypervisor.strand(caller),
+        Ok(Self {
+            strand: hypervisor.strand(caller)?,
             hypervisor,
             memory: memory.unwrap_or(Partition::NONE),
-        }
+        })
     }
 
     /// Returns the guest and the strand.
@@ -189,8 +221,8 @@ impl<B: Board> Handler<B> {
         &self.hypervisor.services().0
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as after a death. If the
-    /// hypervisor fails again meanwhile, the strand leaves service.
+    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had
+    /// died. If the hypervisor fails again meanwhile, the strand leaves service.
     fn failed(&self, reason: Reason, trap: Option<&FatalTrap>, address: Option<u64>) {
         let Caller { strand, .. } = self.strand.caller();
         let guests = self.hypervisor.embedder();
@@ -210,6 +242,8 @@ impl<B: Board> Handler<B> {
             park();
         }
         release(self.hypervisor, strand);
+        // The strand may not have completed the operator's step, so send the interrupt again.
+        interrupt::send(strand, OPERATOR);
         self.guest_ended(state::FAILED, escape::TRAPPED);
         failing.store(false, SeqCst);
     }
@@ -239,13 +273,11 @@ fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     counters.cross_called(strand);
     mailbox::abandon(strand);
     hypervisor.embedder().abandon(strand);
-    // The strand may not have completed the operator's step, so send the interrupt again.
-    interrupt::send(strand, OPERATOR);
 }
 
 /// Handles a failure of the hypervisor on a strand without a guest, which then leaves service. If
 /// the hypervisor has not started, switches the machine off.
-fn without_handler<B: Board>(end: End) -> ! {
+fn without_handler<B: Placed>(end: End) -> ! {
     let (reason, trap) = match end {
         End::Trap(trap) => (Reason::Trap, Some(trap)),
         _ => (Reason::Panic, None),
@@ -259,6 +291,12 @@ fn without_handler<B: Board>(end: End) -> ! {
     record.tell(Some(hypervisor.embedder().layout));
     if !FAILING[strand.index()].swap(true, SeqCst) {
         release(hypervisor, strand);
+        // A strand of a guest completes the operator's step.
+        let guests = hypervisor.embedder().layout.guests.iter();
+        let mut strands = guests.flat_map(|guest| guest.config.strands.iter());
+        if let Some(other) = strands.find(|other| !has_failed(hypervisor, *other)) {
+            interrupt::send(other, OPERATOR);
+        }
     }
     park()
 }
@@ -271,17 +309,18 @@ fn park() -> ! {
 }
 
 /// Prepares the services, and starts all strands of the guests. Strand 0 executes this.
-fn prepare<B: Board>() -> &'static HypervisorOf<B> {
+fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
     let tell = |error: &dyn Display| {
         let _ = writeln!(Console::first(), "hypervisor: {error}");
     };
     let Some(layout) = Layout::read(tell) else { failed(&"no guests\n", escape::NOT_STARTED) };
     let place = B::place();
     let layout = keep(&place.layout, layout);
-    let hypervisor = match assemble(layout, B::environment(layout.machine)) {
-        Ok(hypervisor) => keep(&place.hypervisor, hypervisor),
-        Err(error) => failed(&format_args!("{error}\n"), escape::NOT_STARTED),
-    };
+    let hypervisor = assemble(layout, B::environment(layout.machine));
+    let hypervisor = keep(&place.hypervisor, hypervisor);
+    if let Err(error) = configure(hypervisor, layout) {
+        failed(&format_args!("{error}\n"), escape::NOT_STARTED);
+    }
     place.set_ready(hypervisor);
     for (number, guest) in layout.guests.iter().enumerate() {
         if let Some(number) = GuestId::new(number) {
@@ -292,28 +331,6 @@ fn prepare<B: Board>() -> &'static HypervisorOf<B> {
         }
     }
     hypervisor
-}
-
-/// Returns the hypervisor and its services for a layout, whose guests must fit the machine.
-#[inline(always)]
-pub fn assemble<B: Board>(
-    layout: &'static Layout,
-    environment: B::Environment,
-) -> Result<HypervisorOf<B>, ConfigError> {
-    let guests = Guests::new(layout);
-    let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
-    for guest in &layout.guests {
-        // There is room for all guests of a layout. `collect` contains a panic.
-        let _ = configs.push(guest.config);
-    }
-    let trace = *environment.trace();
-    let services = (
-        PerfCounterService::new(layout.machine, Reporting::new(environment, layout), &configs)?,
-        CoreGroup::new(guests),
-        SoftStateGroup::new(guests),
-        DiagGroup,
-    );
-    Ok(Hypervisor::with_trace(services, guests, trace))
 }
 
 /// Interrupts a strand, which then applies the operator's changes to its own registers. A [`Board`]
@@ -372,7 +389,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     _ => {}
                 });
             }),
-            // The caller looks for a command afterwards.
+            // The caller looks for a command afterwards, so nothing is to be done here.
             _ => {}
         }
     }

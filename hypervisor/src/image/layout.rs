@@ -21,16 +21,16 @@ use platform::sparc64::Partition;
 pub struct GuestLayout {
     /// The strands and rights of the guest.
     pub config: GuestConfig,
-    /// The memory of the guest. Its number in the TLBs is 0 here: [`Layout::partition`] returns the real number.
+    /// The memory of the guest. The number of its translations in the TLBs is not set here: see [`Layout::partition`].
     pub memory: Partition,
-    /// The real address at which the first strand begins.
+    /// The real address at which the first strand starts.
     pub entry: u64,
 }
 
 /// A machine and its guests.
 #[derive(Debug)]
 pub struct Layout {
-    /// The family of the machine, and its nodes and memory channels.
+    /// The family of the machine, and which nodes and memory channels it has.
     pub machine: Machine,
     /// The guests, indexed by number.
     pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
@@ -86,7 +86,7 @@ impl Layout {
     /// Returns the guest to which a strand belongs; `None` if no guest has the strand.
     pub fn guest_of(&self, strand: StrandId) -> Option<(GuestId, &GuestLayout)> {
         let mut guests = self.guests.iter().enumerate();
-        let (number, guest) = guests.find(|(_, guest)| guest.config.strands.has(strand))?;
+        let (number, guest) = guests.find(|(_, guest)| guest.config.strands.contains(strand))?;
         Some((GuestId::new(number)?, guest))
     }
 
@@ -120,9 +120,8 @@ fn description() -> &'static [u8] {
     unsafe { slice::from_raw_parts(DESCRIPTION.start as *const u8, size as usize) }
 }
 
-/// Returns one of the words of [`start`].
 fn word_of_start(address: u64) -> u64 {
-    // SAFETY: the word is in memory of the hypervisor that the image does not use otherwise.
+    // SAFETY: the word is in memory that belongs to the hypervisor, and the image uses it for nothing else.
     unsafe { (address as *const u64).read_volatile() }
 }
 

@@ -11,9 +11,9 @@ use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{CODES, GUESTS, POWER, STATES};
 
 /// Held by the strand that serves the operator.
-static SERVING: OwnedLock = OwnedLock::free();
+static SERVING: OwnedLock = OwnedLock::new();
 
-/// Frees the operator's half of the mailbox if this strand, which has failed, was using it.
+/// Frees the operator's half of the mailbox if `strand`, which has failed, was using it.
 pub(super) fn abandon(strand: StrandId) {
     SERVING.abandon(strand);
 }
@@ -23,7 +23,7 @@ pub(super) fn with_words(strand: StrandId, serve: impl FnOnce(&mut [u64; WORDS])
     let Some(_serving) = SERVING.lock(strand, 1) else {
         return;
     };
-    // SAFETY: the image has nothing else there, the lock is held, and the operator waits until the step is done.
+    // SAFETY: the image keeps nothing else in the mailbox, the lock is held, and the operator waits until the step is done.
     serve(unsafe { &mut *(MAILBOX as *mut [u64; WORDS]) });
 }
 

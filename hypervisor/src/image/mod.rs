@@ -1,5 +1,6 @@
 //! The start of the image, its guests, and what its strands do.
 
+mod assemble;
 mod board;
 mod console;
 mod guests;
@@ -10,13 +11,14 @@ mod record;
 
 use spin::{Mutex, MutexGuard};
 
-pub use board::{Board, Place};
+pub use assemble::{HypervisorOf, Services, assemble, configure};
+pub use board::Board;
 pub use guests::Guests;
-pub use handler::{Handler, HypervisorOf, Services, assemble, cross_call, failed};
+pub use handler::{Handler, Place, Placed, cross_call, failed};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
 
-/// Stores a value that is never dropped. The lock is never released, so each place is used once. (`spin::Once` contains a panic.)
+/// Stores a value for ever. The lock is never released, so each place can be used only once. (`spin::Once` contains a panic.)
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
     MutexGuard::leak(place.lock()).insert(value)
 }

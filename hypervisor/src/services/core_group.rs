@@ -5,11 +5,11 @@ use core::ops::RangeInclusive;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, Ordering};
-use hv_core::{Caller, ConsoleOutput, GuestId, Negotiated, Reply, Service};
+use hv_core::{CallError, Caller, ConsoleOutput, Group, GuestId, Negotiated, Reply, Service};
 
 use super::cpus::{Cpus, Start};
 use super::description::Description;
-use super::group::{Group, GroupContext};
+use super::group::{Calls, GroupContext};
 use super::image::{ConsoleInput, Image};
 use guest_abi::kernel::{
     CONS_GETCHAR, CONS_PUTCHAR, CONS_WRITE, CPU_MYID, CPU_QCONF, CPU_START, CPU_STATE, CPU_STOP,
@@ -22,7 +22,7 @@ pub const STOP_TRIES: usize = 100_000;
 const MOST_WRITTEN: u64 = 256;
 /// The numbers of the interrupt queues, from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-/// The sizes in bytes of an instruction and a trap table, which are also their alignments.
+/// The size in bytes of an instruction, which is also its alignment. [`TRAP_TABLE`] is the same for a trap table.
 const INSTRUCTION: u64 = 4;
 const TRAP_TABLE: u64 = 256;
 
@@ -31,7 +31,7 @@ const TRAP_TABLE: u64 = 256;
 pub struct CoreGroup<I> {
     image: I,
     cpus: Cpus,
-    /// 1 for each guest that has ended.
+    /// For each guest: 1 if it has ended, otherwise 0.
     ended: [AtomicU32; GuestId::COUNT],
 }
 
@@ -78,8 +78,8 @@ impl<I: Image> CoreGroup<I> {
     }
 }
 
-impl<I: Image> Service for CoreGroup<I> {
-    const GROUP: ApiGroup = ApiGroup::CORE;
+impl<I: Image> Group for CoreGroup<I> {
+    const NUMBER: ApiGroup = ApiGroup::CORE;
     const VERSIONS: &'static [Version] = &[Version::V1_0];
     const FUNCTIONS: &'static [u64] = &[
         MACH_EXIT,
@@ -95,24 +95,32 @@ impl<I: Image> Service for CoreGroup<I> {
         CONS_PUTCHAR,
         CONS_WRITE,
     ];
+}
 
+impl<I: Image> Service for CoreGroup<I> {
+    type Group = Self;
     type Context<'a>
         = GroupContext<'a, Self>
     where
         I: 'a;
 
-    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated<Self>) -> GroupContext<'a, Self> {
         GroupContext { group: self, caller }
     }
 
-    /// Called after the guest has ended and all its strands have stopped.
+    /// Must be called after the guest has ended and all its strands have stopped.
     fn guest_reset(&self, guest: GuestId, _: StrandId) {
         self.ended_word(guest).store(0, Ordering::SeqCst);
     }
 }
 
-impl<I: Image> Group for CoreGroup<I> {
-    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+impl<I: Image> Calls for CoreGroup<I> {
+    fn call(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         let Registers { o0, o1, o2, o3, .. } = *registers;
         let image = &self.image;
         match function {
@@ -137,19 +145,20 @@ impl<I: Image> Group for CoreGroup<I> {
                 let strand = self.strand(caller, o0)?;
                 Ok(Reply::Value(self.cpus.state(strand) as u64))
             }
-            TOD_GET => image.time_of_day().map(Reply::Value),
+            TOD_GET => Ok(Reply::Value(image.time_of_day()?)),
             CONS_GETCHAR => match image.console_input(caller) {
                 Some(ConsoleInput::Byte(byte)) => Ok(Reply::Value(byte.into())),
                 Some(ConsoleInput::Break) => Ok(Reply::Value(-1_i64 as u64)),
                 Some(ConsoleInput::HangUp) => Ok(Reply::Value(-2_i64 as u64)),
-                None => Err(HvError::WouldBlock),
+                None => Err(HvError::WouldBlock.into()),
             },
             CONS_PUTCHAR => {
                 let output = ConsoleOutput::from_argument(o0).ok_or(HvError::Invalid)?;
-                image.console(caller, output).map(|()| Reply::Done)
+                image.console(caller, output)?;
+                Ok(Reply::Done)
             }
             CONS_WRITE => self.write(caller, o0, o1),
-            _ => Err(HvError::BadTrap),
+            _ => Err(HvError::BadTrap.into()),
         }
     }
 }
@@ -160,7 +169,7 @@ impl<I: Image> CoreGroup<I> {
         strand.ok_or(HvError::NoCpu)
     }
 
-    fn start(&self, caller: Caller, cpu: u64, start: Start) -> Result<Reply, HvError> {
+    fn start(&self, caller: Caller, cpu: u64, start: Start) -> Result<Reply, CallError> {
         let strand = self.strand(caller, cpu)?;
         let memory = self.image.memory(caller.guest);
         memory.contains(start.pc, INSTRUCTION)?;
@@ -174,14 +183,14 @@ impl<I: Image> CoreGroup<I> {
     }
 
     /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too: the strands could deadlock.
-    fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, HvError> {
+    fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, CallError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;
         if strand == caller.strand {
-            return Err(HvError::Invalid);
+            return Err(HvError::Invalid.into());
         }
         if cpus.is_stopping(caller.strand) {
-            return Err(HvError::WouldBlock);
+            return Err(HvError::WouldBlock.into());
         }
         cpus.ask_to_stop(strand)?;
         image.notify(strand);
@@ -201,19 +210,19 @@ impl<I: Image> CoreGroup<I> {
         if self.has_ended(caller.guest) && cpus.end(strand) {
             image.notify(strand);
         }
-        Err(HvError::WouldBlock)
+        Err(HvError::WouldBlock.into())
     }
 
     /// Copies the machine description to `real`. Checks the size first: a guest that requests only
     /// the size passes no valid address.
-    fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, HvError> {
+    fn describe(&self, caller: Caller, real: u64, room: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         let cpus = self.strands(caller.guest).count() as u64;
         let memory = image.memory(caller.guest);
         let description = Description::new(image.platform(), cpus, memory);
         let size = description.size();
         if size > room {
-            return Ok(Reply::Refused(HvError::Invalid, size));
+            return Err(CallError { status: HvError::Invalid, value: Some(size) });
         }
         memory.check(real, size, 16)?;
         for word in 0..size / 8 {
@@ -225,7 +234,7 @@ impl<I: Image> CoreGroup<I> {
     }
 
     /// Sends bytes until the console accepts no more.
-    fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, HvError> {
+    fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         if size != 0 {
             image.memory(caller.guest).contains(real, size)?;
@@ -236,7 +245,7 @@ impl<I: Image> CoreGroup<I> {
             let byte = (word >> (56 - at % 8 * 8)) as u8;
             match image.console(caller, ConsoleOutput::Byte(byte)) {
                 Ok(()) => {}
-                Err(error) if written == 0 => return Err(error),
+                Err(error) if written == 0 => return Err(error.into()),
                 Err(_) => return Ok(Reply::Value(written)),
             }
         }
@@ -245,10 +254,10 @@ impl<I: Image> CoreGroup<I> {
 }
 
 /// Answers like a hypervisor without interrupt queues: a guest can remove any queue, but configure none.
-fn queue(queue: u64, entries: u64) -> Result<Reply, HvError> {
+fn queue(queue: u64, entries: u64) -> Result<Reply, CallError> {
     match (QUEUES.contains(&queue), entries) {
-        (false, _) => Err(HvError::Invalid),
+        (false, _) => Err(HvError::Invalid.into()),
         (true, 0) => Ok(Reply::Done),
-        (true, _) => Err(HvError::NotSupported),
+        (true, _) => Err(HvError::NotSupported.into()),
     }
 }

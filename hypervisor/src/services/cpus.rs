@@ -10,11 +10,11 @@ pub enum CpuState {
     Stopped = 1,
     /// The strand executes the guest.
     Running = 2,
-    /// The strand has failed.
+    /// The strand has failed: it executes nothing, and cannot be started.
     Error = 3,
 }
 
-/// The address at which a strand begins, and its first register values.
+/// The address at which a strand starts, and the initial values of its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The real address of the first instruction.
@@ -45,7 +45,7 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// How often, at most, calls that were in progress at the end of a guest can still change one strand's state.
+/// The maximum number of times that calls in progress at the end of a guest can still change the state of one strand.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]
@@ -85,7 +85,8 @@ impl Cpus {
         exchanged.is_ok()
     }
 
-    /// Tells a stopped strand to start. The caller then interrupts the strand. Fails with EINVAL if the strand is not stopped.
+    /// Tells a stopped strand to start. The caller must then interrupt the strand. Fails with EINVAL if the strand is not
+    /// stopped.
     pub fn start(&self, strand: StrandId, start: Start) -> Result<(), HvError> {
         self.start_unless(strand, start, || false)
     }
@@ -119,8 +120,8 @@ impl Cpus {
         }
     }
 
-    /// Removes and returns the command of an interrupted strand; `None` if there is no command.
-    /// Call it on that strand, outside of the guest's calls.
+    /// Removes and returns the command of an interrupted strand; `None` if there is none. Call it on that strand, while it is not
+    /// handling a hypercall.
     pub fn take(&self, strand: StrandId) -> Option<StrandCommand> {
         let cpu = self.cpu(strand);
         if self.exchange(strand, STOPPING, STOPPED) {
@@ -144,8 +145,8 @@ impl Cpus {
         }
     }
 
-    /// Tells a strand to stop. The caller then interrupts the strand. Fails with EINVAL if the strand is stopped or has failed, and with
-    /// EWOULDBLOCK if it is starting or stopping.
+    /// Tells a strand to stop. The caller must then interrupt the strand. Fails with EINVAL if the strand is stopped or has
+    /// failed, and with EWOULDBLOCK if it is starting or stopping.
     pub(crate) fn ask_to_stop(&self, strand: StrandId) -> Result<(), HvError> {
         let state = &self.cpu(strand).state;
         let found = state.compare_exchange(RUNNING, STOPPING, Ordering::SeqCst, Ordering::SeqCst);

@@ -11,7 +11,7 @@
 //!
 //! `pid` is the number of the strand. At Sun, only descriptions for hypervisors have it. Linux and illumos read the other properties.
 
-use super::image::Memory;
+use guest_abi::HvError;
 
 /// What guests see of the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,35 @@ pub struct Platform {
     pub stick_frequency: u64,
     /// The frequency of the strands in Hz.
     pub clock_frequency: u64,
+}
+
+/// The memory of a guest, which is one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The first real address of the block, a multiple of 64.
+    pub base: u64,
+    /// The size of the block in bytes, a multiple of 64.
+    pub size: u64,
+}
+
+impl Memory {
+    /// Checks that `size` bytes from address `real` are in this memory, and that `real` is a multiple of `alignment`.
+    pub(crate) const fn check(self, real: u64, size: u64, alignment: u64) -> Result<(), HvError> {
+        if !real.is_multiple_of(alignment) {
+            return Err(HvError::BadAlignment);
+        }
+        self.contains(real, size)
+    }
+
+    pub(crate) const fn contains(self, real: u64, size: u64) -> Result<(), HvError> {
+        let Some(offset) = real.checked_sub(self.base) else {
+            return Err(HvError::NoRealAddress);
+        };
+        if offset > self.size || size > self.size - offset {
+            return Err(HvError::NoRealAddress);
+        }
+        Ok(())
+    }
 }
 
 macro_rules! names {
@@ -93,7 +122,7 @@ const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
 /// The processors with which the CPUs are compatible: two strings, the more specific first.
 const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 
-// The index of the first element of each node before the CPUs.
+// The index of the first element of the node `root`. The next constants are the same for the other nodes before the CPUs.
 const ROOT: u64 = 0;
 const PLATFORM: u64 = ROOT + 5;
 const MEMORY: u64 = PLATFORM + 7;

@@ -1,12 +1,17 @@
 //! The context for a group that only needs to know the calling guest and strand.
 
-use guest_abi::{HvError, Registers};
-use hv_core::{Caller, Context, NegotiatedVersion, Reply};
+use guest_abi::Registers;
+use hv_core::{CallError, Caller, Context, Group, NegotiatedVersion, Reply};
 
 /// A group of functions without a fast path.
-pub trait Group {
+pub trait Calls: Group {
     /// Serves a call of one of the group's functions, on the calling strand. The error is the status of the call.
-    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError>;
+    fn call(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError>;
 }
 
 /// The group's context for one strand.
@@ -16,19 +21,21 @@ pub struct GroupContext<'a, G> {
     pub(crate) caller: Caller,
 }
 
-impl<G: Group> Context for GroupContext<'_, G> {
+impl<G: Calls> Context for GroupContext<'_, G> {
+    type Group = G;
+
     #[inline(always)]
-    fn slow_path(
+    fn call(
         &self,
         function: u64,
-        _: NegotiatedVersion,
+        _: NegotiatedVersion<G>,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         self.group.call(self.caller, function, registers)
     }
 
     #[inline(always)]
-    fn is_current(&self, _: NegotiatedVersion) -> bool {
+    fn is_current(&self, _: NegotiatedVersion<G>) -> bool {
         true
     }
 }

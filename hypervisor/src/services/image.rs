@@ -3,7 +3,7 @@
 use guest_abi::{HvError, StrandId};
 use hv_core::{Caller, Embedder, GuestId};
 
-use super::Platform;
+use super::description::{Memory, Platform};
 
 /// What a guest receives from its console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,35 +14,6 @@ pub enum ConsoleInput {
     Break,
     /// The other end of the console has hung up.
     HangUp,
-}
-
-/// The memory of a guest, which is one block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// The first real address of the block, a multiple of 64.
-    pub base: u64,
-    /// The size of the block in bytes, a multiple of 64.
-    pub size: u64,
-}
-
-impl Memory {
-    /// Checks that `size` bytes from address `real` are in this memory, and that `real` is a multiple of `alignment`.
-    pub(crate) const fn check(self, real: u64, size: u64, alignment: u64) -> Result<(), HvError> {
-        if !real.is_multiple_of(alignment) {
-            return Err(HvError::BadAlignment);
-        }
-        self.contains(real, size)
-    }
-
-    pub(crate) const fn contains(self, real: u64, size: u64) -> Result<(), HvError> {
-        let Some(offset) = real.checked_sub(self.base) else {
-            return Err(HvError::NoRealAddress);
-        };
-        if offset > self.size || size > self.size - offset {
-            return Err(HvError::NoRealAddress);
-        }
-        Ok(())
-    }
 }
 
 /// The hypervisor image below the services. Methods with a [`Caller`] are called on its strand. Output goes to [`Embedder::console`].
@@ -65,7 +36,7 @@ pub trait Image: Embedder {
     /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take) and sees all earlier stores of the caller.
     fn notify(&self, strand: StrandId);
 
-    /// Waits until an interrupt is pending for the caller. May return earlier.
+    /// Waits until an interrupt is pending for the caller, or for a shorter time.
     fn suspend(&self, caller: Caller);
 
     /// Records that the guest has ended with this code. The caller's strand leaves the guest next.

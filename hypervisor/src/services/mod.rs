@@ -30,7 +30,7 @@ mod soft_state;
 
 pub use core_group::{CoreGroup, STOP_TRIES};
 pub use cpus::{CpuState, Cpus, Start, StrandCommand};
-pub use description::Platform;
+pub use description::{Memory, Platform};
 pub use diag::DiagGroup;
-pub use image::{ConsoleInput, Image, Memory};
+pub use image::{ConsoleInput, Image};
 pub use soft_state::{SoftState, SoftStateGroup};

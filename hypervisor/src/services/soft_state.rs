@@ -4,9 +4,9 @@ use core::array;
 
 use guest_abi::{ApiGroup, HvError, Registers, StrandId, Version};
 use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
-use hv_core::{Caller, GuestId, Negotiated, Reply, Service};
+use hv_core::{CallError, Caller, Group, GuestId, Negotiated, Reply, Service};
 
-use super::group::{Group, GroupContext};
+use super::group::{Calls, GroupContext};
 use super::image::Image;
 use guest_abi::kernel::{SOFT_STATE_GET, SOFT_STATE_GROUP, SOFT_STATE_SET};
 
@@ -33,7 +33,7 @@ struct Kept {
     text: [AtomicU64; WORDS],
 }
 
-/// The soft states of all guests. While a strand of a guest sets a new state, a reader may see a mixture of the two states.
+/// The soft states of all guests. While a strand of a guest sets a new state, a reader may see parts of both states.
 #[derive(Debug)]
 pub struct SoftStateGroup<I> {
     image: I,
@@ -68,17 +68,20 @@ impl<I> SoftStateGroup<I> {
     }
 }
 
-impl<I: Image> Service for SoftStateGroup<I> {
-    const GROUP: ApiGroup = SOFT_STATE_GROUP;
+impl<I: Image> Group for SoftStateGroup<I> {
+    const NUMBER: ApiGroup = SOFT_STATE_GROUP;
     const VERSIONS: &'static [Version] = &[Version::V1_0];
     const FUNCTIONS: &'static [u64] = &[SOFT_STATE_SET, SOFT_STATE_GET];
+}
 
+impl<I: Image> Service for SoftStateGroup<I> {
+    type Group = Self;
     type Context<'a>
         = GroupContext<'a, Self>
     where
         I: 'a;
 
-    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated) -> GroupContext<'a, Self> {
+    fn context<'a>(&'a self, caller: Caller, _: &'a Negotiated<Self>) -> GroupContext<'a, Self> {
         GroupContext { group: self, caller }
     }
 
@@ -91,26 +94,31 @@ impl<I: Image> Service for SoftStateGroup<I> {
     }
 }
 
-impl<I: Image> Group for SoftStateGroup<I> {
-    fn call(&self, caller: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+impl<I: Image> Calls for SoftStateGroup<I> {
+    fn call(
+        &self,
+        caller: Caller,
+        function: u64,
+        registers: &Registers,
+    ) -> Result<Reply, CallError> {
         match function {
             SOFT_STATE_SET => self.set(caller.guest, registers.o0, registers.o1),
             SOFT_STATE_GET => self.tell(caller.guest, registers.o0),
-            _ => Err(HvError::BadTrap),
+            _ => Err(HvError::BadTrap.into()),
         }
     }
 }
 
 impl<I: Image> SoftStateGroup<I> {
-    fn set(&self, guest: GuestId, state: u64, real: u64) -> Result<Reply, HvError> {
+    fn set(&self, guest: GuestId, state: u64, real: u64) -> Result<Reply, CallError> {
         let state = match state {
             1 => NORMAL,
             2 => TRANSITION,
-            _ => return Err(HvError::Invalid),
+            _ => return Err(HvError::Invalid.into()),
         };
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let mut text = [0; WORDS];
-        // A mask of the bytes of the last loaded word that belong to the string; 0 once the NUL is found.
+        // The mask for the bytes of the last loaded word that belong to the string; 0 once the NUL is found.
         let mut kept = u64::MAX;
         for (word, at) in text.iter_mut().zip((real..).step_by(8)) {
             let loaded = self.image.load(guest, at);
@@ -121,7 +129,7 @@ impl<I: Image> SoftStateGroup<I> {
             }
         }
         if kept != 0 {
-            return Err(HvError::Invalid);
+            return Err(HvError::Invalid.into());
         }
         let guest = self.kept(guest);
         guest.state.store(state, Ordering::Relaxed);
@@ -131,7 +139,7 @@ impl<I: Image> SoftStateGroup<I> {
         Ok(Reply::Done)
     }
 
-    fn tell(&self, guest: GuestId, real: u64) -> Result<Reply, HvError> {
+    fn tell(&self, guest: GuestId, real: u64) -> Result<Reply, CallError> {
         self.image.memory(guest).check(real, TEXT, TEXT)?;
         let kept = self.kept(guest);
         for (word, at) in kept.text.iter().zip((real..).step_by(8)) {

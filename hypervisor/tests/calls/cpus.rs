@@ -41,7 +41,7 @@ fn cpus_start() {
         assert_eq!(fake.ask(0x10, [cpu, pc, rtba]), (status, None), "{cpu:#x} {pc:#x} {rtba:#x}");
     }
     assert!(fake.0.notified.borrow().is_empty());
-    // CPU 2 (strand 64) starts at the last instruction of memory, with the last possible trap table.
+    // CPU 2 (strand 64) starts at the last instruction of the guest's memory, with a trap table at the highest possible address.
     let [status, ..] = fake.call(0, 0x10, [2, last - 4, last - 0x100, 0x1234, 0]);
     assert_eq!(status, 0);
     assert_eq!(*fake.0.notified.borrow(), [64]);

@@ -140,7 +140,7 @@ impl Fake {
         let guest = usize::from(strand == 9);
         let caller =
             Caller { guest: GuestId::new(guest).unwrap(), strand: StrandId::new(strand).unwrap() };
-        self.0.hypervisor.get().unwrap().strand(caller)
+        self.0.hypervisor.get().unwrap().strand(caller).unwrap()
     }
 
     pub(crate) fn negotiate(&self, strand: usize, group: u64, version: [u64; 2]) -> [u64; 2] {

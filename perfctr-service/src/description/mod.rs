@@ -73,7 +73,7 @@ fn check_strands(md: Md<'_>, count: usize) -> Result<(), GuestError<'_>> {
     let mut seen = StrandSet::EMPTY;
     for cpu in md.nodes_named("cpu") {
         let strand = strand(cpu, count)?;
-        if seen.has(strand) {
+        if seen.contains(strand) {
             return Err(GuestError::new(cpu, GuestProblem::StrandTwice(strand)));
         }
         seen.insert(strand);
@@ -97,7 +97,7 @@ fn check_guests<'a>(md: Md<'a>, list: Node<'a>) -> Result<(), GuestError<'a>> {
             }
         }
         let strands = guest.config.strands;
-        if let Some(strand) = strands.iter().find(|strand| taken.has(*strand)) {
+        if let Some(strand) = strands.iter().find(|strand| taken.contains(*strand)) {
             return error(GuestProblem::SharedStrand(strand));
         }
         for strand in strands.iter() {

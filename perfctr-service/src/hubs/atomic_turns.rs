@@ -10,7 +10,7 @@
 //! A death, at any time, clears the bit of the dead strand and ends its turn.
 
 use guest_abi::{Node, StrandId};
-use hv_core::sync::{AtomicU32, AtomicU64, Ordering};
+use hv_core::sync::{AtomicU32, AtomicU64, Ordering, array_of, const_unless_loom};
 
 use super::turns::{Answer, HubEvent, Turns};
 use crate::rights::policy::StrandSet;
@@ -55,11 +55,13 @@ impl Turn {
 }
 
 impl AtomicTurns {
-    pub(super) fn new() -> Self {
-        Self {
-            remembered: Default::default(),
-            turn: AtomicU64::new(0),
-            last: AtomicU32::new(Turns::NEW.last),
+    const_unless_loom! {
+        pub(super) fn new() -> Self {
+            Self {
+                remembered: array_of!(AtomicU64::new(0); Node::ALL.len()),
+                turn: AtomicU64::new(0),
+                last: AtomicU32::new(Turns::NEW.last),
+            }
         }
     }
 
@@ -90,7 +92,7 @@ impl AtomicTurns {
         }
         let turns = self.turns(found);
         // Add the bit before the exchange, so that the next decision finds the strand.
-        if !turns.remembered.has(strand) {
+        if !turns.remembered.contains(strand) {
             self.remember(strand);
         }
         // If the exchange fails, another strand has been refused, or a decision has begun.

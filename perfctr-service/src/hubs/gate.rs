@@ -29,7 +29,7 @@
 //! twice learns from the count whether an access has ended in between. This holds even if another strand took the free hub only until it
 //! saw that the fast path is closed.
 //!
-//! A strand that gives the turn to another puts the other's token into `state`, with both bits. So a strand that is remembered needs this
+//! A strand that gives the turn to another, when it ends its access or is refused, puts the other's token into `state`, with both bits. So a strand that is remembered needs this
 //! word alone: while [`CLOSED`] is set, the strand is refused without any change, unless the hub is reserved for it
 //! ([`repeats`](Gate::repeats)).
 //!
@@ -45,7 +45,9 @@
 use core::mem::offset_of;
 
 use guest_abi::StrandId;
-use hv_core::sync::{AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, exchanged};
+use hv_core::sync::{
+    AtomicU32, EXCHANGE_AND_LOOK, Ordering, OwnedLock, const_unless_loom, exchanged,
+};
 
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
@@ -128,13 +130,15 @@ fn reserved(strand: StrandId) -> u32 {
 }
 
 impl Gate {
-    pub(super) fn new() -> Self {
-        Self {
-            state: AtomicU32::new(0),
-            closed: AtomicU32::new(0),
-            turns: AtomicTurns::new(),
-            lock: OwnedLock::default(),
-            entered: AtomicU32::new(0),
+    const_unless_loom! {
+        pub(super) fn new() -> Self {
+            Self {
+                state: AtomicU32::new(0),
+                closed: AtomicU32::new(0),
+                turns: AtomicTurns::new(),
+                lock: OwnedLock::new(),
+                entered: AtomicU32::new(0),
+            }
         }
     }
 
@@ -199,8 +203,7 @@ impl Gate {
                 Ok(())
             }
             Answer::Refused => {
-                let state = self.turns.turn().map_or(RESERVED, reserved);
-                self.state.store(state, Ordering::SeqCst);
+                self.state.store(self.state_in_turn(), Ordering::SeqCst);
                 Err(Refused::Turn)
             }
         }
@@ -211,10 +214,15 @@ impl Gate {
         self.give_up(0);
     }
 
-    /// Releases the hub after [`ask`](Self::ask). A closed fast path stays closed, even if another strand closes it at this moment.
+    /// Releases the hub after [`ask`](Self::ask), and gives the turn to the next remembered strand. A closed fast path stays closed, even if
+    /// another strand closes it at this moment.
     pub(super) fn release(&self) {
-        let closed = self.closed.load(Ordering::Relaxed) != 0;
-        self.give_up(if closed { RESERVED } else { 0 });
+        if self.closed.load(Ordering::Relaxed) == 0 {
+            self.give_up(0);
+        } else {
+            self.turns.decide(HubEvent::Ended);
+            self.give_up(self.state_in_turn());
+        }
     }
 
     /// Releases the hub of a strand that found the chip busy. The same strand has the next turn.
@@ -275,6 +283,11 @@ impl Gate {
         self.lock.reset();
         self.closed.store(0, Ordering::SeqCst);
         self.state.store(0, Ordering::SeqCst);
+    }
+
+    /// Returns the state of a free hub while the fast path is closed.
+    fn state_in_turn(&self) -> u32 {
+        self.turns.turn().map_or(RESERVED, reserved)
     }
 
     fn take_in_turn(&self, strand: StrandId) {

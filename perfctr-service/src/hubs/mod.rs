@@ -8,6 +8,7 @@ pub(crate) mod tests;
 pub mod turns;
 
 use guest_abi::StrandId;
+use hv_core::sync::const_unless_loom;
 use static_assertions::assert_impl_all;
 
 use crate::progress::{Found, Progress, Stopwatch};
@@ -54,8 +55,10 @@ impl HubArbiter {
         Gate::STATE
     };
 
-    pub(crate) fn new() -> Self {
-        Self { gate: Gate::new(), progress: Progress::default() }
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self { gate: Gate::new(), progress: Progress::new() }
+        }
     }
 
     /// Takes the hub if it is free and no strand is remembered. Then `give_back_free` or a [`guard`](Self::guard) releases it.

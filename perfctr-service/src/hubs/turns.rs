@@ -2,8 +2,9 @@
 //! atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
-//! - When the hub is free, the *turn* goes to the next remembered strand, in cyclic order of strand numbers, after the last strand that had
-//!   a turn. The turn lasts until its strand asks and is served, or is forgotten.
+//! - When an access ends, the *turn* goes to the next remembered strand, in cyclic order of strand numbers, after the last strand that had
+//!   a turn. If no strand is remembered then, the next decision at the free hub gives the turn. The turn lasts until its strand asks and is
+//!   served, or is forgotten.
 //! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
 //!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
 //!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N: a strand that has gone costs this once.
@@ -44,6 +45,8 @@ pub enum HubEvent {
     AsksTaken(StrandId),
     /// A strand asks while no access is in flight.
     AsksFree(StrandId),
+    /// The access in flight ends, and another strand may be remembered.
+    Ended,
     /// The strand that was served has found the chip busy with an earlier access.
     ChipBusy(StrandId),
     /// The death of this strand is reported.
@@ -76,6 +79,11 @@ impl Turns {
         match event {
             HubEvent::AsksFree(strand) => return self.asks_free(strand),
             HubEvent::AsksTaken(strand) => self.remembered.insert(strand),
+            HubEvent::Ended if self.live().is_none() => {
+                self.turn = self.remembered.next_after(self.last);
+                self.refusals = 0;
+            }
+            HubEvent::Ended => {}
             HubEvent::ChipBusy(strand) => {
                 self.remembered.insert(strand);
                 self.turn = Some(strand);
@@ -96,8 +104,8 @@ impl Turns {
             return (self, Answer::Served);
         }
         self.remembered.insert(strand);
-        let turn = self.turn.filter(|turn| self.remembered.has(*turn));
-        let most = 2 * self.remembered.count();
+        let turn = self.live();
+        let most = 2 * self.remembered.len() as u32;
         let turn = match turn {
             Some(turn) if turn == strand || self.refusals < most => turn,
             ended => {
@@ -116,6 +124,11 @@ impl Turns {
         self.turn = Some(turn);
         self.refusals += 1;
         (self, Answer::Refused)
+    }
+
+    /// Returns the strand that has the turn, if it is remembered.
+    fn live(&self) -> Option<StrandId> {
+        self.turn.filter(|turn| self.remembered.contains(*turn))
     }
 
     fn end_turn(&mut self, strand: StrandId) {

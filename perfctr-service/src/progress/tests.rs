@@ -72,7 +72,7 @@ fn cases() {
 
 #[test]
 fn a_strand_has_a_stopwatch_for_each_unit() {
-    let watches = Stopwatches::default();
+    let watches = Stopwatches::new();
     let hubs = Hub::ALL.iter().map(|hub| watches.hub(*hub));
     let all: BTreeSet<_> = hubs.chain([&watches.l2]).map(std::ptr::from_ref).collect();
     assert_eq!(all.len(), Hub::ALL.len() + 1);

@@ -1,9 +1,9 @@
 //! The word that holds the rights of a guest and the version that it has negotiated.
 
 use guest_abi::{Hub, Kind, McuRole, PerfReg};
-use hv_core::NegotiatedVersion;
+use hv_core::Group;
 
-use crate::rights::versions::VERSIONS;
+use crate::rights::versions::{Vfalls, VfallsVersion};
 use crate::{Grant, Unit};
 
 /// The word that the fast path of a call tests. It has a bit for each *place*. Places 0 and 2-17 allow the registers with these numbers
@@ -37,7 +37,7 @@ const VERSION_SHIFT: u32 = GRANT_SHIFT + 3;
 const VERSION: u64 = 0xf << VERSION_SHIFT;
 const CHANGE_SHIFT: u32 = if BY_SIGN { 0 } else { 32 };
 
-const _: () = assert!(VERSIONS.len() < 0xf);
+const _: () = assert!(Vfalls::VERSIONS.len() < 0xf);
 
 const fn bit(place: u64) -> u64 {
     if BY_SIGN { 1 << 63 >> place } else { 1 << place }
@@ -96,12 +96,12 @@ impl AccessWord {
         self.0 & bit(HT) != 0
     }
 
-    pub(crate) const fn version(self) -> NegotiatedVersion {
-        NegotiatedVersion::new(((self.0 & VERSION) >> VERSION_SHIFT) as u8)
+    pub(crate) const fn version(self) -> VfallsVersion {
+        VfallsVersion::new(((self.0 & VERSION) >> VERSION_SHIFT) as u8)
     }
 
     #[must_use]
-    pub(crate) const fn with_version(self, version: NegotiatedVersion) -> Self {
+    pub(crate) const fn with_version(self, version: VfallsVersion) -> Self {
         let number = version.number() as u64 & VERSION >> VERSION_SHIFT;
         (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
     }
@@ -213,10 +213,10 @@ mod tests {
             assert_eq!(with(AccessWord::NOTHING), on_this(bits), "{id}");
             assert_eq!(with(AccessWord::FAST), on_this(fast), "{id}");
         }
-        let word = AccessWord::from_bits(u64::MAX).with_version(NegotiatedVersion::new(2));
+        let word = AccessWord::from_bits(u64::MAX).with_version(VfallsVersion::new(2));
         let expected = [0xffff_ff2f_ffff_ffff, 0xffff_ffff_97ff_ffff];
         assert_eq!(word.bits(), on_this(expected));
-        assert_eq!(word.version(), NegotiatedVersion::new(2));
+        assert_eq!(word.version(), VfallsVersion::new(2));
     }
 
     #[test]

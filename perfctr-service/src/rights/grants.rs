@@ -8,6 +8,7 @@ use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 
 /// The reason why an edit of a configuration fails. Guests are numbered as in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RightError {
     /// The configuration does not have this guest.
     NoSuchGuest(GuestId),
@@ -37,10 +38,18 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Returns a configuration of `guests` guests (at most 256) that grants nothing.
-    pub const fn none(guests: usize) -> Self {
-        let grants = [Grant::NONE; GuestId::COUNT];
-        Self { grants, guests }
+    /// Returns a configuration of `guests` guests that grants nothing. Fails with [`ConfigError::TooManyGuests`].
+    pub const fn none(guests: usize) -> Result<Self, ConfigError> {
+        if guests > GuestId::COUNT {
+            return Err(ConfigError::TooManyGuests);
+        }
+        Ok(Self::none_of_first(guests))
+    }
+
+    /// Returns a configuration that grants nothing, for as many of `guests` guests as there can be.
+    pub(crate) const fn none_of_first(guests: usize) -> Self {
+        let guests = if guests < GuestId::COUNT { guests } else { GuestId::COUNT };
+        Self { grants: [Grant::NONE; GuestId::COUNT], guests }
     }
 
     /// Returns the number of guests.

@@ -5,16 +5,17 @@ mod tests;
 
 use guest_abi::{Kind, Mcu, Node, PerfReg};
 use hv_core::sync::{
-    AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, exchanged,
+    AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, const_unless_loom,
+    exchanged, plain,
 };
-use hv_core::{Negotiated, NegotiatedVersion};
+use hv_core::{Group, Negotiated};
 use platform::Machine;
 
 use crate::rights::access::AccessWord;
 use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet};
 use crate::rights::protocol::Holding;
 use crate::rights::refusals::RefusalWord;
-use crate::rights::versions::{VERSIONS, has_hubs};
+use crate::rights::versions::{Vfalls, VfallsVersion, has_hubs};
 use crate::statistics::Refusal;
 use crate::units::{Unit, UnitSet};
 
@@ -28,7 +29,7 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 ///
 /// # Why no strand restores what another revokes
 /// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls
-/// are recorded. A strand that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then
+/// are traced. A strand that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then
 /// clears the bits. A strand that adds bits first loads the word, and then that state. It exchanges the word only if no revocation
 /// has counted a change since the load.
 ///
@@ -42,28 +43,30 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 pub(crate) struct GuestRights {
     // The first field, so that the address of the words needs no addition.
     words: FastWords,
-    /// The fast path while calls are recorded. `access` then has no fast path, so that unrecorded calls need no test
+    /// The fast path while calls are traced. `access` then has no fast path, so that untraced calls need no test
     /// for the tracer.
     recorded: AtomicU64,
-    /// `true` while calls are recorded.
+    /// `true` while calls are traced.
     traced: AtomicBool,
     /// `true` after a reset of the guest, until it has its rights back.
     starting: AtomicBool,
     /// The operator's grant. The guest holds less while a change is pending.
     granted: AtomicU8,
-    strands: StrandSet,
-    nodes: NodeSet,
-    compatible: bool,
-    /// The fast path while all units are in service, without register 0. The index is twice the version's number, plus 1 with
-    /// `global`.
-    opened: [AccessWord; 2 * KNOWN_VERSIONS],
-    /// The refusals, with the same index as in `opened`.
-    refused: [RefusalWord; 2 * KNOWN_VERSIONS],
+    /// The [words](StrandSet::words) of the guest's strands. This and what follows is the configuration, which is written once, before
+    /// the guest's first call.
+    strands: [plain::AtomicU64; Node::ALL.len()],
+    nodes: plain::AtomicU8,
+    compatible: plain::AtomicBool,
+    /// The [`AccessWord`]s of the fast path while all units are in service, without register 0. The index is twice the version's
+    /// number, plus 1 with `global`.
+    opened: [plain::AtomicU64; 2 * KNOWN_VERSIONS],
+    /// The [`RefusalWord`]s, with the same index as in `opened`.
+    refused: [plain::AtomicU64; 2 * KNOWN_VERSIONS],
 }
 
 /// The versions that have a place in tables, with the value for "not negotiated". A power of two, so that an index needs no check.
 const KNOWN_VERSIONS: usize = 4;
-const _: () = assert!(VERSIONS.len() < KNOWN_VERSIONS);
+const _: () = assert!(Vfalls::VERSIONS.len() < KNOWN_VERSIONS);
 
 /// The version, and the fast path of register 0. The index is 8 times the version's number plus [`AccessWord::rights`].
 static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
@@ -75,7 +78,7 @@ static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
             StrandRight::Strand => AccessWord::PCR,
             StrandRight::None => AccessWord::NOTHING,
         };
-        all[index] = word.with_version(NegotiatedVersion::new((index / 8) as u8));
+        all[index] = word.with_version(VfallsVersion::new((index / 8) as u8));
         index += 1;
     }
     all
@@ -92,7 +95,7 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
             StrandRight::Strand => RefusalWord::HT,
             StrandRight::None => RefusalWord::PCR.or(RefusalWord::HT),
         };
-        let version = NegotiatedVersion::new((index / 8) as u8);
+        let version = VfallsVersion::new((index / 8) as u8);
         all[index] = RefusalWord::of_version(version).or(word);
         index += 1;
     }
@@ -105,37 +108,48 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
 pub(crate) struct FastWords {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
     access: AtomicU64,
-    /// The calls that are refused at once. Closed while calls are recorded.
+    /// The calls that are refused at once. Closed while calls are traced.
     pub(crate) refusals: AtomicU64,
 }
 
 impl GuestRights {
-    pub(super) fn new(config: GuestConfig, machine: Machine) -> Self {
-        let GuestConfig { strands, grant, compatible } = config;
-        let nodes = strands.nodes();
-        // Nobody calls for a guest without strands, and most guests that there can be have none.
-        let has_callers = !strands.is_empty();
-        Self {
-            words: FastWords {
-                access: AtomicU64::new(AccessWord::from_grant(grant).bits()),
-                refusals: AtomicU64::new(RefusalWord::CLOSED.bits()),
-            },
-            recorded: AtomicU64::new(AccessWord::NOTHING.bits()),
-            traced: AtomicBool::new(false),
-            starting: AtomicBool::new(false),
-            granted: AtomicU8::new(grant.bits()),
-            strands,
-            nodes,
-            compatible,
-            opened: core::array::from_fn(|index| match has_callers {
-                true => opened(config, machine, index),
-                false => AccessWord::NOTHING,
-            }),
-            refused: core::array::from_fn(|index| match has_callers {
-                true => refused(config, machine, index),
-                false => RefusalWord::CLOSED,
-            }),
+    const_unless_loom! {
+        /// Returns a guest without strands and without rights.
+        pub(super) fn new() -> Self {
+            Self {
+                words: FastWords {
+                    access: AtomicU64::new(AccessWord::NOTHING.bits()),
+                    refusals: AtomicU64::new(RefusalWord::CLOSED.bits()),
+                },
+                recorded: AtomicU64::new(AccessWord::NOTHING.bits()),
+                traced: AtomicBool::new(false),
+                starting: AtomicBool::new(false),
+                granted: AtomicU8::new(Grant::NONE.bits()),
+                strands: [const { plain::AtomicU64::new(0) }; Node::ALL.len()],
+                nodes: plain::AtomicU8::new(0),
+                compatible: plain::AtomicBool::new(false),
+                opened: [const { plain::AtomicU64::new(0) }; 2 * KNOWN_VERSIONS],
+                refused: [const { plain::AtomicU64::new(0) }; 2 * KNOWN_VERSIONS],
+            }
         }
+    }
+
+    /// Gives a new guest its strands and its grant. The guest makes no call meanwhile.
+    pub(super) fn configure(&self, config: GuestConfig, machine: Machine) {
+        let GuestConfig { strands, grant, compatible } = config;
+        for (word, strands) in self.strands.iter().zip(strands.words()) {
+            word.store(strands, Ordering::Relaxed);
+        }
+        self.nodes.store(strands.nodes().bits(), Ordering::Relaxed);
+        self.compatible.store(compatible, Ordering::Relaxed);
+        for (index, word) in self.opened.iter().enumerate() {
+            word.store(opened(config, machine, index).bits(), Ordering::Relaxed);
+        }
+        for (index, word) in self.refused.iter().enumerate() {
+            word.store(refused(config, machine, index).bits(), Ordering::Relaxed);
+        }
+        self.set_granted(grant);
+        self.words.access.store(AccessWord::from_grant(grant).bits(), Ordering::SeqCst);
     }
 
     /// Returns what the guest may do now; no fast path if it has not negotiated. A right is added to this word only after its last
@@ -163,11 +177,11 @@ impl GuestRights {
     }
 
     pub(crate) fn strands(&self) -> StrandSet {
-        self.strands
+        StrandSet::from_words(self.strands.each_ref().map(|word| word.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn nodes(&self) -> NodeSet {
-        self.nodes
+        NodeSet::from_bits(self.nodes.load(Ordering::Relaxed))
     }
 
     pub(crate) fn granted(&self) -> Grant {
@@ -178,10 +192,10 @@ impl GuestRights {
         self.granted.store(grant.bits(), Ordering::SeqCst);
     }
 
-    pub(crate) fn version_has(&self, version: NegotiatedVersion, register: PerfReg) -> bool {
+    pub(crate) fn version_has(&self, version: VfallsVersion, register: PerfReg) -> bool {
         match register.kind() {
-            Kind::Hub { .. } => has_hubs(version, self.compatible),
-            _ => version != NegotiatedVersion::NONE,
+            Kind::Hub { .. } => has_hubs(version, self.compatible.load(Ordering::Relaxed)),
+            _ => !version.is_none(),
         }
     }
 
@@ -190,7 +204,7 @@ impl GuestRights {
     /// Several strands can execute this at once. Each strand stores its version before it loads the word, and reads the version after the
     /// load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before that
     /// exchange, so its own exchange fails.
-    pub(crate) fn version_changed(&self, version: &Negotiated, out: &UnitSet) {
+    pub(crate) fn version_changed(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
             // This does not end the version, because the slow path does not read the version from this word.
@@ -199,9 +213,9 @@ impl GuestRights {
     }
 
     /// As [`version_changed`](Self::version_changed), in few instructions and without a stack. If another change disturbs it, or while calls
-    /// are recorded or units are out of service, closes the fast path.
+    /// are traced or units are out of service, closes the fast path.
     #[inline(always)]
-    pub(crate) fn change_version(&self, version: &Negotiated, out: &UnitSet) {
+    pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
         exchanged();
         // The refusals come from the word that is exchanged here, so they are loaded before it.
@@ -218,7 +232,7 @@ impl GuestRights {
     /// Replaces the words `old` and `refusals` with the words of the negotiated version. Returns `false` if the first word is no
     /// longer `old`.
     #[inline(always)]
-    fn open(&self, version: &Negotiated, old: AccessWord, refusals: RefusalWord) -> bool {
+    fn open(&self, version: &Negotiated<Vfalls>, old: AccessWord, refusals: RefusalWord) -> bool {
         let order = EXCHANGE_AND_LOOK;
         let new = old.reopened(self.opened(version.get(), old.rights()));
         let access = &self.words.access;
@@ -270,7 +284,7 @@ impl GuestRights {
             let new = self.refused(allowed.version(), allowed.rights());
             let new = match (self.traced.load(Ordering::SeqCst), out.bits()) {
                 (true, _) => RefusalWord::CLOSED,
-                (false, bits) if bits != 0 && allowed.version() != NegotiatedVersion::NONE => {
+                (false, bits) if bits != 0 && !allowed.version().is_none() => {
                     self.without_units(new, bits)
                 }
                 (false, _) => new,
@@ -288,18 +302,20 @@ impl GuestRights {
 
     /// Returns the version, and the fast path that these rights open in it if all units are in service.
     #[inline(always)]
-    fn opened(&self, version: NegotiatedVersion, rights: usize) -> AccessWord {
+    fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
         let of_strand = OPENED_OF_STRAND[8 * version + rights % 8];
-        self.opened[2 * version + rights % 2].or(of_strand)
+        let opened = self.opened[2 * version + rights % 2].load(Ordering::Relaxed);
+        AccessWord::from_bits(opened).or(of_strand)
     }
 
     /// Returns what is refused to these rights in a version if all units are in service.
     #[inline(always)]
-    fn refused(&self, version: NegotiatedVersion, rights: usize) -> RefusalWord {
+    fn refused(&self, version: VfallsVersion, rights: usize) -> RefusalWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
         let of_strand = REFUSED_OF_STRAND[8 * version + rights % 8];
-        self.refused[2 * version + rights % 2].or(of_strand)
+        let refused = self.refused[2 * version + rights % 2].load(Ordering::Relaxed);
+        RefusalWord::from_bits(refused).or(of_strand)
     }
 
     /// Refuses the units in `bits`, too. Not inlined, because usually no unit is out of service.
@@ -307,7 +323,8 @@ impl GuestRights {
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
         let word = UnitSet::units(bits).fold(word, RefusalWord::without_unit);
-        let mut nodes = Node::ALL.iter().filter(|node| self.nodes.has(**node));
+        let own = self.nodes();
+        let mut nodes = Node::ALL.iter().filter(|node| own.contains(**node));
         match nodes.all(|node| bits >> Unit::L2(*node).number() & 1 != 0) {
             true => word.or(RefusalWord::L2),
             false => word,
@@ -331,7 +348,7 @@ impl GuestRights {
         self.words.refusals.fetch_and(RefusalWord::KEPT.bits(), Ordering::SeqCst);
     }
 
-    /// Sets whether calls are recorded. The caller calls [`refresh`](Self::refresh) next.
+    /// Sets whether calls are traced. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
         // Cleared before the store, because a guest may give its version up; cleared after it, because a strand may have
@@ -348,7 +365,7 @@ impl GuestRights {
     /// Clears `bits`. The caller has already changed the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.words.access, bits);
-        // Cleared even if calls are not recorded: the strand that turns the tracer off stores this setting before it clears
+        // Cleared even if calls are not traced: the strand that turns the tracer off stores this setting before it clears
         // this word.
         clear(&self.recorded, bits);
     }
@@ -428,20 +445,20 @@ impl GuestRights {
 
 /// Returns the element of [`GuestRights::opened`] at an index, which encodes a version and the right to `global`.
 fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
-    let version = NegotiatedVersion::new((index / 2) as u8);
+    let version = VfallsVersion::new((index / 2) as u8);
     let hubs = has_hubs(version, config.compatible);
     let without_hubs = if hubs { AccessWord::NOTHING } else { AccessWord::HUBS };
-    match (version, index % 2) {
-        (NegotiatedVersion::NONE, _) | (_, 0) => AccessWord::NOTHING,
-        _ => AccessWord::from_units(Unit::under_global(machine, config.strands.nodes()))
-            .without(without_hubs),
+    if version.is_none() || index.is_multiple_of(2) {
+        return AccessWord::NOTHING;
     }
+    let units = Unit::under_global(config.strands.nodes());
+    AccessWord::from_units(units.filter(|unit| unit.is_in(machine))).without(without_hubs)
 }
 
 /// Returns the element of [`GuestRights::refused`] at an index, which encodes a version and the right to `global`.
 fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
-    let (version, global) = (NegotiatedVersion::new((index / 2) as u8), index % 2 == 1);
-    if version == NegotiatedVersion::NONE {
+    let (version, global) = (VfallsVersion::new((index / 2) as u8), index % 2 == 1);
+    if version.is_none() {
         return RefusalWord::CLOSED;
     }
     let nodes = config.strands.nodes();
@@ -463,7 +480,7 @@ fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
     let channels = Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)));
     channels.fold(word.or(l2), |word, (node, mcu)| match machine.has_channel(node, mcu) {
         false => word.without_channel(node, mcu),
-        true if global && nodes.has(node) => word,
+        true if global && nodes.contains(node) => word,
         true => word.without_unit(Unit::Mcu(node, mcu)),
     })
 }

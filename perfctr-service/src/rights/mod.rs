@@ -14,13 +14,17 @@ pub(crate) mod versions;
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use hv_core::sync::{AtomicBool, AtomicId, AtomicU32, AtomicU64, OwnedLock};
+use hv_core::sync::{
+    AtomicBool, AtomicId, AtomicU32, AtomicU64, Ordering, OwnedLock, array_of, const_unless_loom,
+    plain,
+};
 use platform::Machine;
 
 use crate::rights::guest::GuestRights;
 use crate::rights::policy::{ConfigError, GuestConfig};
 use crate::rights::protocol::Global;
 use crate::rights::request::Request;
+use crate::units::Unit;
 
 /// The maximum number of strands. Model checkers have room for fewer strands.
 pub(crate) const STRANDS: usize = if cfg!(loom) {
@@ -35,10 +39,14 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
 /// owner.
 #[derive(Debug)]
 pub(crate) struct Rights {
-    machine: Machine,
+    /// `true` once a configuration is accepted. The other words of the configuration are only written after that, once.
+    configured: plain::AtomicBool,
+    /// The [`Unit`]s of the machine, as one bit for each.
+    units: plain::AtomicU32,
     /// The rights of the guests. Only the first `guest_count` guests exist.
     guests: [GuestRights; GuestId::COUNT],
-    guest_count: usize,
+    /// Released when all guests are configured, and acquired before a strand makes its first call.
+    guest_count: plain::AtomicUsize,
     requests: [Request; STRANDS],
     lock: OwnedLock,
     /// The number of times that a strand has taken the lock.
@@ -57,39 +65,61 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Returns the rights of these guests, numbered in the given order. Each guest holds its grant. Fails like [`policy::check`].
-    pub(crate) fn new(machine: Machine, guests: &[GuestConfig]) -> Result<Self, ConfigError> {
-        policy::check(machine, guests)?;
-        let user = guests.iter().position(|guest| guest.grant.global);
-        Ok(Self {
-            machine,
-            guests: core::array::from_fn(|number| {
-                GuestRights::new(guests.get(number).copied().unwrap_or_default(), machine)
-            }),
-            guest_count: guests.len(),
-            requests: core::array::from_fn(|_| Request::default()),
-            lock: OwnedLock::default(),
-            taken: AtomicU32::new(0),
-            marked: AtomicBool::new(false),
-            resets: Default::default(),
-            resetting: AtomicId::default(),
-            global: AtomicU32::new(
-                user.and_then(GuestId::new).map_or(Global::Free, Global::Held).bits(),
-            ),
-            begin_recorded: AtomicBool::new(false),
-        })
+    const_unless_loom! {
+        /// Returns the rights of a machine without guests.
+        pub(crate) fn new() -> Self {
+            Self {
+                configured: plain::AtomicBool::new(false),
+                units: plain::AtomicU32::new(0),
+                guests: array_of!(GuestRights::new(); GuestId::COUNT),
+                guest_count: plain::AtomicUsize::new(0),
+                requests: array_of!(Request::new(); STRANDS),
+                lock: OwnedLock::new(),
+                taken: AtomicU32::new(0),
+                marked: AtomicBool::new(false),
+                resets: array_of!(AtomicU64::new(0); GuestId::COUNT.div_ceil(64)),
+                resetting: AtomicId::none(),
+                global: AtomicU32::new(Global::Free.bits()),
+                begin_recorded: AtomicBool::new(false),
+            }
+        }
     }
 
-    pub(crate) fn machine(&self) -> Machine {
-        self.machine
+    /// Gives these guests, numbered in the given order, their grants. Fails like [`policy::check`], or if there are guests already.
+    pub(crate) fn configure(
+        &self,
+        machine: Machine,
+        guests: &[GuestConfig],
+    ) -> Result<(), ConfigError> {
+        policy::check(machine, guests)?;
+        if self.configured.swap(true, Ordering::SeqCst) {
+            return Err(ConfigError::Configured);
+        }
+        let units = Unit::ALL.iter().copied().filter(|unit| unit.is_in(machine));
+        let units = units.fold(0, |bits, unit| bits | 1 << unit.number());
+        self.units.store(units, Ordering::Relaxed);
+        for (rights, config) in self.guests.iter().zip(guests) {
+            rights.configure(*config, machine);
+        }
+        let user = guests.iter().position(|guest| guest.grant.global);
+        if let Some(user) = user.and_then(GuestId::new) {
+            self.set_global(Global::Held(user));
+        }
+        self.guest_count.store(guests.len(), Ordering::Release);
+        Ok(())
+    }
+
+    /// Returns `true` if the machine has the unit.
+    pub(crate) fn has_unit(&self, unit: Unit) -> bool {
+        self.units.load(Ordering::Relaxed) >> unit.number() & 1 != 0
     }
 
     pub(crate) fn guests(&self) -> impl Iterator<Item = GuestId> + use<> {
-        (0..self.guest_count).filter_map(GuestId::new)
+        (0..self.guest_count()).filter_map(GuestId::new)
     }
 
     pub(crate) fn guest_count(&self) -> usize {
-        self.guest_count
+        self.guest_count.load(Ordering::Acquire)
     }
 
     /// Returns the rights of a guest. A guest that does not exist has no strands and no rights.

@@ -66,6 +66,14 @@ impl Right {
     }
 }
 
+impl FromStr for Right {
+    type Err = UnknownGrant;
+
+    fn from_str(name: &str) -> Result<Self, UnknownGrant> {
+        Self::from_name(name).ok_or(UnknownGrant)
+    }
+}
+
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -128,7 +136,7 @@ impl Grant {
         match register.kind() {
             Kind::Strand => self.strand != StrandRight::None,
             Kind::L2 | Kind::Hub { .. } => self.global,
-            Kind::Dram { node, .. } => self.global && nodes.has(node),
+            Kind::Dram { node, .. } => self.global && nodes.contains(node),
         }
     }
 
@@ -170,7 +178,7 @@ impl fmt::Display for Grant {
     }
 }
 
-/// The error for a string that names no grant.
+/// The error for a string that names no grant or right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownGrant;
 
@@ -182,6 +190,7 @@ impl fmt::Display for UnknownGrant {
 
 impl core::error::Error for UnknownGrant {}
 
+/// Accepts what [`Display`](fmt::Display) writes, and the list that machine descriptions have, with commas.
 impl FromStr for Grant {
     type Err = UnknownGrant;
 
@@ -190,7 +199,7 @@ impl FromStr for Grant {
             return Ok(Self::NONE);
         }
         let with = |grant: Self, word| grant.with(Right::from_name(word)?).ok();
-        let grant = text.split('+').try_fold(Self::NONE, with);
+        let grant = text.split(['+', ',']).try_fold(Self::NONE, with);
         grant.ok_or(UnknownGrant)
     }
 }
@@ -200,8 +209,16 @@ impl FromStr for Grant {
 pub struct NodeSet(u8);
 
 impl NodeSet {
+    pub(crate) const fn bits(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: u8) -> Self {
+        Self(bits)
+    }
+
     /// Returns `true` if the set has the node.
-    pub const fn has(self, node: Node) -> bool {
+    pub const fn contains(self, node: Node) -> bool {
         self.0 >> node.index() & 1 != 0
     }
 }
@@ -226,7 +243,7 @@ impl StrandSet {
     }
 
     /// Returns `true` if the set has the strand.
-    pub fn has(self, strand: StrandId) -> bool {
+    pub fn contains(self, strand: StrandId) -> bool {
         let (word, bit) = Self::place(strand);
         self.0[word] & bit != 0
     }
@@ -236,8 +253,9 @@ impl StrandSet {
         self == Self::EMPTY
     }
 
-    pub(crate) fn count(self) -> u32 {
-        self.0.iter().map(|word| word.count_ones()).sum()
+    /// Returns the number of strands.
+    pub fn len(self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Returns the first strand after `number`, in cyclic order.
@@ -288,7 +306,7 @@ impl StrandSet {
 
     /// Returns the strands in the order of their numbers.
     pub fn iter(self) -> impl Iterator<Item = StrandId> {
-        (0..StrandId::COUNT).filter_map(StrandId::new).filter(move |strand| self.has(*strand))
+        (0..StrandId::COUNT).filter_map(StrandId::new).filter(move |strand| self.contains(*strand))
     }
 }
 
@@ -332,6 +350,7 @@ impl GuestConfig {
 
 /// The reason why a configuration is rejected. Guests are numbered in the given order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// There are more guests than strands.
     TooManyGuests,
@@ -341,6 +360,8 @@ pub enum ConfigError {
     SharedStrand(usize, usize),
     /// A guest has a strand that the machine does not have.
     NoSuchStrand(usize, StrandId),
+    /// The service has a configuration already.
+    Configured,
 }
 
 impl fmt::Display for ConfigError {
@@ -354,6 +375,7 @@ impl fmt::Display for ConfigError {
             Self::NoSuchStrand(guest, strand) => {
                 write!(f, "guest {guest} has strand {strand}, which this machine does not have")
             }
+            Self::Configured => f.write_str("the service is configured already"),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The word from which the fast path refuses calls at once: what a guest cannot have, and why.
 
 use guest_abi::{Hub, HvError, Mcu, McuRole, Node, PerfReg};
-use hv_core::NegotiatedVersion;
+use hv_core::Group;
 
 use crate::Unit;
-use crate::rights::versions::VERSIONS;
+use crate::rights::versions::{Vfalls, VfallsVersion};
 use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 
 /// The refusals of a guest in one version. Where the word says nothing, the slow path decides.
@@ -33,7 +33,7 @@ pub(crate) const HUB_COUNT: u64 = 0x1f8;
 /// The distance of a channel's bit from the bit that says ENOACCESS.
 pub(crate) const TO_NO_ACCESS: u32 = 8;
 
-const _: () = assert!((VERSIONS.len() as u64) < VERSION_BITS);
+const _: () = assert!((Vfalls::VERSIONS.len() as u64) < VERSION_BITS);
 
 /// The bit in which the statuses of refused hubs differ.
 const HUBS_NO_ACCESS: u64 = 2 << HUB_STATUS_SHIFT;
@@ -80,7 +80,7 @@ impl RefusalWord {
     }
 
     /// Returns a word that refuses every call of a guest that has not negotiated, and no other call.
-    pub(crate) const fn of_version(version: NegotiatedVersion) -> Self {
+    pub(crate) const fn of_version(version: VfallsVersion) -> Self {
         Self(Self::OPEN.0 | !(version.number() as u64) & VERSION_BITS)
     }
 
@@ -144,7 +144,7 @@ impl RefusalWord {
     #[inline(always)]
     pub(crate) const fn refusal(
         self,
-        version: NegotiatedVersion,
+        version: VfallsVersion,
         class: Class,
         index: u64,
         sets_ht: bool,
@@ -212,7 +212,7 @@ mod tests {
             (RefusalWord::CARRY, 1 << 32),
             (RefusalWord::CHANGE, 1 << 9),
             (RefusalWord::HELD, 1 << 2),
-            (RefusalWord::of_version(NegotiatedVersion::NONE), 1 << 63 | 3),
+            (RefusalWord::of_version(VfallsVersion::NONE), 1 << 63 | 3),
             (RefusalWord::of_version(V1_1), 1 << 63 | 1),
         ] {
             assert_eq!(word.bits(), expected, "{word:?}");
@@ -233,16 +233,16 @@ mod tests {
         ];
         let all = RefusalWord::of_version(V1_1).or(RefusalWord::from_bits(u64::MAX << 36));
         for (class, index) in classes {
-            let none = NegotiatedVersion::NONE;
+            let none = VfallsVersion::NONE;
             let refusal = |word: RefusalWord, version| word.refusal(version, class, index, false);
             assert_eq!(refusal(RefusalWord::of_version(none), none), Some(Refusal::BadTrap));
             assert_eq!(refusal(RefusalWord::of_version(none), V1_1), None);
             assert_eq!(refusal(all, none), None);
-            assert_eq!(refusal(all, NegotiatedVersion::new(1)), None);
+            assert_eq!(refusal(all, VfallsVersion::new(1)), None);
             assert!(refusal(all, V1_1).is_some());
             for version in [0, 1, 2] {
                 let kept = RefusalWord::KEPT;
-                assert_eq!(refusal(kept, NegotiatedVersion::new(version)), None);
+                assert_eq!(refusal(kept, VfallsVersion::new(version)), None);
             }
         }
     }

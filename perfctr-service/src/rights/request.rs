@@ -1,6 +1,6 @@
 //! The request that a cross-call brings to a strand.
 
-use hv_core::sync::{AtomicU32, Ordering};
+use hv_core::sync::{AtomicU32, Ordering, const_unless_loom};
 
 use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 
@@ -9,10 +9,16 @@ use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 /// A strand acknowledges with an exchange. The exchange fails if another strand has asked for more or reported this strand's death
 /// since this strand took the word. An acknowledgement may also cover a newer request for the same scrub, because in between the
 /// strand executes neither a call nor guest code.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Request(AtomicU32);
 
 impl Request {
+    const_unless_loom! {
+        pub(crate) fn new() -> Self {
+            Self(AtomicU32::new(Asked::new().into_bits()))
+        }
+    }
+
     /// Asks the strand to scrub and to acknowledge. An excused strand stays excused.
     pub(crate) fn ask(&self, scrub: Scrub) {
         self.add(StrandEvent::Asks(scrub));

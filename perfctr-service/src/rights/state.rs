@@ -123,7 +123,9 @@ mod tests {
     fn rights(global: bool) -> Rights {
         let guest =
             GuestConfig { grant: Grant { global, ..Grant::NONE }, ..GuestConfig::default() };
-        Rights::new(Machine::new(Model::Maramba, 1).unwrap(), &[guest]).unwrap()
+        let rights = Rights::new();
+        rights.configure(Machine::new(Model::Maramba, 1).unwrap(), &[guest]).unwrap();
+        rights
     }
 
     /// Leaves a mark in each of the first `count` rounds. Returns the number of rounds, and whether no mark is left.

@@ -102,7 +102,7 @@ impl<'a> Ledger for Locked<'a> {
     #[inline(always)]
     fn list(&mut self, guest: GuestId) {
         let nodes = self.rights.guest(guest).nodes();
-        for unit in Unit::under_global(self.rights.machine, nodes) {
+        for unit in Unit::under_global(nodes).filter(|unit| self.rights.has_unit(*unit)) {
             self.units.set_unclean(unit);
         }
     }
@@ -130,7 +130,7 @@ impl Rights {
     }
 
     pub(crate) fn grants(&self) -> Grants {
-        let mut grants = Grants::none(self.guest_count);
+        let mut grants = Grants::none_of_first(self.guest_count());
         for guest in self.guests() {
             // The configuration has this guest, so this cannot fail.
             let _ = grants.set(guest, self.guest(guest).granted());
@@ -161,7 +161,7 @@ impl Rights {
     /// Closes the fast paths to a unit that has gone out of service.
     pub(crate) fn withdraw(&self, unit: Unit, out: &UnitSet) {
         let access = AccessWord::from_unit(unit);
-        for guest in self.guests.iter().take(self.guest_count) {
+        for guest in self.guests.iter().take(self.guest_count()) {
             guest.withdraw(access);
             guest.renew_refusals(TRIES, out);
         }
@@ -169,7 +169,7 @@ impl Rights {
 
     /// Returns a unit to service, and opens the fast paths of all guests again. The caller owns the lock.
     pub(crate) fn put_back(&self, units: &Units, unit: Unit, noted: impl FnOnce()) {
-        let guests = || self.guests.iter().take(self.guest_count);
+        let guests = || self.guests.iter().take(self.guest_count());
         guests().for_each(GuestRights::hold);
         units.put_back(unit);
         noted();
@@ -271,12 +271,14 @@ mod tests {
     /// Returns a machine with one guest, which has strand 0 and all rights.
     fn rights() -> Rights {
         let config = GuestConfig::new(StrandId::new(0).into_iter().collect(), Grant::ALL);
-        Rights::new(Machine::new(Model::Batoka, 1).unwrap(), &[config]).unwrap()
+        let rights = Rights::new();
+        rights.configure(Machine::new(Model::Batoka, 1).unwrap(), &[config]).unwrap();
+        rights
     }
 
     /// Completes the grant of the guest. Returns `true` if the guest has all rights.
     fn is_given(rights: &Rights) -> bool {
-        let (units, mut asked, mut given) = (Units::default(), StrandSet::EMPTY, false);
+        let (units, mut asked, mut given) = (Units::new(), StrandSet::EMPTY, false);
         let mut locked = rights.locked(&units, &mut asked);
         locked.complete(guest(), |held| given = held == Grant::ALL);
         given
@@ -291,7 +293,7 @@ mod tests {
     fn a_reset_guest_gets_its_rights_back_after_its_reset_is_worked_on() {
         let rights = rights();
         rights.set_reset(guest());
-        let (units, mut asked) = (Units::default(), StrandSet::EMPTY);
+        let (units, mut asked) = (Units::new(), StrandSet::EMPTY);
         rights.locked(&units, &mut asked).take_up_resets();
         assert_eq!(rights.guest(guest()).holding(), holding(Grant::NONE, true));
         assert!(!is_given(&rights), "its strand has not acknowledged");

@@ -5,6 +5,8 @@ mod call;
 pub(crate) mod operator;
 mod record;
 mod scrub;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 pub mod transfer;
 #[cfg(target_arch = "sparc64")]
 mod words;
@@ -12,8 +14,8 @@ mod words;
 use core::fmt;
 
 use guest_abi::status::EOK;
-use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
-use guest_abi::{ApiGroup, Hub, Node, StrandId, Version};
+use guest_abi::{Hub, Node, StrandId};
+use hv_core::sync::{array_of, const_unless_loom};
 use hv_core::trace::Trace;
 use hv_core::{Caller, GuestId, Negotiated, Service};
 use platform::{Bus, Machine, StrandRegisters};
@@ -23,20 +25,32 @@ use crate::hubs::{HubArbiter, Token};
 use crate::l2::L2Arbiter;
 use crate::progress::Stopwatches;
 use crate::rights::guest::GuestRights;
-use crate::rights::versions::VERSIONS;
+use crate::rights::versions::Vfalls;
 use crate::rights::{Rights, STRANDS};
 use crate::statistics::{Counts, Statistics};
 use crate::table::{self, Rows};
 use crate::units::{Unit, UnitState, Units};
 use crate::{ConfigError, Environment, GuestConfig, StrandSet};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct StrandState {
     counts: Counts,
     stopwatches: Stopwatches,
 }
 
+impl StrandState {
+    const_unless_loom! {
+        fn new() -> Self {
+            Self { counts: Counts::new(), stopwatches: Stopwatches::new() }
+        }
+    }
+}
+
 /// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
+///
+/// It has 212 KB besides its environment, and 1 KB in a `hv_core::Hypervisor`, which has 2 KB. [`new`](Self::new) and `Hypervisor::new` are constants, so
+/// that a static holds both, and [`configure`](Self::configure) fills them in place. A stack that they pass through on their way to a heap
+/// needs room for several copies.
 ///
 /// Every image has the same offsets, whatever its environment, because the environment is last.
 #[derive(Debug)]
@@ -56,23 +70,26 @@ assert_impl_all!(PerfCounterService<()>: Send, Sync);
 assert_impl_all!(PerfCounterContext<'static, AnyEnvironment>: Send, Sync);
 
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns the service for these guests, numbered in the given order. All registers of the machine must be 0, as after power-on.
-    pub fn new(
-        machine: Machine,
-        environment: E,
-        guests: &[GuestConfig],
-    ) -> Result<Self, ConfigError> {
-        let rights = Rights::new(machine, guests)?;
-        let service = Self {
-            units: Units::default(),
-            hubs: core::array::from_fn(|_| HubArbiter::new()),
-            l2: core::array::from_fn(|_| L2Arbiter::new()),
-            strands: core::array::from_fn(|_| StrandState::default()),
-            rights,
-            environment,
-        };
-        service.trace_turned();
-        Ok(service)
+    const_unless_loom! {
+        /// Returns a service without guests, which serves no call until it is [configured](Self::configure).
+        pub fn new(environment: E) -> Self {
+            Self {
+                units: Units::new(),
+                hubs: array_of!(HubArbiter::new(); Hub::ALL.len()),
+                l2: array_of!(L2Arbiter::new(); Node::ALL.len()),
+                strands: array_of!(StrandState::new(); STRANDS),
+                rights: Rights::new(),
+                environment,
+            }
+        }
+    }
+
+    /// Gives the service its machine and its guests, numbered in the given order, once. All registers of the machine must be 0, as after
+    /// power-on. A configuration that fails changes nothing.
+    pub fn configure(&self, machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
+        self.rights.configure(machine, guests)?;
+        self.trace_turned();
+        Ok(())
     }
 
     /// Applies the tracer's setting to calls that begin later. The image calls this after it has switched the tracer on or off.
@@ -80,9 +97,9 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
 
-    /// Returns the machine of the service.
-    pub fn machine(&self) -> Machine {
-        self.rights.machine()
+    /// Returns `true` if the machine has a unit.
+    pub fn has_unit(&self, unit: Unit) -> bool {
+        self.rights.has_unit(unit)
     }
 
     /// Returns the bus on which the service accesses devices.
@@ -122,18 +139,43 @@ impl<E: Environment> PerfCounterService<E> {
 }
 
 impl<E: Environment> Service for PerfCounterService<E> {
-    const GROUP: ApiGroup = ApiGroup::VFALLS;
-    const VERSIONS: &'static [Version] = VERSIONS;
-    const FUNCTIONS: &'static [u64] = &[VFALLS_GET_PERFREG, VFALLS_SET_PERFREG];
+    type Group = Vfalls;
 
     type Context<'a>
         = PerfCounterContext<'a, E>
     where
         Self: 'a;
 
-    fn context<'a>(&'a self, caller: Caller, version: &'a Negotiated) -> PerfCounterContext<'a, E> {
+    fn knows(&self, caller: Caller) -> bool {
+        self.knows_caller(caller)
+    }
+
+    fn context<'a>(
+        &'a self,
+        caller: Caller,
+        version: &'a Negotiated<Vfalls>,
+    ) -> PerfCounterContext<'a, E> {
+        PerfCounterContext { strand: self.strand(caller), version }
+    }
+
+    fn version_changed(&self, guest: GuestId, version: &Negotiated<Vfalls>) {
+        self.rights.guest(guest).version_changed(version, self.units.out());
+    }
+
+    fn guest_reset(&self, guest: GuestId, on: StrandId) {
+        self.reset(guest, on);
+    }
+}
+
+impl<E: Environment> PerfCounterService<E> {
+    fn knows_caller(&self, caller: Caller) -> bool {
+        caller.guest.index() < self.rights.guest_count()
+            && self.rights.guest(caller.guest).strands().contains(caller.strand)
+    }
+
+    fn strand(&self, caller: Caller) -> StrandContext<'_, E> {
         let strand = &self.strands[caller.strand.index()];
-        PerfCounterContext {
+        StrandContext {
             service: self,
             guest: self.rights.guest(caller.guest),
             about: u32::from_le_bytes([
@@ -145,26 +187,17 @@ impl<E: Environment> Service for PerfCounterService<E> {
             hubs: self.hubs.each_ref(),
             rows: table::rows(caller.strand.node()),
             counts: &strand.counts,
-            strand: caller.strand,
+            caller,
             token: caller.strand.into(),
             node: caller.strand.node(),
             watches: &strand.stopwatches,
-            version,
             ring: self.trace().ring(caller.strand),
         }
     }
-
-    fn version_changed(&self, guest: GuestId, version: &Negotiated) {
-        self.rights.guest(guest).version_changed(version, self.units.out());
-    }
-
-    fn guest_reset(&self, guest: GuestId, on: StrandId) {
-        self.reset(guest, on);
-    }
 }
 
-/// All that the calls of one strand need, looked up once per strand.
-pub struct PerfCounterContext<'a, E: Environment> {
+/// What the calls of any group need of a strand and its guest.
+struct StrandContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,
     /// The first four bytes of the event of a served call, little-endian: the register (0 here), EOK, the guest, and the strand.
@@ -172,19 +205,24 @@ pub struct PerfCounterContext<'a, E: Environment> {
     hubs: [&'a HubArbiter; Hub::ALL.len()],
     rows: &'static Rows,
     counts: &'a Counts,
-    strand: StrandId,
+    caller: Caller,
     token: Token,
     node: Node,
     watches: &'a Stopwatches,
-    version: &'a Negotiated,
     ring: Option<&'a <E::Trace as Trace>::Ring>,
+}
+
+/// All that the calls of group 0x205 need on one strand, looked up once per strand.
+pub struct PerfCounterContext<'a, E: Environment> {
+    strand: StrandContext<'a, E>,
+    version: &'a Negotiated<Vfalls>,
 }
 
 impl<E: Environment> fmt::Debug for PerfCounterContext<'_, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PerfCounterContext")
-            .field("guest", &self.guest)
-            .field("strand", &self.strand)
+            .field("guest", &self.strand.guest)
+            .field("caller", &self.strand.caller)
             .finish_non_exhaustive()
     }
 }

@@ -13,6 +13,7 @@ use crate::{ConfigError, Environment, Grant, Grants, PerfCounterService, StrandS
 
 /// The reason why a step of the operator failed. The step has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChangeError {
     /// The configuration is not valid.
     Config(ConfigError),
@@ -50,6 +51,46 @@ impl fmt::Display for ChangeError {
 
 impl core::error::Error for ChangeError {}
 
+/// How far a change of rights is.
+///
+/// A change that is not looked at is a warning:
+///
+/// ```compile_fail
+/// #![deny(unused_must_use)]
+/// # use guest_abi::StrandId;
+/// # use perfctr_service::{Change, ChangeError, Environment, Grants, PerfCounterService};
+/// # fn begin(service: &PerfCounterService<impl Environment>, on: StrandId, grants: &Grants) -> Result<bool, ChangeError> {
+/// service.reconfigure(on, grants)?;
+/// # Ok(true) }
+/// ```
+///
+/// ```
+/// #![deny(unused_must_use)]
+/// # use guest_abi::StrandId;
+/// # use perfctr_service::{Change, ChangeError, Environment, Grants, PerfCounterService};
+/// # fn begin(service: &PerfCounterService<impl Environment>, on: StrandId, grants: &Grants) -> Result<bool, ChangeError> {
+/// let change = service.reconfigure(on, grants)?;
+/// # Ok(change.awaited().is_empty()) }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a pending change takes effect after the awaited strands have taken their cross-calls"]
+pub enum Change {
+    /// The change, and every earlier one, has taken effect.
+    Complete,
+    /// These strands have not taken their cross-calls. The set is empty while a strand is at work on the change.
+    Pending(StrandSet),
+}
+
+impl Change {
+    /// Returns the strands that the change waits for.
+    pub const fn awaited(self) -> StrandSet {
+        match self {
+            Self::Complete => StrandSet::EMPTY,
+            Self::Pending(awaited) => awaited,
+        }
+    }
+}
+
 /// The steps that the operator takes. `on` is the strand that executes the step.
 impl<E: Environment> PerfCounterService<E> {
     /// Returns what the guests are granted.
@@ -62,13 +103,10 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.held(guest)
     }
 
-    /// Grants each guest what the configuration says, and no more. Returns the strands that the change waits for, as
-    /// [`pending`](Self::pending) does. First checks the whole configuration. A rejected configuration changes nothing.
-    pub fn reconfigure(
-        &self,
-        on: StrandId,
-        grants: &Grants,
-    ) -> Result<Option<StrandSet>, ChangeError> {
+    /// Grants each guest what the configuration says, and no more. First checks the whole configuration. A rejected configuration changes nothing.
+    ///
+    /// The change may be [pending](Self::pending) when this function returns.
+    pub fn reconfigure(&self, on: StrandId, grants: &Grants) -> Result<Change, ChangeError> {
         let there_are = self.rights.guest_count();
         if grants.guests() != there_are {
             return Err(ChangeError::OtherGuests { given: grants.guests(), there_are });
@@ -87,7 +125,7 @@ impl<E: Environment> PerfCounterService<E> {
             Ok(())
         })?;
         self.note_begun(on);
-        Ok(self.pending())
+        Ok(self.pending().map_or(Change::Complete, Change::Pending))
     }
 
     /// Returns the strands that a pending change waits for, because they have not taken their cross-call. The set is empty while a strand
@@ -139,7 +177,7 @@ impl<E: Environment> PerfCounterService<E> {
             if l2.holder() == Some(strand) {
                 self.units.set_unclean(unit);
                 if self.take_out_of_service(on, unit, Why::Died) {
-                    log::error!("{unit} is out of service: strand {strand} died at work on it");
+                    log::error!(target: crate::LOG, "{unit} is out of service: strand {strand} died at work on it");
                 }
                 l2.abandon(strand);
             }
@@ -152,7 +190,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// Returns a repaired unit to service. If the unit may hold values of a guest that has lost it, first scrubs the unit.
     #[inline(always)]
     pub fn return_to_service(&self, on: StrandId, unit: Unit) -> Result<(), ChangeError> {
-        if !unit.is_in(self.machine()) {
+        if !self.has_unit(unit) {
             return Err(ChangeError::NoSuchUnit(unit));
         }
         let result = self.locked(on, |_| {

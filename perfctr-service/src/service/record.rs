@@ -6,15 +6,16 @@ use hv_core::GuestId;
 use hv_core::trace::{Trace, TraceEvent};
 
 use crate::rights::steps::TRIES;
+use crate::service::StrandContext;
 use crate::service::call::Access;
 use crate::statistics::Refusal;
 use crate::trace::{
     ChangeComplete, ChangePending, Conflict, Get, GetRefused, Granted, Held, HubConflict, Revoked,
     Set, SetRefused, UnitOut, UnitReturned, Why,
 };
-use crate::{Environment, Grant, PerfCounterContext, PerfCounterService, Unit};
+use crate::{Environment, Grant, PerfCounterService, Unit};
 
-impl<E: Environment> PerfCounterContext<'_, E> {
+impl<E: Environment> StrandContext<'_, E> {
     /// Records a served call. Unless `ALWAYS` is set, records it only if this takes few instructions. Returns `true` if it was recorded.
     #[inline(always)]
     pub(super) fn record_served<const ALWAYS: bool>(
@@ -45,7 +46,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         event: impl FnOnce() -> V,
     ) -> bool {
         if ALWAYS {
-            self.service.trace().record(self.strand, time, event());
+            self.service.trace().record(self.caller.strand, time, event());
             true
         } else {
             (self.ring).is_some_and(|ring| E::Trace::try_record(ring, time, event))
@@ -62,23 +63,23 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         ended: u64,
     ) {
         let trace = self.service.trace();
-        let [_, _, guest, strand] = self.about.to_le_bytes();
+        let (guest, strand) = (self.caller.guest.number(), self.caller.strand.number());
         let status = refusal.error().number() as u16;
         match access {
             Access::Get => {
                 let event = GetRefused { status, guest, strand, duration, perfreg };
-                trace.record(self.strand, ended, event);
+                trace.record(self.caller.strand, ended, event);
             }
             Access::Set(value) => {
                 let event = SetRefused { status, guest, strand, duration, perfreg, value };
-                trace.record(self.strand, ended, event);
+                trace.record(self.caller.strand, ended, event);
             }
         }
     }
 
     pub(super) fn note_conflict(&self, hub: Hub, why: Conflict) {
-        let [_, _, guest, strand] = self.about.to_le_bytes();
-        self.service.note(self.strand, || HubConflict {
+        let (guest, strand) = (self.caller.guest.number(), self.caller.strand.number());
+        self.service.note(self.caller.strand, || HubConflict {
             hub: hub.index() as u8,
             why: why as u8,
             guest,
@@ -139,7 +140,7 @@ impl<E: Environment> PerfCounterService<E> {
         }
         if let Some(awaited) = self.pending() {
             self.note(on, || ChangePending {
-                awaited: awaited.iter().count() as u16,
+                awaited: awaited.len() as u16,
                 strand: on.number().into(),
             });
         }

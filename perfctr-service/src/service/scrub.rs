@@ -86,7 +86,7 @@ impl<E: Environment> PerfCounterService<E> {
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         if self.take_out_of_service(strand, unit, Why::Stuck) {
             self.units.count_stuck(unit);
-            log::error!("{unit} stays busy and is out of service");
+            log::error!(target: crate::LOG, "{unit} stays busy and is out of service");
         }
         Refusal::NoAccess
     }
@@ -107,7 +107,7 @@ impl<E: Environment> PerfCounterService<E> {
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
         let unit = table::unit_at(strand.node(), address)?;
         if self.faulted(strand, unit) {
-            log::error!("{unit} faulted late and is out of service");
+            log::error!(target: crate::LOG, "{unit} faulted late and is out of service");
         }
         Some(unit)
     }

@@ -95,8 +95,8 @@ impl<E: Environment> PerfCounterService<E> {
     #[inline(always)]
     fn scrub_revoked(&self, on: StrandId, guest: GuestId, asked: &mut StrandSet) -> bool {
         let mut done = true;
-        for unit in Unit::all() {
-            if !self.units.is_unclean(unit) || self.units.out().has(unit) {
+        for unit in Unit::ALL.iter().copied() {
+            if !self.units.is_unclean(unit) || self.units.out().contains(unit) {
                 continue;
             }
             done &= match unit {
@@ -109,8 +109,7 @@ impl<E: Environment> PerfCounterService<E> {
                         }
                         None => {
                             if self.take_out_of_service(on, unit, Why::Uncleared) {
-                                log::error!(
-                                    "{unit} is out of service: no strand is there to scrub it"
+                                log::error!(target: crate::LOG, "{unit} is out of service: no strand is there to scrub it"
                                 );
                             }
                             true
@@ -133,12 +132,12 @@ impl<E: Environment> PerfCounterService<E> {
             }
             Err(AccessError::Fault) => {
                 if self.faulted(on, unit) {
-                    log::error!("{unit} cannot be scrubbed and is out of service");
+                    log::error!(target: crate::LOG, "{unit} cannot be scrubbed and is out of service");
                 }
                 true
             }
             Err(AccessError::Busy) => {
-                let given_up = self.found_busy(on, unit) || self.units.out().has(unit);
+                let given_up = self.found_busy(on, unit) || self.units.out().contains(unit);
                 if given_up {
                     // The repair may have left any values in the unit.
                     self.units.scrub_from_start(unit);

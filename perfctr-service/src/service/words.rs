@@ -17,21 +17,21 @@ impl<E: Environment> FastPath for PerfCounterContext<'_, E> {
     fn words(&self) -> [u64; FAST_WORDS] {
         let mut words = [0; FAST_WORDS];
         words[word::ACCESS] = match E::Bus::is_direct() {
-            true => address(self.guest.words()),
+            true => address(self.strand.guest.words()),
             false => address(&NOTHING),
         };
-        words[word::COUNTS_OF_GETS] = address(self.counts).wrapping_sub(SETS as u64);
+        words[word::COUNTS_OF_GETS] = address(self.strand.counts).wrapping_sub(SETS as u64);
         words[word::VERSION] = address(self.version);
-        words[word::ROWS] = address(self.rows);
-        words[word::PCR_MASK] = self.rows[0].mask;
-        words[word::COUNTS] = address(self.counts);
-        words[word::TOKEN] = self.token.taken();
-        words[word::RESERVED] = self.token.reserved();
-        words[word::WATCHES] =
-            address(self.watches.hub(Hub::Zam0)).wrapping_sub(address(self.hubs[0]) >> WATCH_SHIFT);
-        words[word::L2] = address(self.service.l2(self.node));
-        words[word::OWNER] = self.strand.index() as u64 + 1;
-        for (word, hub) in words[word::GATES..].iter_mut().zip(self.hubs) {
+        words[word::ROWS] = address(self.strand.rows);
+        words[word::PCR_MASK] = self.strand.rows[0].mask;
+        words[word::COUNTS] = address(self.strand.counts);
+        words[word::TOKEN] = self.strand.token.taken();
+        words[word::RESERVED] = self.strand.token.reserved();
+        words[word::WATCHES] = address(self.strand.watches.hub(Hub::Zam0))
+            .wrapping_sub(address(self.strand.hubs[0]) >> WATCH_SHIFT);
+        words[word::L2] = address(self.strand.service.l2(self.strand.node));
+        words[word::OWNER] = self.strand.caller.strand.index() as u64 + 1;
+        for (word, hub) in words[word::GATES..].iter_mut().zip(self.strand.hubs) {
             *word = address(hub);
         }
         words

@@ -2,11 +2,11 @@
 //!
 //! It executes at the highest GL and uses %g1 to %g5. It changes no register of the guest except %o0 and, in a get that succeeds,
 //! %o1. %g6 is the strand's block, which starts with `FastPath::words`. All other calls go to the slow path: sets of HT that are
-//! allowed, the first refusal at a hub, recorded calls, and calls while the guest's rights change.
+//! allowed, the first refusal at a hub, traced calls, and calls while the guest's rights change.
 //!
 //! # Refusals
 //! A call that the guest's first word does not allow is refused if the second word says so (`RefusalWord`) and is for the negotiated
-//! version. The version is loaded before that word, as on the slow path. While calls are recorded, the second word refuses none.
+//! version. The version is loaded before that word, as on the slow path. While calls are traced, the second word refuses none.
 //! A repeated call for a taken hub is refused, too (`HubArbiter::ask`).
 //!
 //! # Order

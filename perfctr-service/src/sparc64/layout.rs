@@ -20,6 +20,7 @@ use crate::progress::Stopwatch;
 use crate::rights::access::{self, SINGLE_REGISTERS};
 use crate::rights::guest::FastWords;
 use crate::rights::refusals::{self, RefusalWord, TO_NO_ACCESS};
+use crate::rights::versions::Vfalls;
 use crate::statistics::Operation::{self, Get, Set};
 use crate::statistics::{Class, Counts, Outcome, Refusal};
 use crate::table::Row;
@@ -172,5 +173,5 @@ const fn refused(refusal: Refusal) -> usize {
 // The numbers fit in their fields: 13 bits with a sign for offsets; 32 for the version.
 const _: () = {
     assert!(word(FAST_WORDS) < 1 << 12 && PCR < 1 << 12 && SET_INVALID + NO_ACCESS < 1 << 12);
-    assert!(size_of::<Negotiated>() == 4);
+    assert!(size_of::<Negotiated<Vfalls>>() == 4);
 };

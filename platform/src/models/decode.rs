@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn addresses_of_all_registers_and_their_neighbours() {
-        for register in PerfReg::all() {
+        for register in PerfReg::ALL {
             let Some(PhysicalAddress(global)) = address::global(register) else {
                 continue;
             };

@@ -1,8 +1,8 @@
 //! A model of the counters of a DRAM channel (FWARC/2007/529 section 2.2), based on the register transfer level of the UltraSPARC T2.
 
-use guest_abi::McuRole;
 use guest_abi::event::DramEvent;
 use guest_abi::layout::{DramPcr, DramPic, EventSelect};
+use guest_abi::{Counter, McuRole};
 
 use super::answer;
 use crate::AccessError;
@@ -70,9 +70,9 @@ impl MemoryController {
 
     /// Adds `n` to the counters that select this event.
     pub fn count(&mut self, event: DramEvent, n: u32) {
-        let selects = [self.pcr.select0(), self.pcr.select1()];
+        let selects = [Counter::Pic0, Counter::Pic1].map(|counter| self.pcr.code(counter));
         for (pic, select) in self.pic.iter_mut().zip(selects) {
-            if select == event.code() {
+            if select == u16::from(event.code()) {
                 let sum = u64::from(*pic & !FLAG) + u64::from(n);
                 let wraps = if sum >> DramPic::WIDTH != 0 { FLAG } else { 0 };
                 *pic = sum as u32 & !FLAG | *pic & FLAG | wraps;

@@ -2,7 +2,7 @@
 //! match is one wrap too late if the deadline passes while the driver sets the comparator. It is too early if the deadline is
 //! more than a wrap away. So the driver compares 64-bit times, and reads the time again after it has set the comparator.
 
-use guest_abi::guest::Widened;
+use guest_abi::guest::{Reading, Widened};
 use heapless::Vec;
 
 use super::{COUNTER_BITS, Ptimer, PtimerError, PtimerRegisters, Register, STEP};
@@ -51,7 +51,7 @@ pub enum ScheduleError<T> {
 impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     /// Enables the interrupt, and returns an empty list. Fails, like the functions below, if an access to the timer fails.
     pub fn new(timer: Ptimer<A>) -> Result<Self, PtimerError> {
-        let mut alarms = Self { counts: Widened::new(0_u64), list: Vec::new(), timer };
+        let mut alarms = Self { counts: Widened::new(Reading::default()), list: Vec::new(), timer };
         alarms.write(Register::Intr, ALARM)?;
         alarms.write(Register::IntrEn, ALARM)?;
         alarms.now()?;
@@ -78,7 +78,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     /// new time have passed.
     pub fn set_time(&mut self, time: u64) -> Result<When, PtimerError> {
         self.timer.set_time(time)?;
-        self.counts = Widened::new(0_u64);
+        self.counts = Widened::new(Reading::default());
         self.now()?;
         self.arm()
     }
@@ -126,7 +126,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
 
     fn now(&mut self) -> Result<u64, PtimerError> {
         let time = self.timer.time()?;
-        Ok(self.counts.update(time / STEP))
+        Ok(self.counts.update(Reading::new(time / STEP)))
     }
 
     fn write(&self, register: Register, value: u32) -> Result<(), PtimerError> {

@@ -7,7 +7,7 @@ use core::mem::MaybeUninit;
 
 use guest_abi::{Registers, Served};
 
-use super::late::Reports;
+use super::reports::Reports;
 use super::{FatalTrap, WINDOWS};
 
 /// The number of words at the beginning of the strand's block that belong to a fast path.

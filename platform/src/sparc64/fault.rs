@@ -93,7 +93,12 @@ macro_rules! sun4v_fault {
             retl
              clr %o0
             .globl sun4v_access_failed
-    sun4v_access_failed:
+    sun4v_access_failed:                        ! sun4v_late gets here by retry, which keeps the level that it leaves
+            rdpr %tl, %o1
+            add %o1, 1, %o2
+            wrpr %o2, 0, %tl
+            ", $crate::sun4v_clear_level!(), "
+            wrpr %o1, 0, %tl
             retl
              mov {ACCESS_FAULTED}, %o0
             .pushsection .sun4v.faults, \"a\"

@@ -7,7 +7,7 @@ use guest_abi::{FunctionSet, HvError, Served, Trap};
 
 use super::FatalTrap;
 use super::block::{Bounds, Kept};
-use super::late::{Report, Reports};
+use super::reports::{Report, Reports};
 
 type StrandBlock = super::StrandBlock<()>;
 
@@ -103,7 +103,7 @@ pub const DATA_IN_FETCH: usize = 0x54;
 pub const DATA_IN_DATA: usize = 0x5c;
 pub const DATA_IN: usize = 0x600;
 
-pub use super::late::REPORTS;
+pub use super::reports::REPORTS;
 pub use super::{MAXGL, NWINDOWS, PSTATE, STACK_BIAS as BIAS};
 
 /// The two halves of [`super::SCRATCHPAD`].

@@ -108,21 +108,22 @@ mod fatal;
 mod fault;
 mod general;
 mod guest;
+mod handler;
 mod image;
 pub mod interrupt;
 mod late;
 pub mod layout;
 mod mmio;
+mod reports;
 mod strand;
 mod table;
 
 pub use block::{FAST_WORDS, StrandBlock};
-pub use entry::{
-    End, FastPath, TrapHandler, core_entry, fatal_entry, panicked, start_entry, trap_entry,
-};
+pub use entry::{core_entry, fatal_entry, panicked, start_entry, trap_entry};
 pub use fatal::FatalTrap;
 pub use fault::recover_entry;
 pub use guest::{Entry, Partition};
+pub use handler::{End, FastPath, TrapHandler};
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
 

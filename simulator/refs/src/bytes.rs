@@ -1,6 +1,6 @@
 //! Encodes and decodes numbers and strings.
 
-/// Appends a varint: 7 bits in each byte, the lowest bits first. Bit 7 is set in all bytes but the last.
+/// Appends a varint: 7 bits in each byte, the lowest bits first. Bit 7 is set in all bytes except the last.
 #[inline(always)]
 pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -16,7 +16,7 @@ pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
-/// The number of bytes of a literal for each code.
+/// The number of bytes of a literal, by its length code.
 const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
 const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
@@ -34,8 +34,8 @@ pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     code
 }
 
-/// Returns the first literal and the bytes after it. Bits 1:0 of `code` are the code of its length. `bytes` must hold at
-/// least 8 bytes.
+/// Returns the literal at the start of `bytes`, and the bytes after it. Bits 1:0 of `code` encode the literal's length. `bytes`
+/// must hold at least 8 bytes.
 #[inline(always)]
 pub fn literal(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
     let word = u64::from_le_bytes(*bytes.first_chunk()?);

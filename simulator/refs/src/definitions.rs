@@ -8,10 +8,10 @@ use super::bytes::{put_signed, put_varint};
 use super::frame::{Frame, FrameKind};
 use super::log::BlockAccess;
 
-/// The maximum number of instructions of a block.
+/// The maximum number of instructions in a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The maximum number of references of all blocks and shapes of a recording.
+/// The maximum number of references in all blocks and shapes of a recording together.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
 /// Instructions that QEMU translates as one block and that execute one after the other.
@@ -56,7 +56,7 @@ impl fmt::Display for TooMuchCode {
 
 impl Error for TooMuchCode {}
 
-/// The facts about a block that an encoder needs.
+/// What an encoder needs to know about a block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KnownBlock {
     pub(crate) address: u64,
@@ -68,7 +68,7 @@ pub(crate) struct KnownBlock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedShape {
     pub(crate) number: u32,
-    /// The number of the first access's slot. The other accesses have the slots after it.
+    /// The slot of the block's first access. The block's other accesses have the slots after this one.
     pub(crate) slot: u32,
 }
 
@@ -79,7 +79,7 @@ pub struct Definitions {
     blocks: Vec<KnownBlock>,
     shapes: HashMap<(u32, bool, Box<[BlockAccess]>), u32>,
     slots: Slots,
-    /// The number of references of all blocks and shapes, plus one for each block and shape.
+    /// The number of references in all blocks and shapes, plus one for each block and shape.
     defined: u64,
     /// Definitions that have not been moved into a frame.
     new: New,
@@ -89,7 +89,7 @@ pub struct Definitions {
 struct New {
     blocks: Vec<u8>,
     block_count: u64,
-    /// The address after the block that was defined last.
+    /// The address at which the latest defined block ends.
     address: u64,
     shapes: Vec<u8>,
     shape_count: u64,
@@ -158,8 +158,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. The file must have this frame before all
-    /// references encoded so far, so no other thread may write until this frame is written.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must come before all
+    /// references that have been encoded so far. So no other thread may write until this frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };
@@ -217,8 +217,8 @@ impl Definitions {
     }
 }
 
-/// The slots of the accesses of blocks. A block gets one slot for each access of its first shape. Blocks get slots in the order in
-/// which their first shapes are defined.
+/// Assigns slots to the accesses of blocks. A block gets one slot for each access of its first shape. Blocks get slots in the
+/// order in which their first shapes are defined.
 #[derive(Debug, Default)]
 pub struct Slots {
     /// The first slot of each block; [`u32::MAX`] if the block has no shape yet.

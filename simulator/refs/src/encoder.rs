@@ -8,7 +8,7 @@ use super::frame::{Frame, FrameKind};
 use super::log::{BlockAccess, Log, Order, Word};
 use super::predictor::Predictor;
 
-/// The maximum number of accesses of one execution of a block. Further accesses become an execution of block 0.
+/// The maximum number of accesses in one execution of a block. Further accesses become an execution of block 0.
 pub const MOST_ACCESSES: usize = 2048;
 
 /// The position of the run in the first byte of an event. The run (bits 7:5) is the number of expected executions before the event.
@@ -18,7 +18,7 @@ pub const LONG_RUN: u64 = 7;
 /// The bit in the first byte of an event that marks an unexpected shape.
 pub const WRONG_SHAPE: u8 = 1 << 4;
 
-/// The index that ends the list of shapes of a block.
+/// The index that ends a block's list of shapes.
 const NONE: u32 = u32::MAX;
 
 /// Encodes the logs of one thread.
@@ -53,7 +53,7 @@ struct Execution {
     addresses: Vec<u64>,
 }
 
-/// The parts of a frame that is being encoded.
+/// The parts of a frame under construction.
 #[derive(Debug, Default)]
 struct Written {
     executions: u64,
@@ -61,7 +61,7 @@ struct Written {
     /// The number of expected executions since the latest event.
     run: u64,
     control: Vec<u8>,
-    /// The first byte of an event, without its run, and the further bytes with codes.
+    /// The first byte of the next event, without its run, and the further bytes with codes.
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
@@ -126,7 +126,7 @@ impl Encoder {
         Ok(self.written.take(&mut frame.content))
     }
 
-    /// Writes one execution of `block`, or of accesses outside all blocks. `next` is the block that executes next.
+    /// Writes one execution of `block`, or accesses outside all blocks. `next` is the block that executes next.
     #[inline(always)]
     fn execute(
         &mut self,

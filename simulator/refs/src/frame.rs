@@ -3,7 +3,7 @@ use super::bytes::{hash, put_text, put_varint};
 /// The first bytes of a file: a magic number, the version of the format (1), and zeros.
 pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x01\0\0\0\0\0\0\0";
 
-/// The length of a frame's header.
+/// The length of a frame's header, in bytes.
 pub const FRAME_HEADER: usize = 32;
 
 /// The part of a recording that a frame contains.
@@ -42,7 +42,7 @@ pub struct Frame {
     pub kind: FrameKind,
     /// The number of the thread in a frame of references; otherwise 0.
     pub thread: u32,
-    /// The number of references in the frame. The frame that ends a file has the number in all frames.
+    /// The number of references in the frame. In the frame that ends a file, the number of references in all frames.
     pub references: u64,
     /// The uncompressed content. The [documentation of the format](crate) describes it for each
     /// kind.
@@ -127,7 +127,7 @@ impl Default for Frame {
 /// The program that was recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// QEMU's name of the program's architecture, such as `x86_64` or `sparc64`.
+    /// QEMU's name for the program's architecture, such as `x86_64` or `sparc64`.
     pub target: String,
     /// The words of the command line.
     pub command: Vec<String>,

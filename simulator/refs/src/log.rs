@@ -2,9 +2,9 @@
 
 use super::bytes::sign_extended;
 
-/// A block begins to execute. Its number is in the low bits.
+/// Marks a word that records the start of a block. The block's number is in the low bits.
 const BLOCK: u64 = 0;
-/// Data is accessed. The address is in bits 47:0, and the [`BlockAccess`] in bits 61:48.
+/// Marks a word that records an access to data. The address is in bits 47:0, and the [`BlockAccess`] in bits 61:48.
 const ACCESS: u64 = 1;
 const SIGNAL: u64 = 2;
 const WAIT: u64 = 3;
@@ -68,9 +68,10 @@ impl Log {
 /// after its signal, so waits never form a circle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread starts or wakes another, or ends. Its references so far precede the references after every wait for this number.
+    /// A thread starts or wakes another, or ends. Its references so far come before all references that follow a wait for this
+    /// number.
     Signal(u64),
-    /// A thread waits: its further references follow the signal with this number.
+    /// A thread waits: its further references come after the signal with this number.
     Wait(u64),
 }
 

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-/// The numbers of contexts, slots and regions that a predictor remembers.
+/// The number of contexts that a predictor remembers. [`SLOTS`] and [`REGIONS`] are for slots and regions.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
 const REGIONS: usize = 1 << 8;
@@ -31,8 +31,9 @@ struct SlotHistory {
     by_stride: i8,
 }
 
-/// In each row, the next scores after the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only
-/// the region was right. A table is faster than a bounded sum.
+/// The next score, by prediction and score. The rows: neither prediction was right, only the region's, only the stride's, both.
+/// The columns: the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only the region was right.
+/// A table is faster than a bounded sum.
 const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0], [0, 1, -2, -1]];
 
 /// A [`Predictor`] without its empty entries, for a thread that waits.
@@ -151,7 +152,7 @@ fn region(address: u64) -> usize {
     (region ^ region >> 8) as usize % REGIONS
 }
 
-/// Returns an array on the heap: it is too large for the stack.
+/// Returns an array on the heap, because it would be too large for the stack.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let boxed = vec![T::default(); N].try_into();
     boxed.unwrap_or_else(|_| unreachable!("it has the length of the array"))

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use guest_abi::layout::DramPic;
-use guest_abi::{HubRole, Kind, McuRole, PerfReg};
+use guest_abi::{Counter, HubRole, Kind, McuRole, PerfReg};
 use hv_core::trace::{Field, Shown, take};
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ use super::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 use crate::text;
 
-/// The process numbers of events without a guest, and of counters.
+/// The process number of events without a guest. [`COUNTERS`] is the process number of counters.
 const MACHINE: u64 = 1000;
 const COUNTERS: u64 = 1001;
 
@@ -82,7 +82,7 @@ impl<W: Write> Chrome<'_, W> {
 
     fn stream(&mut self, stream: &Stream) -> io::Result<()> {
         let tid = thread(stream);
-        // When the last slice ended, and when the last event happened.
+        // The end of the latest slice, and the time of the latest event.
         let (mut ended, mut now) = (0, 0);
         for entry in &stream.entries {
             let event = match entry {
@@ -158,8 +158,9 @@ fn microseconds(nanoseconds: u64) -> f64 {
 fn counts(register: PerfReg, value: u64) -> Option<Value> {
     match register.kind() {
         Kind::Dram { role: McuRole::Pic, .. } => {
-            let pic = DramPic::from(value);
-            Some(json!({"pic0": pic.pic0(), "pic1": pic.pic1()}))
+            let [pic0, pic1] =
+                [Counter::Pic0, Counter::Pic1].map(|counter| DramPic::from(value).counter(counter));
+            Some(json!({"pic0": pic0, "pic1": pic1}))
         }
         Kind::Hub { role: HubRole::Pic0 | HubRole::Pic1, .. } => Some(json!({"count": value})),
         _ => None,

@@ -11,7 +11,7 @@ use hv_core::trace::{
 use super::layouts::{LayoutName, for_each_layout};
 use super::{DecodedEvent, Stream, StreamEntry, TracedEvent};
 
-/// The number of packets in a ring, and the number of words in a packet.
+/// The number of packets in a ring. [`WORDS`] is the number of words in a packet.
 const PACKETS: usize = 4;
 const WORDS: usize = 1015;
 
@@ -41,9 +41,9 @@ pub enum Keep {
     /// All events: a strand's ring is read after each call of the strand.
     #[default]
     All,
-    /// The first events, as many as fit into the rings.
+    /// The first events that fit into the rings.
     First,
-    /// The last events, as many as fit into the rings.
+    /// The last events that fit into the rings.
     Last,
 }
 

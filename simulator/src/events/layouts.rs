@@ -135,9 +135,9 @@ pub struct Layouts {
     pub timer_hz: u64,
     /// The longest time with interrupts off, in nanoseconds.
     pub longest_off_ns: u64,
-    /// The number of lowest clock bits that headers may omit.
+    /// How many of the lowest clock bits headers may omit.
     pub lowest_cut: u32,
-    /// The number of highest bits of a 32-bit clock that headers may omit.
+    /// How many of the highest bits of a 32-bit clock headers may omit.
     pub highest_cut: u32,
     pub layouts: Vec<LayoutRow>,
 }

@@ -114,7 +114,7 @@ impl Stream {
     }
 }
 
-/// When a clock had tick 0: seconds since 1970-01-01T00:00:00Z, and further ticks.
+/// The time at which a clock was at tick 0: seconds since 1970-01-01T00:00:00Z, and further ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Epoch {
@@ -131,7 +131,7 @@ pub struct Trace {
     pub layout: LayoutName,
     /// The start of the trace in ticks. No event is earlier.
     pub began: u64,
-    /// When the clock had tick 0; `None` for a simulated clock.
+    /// The time at which the clock was at tick 0; `None` for a simulated clock.
     pub epoch: Option<Epoch>,
     /// The number of missing events that no ring counts ([`hv_core::trace::Tracer::missed`]).
     pub missed: u64,

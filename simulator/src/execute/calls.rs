@@ -122,12 +122,12 @@ impl Call {
     }
 }
 
-/// Returns the trace of the calls of `guests`. `calls` are in the order of their returns.
+/// Returns the trace of the calls of `guests`. `calls` must be in the order in which they returned.
 #[must_use]
 pub fn trace(calls: &[Call], guests: &[NamedGuest]) -> Trace {
     let of_strand = |number| {
         let strand = StrandId::new(number)?;
-        let guest = guests.iter().position(|guest| guest.config.strands.has(strand))?;
+        let guest = guests.iter().position(|guest| guest.config.strands.contains(strand))?;
         let own = calls.iter().filter(|call| call.strand == strand);
         let entries: Vec<_> =
             own.filter_map(|call| call.event(guest as u8)).map(StreamEntry::Event).collect();

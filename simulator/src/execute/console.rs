@@ -12,7 +12,7 @@ pub(super) struct Console {
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;
 
-/// Bits of the line status register: a byte has been received; all bytes have been sent.
+/// Bits of the line status register. They say that a byte has been received, and that all bytes have been sent.
 const RECEIVED: u64 = 1;
 const TRANSMITTED: u64 = 0x60;
 
@@ -31,7 +31,7 @@ impl Console {
         }
     }
 
-    /// Returns the bytes that the software has sent since the last call.
+    /// Returns the bytes that the software has sent since the previous call.
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.sent)
     }

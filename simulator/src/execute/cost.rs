@@ -6,7 +6,7 @@ use platform::models::Devices;
 use crate::memory::{StrandEvents, Variant, Work};
 use crate::recording::Reference;
 
-/// Times and counts instructions, with a memory system or without one.
+/// Counts instructions and determines how long they take, with a memory system or without one.
 pub(super) trait Cost {
     /// The minimum number of cycles in a strand's turn. With 0, the instructions of all strands execute in the order of their times.
     /// With more, a strand may be ahead of the others by this number of cycles.
@@ -21,7 +21,8 @@ pub(super) trait Cost {
         data: Option<Reference>,
     ) -> u64;
 
-    /// Updates the counters of a strand and the clocks of the devices to the time `now`. No later instruction is issued before `now`.
+    /// Updates the counters of a strand and the clocks of the devices to the time `now`. No instruction may be issued before
+    /// `now` afterwards.
     fn tell(&mut self, strand: StrandId, now: u64);
 
     /// Reads the L2 control registers again, after a store that may have changed them.
@@ -69,7 +70,7 @@ impl Plain {
     }
 }
 
-/// [`Plain`] at work, with the devices whose counters it updates.
+/// [`Plain`] during a turn, and the devices whose counters it updates.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,

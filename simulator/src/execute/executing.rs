@@ -22,7 +22,7 @@ pub(super) struct Executing {
     pub(super) local: Local,
     /// The time at which the strand can execute its next instruction.
     pub(super) ready: u64,
-    /// The hypercall that has not returned.
+    /// The hypercall that has not returned yet, if there is one.
     calling: Option<Calling>,
     /// Whether execution stopped at a breakpoint on the strand's next instruction.
     pub(super) stopped: bool,
@@ -67,7 +67,7 @@ pub(super) struct AtWork<'a, C> {
     strand: &'a mut Strand,
     calling: &'a mut Option<Calling>,
     reach: Reach<'a, C>,
-    /// Whether the state that decides on interrupts may have changed since the last check.
+    /// Whether the state that decides on interrupts may have changed since the previous check.
     changed: bool,
 }
 
@@ -241,7 +241,7 @@ impl<C: Cost> AtWork<'_, C> {
         self.changed = true;
     }
 
-    /// Asks the counters whether an overflow trap is pending, and when they can overflow next.
+    /// Checks whether the counters have an overflow trap pending, and notes when they can overflow next.
     fn look(&mut self) {
         let Self { strand, reach, .. } = self;
         let unit = reach.devices.strand_unit(reach.id);

@@ -21,9 +21,9 @@ pub struct Noted {
 pub enum What {
     Illegal(u32),
     FloatingPoint(u32),
-    /// A load from a register that has no effect in this machine: the alternate space, and the address in the space.
+    /// A load from a register that has no effect in this machine: the ASI and the address.
     Load(u8, u64),
-    /// A store to a register that has no effect in this machine: the alternate space, and the address in the space.
+    /// A store to a register that has no effect in this machine: the ASI and the address.
     Store(u8, u64),
     Nothing(u64),
 }

@@ -55,6 +55,7 @@ use platform::models::Devices;
 use crate::interpreter::{ErrorState, Strand};
 use crate::memory::{AnyMemory, Config, MemoryError, Stray, Truth, Usage};
 use crate::operator::{Answer, Operated};
+use crate::setters::{opaque, setters};
 use calls::CallObserver;
 use cost::Plain;
 use log::Log;
@@ -68,7 +69,8 @@ pub use stores::{StoreConduct, StoreLatency};
 pub use strand::{Counts, State};
 
 /// The parts of an executing machine.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Setup {
     #[allow(missing_docs, reason = "its name says it")]
     pub machine: Machine,
@@ -88,6 +90,13 @@ impl Setup {
     #[must_use]
     pub const fn new(machine: Machine) -> Self {
         Self { machine, memory: None, partition: 128 << 20, consoles: 16, niagara: false }
+    }
+
+    setters! {
+        memory: Option<Config>,
+        partition: u64,
+        consoles: usize,
+        niagara: bool,
     }
 }
 
@@ -109,7 +118,7 @@ pub enum SetupError {
 pub struct Limits {
     /// The maximum number of instructions and traps of all strands together.
     pub instructions: u64,
-    /// The time limit in cycles since the machine started. No instruction begins then or later.
+    /// The time limit, in cycles since the machine started. No instruction begins at this time or later.
     pub cycles: u64,
 }
 
@@ -174,6 +183,8 @@ macro_rules! with_cost {
     }};
 }
 
+opaque!(Execution, "Execution");
+
 impl Execution {
     /// Returns a machine after power on. Its memory is zero.
     ///
@@ -233,7 +244,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store whose report a strand has read last; `None` if there was no report then.
+    /// Returns the physical address of the failed store that a strand's latest read of the report named; `None` if that read
+    /// found no report.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -245,12 +257,12 @@ impl Execution {
         with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
     }
 
-    /// Sets the conduct of stores to devices that are issued from now on.
+    /// Sets how stores to devices behave, from the next store on.
     pub fn set_stores(&mut self, conduct: StoreConduct) {
         self.running.shared.stores = conduct;
     }
 
-    /// Returns the time of the earliest strand, in cycles from the start of the machine.
+    /// Returns the time of the strand that is furthest behind, in cycles since the start of the machine.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -262,7 +274,7 @@ impl Execution {
         self.devices.machine()
     }
 
-    /// Returns the bytes that the software has sent to a console since the last call; nothing if there is no such console.
+    /// Returns the bytes that the software has sent to a console since the previous call; nothing if there is no such console.
     pub fn console(&mut self, number: usize) -> Vec<u8> {
         let console = self.running.shared.consoles.get_mut(number);
         console.map(console::Console::take).unwrap_or_default()
@@ -383,7 +395,8 @@ impl Execution {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the addresses of instructions, as the strands use them, at which the execution stops.
+    /// Returns the breakpoints. They are addresses of instructions in the form that the strands use, and execution stops before
+    /// these instructions.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }

@@ -22,8 +22,8 @@ impl Niagara {
         }
     }
 
-    /// Returns the physical address for a real address on `niagara`, whose TLBs are not used; `Some(None)` if guests have no memory
-    /// there, and `None` on other machines.
+    /// Returns the physical address for a real address on `niagara`, which uses no TLBs: `Some(None)` if guests have no memory
+    /// there. Returns `None` on other machines.
     pub(super) fn untranslated(self, physical: &Physical, real: u64) -> Option<Option<u64>> {
         let is_partition = || physical.has(real) && real >> 31 == PARTITION >> 31;
         self.0.then(|| is_partition().then_some(real))

@@ -110,7 +110,7 @@ impl<C: Cost> Reach<'_, C> {
     #[inline(always)]
     fn note(&mut self, kind: Kind, level: Level, physical: u64, shift: u8, value: u64) {
         let size = 1 << shift;
-        // A second access of an instruction is the store of an atomic instruction.
+        // If the instruction has already accessed data, this access is the store of an atomic instruction.
         let whole = if self.done.data.is_some() { Kind::Modify } else { kind };
         self.done.data = Some(Reference::new(physical, size, whole));
         if self.shared.observes {
@@ -333,7 +333,7 @@ fn is_physical(at: At) -> bool {
     at.level == Level::Hyperprivileged && !matches!(at.space, 0x14 | 0x15)
 }
 
-/// Returns whether a space is memory: a space of ordinary loads and stores, of real addresses, or of loads without faults.
+/// Returns whether an ASI is for memory: for ordinary loads and stores, for real addresses, or for loads without faults.
 #[inline(always)]
 const fn is_memory(space: u8) -> bool {
     matches!(space, 0x04 | 0x10 | 0x11 | 0x14 | 0x15 | 0x24 | 0x80..)

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use guest_abi::StrandId;
+use hv_core::GuestId;
 use perfctr_service::Unit;
 use platform::memory_map::mailbox::RECORDS;
 use platform::memory_map::mailbox::record::{
@@ -12,23 +14,40 @@ use serde::{Deserialize, Serialize};
 
 use super::mailbox::word;
 use super::physical::Physical;
+use crate::json;
 
 /// A failure that the hypervisor has recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Failure {
     /// What the hypervisor found, such as `an access failed`.
     pub reason: String,
     /// The unit that is out of service because of the failure, if there is one.
     pub unit: Option<String>,
     /// The strand that found the failure.
-    pub strand: Option<u64>,
+    #[serde(default, with = "json")]
+    pub strand: Option<StrandId>,
     /// The guest to which the strand belongs.
-    pub guest: Option<u64>,
+    #[serde(default, with = "json")]
+    pub guest: Option<GuestId>,
     /// The physical address of a store that failed, or the line of a panic.
     pub address: Option<u64>,
     /// The registers of an unexpected trap: %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, %g1 to %g7 and
     /// %o0 to %o7. Empty for other failures.
     pub registers: Vec<u64>,
+}
+
+/// The names of a failure's registers.
+const NAMES: [&str; REGISTER_COUNT] = [
+    "%tt", "%tpc", "%tnpc", "%tstate", "%htstate", "%tl", "%g1", "%g2", "%g3", "%g4", "%g5", "%g6",
+    "%g7", "%o0", "%o1", "%o2", "%o3", "%o4", "%o5", "%o6", "%o7",
+];
+
+impl Failure {
+    /// Returns the names and values of the registers.
+    pub fn named_registers(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        NAMES.into_iter().zip(self.registers.iter().copied())
+    }
 }
 
 impl fmt::Display for Failure {
@@ -65,15 +84,15 @@ fn failure(memory: &mut Physical, first: usize) -> Option<Failure> {
         return None;
     }
     let mut value = |place| Some(word(memory, first + place)).filter(|value| *value != NONE);
-    let unit =
-        value(UNIT).and_then(|number| Unit::all().find(|unit| unit.number() as u64 == number));
+    let unit = value(UNIT)
+        .and_then(|number| Unit::ALL.iter().copied().find(|unit| unit.number() as u64 == number));
     let reason = value(REASON)?;
     let reason = Reason::ALL.into_iter().find(|known| *known as u64 == reason)?;
     Some(Failure {
         reason: text(reason).to_owned(),
         unit: unit.map(|unit| unit.to_string()),
-        strand: value(STRAND),
-        guest: value(GUEST),
+        strand: value(STRAND).and_then(|number| StrandId::new(number.try_into().ok()?)),
+        guest: value(GUEST).and_then(|number| GuestId::new(number.try_into().ok()?)),
         address: value(ADDRESS),
         registers: (0..REGISTER_COUNT).map_while(|place| value(REGISTERS + place)).collect(),
     })

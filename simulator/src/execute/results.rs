@@ -1,9 +1,10 @@
-//! Collects what an execution did so far: the selected events, and the state of guests and strands.
+//! Collects what an execution has done so far: the selected events, and the state of guests and strands.
 
 use std::collections::BTreeMap;
 
 use guest_abi::layout::PerfConfig;
 use guest_abi::{Hub, Node, StrandId};
+use hv_core::GuestId;
 use platform::Machine;
 
 use super::Execution;
@@ -13,9 +14,9 @@ use crate::replay::{Choice, Selection};
 use crate::run::{ByWhom, EventCounts, Executed, GuestRun, Hypercalls, StrandRun, Time};
 
 impl Execution {
-    /// Returns the results so far: the selected events, and the state of the guests.
+    /// Returns the run so far: the selected events, and the state of the guests.
     #[must_use]
-    pub fn results(&mut self, selection: &Selection, guests: &[NamedGuest]) -> Executed {
+    pub fn executed(&mut self, selection: &Selection, guests: &[NamedGuest]) -> Executed {
         let machine = self.machine();
         let states: Vec<_> = (0..guests.len()).map(|number| self.guest(number)).collect();
         let tally = |of_guest: &dyn Fn(StrandId) -> bool| {
@@ -27,16 +28,17 @@ impl Execution {
             }
             Hypercalls::new(&tally)
         };
-        let by_guest =
-            guests.iter().zip(states).enumerate().map(|(number, (guest, state))| GuestRun {
+        let by_guest = (0..).map_while(GuestId::new).zip(guests.iter().zip(states)).map(
+            |(number, (guest, state))| GuestRun {
                 guest: number,
                 name: guest.name.clone(),
-                strands: guest.config.strands.iter().map(StrandId::index).collect(),
+                strands: guest.config.strands.iter().collect(),
                 program: String::new(),
                 console: String::new(),
                 state,
-                hypercalls: tally(&|strand| guest.config.strands.has(strand)),
-            });
+                hypercalls: tally(&|strand| guest.config.strands.contains(strand)),
+            },
+        );
         Executed {
             guests: by_guest.collect(),
             machine: machine.model().name().into(),
@@ -57,7 +59,7 @@ impl Execution {
         let results = strands.map(|strand| {
             let counts = self.counts(strand);
             StrandRun {
-                strand: strand.index(),
+                strand,
                 instructions: ByWhom::new(counts.instructions),
                 cycles: ByWhom::new(counts.cycles),
                 traps: counts.traps,

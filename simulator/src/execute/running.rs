@@ -25,7 +25,7 @@ pub(super) struct Running {
     /// The time of the latest instruction.
     time: u64,
     off: bool,
-    /// The access of the last instruction, if the execution has to stop at this access.
+    /// The access of the last instruction, if it is one at which execution must stop.
     watched: Option<Observed>,
 }
 
@@ -47,7 +47,7 @@ impl Running {
         new
     }
 
-    /// Returns the time of the earliest strand, or of the latest instruction if no strand executes.
+    /// Returns the time of the strand that is furthest behind, or of the latest instruction if no strand executes.
     pub(super) fn now(&self) -> u64 {
         self.turns.first().map_or(self.time, |turn| turn.at)
     }
@@ -114,7 +114,7 @@ impl Running {
         }
     }
 
-    /// Returns the turn of the earliest strand. The turn lasts at least `quantum` cycles.
+    /// Chooses the strand that is furthest behind, and returns its turn of at least `quantum` cycles.
     #[inline]
     fn turn(&self, quantum: u64) -> Option<Turn> {
         let turn = self.turns.first()?;

@@ -13,7 +13,7 @@ use super::stores;
 use super::tlb::{CoreTlbs, DATA_FAULT, DATA_TAG, Entry, INSTRUCTION_TAG, Tlb};
 use crate::interpreter::{At, Level, Trap};
 
-/// A register in an alternate space: the number of the space, and the register's address in it.
+/// A register in an alternate address space: its ASI, and its address there.
 type SpaceRegister = (u8, u64);
 
 /// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers. Only the hypervisor
@@ -32,17 +32,17 @@ const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);
 
-/// The space of the register that has a bit for each vector: 1 if the vector was received but not served.
+/// The ASI of the register that has a bit for each vector: 1 if the vector was received but not served.
 const INTR_RECEIVE: u8 = 0x72;
-/// A store to this space sends an interrupt.
+/// The ASI to which a store sends an interrupt.
 const INTR_W: u8 = 0x73;
-/// A load from this space returns the highest received vector and clears it.
+/// The ASI from which a load returns the highest received vector and clears it.
 const INTR_R: u8 = 0x74;
 
 /// The number of the partition whose real addresses the strand uses.
 const PARTITION: SpaceRegister = (0x58, 0x80);
 
-/// Spaces of the TLBs' registers. A store to a data-in register loads an entry. A store to a demap register removes entries.
+/// ASIs of the TLBs' registers. A store to a data-in register loads an entry. A store to a demap register removes entries.
 const INSTRUCTION_IN: u8 = 0x54;
 const DATA_IN: u8 = 0x5c;
 const INSTRUCTION_DEMAP: u8 = 0x57;
@@ -184,7 +184,7 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Fails for an access to a part of a register, and to a register that only the hypervisor may access.
+/// Fails if an access is to only a part of a register, or to a register that only the hypervisor may access.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

@@ -20,7 +20,7 @@ pub(super) struct LateStore {
     pub(super) address: u64,
     pub(super) value: u64,
     shift: u8,
-    /// The entry of the store buffer that holds the store.
+    /// The store's entry in the store buffer.
     entry: u64,
     /// The time at which the store completes, in cycles.
     pub(super) completes: u64,
@@ -32,10 +32,10 @@ pub(super) const ON_ITS_WAY: u64 = 80;
 /// The number of stores that the UltraSPARC T2's store buffer holds. If the buffer is full, the next store waits.
 pub(super) const MOST: usize = 8;
 
-/// The alternate space, and the address in it, of the deferred error status register.
+/// The ASI and the address of the deferred error status register.
 pub(super) const DFESR: (u8, u64) = (0x4c, 8);
 
-/// The space of diagnostic reads of the store buffer, the address of entry 0, and the bits of the address that select an entry.
+/// The ASI for diagnostic reads of the store buffer, and the address of entry 0. Bits 5:3 of the address select the entry.
 pub(super) const STORE_BUFFER: (u8, u64) = (0x4a, 0xc0);
 pub(super) const SELECTS: u64 = 0x38;
 
@@ -91,7 +91,8 @@ impl StoreConduct {
 }
 
 impl LateStore {
-    /// Returns a store issued at the time `now` into an entry. The previous store completes at the time `after`.
+    /// Returns a store that is issued at `now` and put into `entry`. It completes after the previous store, which completes at
+    /// `after`.
     pub(super) fn new(
         (address, shift, value): (u64, u8, u64),
         entry: u64,
@@ -122,7 +123,7 @@ impl LateStore {
     }
 }
 
-/// The addresses of a strand's latest stores to devices, in the entries of the store buffer, which the stores take in turn.
+/// The addresses of a strand's latest stores to devices: the store buffer as a ring of entries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Entries {
     addresses: [u64; MOST],
@@ -138,7 +139,8 @@ impl Entries {
         entry
     }
 
-    /// Returns what a diagnostic read returns: the address in the entry that bits 5:3 select, and marks of eight bytes.
+    /// Returns the value of a diagnostic read: the address in the entry that bits 5:3 of `selects` select, and a mark for each of
+    /// its eight bytes.
     pub(super) const fn read(&self, selects: u64) -> u64 {
         self.addresses[(selects & SELECTS) as usize >> 3] & ((1 << 40) - 1) | 0xff << 40
     }

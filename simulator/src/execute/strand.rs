@@ -77,7 +77,7 @@ pub(super) struct Local {
     pub(super) entries: Entries,
     /// A store that failed. It stays here until DFESR is read.
     pub(super) failed: Option<LateStore>,
-    /// The failed store of which DFESR has told when it was last read.
+    /// The failed store that the latest read of DFESR reported.
     pub(super) reported: Option<LateStore>,
     /// Whether the trap for a failed store is pending.
     pub(super) failing: bool,
@@ -89,7 +89,7 @@ pub(super) struct Local {
     pub(super) registers: BTreeMap<(u8, u64), u64>,
     /// The level, and whether the strand took overflow traps, when the counters were last updated.
     pub(super) seen: (Level, bool),
-    /// No counter can overflow in the next `quiet` instructions. The counters may lag by as many instructions.
+    /// No counter can overflow in the next `quiet` instructions, so the counters may lag by up to this number.
     pub(super) quiet: u64,
     /// Whether a counter counts in at least one mode.
     pub(super) counting: bool,

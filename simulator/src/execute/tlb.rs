@@ -3,7 +3,7 @@
 //! Guests run with their own translation switched off, so their addresses are real. Storing an entry for virtual addresses has no
 //! effect.
 
-/// The tag access register of each TLB: the number of its alternate space, and its address there.
+/// The tag access register of each TLB: its ASI and its address.
 pub(super) const INSTRUCTION_TAG: (u8, u64) = (0x50, 0x30);
 pub(super) const DATA_TAG: (u8, u64) = (0x58, 0x30);
 /// The register with the address of the latest data fault.

@@ -1,16 +1,16 @@
 //! Loads, stores and atomic instructions (UltraSPARC Architecture 2007, sections 6.3.1 and 10.3).
 
-use super::control::{Level, pstate};
+use super::control::pstate;
 use super::environment::{At, Environment};
 use super::instruction::{Datum, MemoryOperand, Register, Space};
 use super::strand::{Strand, aligned};
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
 /// The address space of ordinary loads and stores at trap level 0. At higher trap levels they use NUCLEUS.
 pub const PRIMARY: u8 = 0x80;
 const NUCLEUS: u8 = 0x04;
 
-/// The bit in a space's number that selects little-endian byte order.
+/// The bit of an ASI that selects little-endian byte order.
 const LITTLE: u8 = 0x08;
 
 impl Strand {
@@ -66,7 +66,7 @@ impl Strand {
         environment.store(at, shift, value)
     }
 
-    /// Loads two words of 32 bits, or of 64 bits from a twin space (table 10-1, LDTXA). Each word has the byte order of the space.
+    /// Loads two words of 32 bits, or of 64 bits for a twin ASI (table 10-1, LDTXA). Each word has the byte order of the ASI.
     pub(super) fn load_twin(
         &self,
         rd: Register,
@@ -123,11 +123,11 @@ impl Strand {
     }
 }
 
-/// Returns the ordinary space with the same memory as a twin space; `None` for other spaces.
+/// Returns the ordinary ASI for the same memory as a twin ASI; `None` for all other ASIs.
 fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     match (place.space, space) {
         (Space::Primary, _) => None,
-        // The space numbers are, in this order: as-if-user primary and secondary, real, nucleus, primary and secondary.
+        // The ASIs are, in this order: as-if-user primary and secondary, real, nucleus, primary and secondary.
         (_, 0x22 | 0x23) => Some(space - 0x12),
         (_, 0x26) => Some(0x14),
         (_, 0x27) => Some(NUCLEUS),
@@ -142,7 +142,7 @@ const fn ordered(little: bool, shift: u8, value: u64) -> u64 {
     if little { value.swap_bytes() >> (64 - (8 << shift)) } else { value }
 }
 
-/// Returns the big-endian space with the same memory, whether `space` is little-endian, and the lowest level that may use `space`.
+/// Returns the big-endian ASI for the same memory, whether `space` is little-endian, and the lowest level that may use `space`.
 #[inline(always)]
 const fn alternate(space: u8) -> (u8, bool, Level) {
     let least = match space {
@@ -150,7 +150,7 @@ const fn alternate(space: u8) -> (u8, bool, Level) {
         0x30..=0x7f => Level::Hyperprivileged,
         0x80.. => Level::User,
     };
-    // Spaces of registers have only one byte order.
+    // ASIs of registers have only one byte order.
     let little = matches!(space, 0x04..=0x1f | 0x24..=0x2f | 0x80..) && space & LITTLE != 0;
     (if little { space & !LITTLE } else { space }, little, least)
 }

@@ -1,11 +1,11 @@
 //! Control registers that instructions read and write by number (UltraSPARC Architecture 2007, sections 5.5 to 5.8).
 
-use super::control::{Level, TrapFrame, hpstate, pstate};
+use super::control::{TrapFrame, hpstate, pstate};
 use super::environment::{Counting, Environment};
 use super::instruction::ControlRegister;
 use super::registers::WINDOWS;
 use super::strand::Strand;
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
 /// The value of %hver: the manufacturer, implementation and mask of a T2 Plus (*assumed*), the highest trap level (6), the highest
 /// level of globals (3), and the last window (7).

@@ -1,9 +1,9 @@
 //! The privileged and hyperprivileged registers, and how traps are entered and left (UltraSPARC Architecture 2007, chapters 5 and
 //! 12).
 
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
-/// The highest trap level of hyperprivileged software.
+/// The highest trap level of hyperprivileged software. For privileged software, it is [`MAX_PTL`].
 const MAX_TL: u8 = 6;
 const MAX_PTL: u8 = 2;
 
@@ -13,17 +13,6 @@ const MAX_PGL: usize = 2;
 
 /// The trap type in %tt after power on.
 const POWER_ON_RESET: u16 = 1;
-
-/// The privilege with which a strand executes (chapter 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Nonprivileged software.
-    User,
-    /// An operating system.
-    Privileged,
-    /// A hypervisor.
-    Hyperprivileged,
-}
 
 /// Bits of %pstate.
 pub(super) mod pstate {
@@ -44,7 +33,6 @@ pub(super) mod pstate {
     pub(in super::super) const ALL: u16 = IE | PRIV | AM | PEF | TLE | CLE | TCT;
 }
 
-/// Bits of %hpstate.
 pub(super) mod hpstate {
     /// A return to trap level 0 traps if it leaves the hyperprivileged level.
     pub(in super::super) const TLZ: u16 = 1 << 0;
@@ -161,8 +149,8 @@ impl Control {
         }
     }
 
-    /// Enters a trap. Returns the handler's address and its maximum value of %gl; `None` at the
-    /// highest trap level. `frame` lacks only %htstate.
+    /// Enters a trap. Returns the handler's address, and the maximum value of %gl for the handler; `None` at the highest trap
+    /// level. `frame` lacks only %htstate.
     pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;

@@ -1,21 +1,20 @@
 //! The memory and the device registers that a strand accesses.
 
-use super::control::Level;
 use super::instruction::Instruction;
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
 /// The location of a strand's access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At {
     /// The address, a multiple of the size of the access.
     pub address: u64,
-    /// The number of the address space. If two spaces differ only in byte order, the number of the big-endian space.
+    /// The ASI. If two ASIs differ only in byte order, the big-endian one.
     pub space: u8,
     /// The level at which the strand executes.
     pub level: Level,
 }
 
-/// A register of a strand that the environment holds.
+/// A strand's register whose value the environment keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counting {
     /// %pcr selects the events that the strand's two counters count.

@@ -23,10 +23,10 @@ mod trap;
 mod windows;
 
 pub use access::PRIMARY;
-pub use control::{Control, Level, TrapFrame};
+pub use control::{Control, TrapFrame};
 pub use environment::{At, Counting, Environment};
 pub use instruction::Instruction;
 pub use signals::Timer;
 pub use strand::{ErrorState, Strand};
-pub use trap::Trap;
+pub use trap::{Level, Trap};
 pub use windows::{Exception, WindowState};

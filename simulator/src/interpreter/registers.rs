@@ -16,7 +16,7 @@ pub struct Registers {
     /// The locals and ins of each window. The outs of a window are the ins of the next window.
     windows: [[u64; 16]; WINDOWS],
     globals: [[u64; 8]; GLOBALS],
-    /// %cwp and %gl.
+    /// %cwp. The field `global` is %gl.
     window: usize,
     global: usize,
 }
@@ -61,7 +61,7 @@ impl Registers {
         self.global
     }
 
-    /// Selects the set of global registers with this number. Numbers that are too great select the last set.
+    /// Selects the set of global registers with this number, or the last set if the number is too great.
     pub fn set_global(&mut self, global: usize) {
         let [globals, ..] = eights(&mut self.current);
         self.globals[self.global] = *globals;

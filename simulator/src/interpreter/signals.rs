@@ -1,8 +1,8 @@
 //! Interrupts and timer matches of a strand (UltraSPARC Architecture 2007, chapter 5, and chapter 12, Trap Control).
 
-use super::control::{Level, pstate};
+use super::control::pstate;
 use super::strand::Strand;
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 
 /// A compare register of a strand. It matches when a clock reaches its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// The three compare registers of a strand.
+    /// All timers, in the order of this enum.
     pub const ALL: [Self; 3] = [Self::Tick, Self::Stick, Self::HyperStick];
 }
 
@@ -46,7 +46,8 @@ impl Strand {
         self.control.vector || self.control.hintp || self.control.softint != 0
     }
 
-    /// Sets or clears the pending interrupt vector.
+    /// Sets or clears the pending interrupt vector. While it is set, the strand takes interrupt_vector, except in hyperprivileged
+    /// software with PSTATE.IE 0.
     pub const fn set_vector(&mut self, pending: bool) {
         self.control.vector = pending;
     }
@@ -71,7 +72,7 @@ impl Strand {
         if register >> 63 == 0 { Some(register) } else { None }
     }
 
-    /// Makes a timer's interrupt pending, because the timer matches.
+    /// Makes the timer's interrupt pending. Must be called when the timer matches.
     pub const fn matched(&mut self, timer: Timer) {
         match timer {
             Timer::Tick => self.control.softint |= 1,

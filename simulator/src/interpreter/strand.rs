@@ -1,11 +1,11 @@
 //! A strand, and the execution of its instructions.
 
 use super::compute::{Computed, XCC, compute, shift};
-use super::control::{Control, Level, TrapFrame, pstate};
+use super::control::{Control, TrapFrame, pstate};
 use super::environment::Environment;
 use super::instruction::{Codes, Instruction, Operand, Register};
 use super::registers::{Registers, WINDOWS};
-use super::trap::Trap;
+use super::trap::{Level, Trap};
 use super::windows::{Exception, WindowState};
 
 /// A strand has trapped at its highest trap level and stopped.

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use super::instruction::{ControlRegister, Register};
 use super::{At, Counting, Environment, ErrorState, Instruction, Level, Strand, Trap};
 
-/// Addresses in the memory of the hypervisor and of the guest.
+/// An address in the hypervisor's memory. The guest's memory begins at [`PARTITION`].
 const HYPERVISOR: u64 = 0x10_0000;
 const PARTITION: u64 = 0x8000_0000;
 
-/// The addresses of the program, and of the trap tables of the hypervisor and of the guest.
+/// The address of the program. The hypervisor's trap table is at [`HTBA`], and the guest's at [`TBA`].
 const PROGRAM: u64 = PARTITION + 0x10_0000;
 const HTBA: u64 = HYPERVISOR + 0x4000;
 const TBA: u64 = PARTITION + 0x8000;
@@ -105,7 +105,7 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// Returns the address of the operating system's handler of a trap from trap level 0. The next function does so for the hypervisor.
+/// Returns the address of the operating system's handler of a trap from trap level 0. The next function returns the hypervisor's.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }

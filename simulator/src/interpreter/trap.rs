@@ -2,7 +2,16 @@
 
 use std::fmt;
 
-use super::control::Level;
+/// The privilege with which a strand executes (chapter 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nonprivileged software.
+    User,
+    /// An operating system.
+    Privileged,
+    /// A hypervisor.
+    Hyperprivileged,
+}
 
 /// The type of a trap, 0 to 0x1ff.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -51,11 +51,12 @@ impl<'a> Board<'a> {
         keep: Keep,
         guests: &[GuestConfig],
     ) -> Result<Self, ConfigError> {
-        let service = PerfCounterService::new(devices.machine(), (clock, devices, events), guests)?;
-        let hypervisor = Hypervisor::with_trace((service,), NoConsole, events);
+        let services = (PerfCounterService::new((clock, devices, events)),);
+        let hypervisor = Box::new(Hypervisor::with_trace(services, NoConsole, events));
+        hypervisor.services().0.configure(devices.machine(), guests)?;
         Ok(Self {
             devices,
-            hypervisor: Box::new(hypervisor),
+            hypervisor,
             clock,
             events,
             keep: Cell::new(keep),
@@ -73,7 +74,8 @@ impl<'a> Board<'a> {
 
     /// Returns a strand on which a guest's code executes.
     pub(crate) fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
-        SimulatedStrand { board: self, strand: self.hypervisor.strand(Caller { guest, strand }) }
+        let strand = self.hypervisor.strand(Caller { guest, strand });
+        SimulatedStrand { board: self, strand: strand.expect("a strand of the guest") }
     }
 
     /// Executes `work` in the hypervisor on a strand. This takes as long as a hypercall.
@@ -129,11 +131,7 @@ impl SimulatedStrand<'_> {
 impl Hypercall for SimulatedStrand<'_> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         registers.o1 = mapped(Map::Written, registers.o1 as usize) as u64;
-        self.board.call(self.id(), || match trap {
-            Trap::Fast => self.strand.fast_trap(registers),
-            // No guest on a board calls exit.
-            Trap::Core => drop(self.strand.core_trap(registers)),
-        });
+        self.board.call(self.id(), || self.strand.trap(trap, registers));
         let mut tallies = self.board.tallies.borrow_mut();
         let tally = &mut tallies[self.strand.caller().guest.index()];
         *tally.entry(registers.o0).or_default() += 1;

@@ -26,14 +26,14 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine. It never goes back. It advances with the earliest strand of the replayed program, and by
-/// [`HYPERCALL_CYCLES`] for each hypercall.
+/// The clock of the machine. It never goes back. It advances with the strand of the replayed program that is furthest behind, and
+/// by [`HYPERCALL_CYCLES`] for each hypercall.
 ///
 /// Within a call, reads of the clock and accesses to devices advance the clock, up to the end of the call. The clock is also the
 /// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).
 pub struct MachineClock<'a> {
     devices: &'a Devices,
-    /// The time at which the current call ends, or at which the last call ended.
+    /// The time at which the current call ends, or at which the latest call ended.
     call_ends: Cell<u64>,
 }
 

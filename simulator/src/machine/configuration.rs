@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::str::FromStr;
 
 use perfctr_service::Unit;
 use platform::{Machine, Model};
@@ -96,7 +97,10 @@ fn without(machine: Machine, name: &str) -> Result<Machine, String> {
 
 /// Returns all memory channels of a machine's nodes, whether they are enabled or not.
 fn channels(machine: Machine) -> impl Iterator<Item = Unit> {
-    Unit::all().filter(move |unit| matches!(unit, Unit::Mcu(node, _) if machine.has_node(*node)))
+    Unit::ALL
+        .iter()
+        .copied()
+        .filter(move |unit| matches!(unit, Unit::Mcu(node, _) if machine.has_node(*node)))
 }
 
 /// Returns the disabled memory channels of a machine's nodes.
@@ -155,7 +159,19 @@ pub struct Configured {
 /// # Errors
 /// The file cannot be read or is not a configuration, or the machine is impossible.
 pub fn read(path: &Path) -> Result<Configured, FileError> {
-    let text = TomlText::read(path)?;
+    configured(&TomlText::read(path)?)
+}
+
+/// Parses what a configuration [file](read) contains.
+impl FromStr for Configured {
+    type Err = FileError;
+
+    fn from_str(text: &str) -> Result<Self, FileError> {
+        configured(&text.into())
+    }
+}
+
+fn configured(text: &TomlText) -> Result<Configured, FileError> {
     let tables: BTreeMap<Spanned<String>, Keys> = text.parse()?;
     let mut configured = Configured { machine: None, memory: Config::T2_PLUS };
     // The position of each setting in the file.
@@ -239,19 +255,12 @@ fn machine(at: usize, keys: Keys) -> Result<Machine, Wrong> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use guest_abi::{Mcu, Node};
-    use tempfile::NamedTempFile;
 
     use super::*;
 
-    /// Reads a configuration from TOML. Removes the file name from error messages.
     fn from(text: &str) -> Result<Configured, String> {
-        let mut file = NamedTempFile::new().unwrap();
-        file.write_all(text.as_bytes()).unwrap();
-        let name = file.path().display().to_string();
-        read(file.path()).map_err(|error| error.to_string().replacen(&name, "", 1))
+        text.parse().map_err(|error: FileError| error.to_string())
     }
 
     /// The example of [`read`] has every key, with its default value.
@@ -299,29 +308,29 @@ mod tests {
     #[test]
     fn what_is_refused() {
         for row in [
-            "[l3]\nbytes = 1 | :1: there is no table 'l3'; did you mean l2?",
-            "\n[l2]\nbyts = 1 | :3: there is no key of l2 'byts'; did you mean bytes?",
-            "nodes = 2 | :1: invalid type: integer `2`, expected a map",
-            "[l2]\nways = \"4\" | :2: found \"4\", expected a whole number",
-            "[l2]\nways = -4 | :2: found -4, expected a whole number",
-            "[l2]\nways = 17 | :2: l2.ways is 17, expected 1 to 16",
-            "[l1d]\nways = 65 | :2: l1d.ways is 65, expected 1 to 64",
-            "[l1i]\nline = 16 | :2: l1i.line is 16, expected 32 to 256",
-            "[l1d]\nline = 48 | :2: l1d.line is 48, expected a power of 2",
-            "[l2]\nbytes = 100_000_000 | :2: l2.bytes is 100000000, expected 256 to 67108864",
-            "[l1d]\n\nways = 3 | :3: l1d has 8192 bytes in 3 ways with lines of 16 bytes, expected a number of sets that is a power of 2",
-            "[l1i]\nbytes = 1024\n | :2: l1i has 1024 bytes in 8 ways with lines of 32 bytes, expected 256 bytes a way at least, because a tag has 31 bits of an address",
-            "[l2]\nline = 128 | :2: l1d.line is 16 and l2.line 128, expected 1 to 4 lines of l1d in one of l2, because the L2 cache has 4 bits for copies in each",
-            "[l1d]\nline = 128 | :2: l1d.line is 128 and l2.line 64, expected 1 to 4 lines of l1d in one of l2, because the L2 cache has 4 bits for copies in each",
-            "[timing]\nlink = 0 | :2: timing.link is 0, expected 1 to 1000",
-            "[timing]\nmemory = 10_001 | :2: timing.memory is 10001, expected 0 to 10000",
-            "[timing]\nstores = 17 | :2: timing.stores is 17, expected 1 to 16",
-            "[machine]\nmodel = \"t1\" | :2: there is no machine 't1'; did you mean batoka?",
-            "[machine]\nmodel = 1 | :2: found 1, expected a name",
-            "[machine]\nnodes = 5 | :2: a batoka has 1 to 4 nodes, not 5",
-            "[machine]\nnode = 2 | :2: there is no key of machine 'node'; did you mean nodes?",
-            "[machine]\nnodes = 2\nwithout = [\"NODE2_MCU0\"] | :3: there is no memory channel 'NODE2_MCU0'; did you mean NODE0_MCU0, NODE1_MCU0 or NODE0_MCU1?",
-            "[l2]\nways = 1\nways = 2 | :3: duplicate key",
+            "[l3]\nbytes = 1 | text:1: there is no table 'l3'; did you mean l2?",
+            "\n[l2]\nbyts = 1 | text:3: there is no key of l2 'byts'; did you mean bytes?",
+            "nodes = 2 | text:1: invalid type: integer `2`, expected a map",
+            "[l2]\nways = \"4\" | text:2: found \"4\", expected a whole number",
+            "[l2]\nways = -4 | text:2: found -4, expected a whole number",
+            "[l2]\nways = 17 | text:2: l2.ways is 17, expected 1 to 16",
+            "[l1d]\nways = 65 | text:2: l1d.ways is 65, expected 1 to 64",
+            "[l1i]\nline = 16 | text:2: l1i.line is 16, expected 32 to 256",
+            "[l1d]\nline = 48 | text:2: l1d.line is 48, expected a power of 2",
+            "[l2]\nbytes = 100_000_000 | text:2: l2.bytes is 100000000, expected 256 to 67108864",
+            "[l1d]\n\nways = 3 | text:3: l1d has 8192 bytes in 3 ways with lines of 16 bytes, expected a number of sets that is a power of 2",
+            "[l1i]\nbytes = 1024\n | text:2: l1i has 1024 bytes in 8 ways with lines of 32 bytes, expected 256 bytes a way at least, because a tag has 31 bits of an address",
+            "[l2]\nline = 128 | text:2: l1d.line is 16 and l2.line 128, expected 1 to 4 lines of l1d in one of l2, because the L2 cache has 4 bits for copies in each",
+            "[l1d]\nline = 128 | text:2: l1d.line is 128 and l2.line 64, expected 1 to 4 lines of l1d in one of l2, because the L2 cache has 4 bits for copies in each",
+            "[timing]\nlink = 0 | text:2: timing.link is 0, expected 1 to 1000",
+            "[timing]\nmemory = 10_001 | text:2: timing.memory is 10001, expected 0 to 10000",
+            "[timing]\nstores = 17 | text:2: timing.stores is 17, expected 1 to 16",
+            "[machine]\nmodel = \"t1\" | text:2: there is no machine 't1'; did you mean batoka?",
+            "[machine]\nmodel = 1 | text:2: found 1, expected a name",
+            "[machine]\nnodes = 5 | text:2: a batoka has 1 to 4 nodes, not 5",
+            "[machine]\nnode = 2 | text:2: there is no key of machine 'node'; did you mean nodes?",
+            "[machine]\nnodes = 2\nwithout = [\"NODE2_MCU0\"] | text:3: there is no memory channel 'NODE2_MCU0'; did you mean NODE0_MCU0, NODE1_MCU0 or NODE0_MCU1?",
+            "[l2]\nways = 1\nways = 2 | text:3: duplicate key",
         ] {
             let (text, message) = row.split_once(" | ").unwrap();
             assert_eq!(from(text).unwrap_err(), message, "{text}");

@@ -13,7 +13,7 @@ use crate::machine::{description, strands};
 use crate::text::line;
 
 /// The name and the configuration of a guest.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedGuest {
     /// The name that reports show.
     pub name: String,
@@ -74,7 +74,18 @@ fn grant<'de, D: Deserializer<'de>>(from: D) -> Result<Grant, D::Error> {
 /// # Errors
 /// The file cannot be read, or does not describe guests.
 pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
-    let text = TomlText::read(path)?;
+    guests(&TomlText::read(path)?)
+}
+
+/// Reads the guests of a text, as [`from_file`] reads them.
+///
+/// # Errors
+/// The text does not describe guests.
+pub fn parse(text: &str) -> Result<Vec<NamedGuest>, FileError> {
+    guests(&text.into())
+}
+
+fn guests(text: &TomlText) -> Result<Vec<NamedGuest>, FileError> {
     let file: GuestFile = text.parse()?;
     if file.guest.is_empty() {
         let problem = "there is no guest, expected at least one [[guest]]";
@@ -93,7 +104,7 @@ pub enum FileError {
     /// The content of the file is wrong.
     #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]
     Wrong {
-        /// The path, for messages.
+        /// The path, for messages; `text` if there is no file.
         file: String,
         /// The number of the line, from 1; `None` if the file as a whole is wrong.
         line: Option<usize>,
@@ -102,9 +113,16 @@ pub enum FileError {
     },
 }
 
+#[derive(Debug)]
 pub(crate) struct TomlText {
     pub(crate) name: String,
     content: String,
+}
+
+impl From<&str> for TomlText {
+    fn from(text: &str) -> Self {
+        Self { name: "text".to_owned(), content: text.to_owned() }
+    }
 }
 
 impl TomlText {
@@ -143,8 +161,8 @@ impl From<GuestEntry> for NamedGuest {
     }
 }
 
-/// Returns two default guests. The first has all rights and all cores but the last. The second has
-/// the last core and no rights.
+/// Returns two default guests. The first has all rights, and all cores except the last. The second has the last core and no
+/// rights.
 pub fn default(machine: Machine) -> Vec<NamedGuest> {
     let all = machine.strands();
     let guest = |name: &str, strands: std::ops::Range<usize>, grant| {

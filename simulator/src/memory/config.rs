@@ -26,6 +26,40 @@ impl Cache {
     }
 }
 
+/// The sizes of a cache and its lines.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheShape {
+    /// The binary logarithm of the number of bytes in a line.
+    pub(super) line_shift: u32,
+    /// The binary logarithm of the number of sets.
+    set_shift: u32,
+    pub(super) ways: usize,
+}
+
+impl CacheShape {
+    pub(super) const fn new(cache: &Cache) -> Self {
+        Self {
+            line_shift: cache.line.trailing_zeros(),
+            set_shift: cache.sets().trailing_zeros(),
+            ways: cache.ways as usize,
+        }
+    }
+
+    pub(super) const fn sets(&self) -> usize {
+        1 << self.set_shift
+    }
+
+    /// Returns the set that a line belongs to, and the line's tag in that set.
+    #[inline(always)]
+    pub(super) const fn place(&self, line: u64) -> (usize, u32) {
+        (line as usize & (self.sets() - 1), (line >> self.set_shift) as u32)
+    }
+
+    pub(super) const fn line(&self, set: usize, tag: u32) -> u64 {
+        (tag as u64) << self.set_shift | set as u64
+    }
+}
+
 /// The caches and times of a memory system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
@@ -88,7 +122,7 @@ pub struct Impossible {
     pub problem: String,
 }
 
-/// The maximum length of a line in bytes.
+/// The maximum length of a line in bytes. [`SHORTEST_DATA`] is the minimum length of a line of data.
 const LONGEST_LINE: u64 = 256;
 const SHORTEST_DATA: u64 = 16;
 /// The minimum length of a line of instructions in bytes. A recording divides fetches into pieces of this length.
@@ -97,7 +131,8 @@ const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
 const L1_WAYS: u64 = 64;
 /// The maximum number of ways of an L2 cache. The order of a set's ways is one word with four bits for each way.
 const L2_WAYS: u64 = MOST_WAYS as u64;
-/// The maximum size of a core's cache, and of a node's cache. They bound the simulator's own memory.
+/// The maximum size of a core's cache. For a node's cache, it is [`L2_BYTES`]. Both limit the memory that the simulator itself
+/// needs.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
 /// The minimum size of a way in bytes. A tag has at most 31 bits of an address. The way must be large enough for the other bits.

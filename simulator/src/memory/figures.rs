@@ -1,46 +1,12 @@
-//! The figures of a [configuration](Config) that the memory system reads. The memory system is
-//! compiled twice: for a T2 Plus, whose figures are constants, and for all other configurations.
+//! The figures that the memory system reads from a [configuration](Config). The memory system is compiled twice: for a T2 Plus,
+//! whose figures are constants, and for all other configurations.
 
 use std::fmt::Debug;
 
-use super::config::{Cache, Config};
+use super::config::{CacheShape, Config};
 use super::l1::{Fixed, Sets, Sized};
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
-
-/// The sizes of a cache and its lines.
-#[derive(Clone, Copy, Debug)]
-pub struct CacheShape {
-    /// The binary logarithm of the number of bytes in a line.
-    pub(super) line_shift: u32,
-    /// The binary logarithm of the number of sets.
-    set_shift: u32,
-    pub(super) ways: usize,
-}
-
-impl CacheShape {
-    pub(super) const fn new(cache: &Cache) -> Self {
-        Self {
-            line_shift: cache.line.trailing_zeros(),
-            set_shift: cache.sets().trailing_zeros(),
-            ways: cache.ways as usize,
-        }
-    }
-
-    pub(super) const fn sets(&self) -> usize {
-        1 << self.set_shift
-    }
-
-    /// Returns the set that a line belongs to, and the line's tag in that set.
-    #[inline(always)]
-    pub(super) const fn place(&self, line: u64) -> (usize, u32) {
-        (line as usize & (self.sets() - 1), (line >> self.set_shift) as u32)
-    }
-
-    pub(super) const fn line(&self, set: usize, tag: u32) -> u64 {
-        (tag as u64) << self.set_shift | set as u64
-    }
-}
 
 /// The sizes of the caches, and all times.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ use super::broken::{Map, mapped};
 /// and output.
 pub const ADDRESS_BITS: u32 = 39;
 
-/// The bits of a physical address that are an address in memory.
+/// The mask for the bits of a physical address that give the address in memory.
 pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
 /// The binary logarithm of the number of bytes in an L2 line of a T2 Plus.

@@ -26,7 +26,7 @@ impl HubEvents {
     }
 
     pub(super) fn any(&self) -> bool {
-        // Every transaction counts at least one packet.
+        // Every transaction has at least one packet. So without packets there are no other events.
         self.asu[AsuEvent::PacketsIn as usize] > 0
     }
 

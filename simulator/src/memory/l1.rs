@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::figures::CacheShape;
+use super::config::CacheShape;
 
 /// The tags of a cache, set by set.
 pub trait Sets: Clone + Debug {

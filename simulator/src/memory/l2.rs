@@ -1,6 +1,7 @@
 //! The L2 cache of a node.
 
-use super::figures::{CacheShape, Variant};
+use super::config::CacheShape;
+use super::figures::Variant;
 use super::geometry::L2Line;
 use super::order::{MOST_WAYS, Order};
 
@@ -68,7 +69,7 @@ const FREE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 struct Set {
     order: Order,
-    /// The way that was filled last, and the time at which that way's line arrives.
+    /// The way that was filled last. `arrives` is the time at which that way's line arrives.
     filled: usize,
     arrives: u64,
     /// The states of the ways. Ways that the cache does not have stay free.
@@ -129,8 +130,8 @@ impl<V: Variant> L2<V> {
         Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
     }
 
-    /// Returns the time at which the line arrives, like [`hit`](Self::hit), if the line is
-    /// modified, has none of the `copies`, and is the most recently used line of its set.
+    /// If the line is modified, has none of the `copies`, and is the most recently used line of its set, returns the time at
+    /// which it arrives, like [`hit`](Self::hit). Otherwise returns `None`.
     #[inline(always)]
     pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
         let (index, tag) = self.shape().place(line.0);

@@ -10,7 +10,7 @@ use super::traffic::{NodeRequest, SnoopAnswer, Supplier};
 /// How often a line moved between the L2 caches of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moves {
-    /// The number of one node's misses that another node's cache served.
+    /// The number of misses of one node that another node's cache served.
     pub transfers: u64,
     /// The number of copies that a node lost because another node wrote to the line.
     pub invalidations: u64,

@@ -2,7 +2,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Order(u64);
 
-/// The maximum number of ways of a set.
+/// The maximum number of ways in a set.
 pub(super) const MOST_WAYS: usize = 16;
 
 const ONES: u64 = 0x1111_1111_1111_1111;
@@ -48,7 +48,7 @@ impl Order {
     /// Returns the position of a way's digit: the number of bits below it.
     #[inline]
     fn shift(self, way: usize) -> u32 {
-        // The digit of the way becomes 0. The subtraction marks zero digits, but only its lowest mark is always right.
+        // XOR makes the digit of the way 0. The subtraction marks digits that are 0, but only its lowest mark is always right.
         let digits = self.0 ^ (way as u64 * ONES);
         let zeros = digits.wrapping_sub(ONES) & !digits & (8 * ONES);
         zeros.trailing_zeros() & !3

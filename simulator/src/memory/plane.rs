@@ -1,4 +1,5 @@
-//! Connects the nodes for the lines of one hub. Nodes without hubs are linked directly, by four such connections.
+//! The connections between nodes for the lines that one hub carries. Nodes without hubs are linked directly, by four such
+//! connections.
 
 use guest_abi::Node;
 
@@ -7,7 +8,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way. Requests for a line that wait for each other share one entry.
+/// A request under way, or several requests for the same line that wait for each other.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,
@@ -37,8 +38,8 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// Serializes a request that arrives at the time `now`. Returns the time at which its turn begins, after other requests for the
-    /// same line, and the time at which the other nodes are asked.
+    /// Serializes a request that arrives at the time `now`: its turn begins after other requests for the same line. Returns the
+    /// time at which its turn begins, and the time at which the other nodes are asked.
     pub(super) fn serialize(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
@@ -66,7 +67,8 @@ impl Plane {
         self.links[node].passed
     }
 
-    /// Records that a request for a line was under way from `begins` to `ends`. No later request arrives before the time `now`.
+    /// Records that a request for a line was under way from `begins` to `ends`. No later request may arrive before the time
+    /// `now`.
     pub(super) fn complete(&mut self, line: L2Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
         flights.retain(|flight| flight.ends > now);
@@ -78,7 +80,7 @@ impl Plane {
     }
 }
 
-/// Returns the number of the list for a line.
+/// Returns the index of the list for a line.
 fn list(line: L2Line) -> usize {
     (line.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % LISTS
 }

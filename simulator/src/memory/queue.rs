@@ -30,13 +30,13 @@ struct Before {
 }
 
 impl Before {
-    /// Returns the span that is followed by `later` other spans.
+    /// Returns the span after which there are `later` other spans.
     #[inline]
     fn at(&mut self, later: usize) -> &mut Span {
         &mut self.spans[self.latest.wrapping_sub(later) % SPANS]
     }
 
-    /// Inserts a span that is followed by `later` other spans. Returns the earliest span, which is forgotten.
+    /// Inserts a span before the latest `later` spans. Returns the earliest span, which is forgotten.
     #[inline]
     fn insert(&mut self, later: usize, span: Span) -> Span {
         if later == SPANS {
@@ -51,7 +51,7 @@ impl Before {
         earliest
     }
 
-    /// Removes the span that is followed by `later` other spans. An empty span at `time` becomes the earliest span.
+    /// Removes the span after which there are `later` other spans. An empty span at `time` becomes the earliest span.
     fn remove(&mut self, later: usize, time: u64) {
         for others in (0..later).rev() {
             *self.at(others + 1) = *self.at(others);
@@ -81,8 +81,7 @@ impl Queue {
     fn enter_before(&mut self, now: u64, cycles: u64) -> u64 {
         let spans = &mut self.before;
         let mut begins = now.max(self.forgotten);
-        // The number of spans after the request. A span that leaves no room moves the request
-        // behind it.
+        // The number of spans after the request. If there is no room before a span, the request moves behind it.
         let mut later = 0;
         while later < SPANS && spans.at(later).ends > begins {
             later += 1;

@@ -1,6 +1,6 @@
-//! The stores of a strand that are under way.
+//! A strand's stores that are under way.
 
-/// The maximum number of stores of a strand that are under way.
+/// The maximum number of a strand's stores under way.
 pub(super) const MOST_STORES: usize = 16;
 
 /// The times at which the latest stores are done. Stores complete in the order of the program.
@@ -13,7 +13,7 @@ pub(super) struct Stores {
 }
 
 impl Stores {
-    /// Returns the time from which the strand has room for another store.
+    /// Returns the time from which on the strand has room for another store.
     pub(super) fn room(&self) -> u64 {
         self.done[self.oldest % MOST_STORES]
     }

@@ -50,9 +50,9 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) strands: Vec<StrandState>,
     pub(super) cores: Vec<CoreState<V>>,
     pub(super) l2: Vec<L2<V>>,
-    /// The banks of the L2 cache of each node.
+    /// The banks of each node's L2 cache.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
-    /// The connections of the nodes for the lines of each hub. Machines without hubs have them, too.
+    /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have them, too.
     pub(super) planes: [Plane; Hub::ALL.len()],
     pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],

@@ -37,7 +37,7 @@ pub struct Timing {
     /// The time for which an L2 bank is busy with each 16 bytes of a request: 1. Eight banks that each read 16 bytes a cycle reach
     /// the 180 GB/s that Sun states for 1.4 GHz. A line of instructions has 32 bytes and takes twice as long.
     pub bank: u64,
-    /// The number of stores of a strand that may be under way: 8. Assumed.
+    /// The maximum number of a strand's stores under way: 8. Assumed.
     pub stores: u64,
     /// The time for which a hub serializes a request for its line: 2. Assumed. (A hub serializes requests, and lets a request wait
     /// while another for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly

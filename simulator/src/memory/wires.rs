@@ -109,14 +109,14 @@ pub(super) struct Idle {
 
 impl Idle {
     /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No later call for the core
-    /// begins before `first`.
+    /// may begin before `first`.
     #[inline(always)]
     pub(super) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.clocks += first.saturating_sub(self.next) + (last + 1 - first - count);
         self.next = last + 1;
     }
 
-    /// Returns the number of idle clocks before the time `now`. All instructions were issued earlier.
+    /// Returns the number of idle clocks before the time `now`. All instructions must have been issued earlier.
     pub(super) fn until(&mut self, now: u64) -> u64 {
         if now > self.next {
             self.clocks += now - self.next;

@@ -44,8 +44,8 @@ pub struct Work<'a, V: Variant = T2Plus> {
 }
 
 impl Work<'_, T2Plus> {
-    /// Does the same as [`replay`](Self::replay). This copy is compiled with this crate, so it is optimised even if the caller's
-    /// crate is not.
+    /// Does the same as [`replay`](Self::replay). This function is compiled with this crate, so it is optimised even if the
+    /// caller's crate is not.
     pub fn replay_compiled(&mut self, quantum: &Quantum<'_>) -> Executed {
         self.replay(quantum)
     }
@@ -71,14 +71,14 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes a quantum. It begins with an instruction or the rest of one. Further instructions begin before the quantum's end.
     ///
-    /// Callers pass quanta in the order of time. No quantum begins before the last instruction of the previous quantum.
+    /// Quanta must be passed in the order of time: none may begin before the last instruction of the previous one.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         let mut rest = quantum.references;
         let mut executed = 0;
         loop {
-            // In a shorter turn, a shape might not end.
+            // If less time than `longest` is left, not even the shortest shape is sure to end.
             if quantum.until.saturating_sub(access.now) > longest && !quantum.data_alone {
                 access.shapes(&mut rest, quantum.until);
                 executed = quantum.references.len() - rest.len();
@@ -134,7 +134,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Callers pass instructions in the order of time. No instruction begins before the previous instruction.
+    /// Instructions must be passed in the order of time: none may begin before the previous one.
     #[inline(always)]
     pub fn instruction(
         &mut self,
@@ -152,7 +152,7 @@ impl<V: Variant> Work<'_, V> {
         access.finish(1 + data.len())
     }
 
-    /// Reads PERF_CONFIG again. Called after a write to L2 control registers.
+    /// Reads PERF_CONFIG again. Must be called after a write to L2 control registers.
     pub fn settings_changed(&mut self) {
         self.perf_config = perf_config(self.devices);
     }
@@ -174,8 +174,8 @@ impl<V: Variant> Work<'_, V> {
         self.system.stray().map_or(Ok(()), Err)
     }
 
-    /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` is after every issued
-    /// instruction.
+    /// Updates the counters of one strand and of all hubs, and the clocks of the devices. The time `now` must be later than every
+    /// issued instruction.
     pub fn tell(&mut self, strand: StrandId, now: u64) {
         self.pass(now);
         self.system.tell(strand, self.devices);

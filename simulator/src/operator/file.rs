@@ -1,6 +1,7 @@
 //! Reads scenario files, and checks the scenarios.
 
 use std::path::Path;
+use std::str::FromStr;
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -58,9 +59,9 @@ pub struct Step {
 }
 
 /// The checked steps of a file.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scenario {
-    /// The path of the file, for messages.
+    /// The path of the file, for messages; `text` if there is no file.
     pub name: String,
     /// The steps in the order of time.
     pub steps: Vec<Step>,
@@ -75,7 +76,7 @@ struct File {
     step: Vec<Spanned<StepEntry>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StepEntry {
     at: Spanned<u64>,
@@ -101,6 +102,7 @@ const ACTIONS: [(&str, &[&str]); 7] = [
 ];
 
 /// A scenario that has not been checked against a machine and its guests.
+#[derive(Debug)]
 pub struct Unchecked {
     text: TomlText,
     /// The guests in the scenario's file; empty if another file describes the guests.
@@ -130,21 +132,30 @@ impl Scenario {
     /// # Errors
     /// The file cannot be read, or is not a scenario.
     pub fn read(path: &Path) -> Result<Unchecked, FileError> {
-        let text = TomlText::read(path)?;
+        Unchecked::new(TomlText::read(path)?)
+    }
+}
+
+/// Parses what the file of a [scenario](Scenario::read) contains.
+impl FromStr for Unchecked {
+    type Err = FileError;
+
+    fn from_str(text: &str) -> Result<Self, FileError> {
+        Self::new(text.into())
+    }
+}
+
+impl Unchecked {
+    fn new(text: TomlText) -> Result<Self, FileError> {
         let file: File = text.parse()?;
         if file.step.is_empty() {
             let problem = "there is no step, expected at least one [[step]]";
             return Err(text.wrong(None, problem));
         }
-        Ok(Unchecked {
-            text,
-            guests: file.guest.into_iter().map(NamedGuest::from).collect(),
-            steps: file.step,
-        })
+        let guests = file.guest.into_iter().map(NamedGuest::from).collect();
+        Ok(Self { text, guests, steps: file.step })
     }
-}
 
-impl Unchecked {
     /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand. A busy strand executes the program of
     /// a replay, or makes a guest's calls.
     ///
@@ -261,7 +272,7 @@ impl Checker<'_> {
 
     fn unit(&self, given: Option<Spanned<String>>) -> Checked<Unit> {
         self.find(given, |name| {
-            let units = Unit::all().filter(|unit| unit.is_in(self.machine));
+            let units = Unit::ALL.iter().copied().filter(|unit| unit.is_in(self.machine));
             let named: Vec<_> = units.map(|unit| (unit.to_string(), unit)).collect();
             let names = named.iter().map(|(name, _)| name.as_str());
             let found = named.iter().find(|(other, _)| other == name);

@@ -35,6 +35,7 @@ pub trait Operated {
     fn stop(&mut self, strand: StrandId);
 }
 
+#[derive(Debug)]
 #[allow(missing_docs, reason = "the module says it")]
 pub struct Operator {
     scenario: String,
@@ -48,6 +49,7 @@ pub struct Operator {
 }
 
 /// The step that is waiting for the hypervisor.
+#[derive(Debug)]
 struct Current {
     step: Step,
     run: StepRun,
@@ -77,7 +79,7 @@ impl Operator {
     /// Returns an operator that has played no step. The guests have the rights of their configuration.
     #[must_use]
     pub fn new(scenario: Scenario, guests: &[NamedGuest]) -> Self {
-        let mut grants = Grants::none(guests.len());
+        let mut grants = Grants::none(guests.len()).expect("guests of a configuration");
         for (guest, number) in guests.iter().zip((0..).filter_map(GuestId::new)) {
             // This fails only if the guest does not exist.
             let _ = grants.set(number, guest.config.grant);
@@ -117,7 +119,8 @@ impl Operator {
         self.current.as_ref()?.pending
     }
 
-    /// Returns how many references or instructions to wait before [`work`](Self::work) is called again. `now` is their number so far.
+    /// Returns the number of references or instructions after which [`work`](Self::work) must be called again. `now` is the
+    /// number of references or instructions so far.
     #[must_use]
     pub fn patience(&self, now: u64) -> u64 {
         match (&self.current, self.steps.front()) {
@@ -127,8 +130,8 @@ impl Operator {
         }
     }
 
-    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number
-    /// of references or instructions so far. The caller repeats this until nothing is left to do.
+    /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions
+    /// so far. The caller must repeat this until nothing is left to do.
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {
@@ -235,7 +238,7 @@ impl Operator {
     }
 
     /// Returns the dead strands of the guests that lose a right or are reset by this request.
-    fn excused(&self, request: &Request) -> Vec<usize> {
+    fn excused(&self, request: &Request) -> Vec<StrandId> {
         let loses = |id: GuestId| match request {
             Request::Reconfigure(grants) => gains(grants.get(id), self.grants.get(id)),
             Request::Reset(guest) => *guest == id,
@@ -245,8 +248,7 @@ impl Operator {
         ids.zip(&self.guests)
             .filter(|(id, _)| loses(*id))
             .flat_map(|(_, guest)| guest.config.strands.iter())
-            .filter(|strand| self.dead.has(*strand))
-            .map(StrandId::index)
+            .filter(|strand| self.dead.contains(*strand))
             .collect()
     }
 
@@ -254,8 +256,10 @@ impl Operator {
     fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
         // Strand 0 is included: it executes the hypervisor even if it belongs to no guest.
         let strands = self.guests.iter().flat_map(|guest| guest.config.strands.iter());
-        let mut alive =
-            StrandId::new(0).into_iter().chain(strands).filter(|strand| !self.dead.has(*strand));
+        let mut alive = StrandId::new(0)
+            .into_iter()
+            .chain(strands)
+            .filter(|strand| !self.dead.contains(*strand));
         let first = alive.next();
         // L2 control registers can only be scrubbed on their own node.
         let on_node = match current.step.action {

@@ -36,7 +36,7 @@ impl Operated for Busy {
                 pending: None,
                 units: [UnitState { in_service: false, clean: false, faults: 1, stuck: 0 };
                     Unit::COUNT],
-                held: Grants::none(*guests),
+                held: Grants::none(*guests).unwrap(),
             })),
             Request::ReturnToService(unit) if self.refuses > 0 => {
                 self.refuses -= 1;

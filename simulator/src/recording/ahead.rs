@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::formats::Reader;
-use super::source::Progress;
+use super::source::BytesRead;
 
 /// The maximum number of chunks read ahead: one for each strand of the largest machine.
 const MOST: usize = 256;
@@ -23,7 +23,7 @@ struct ChunkRequest {
     chunk: Chunk,
 }
 
-/// The answer to a request: the next chunk. The thread read `read` bytes for it.
+/// The answer to a request: the next chunk, for which the thread read `read` bytes.
 struct Piece {
     thread: usize,
     chunk: Chunk,
@@ -53,7 +53,7 @@ pub(super) struct Ahead {
     depth: usize,
     /// The number of requested chunks, of all threads, that have not been used.
     ahead: usize,
-    progress: Progress,
+    progress: BytesRead,
 }
 
 impl Ahead {
@@ -85,7 +85,7 @@ impl Ahead {
     }
 
     /// Returns how much of the recording has been used. The reading thread may have read more.
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> BytesRead {
         self.progress
     }
 
@@ -118,7 +118,7 @@ impl Ahead {
         Ok(true)
     }
 
-    /// Returns the number of requested chunks of a thread that have not been used.
+    /// Returns how many requested chunks of a thread have not been used.
     fn held(&self, thread: usize) -> usize {
         let lane = &self.lanes[thread];
         lane.asked + lane.pieces.len()

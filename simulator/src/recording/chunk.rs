@@ -52,7 +52,7 @@ impl Executions {
         }
     }
 
-    /// Releases unused storage, because the thread may wait long.
+    /// Releases unused storage, because the thread may wait for a long time.
     pub(super) fn shrink(&mut self) {
         self.shapes.truncate(self.executed);
         self.data.truncate(self.accessed);
@@ -318,8 +318,8 @@ impl<'a> References<'a> {
         self.length -= taken.most - taken.left;
     }
 
-    /// Removes the executions that the caller took from [`whole`](Self::whole). Of the last one,
-    /// only `references` references were executed. The others stay.
+    /// Removes the executions that the caller took from [`whole`](Self::whole), except those references of the last execution
+    /// that come after the first `references`.
     pub(crate) fn pass_but_last(&mut self, taken: Whole<'a>, references: usize) {
         let last = self.executions.len() - taken.executions.len() - 1;
         let shape = self.code.shape(self.executions[last]);
@@ -344,7 +344,7 @@ impl<'a> References<'a> {
     }
 }
 
-/// Executions with all their references. The user takes one after the other.
+/// Executions with all their references. The user takes them one after the other.
 pub(crate) struct Whole<'a> {
     code: &'a Code,
     executions: slice::Iter<'a, u32>,

@@ -7,11 +7,12 @@ use super::reference::{Branch, Kind, Reference};
 /// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first needs a [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
-/// The shapes of a program. A *shape* is one way in which a block executes. It has all references but not the addresses of data.
+/// The shapes of a program. A *shape* is one way in which a block executes. It has all references, but without the addresses of
+/// data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// The references of all shapes. A load or store has, as its address, its index among the data of the shape.
+    /// The references of all shapes. In place of an address, a load or store has its index among the shape's data.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
 }
@@ -90,7 +91,7 @@ pub(crate) struct ShapeStep {
     pub(crate) action: StepAction,
 }
 
-/// The work of a shape from its start to one of its steps or to its end.
+/// The work of a part of a shape: from the start of the shape to one of its steps, or to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Done {
     /// The number of instructions that have begun.
@@ -166,7 +167,7 @@ impl Code {
         }
     }
 
-    /// Returns the number of references of a shape; 0 if there is no such shape.
+    /// Returns the number of references in a shape; 0 if there is no such shape.
     #[inline]
     pub(super) fn count(&self, shape: u32) -> usize {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)

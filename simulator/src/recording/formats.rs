@@ -2,28 +2,27 @@
 
 use std::collections::VecDeque;
 
-use super::ahead::Ahead;
+use guest_abi::StrandId;
+
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
-use super::source::Progress;
+use super::source::BytesRead;
 
 /// Reads the threads of a recording.
 pub(super) enum Reader {
     Native(Box<NativeReader>),
     Lackey(Box<LackeyReader>),
     Memory(Threads),
-    Ahead(Box<Ahead>),
 }
 
 impl Reader {
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> BytesRead {
         match self {
             Self::Native(reader) => reader.progress(),
             Self::Lackey(reader) => reader.progress(),
             Self::Memory(memory) => memory.progress,
-            Self::Ahead(ahead) => ahead.progress(),
         }
     }
 
@@ -43,17 +42,16 @@ impl Reader {
                 Ok(false)
             }
             Self::Memory(memory) => Ok(memory.next_chunk(thread, chunk)),
-            Self::Ahead(ahead) => ahead.next_chunk(thread, chunk),
         }
     }
 }
 
-/// The chunks of all threads. They are in memory.
+/// The chunks of all threads, in memory.
 pub(super) struct Threads {
     pub(super) threads: Vec<VecDeque<Chunk>>,
     /// The strands of the threads; empty if the recording does not name them.
-    pub(super) strands: Vec<usize>,
-    pub(super) progress: Progress,
+    pub(super) strands: Vec<StrandId>,
+    pub(super) progress: BytesRead,
 }
 
 impl Threads {
@@ -61,8 +59,13 @@ impl Threads {
         Self {
             threads: threads.into_iter().map(VecDeque::from).collect(),
             strands: Vec::new(),
-            progress: Progress { read: 0, total: Some(0) },
+            progress: BytesRead { read: 0, total: Some(0) },
         }
+    }
+
+    /// Returns the number of references that have not been read.
+    pub(super) fn references(&self) -> u64 {
+        self.threads.iter().flatten().map(|chunk| chunk.len() as u64).sum()
     }
 
     /// Moves the next chunk of a thread into `chunk`. At the end of the thread, returns `false` and an empty chunk.

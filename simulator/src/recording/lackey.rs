@@ -7,13 +7,13 @@ use super::chunk::Chunk;
 use super::error::{RecordingError, quoted};
 use super::line::{self, A_LINE, Fast, LONGEST, WINDOW};
 use super::reference::{Kind, Reference};
-use super::source::{Progress, Source};
+use super::source::{BytesRead, Source};
 
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// The maximum number of references by which a block exceeds [`BLOCK`]. They are data of the block's last instruction: the kind of
-/// the instruction's fetch depends on all its data. No x86 instruction has more data.
+/// The maximum number of references by which a block exceeds [`BLOCK`]. These references are data of the block's last
+/// instruction, whose fetch has a kind that depends on all its data. No x86 instruction has more data.
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
@@ -56,7 +56,7 @@ impl LackeyReader {
         }
     }
 
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> BytesRead {
         self.source.progress()
     }
 
@@ -171,9 +171,8 @@ impl LackeyReader {
     }
 }
 
-/// Parses lines of the common form. Stops at another line, at the end of the text, or when the block is full. Returns the length of
-/// the remaining text.
-// The room is passed by value: then its parts stay in registers.
+/// Parses lines of the common form. Stops at another line, at the end of the text, or when the block is full. Returns the length
+/// of the remaining text. The room is passed by value, so that its parts stay in registers.
 #[inline(never)]
 fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
     let Room { mut block, behind, mut fetch } = room;
@@ -215,8 +214,8 @@ impl<'r> Room<'r> {
         place.is_some_and(|place| put(place, reference, &mut self.fetch))
     }
 
-    /// Adds data of the last instruction after a full block. Returns `false` if there is no room, if the reference is not such data,
-    /// or if more data cannot change the kind of the fetch.
+    /// Adds data of the block's last instruction after a full block. Returns `false` if there is no room, if the reference is not
+    /// such data, or if more data cannot change the kind of the fetch.
     fn push_behind(&mut self, reference: Reference) -> bool {
         let classes = |fetch: &&mut Reference| fetch.kind != Kind::FetchModify;
         !reference.kind.is_fetch()

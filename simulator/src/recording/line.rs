@@ -2,7 +2,7 @@
 
 use super::reference::{Kind, Reference};
 
-/// The first three bytes of a line, and the kind of its reference.
+/// The possible first three bytes of a line, each with the kind of the line's reference.
 const LEADS: [([u8; 3], Kind); 4] = [
     (*b"I  ", Kind::FetchOther),
     (*b" L ", Kind::Load),
@@ -14,8 +14,8 @@ pub(super) const A_LINE: &str = "a line such as \"I  04001090,3\" or \" L 1ffeff
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits and a comma";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 
-/// The maximum number of bytes of a line that are read. A correct line has at most 25: lead, 16 digits, comma, 4 digits, carriage
-/// return. The further bytes are for the message about a wrong line.
+/// The maximum number of bytes that are read from a line. A correct line has at most 25: lead, 16 digits, comma, 4 digits,
+/// carriage return. The further bytes are for the message about a wrong line.
 pub(super) const LONGEST: usize = 40;
 
 /// Parses a line without its newline. Returns `None` for an empty line. The error is what was expected instead.
@@ -107,7 +107,7 @@ impl Beginning {
         (digits & WRONG == 0).then_some(Self { text, digits, kind })
     }
 
-    /// Returns the index of a beginning in the table.
+    /// Returns the index in the table for the beginning of a line.
     #[inline(always)]
     const fn place(text: u64) -> usize {
         (text.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - Fast::BITS)) as usize
@@ -141,7 +141,7 @@ impl Fast {
     const BITS: u32 = 8;
 
     pub(super) fn new() -> Self {
-        // This entry fills all places of the table. It matches only in its own place.
+        // The table is filled with this entry, which matches only in its own place.
         let text = u64::from_le_bytes(*b"I  00000");
         let some = Beginning { text, digits: 0, kind: Kind::FetchOther };
         Self { beginnings: [some; 1 << Self::BITS] }

@@ -35,6 +35,7 @@
 //! A comment begins with `#`. Addresses have 1 to 16 hexadecimal digits, with or without `0x`. Sizes are 1 to 4096 bytes. The default
 //! size is 8, or 4 for instructions. All references are kept in memory. There may be at most 16,777,216 of them.
 
+mod about;
 mod ahead;
 mod bundled;
 mod chunk;
@@ -62,4 +63,4 @@ pub use recording::Recording;
 pub(crate) use reference::Branch;
 pub use reference::{Flow, Kind, Reference};
 pub use refs::{Mapping, Order};
-pub use source::Progress;
+pub use source::BytesRead;

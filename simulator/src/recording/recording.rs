@@ -3,39 +3,39 @@ use std::io::Read;
 use std::path::Path;
 use std::thread;
 
+use guest_abi::StrandId;
+
+use super::about::About;
 use super::ahead::Ahead;
 use super::chunk::Chunk;
 use super::error::RecordingError;
 use super::formats::{Reader, Threads};
 use super::lackey::LackeyReader;
 use super::native::NativeReader;
-use super::source::{Content, Progress, Source};
+use super::source::{BytesRead, Content, Source};
 use super::text;
 use refs::Mapping;
 
 /// A recording of a program. Each of its threads is read independently.
 pub struct Recording {
     about: About,
-    reader: Reader,
+    chunks: Chunks,
 }
 
-/// What is known before the threads are read.
-#[derive(Default)]
-pub(super) struct About {
-    name: String,
-    threads: usize,
-    /// The strands of the threads; empty if the recording does not name them.
-    strands: Vec<usize>,
-    has_flow: bool,
-    pub(super) target: Option<String>,
-    pub(super) command: Option<String>,
-    pub(super) mappings: Vec<Mapping>,
-    pub(super) notes: Vec<String>,
+enum Chunks {
+    Now(Reader),
+    Ahead(Box<Ahead>),
 }
 
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Recording").field(&self.name()).finish()
+    }
+}
+
+impl From<Recording> for Vec<Recording> {
+    fn from(recording: Recording) -> Self {
+        vec![recording]
     }
 }
 
@@ -67,27 +67,31 @@ impl Recording {
             Content::Native => {
                 let mut reader = NativeReader::new(source)?;
                 let about = std::mem::take(&mut reader.about);
-                let about = About { threads: reader.threads(), has_flow: true, ..about };
+                let (threads, references) = (reader.threads(), Some(reader.references));
+                let about = About { threads, references, has_flow: true, ..about };
                 (about, Reader::Native(Box::new(reader)))
             }
             Content::Text => {
                 let mut memory = text::read(source)?;
                 let strands = std::mem::take(&mut memory.strands);
-                let threads = memory.threads.len();
-                (About { threads, strands, ..About::default() }, Reader::Memory(memory))
+                let (threads, references) = (memory.threads.len(), Some(memory.references()));
+                let about = About { threads, references, strands, ..About::default() };
+                (about, Reader::Memory(memory))
             }
             Content::Lackey => {
                 let about = About { threads: 1, ..About::default() };
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        Ok(Self { about: About { name, ..about }, reader })
+        Ok(Self { about: About { name, ..about }, chunks: Chunks::Now(reader) })
     }
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
     pub fn from_threads(name: &str, threads: Vec<Vec<Chunk>>) -> Self {
-        let about = About { threads: threads.len(), has_flow: true, ..About::default() };
-        Self { about, reader: Reader::Memory(Threads::new(threads)) }.named(name)
+        let memory = Threads::new(threads);
+        let (threads, references) = (memory.threads.len(), Some(memory.references()));
+        let about = About { threads, references, has_flow: true, ..About::default() };
+        Self { about, chunks: Chunks::Now(Reader::Memory(memory)) }.named(name)
     }
 
     /// Reads and decodes the rest of the recording in a separate thread, if the host has a second processor. This does not change any
@@ -95,20 +99,20 @@ impl Recording {
     #[must_use]
     pub fn read_ahead(self) -> Self {
         let has_room = thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-        let reader = match self.reader {
-            reader @ (Reader::Native(_) | Reader::Lackey(_)) if has_room => {
+        let chunks = match self.chunks {
+            Chunks::Now(reader @ (Reader::Native(_) | Reader::Lackey(_))) if has_room => {
                 let depth = match &reader {
                     Reader::Lackey(_) => 2,
                     _ => (16 / self.about.threads).max(1),
                 };
                 match Ahead::new(reader, self.about.threads, depth) {
-                    Ok(ahead) => Reader::Ahead(Box::new(ahead)),
-                    Err(reader) => reader,
+                    Ok(ahead) => Chunks::Ahead(Box::new(ahead)),
+                    Err(reader) => Chunks::Now(reader),
                 }
             }
-            reader => reader,
+            chunks => chunks,
         };
-        Self { reader, ..self }
+        Self { chunks, ..self }
     }
 
     /// Returns the name of the recording in error messages.
@@ -128,8 +132,13 @@ impl Recording {
         self.about.threads
     }
 
+    /// Returns the number of references of all threads. Returns `None` for a recording of lackey, whose end tells it.
+    pub fn references(&self) -> Option<u64> {
+        self.about.references
+    }
+
     /// Returns the strand of a thread; `None` unless the recording is handwritten.
-    pub fn strand_of(&self, thread: usize) -> Option<usize> {
+    pub fn strand_of(&self, thread: usize) -> Option<StrandId> {
         self.about.strands.get(thread).copied()
     }
 
@@ -153,14 +162,18 @@ impl Recording {
         &self.about.mappings
     }
 
-    /// Returns notes for readers of results, for example that the recording is cut off. A note is a sentence without a full stop.
+    /// Returns notes for the reader of the results, for example that the recording is cut off. A note is a sentence without a
+    /// full stop.
     pub fn notes(&self) -> &[String] {
         &self.about.notes
     }
 
-    /// Returns how far the recording has been read.
-    pub fn progress(&self) -> Progress {
-        self.reader.progress()
+    /// Returns how far the recording has been read, in bytes.
+    pub fn progress(&self) -> BytesRead {
+        match &self.chunks {
+            Chunks::Now(reader) => reader.progress(),
+            Chunks::Ahead(ahead) => ahead.progress(),
+        }
     }
 
     /// Replaces the content of `chunk` by the next references of a thread. At the thread's end, returns `false` and an empty chunk.
@@ -168,6 +181,9 @@ impl Recording {
     /// # Errors
     /// The recording is damaged, has no references, or cannot be read or decompressed. Later calls for the thread return `false`.
     pub fn next_chunk(&mut self, thread: usize, chunk: &mut Chunk) -> Result<bool, RecordingError> {
-        self.reader.next_chunk(thread, chunk)
+        match &mut self.chunks {
+            Chunks::Now(reader) => reader.next_chunk(thread, chunk),
+            Chunks::Ahead(ahead) => ahead.next_chunk(thread, chunk),
+        }
     }
 }

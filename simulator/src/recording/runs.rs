@@ -1,19 +1,19 @@
-//! Splits references into runs, which are executions of shapes.
+//! Splits references into runs. A run is one execution of a shape: consecutive instructions, and the data that they access.
 
 use super::code::Code;
 use super::reference::Reference;
 
-/// The maximum number of references of a run, not counting further data of its last instruction.
+/// The maximum number of references in a run. Only further data of the run's last instruction may exceed it.
 const MOST: usize = 64;
 
-/// The maximum number of references of a run, counting all data of its last instruction.
+/// The maximum number of references in a run, including all data of its last instruction.
 const MOST_WITH_DATA: usize = 4096;
 
 /// The number of places in each table of known runs.
 const PLACES: usize = 1 << 12;
 
-/// Appends executions that have these references, with the addresses of their data. The instructions of one execution are consecutive
-/// in memory. Equal runs share a shape.
+/// Appends these references as executions of shapes, with the addresses of their data. The instructions of one execution are
+/// consecutive in memory. Equal runs share a shape.
 pub(super) fn execute(
     references: &[Reference],
     code: &mut Code,
@@ -81,7 +81,7 @@ fn length(references: &[Reference]) -> (usize, u64) {
     (references.len().min(MOST_WITH_DATA), next)
 }
 
-/// Returns `true` if the first run ends after `length` references, before the address `next`.
+/// Returns `true` if the first run has `length` references. `next` is the address after the run's last instruction.
 #[inline(always)]
 fn ends(references: &[Reference], length: usize, next: u64) -> bool {
     match references.get(length) {
@@ -112,7 +112,7 @@ mod tests {
                 Reference::new(0x1000, 4, Kind::FetchOther),
                 Reference::new(0x1004, 4, fetch),
                 Reference::new(address, 8, data),
-                // This address is not the next one.
+                // This instruction does not follow the previous one in memory.
                 Reference::new(0x1010, 4, Kind::FetchOther),
             ]
         };

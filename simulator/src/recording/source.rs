@@ -29,7 +29,7 @@ pub(super) struct Source {
 
 /// How far a recording has been read, in bytes of the file or stream before decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct BytesRead {
     /// The number of bytes read so far.
     pub read: u64,
     /// The length in bytes; `None` for a pipe.
@@ -53,7 +53,7 @@ const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 const A_RECORDING: &str = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
                            text such as \"0 w 0x1000 8\", plain, gzip or zstd";
 
-/// The number of bytes at the start of the content that decide its format. In text, the first non-blank byte decides.
+/// The number of bytes from which the format of the content is determined. In text, the first non-blank byte decides.
 const HEAD: usize = 256;
 
 impl Source {
@@ -146,11 +146,11 @@ impl Source {
         }
     }
 
-    pub(super) fn progress(&self) -> Progress {
-        Progress { read: self.read.load(Ordering::Relaxed), total: self.total }
+    pub(super) fn progress(&self) -> BytesRead {
+        BytesRead { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Describes an error as the content found, for a message.
+    /// Returns the text for a message that names `error` as the content found.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),

@@ -13,10 +13,10 @@ use super::reference::{Kind, Reference};
 use super::source::Source;
 use refs::Order;
 
-/// The maximum number of references of a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
+/// The maximum number of references in a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
 pub(super) const MOST: u64 = 1 << 24;
 
-/// The maximum number of bytes of a line.
+/// The maximum number of bytes in a line.
 const LONGEST: u64 = 1024;
 
 const A_STRAND: &str = "a strand, 0 to 255";
@@ -73,7 +73,7 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
 }
 
 /// Parses a line. Returns `None` for a line without a reference. The error is what was expected instead.
-fn parse(line: &[u8]) -> Result<Option<(usize, Reference)>, &'static str> {
+fn parse(line: &[u8]) -> Result<Option<(StrandId, Reference)>, &'static str> {
     let end = line.iter().position(|&byte| byte == b'#').unwrap_or(line.len());
     let mut words = line[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let Some(strand) = words.next() else {
@@ -97,7 +97,7 @@ fn parse(line: &[u8]) -> Result<Option<(usize, Reference)>, &'static str> {
     };
     match words.next() {
         Some(_) => Err(AN_END),
-        None => Ok(Some((strand.index(), Reference::new(address, size as u16, kind)))),
+        None => Ok(Some((strand, Reference::new(address, size as u16, kind)))),
     }
 }
 
@@ -112,7 +112,7 @@ struct ParsedText {
 }
 
 struct TextThread {
-    strand: usize,
+    strand: StrandId,
     pieces: Vec<Piece>,
     /// The index of the latest fetch in the last piece.
     fetch: Option<usize>,
@@ -126,7 +126,7 @@ struct Piece {
 }
 
 impl ParsedText {
-    fn push(&mut self, strand: usize, reference: Reference) -> Result<(), &'static str> {
+    fn push(&mut self, strand: StrandId, reference: Reference) -> Result<(), &'static str> {
         self.references += 1;
         if self.references > MOST {
             return Err(FEWER);
@@ -179,7 +179,8 @@ mod tests {
     fn a_text_has_a_bound() {
         let mut text = ParsedText { references: MOST - 1, ..ParsedText::default() };
         let reference = Reference::new(0, 8, Kind::Load);
-        assert_eq!(text.push(3, reference), Ok(()));
-        assert_eq!(text.push(3, reference), Err("at most 16777216 references"));
+        let third = StrandId::new(3).unwrap();
+        assert_eq!(text.push(third, reference), Ok(()));
+        assert_eq!(text.push(third, reference), Err("at most 16777216 references"));
     }
 }

@@ -33,14 +33,14 @@ pub(super) fn of_guests(guests: &[NamedGuest], board: &Board<'_>) -> Vec<GuestCa
 /// Returns the counters of a PMU or strand, each with its true count.
 pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> Vec<CounterResult> {
     let strand = match pair.place {
-        Place::Pic(strand) => Some(strand.index()),
+        Place::Pic(strand) => Some(strand),
         Place::Pmu(_) => None,
     };
     let result = |(counter, event): &(Counter, &'static str)| {
         let register = pair.place.register(*counter);
         CounterResult {
-            perfreg: register.map(|register| register.id()),
-            counter: counter.index(),
+            perfreg: register,
+            counter: *counter,
             strand,
             name: register.map_or("%pic", |register| register.name()).into(),
             event: (*event).into(),
@@ -54,11 +54,11 @@ pub(super) fn counters(pair: &Pair, truth: &Truth, perf_config: PerfConfig) -> V
 /// Returns the names of the counters of a PMU or strand.
 pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
     let (node, hub, strand) = match pair.place {
-        Place::Pmu(Pmu::Dram(dram)) => (Some(dram.node.index()), None, None),
+        Place::Pmu(Pmu::Dram(dram)) => (Some(dram.node), None, None),
         Place::Pmu(Pmu::Lpu(lpu)) => (None, Some(lpu.hub), None),
         Place::Pmu(Pmu::Gpd(gpd)) => (None, Some(gpd.hub), None),
         Place::Pmu(Pmu::Asu(asu)) => (None, Some(asu.hub), None),
-        Place::Pic(strand) => (Some(strand.node().index()), None, Some(strand.index())),
+        Place::Pic(strand) => (Some(strand.node()), None, Some(strand)),
     };
     let (class, unit) = match pair.place {
         Place::Pmu(pmu) => (class(Some(pmu)), pmu.to_string()),
@@ -68,10 +68,10 @@ pub(super) fn names(pair: &Pair) -> impl Iterator<Item = CounterName> {
         class: class.into(),
         unit: unit.clone(),
         name: (pair.place.register(*counter)).map_or("%pic", |register| register.name()).into(),
-        counter: counter.index(),
+        counter: *counter,
         event: (*event).into(),
         node,
-        hub: hub.map(|hub| hub.index()),
+        hub,
         strand,
     })
 }

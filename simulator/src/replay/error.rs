@@ -1,4 +1,4 @@
-use guest_abi::guest::{HtSet, NegotiateError, RetryError, SnapshotError};
+use guest_abi::guest::{NegotiateError, OtherPmu, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};
 use perfctr_service::ConfigError;
 
@@ -20,10 +20,14 @@ pub enum RunError {
     Register { register: PerfReg, source: RetryError },
     #[error("PERF_CONFIG of node {node} cannot be set")]
     PerfConfig { node: usize, source: HvError },
+    #[error("the units cannot be probed")]
+    Probe(#[source] HvError),
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     #[error(transparent)]
-    Start(#[from] HtSet),
+    Count(#[from] OtherPmu),
+    #[error("a strand's counters cannot be started")]
+    Start(#[source] HvError),
     #[error("{0} counted while nothing happened")]
     CountedAlone(Pmu),
     #[error("the program has no strand")]
@@ -33,7 +37,4 @@ pub enum RunError {
     Endless,
     #[error(transparent)]
     Stray(#[from] Stray),
-    /// The observer stopped the replay.
-    #[error("the replay was stopped")]
-    Stopped,
 }

@@ -1,7 +1,7 @@
 //! The guest that measures. It programs the counters of its machine, reads them, and widens them to 64 bits.
 
 use guest_abi::event::SparcEvent;
-use guest_abi::guest::{Bounds, DramCount, HubCount, StrandCount, StrandDriver, Tries};
+use guest_abi::guest::{Bounds, PmuCount, StrandCount, StrandDriver, Tries};
 use guest_abi::layout::{EventSelect, PerfConfig, SparcPcr, SparcPic};
 use guest_abi::register::{Pics, PmuKind};
 use guest_abi::{Counter, PerfCounters, PerfReg, Pmu, StrandId};
@@ -17,22 +17,11 @@ pub(super) const TRIES: Tries = match Tries::new(10_000) {
     None => Tries::ONCE,
 };
 
-/// A counter of 31, 32 or 64 bits that is widened to 64 bits.
+/// The counts of two counters, in 64 bits.
 #[derive(Clone, Copy, Debug)]
-enum Count {
-    Dram(DramCount),
-    Strand(StrandCount),
-    Hub(HubCount),
-}
-
-impl Count {
-    fn update(&mut self, raw: u64) -> u64 {
-        match self {
-            Self::Dram(count) => count.update(raw),
-            Self::Strand(count) => count.update(raw),
-            Self::Hub(count) => count.update(raw),
-        }
-    }
+enum Counts {
+    Pmu([PmuCount; 2]),
+    Strand([StrandCount; 2]),
 }
 
 /// The PMU or strand that has a counter.
@@ -62,19 +51,13 @@ pub struct Pair {
     pub place: Place,
     /// The counters that have an event, each with the name of its event.
     pub events: Vec<(Counter, &'static str)>,
-    counts: [Count; 2],
+    counts: Counts,
     /// The number of events since the start, by counter.
     pub totals: [u64; 2],
     shown: [u64; 2],
 }
 
 impl Pair {
-    fn update(&mut self, raw: [u64; 2]) {
-        for ((total, count), raw) in self.totals.iter_mut().zip(&mut self.counts).zip(raw) {
-            *total = count.update(raw);
-        }
-    }
-
     /// Returns the number of a counter's events since the previous sample.
     #[must_use]
     pub fn latest(&self, counter: Counter) -> u64 {
@@ -109,11 +92,12 @@ impl<'a> Measurement<'a> {
     ) -> Result<Self, RunError> {
         let first = strands.first().ok_or(RunError::NoStrand)?;
         let service = PerfCounters::negotiate_best(board.strand(guest, *first))?;
-        let present = service.probe();
+        let present = service.probe().map_err(RunError::Probe)?;
         let mut measurement =
             Self { service, strands: Vec::new(), pairs: Vec::new(), refused: Vec::new() };
+        let usable = present.usable();
         for pmu in present.pmus().iter() {
-            if present.may_use(pmu) {
+            if usable.contains(pmu) {
                 measurement.program(pmu, events)?;
             } else {
                 measurement.refused.push(pmu);
@@ -161,18 +145,15 @@ impl<'a> Measurement<'a> {
             pcr = pcr.with_event(*counter, choice.event(*counter));
         }
         self.write(pmu.pcr(), pcr.into())?;
-        let count = match pmu.pics() {
-            Pics::Together(pic) => {
-                self.write(pic, 0)?;
-                Count::Dram(DramCount::new(0u32))
-            }
+        match pmu.pics() {
+            Pics::Together(pic) => self.write(pic, 0)?,
             Pics::Apart(pic0, pic1) => {
                 self.write(pic0, 0)?;
                 self.write(pic1, 0)?;
-                Count::Hub(HubCount::new(0u32))
             }
-        };
-        self.add(Place::Pmu(pmu), choice, name, count);
+        }
+        let cleared = [Counter::Pic0, Counter::Pic1].map(|counter| PmuCount::cleared(pmu, counter));
+        self.add(Place::Pmu(pmu), choice, name, Counts::Pmu(cleared));
         Ok(())
     }
 
@@ -187,10 +168,10 @@ impl<'a> Measurement<'a> {
             pcr = pcr.with_event(*counter, choice.event(*counter));
         }
         let driver = StrandDriver::new(strand);
-        driver.start(pcr, SparcPic::new())?;
+        driver.start(pcr, SparcPic::new()).map_err(RunError::Start)?;
         self.strands.push(driver);
-        let count = Count::Strand(StrandCount::new(0u32));
-        self.add(place, choice, |event| event.name(), count);
+        let counts = Counts::Strand([StrandCount::new(0_u32); 2]);
+        self.add(place, choice, |event| event.name(), counts);
         Ok(())
     }
 
@@ -199,47 +180,47 @@ impl<'a> Measurement<'a> {
         place: Place,
         choice: &Choice<E>,
         name: fn(E) -> &'static str,
-        count: Count,
+        counts: Counts,
     ) {
         let counters = choice.counters().iter().copied();
         let events = counters.map(|counter| (counter, name(choice.event(counter)))).collect();
-        let (counts, totals, shown) = ([count; 2], [0; 2], [0; 2]);
+        let (totals, shown) = ([0; 2], [0; 2]);
         self.pairs.push(Pair { place, events, counts, totals, shown });
     }
 
     /// Reads all counters, and adds the new events to the totals.
     pub(super) fn sample(&mut self) -> Result<(), RunError> {
-        let bounds = Bounds { attempts: TRIES, tries: TRIES };
+        let bounds = Bounds { if_changed: TRIES, if_blocked: TRIES };
         let mut strands = self.strands.iter();
         for pair in &mut self.pairs {
-            let raw = match pair.place {
-                Place::Pmu(pmu) => {
+            pair.totals = match &mut pair.counts {
+                Counts::Pmu([pic0, pic1]) => {
+                    let pmu = pic0.pmu();
                     let snapshot = self.service.snapshot(pmu, bounds)?;
                     // While the guest reads its counters, nothing is replayed.
                     if snapshot.skew.pic0_events != 0 {
                         return Err(RunError::CountedAlone(pmu));
                     }
-                    [Counter::Pic0, Counter::Pic1].map(|counter| snapshot.raw(counter))
+                    [pic0.update(&snapshot)?, pic1.update(&snapshot)?]
                 }
-                Place::Pic(_) => {
+                Counts::Strand([pic0, pic1]) => {
                     let pic = strands.next().ok_or(RunError::NoStrand)?.read();
-                    [pic.pic0().into(), pic.pic1().into()]
+                    [pic0.update(pic.pic0()), pic1.update(pic.pic1())]
                 }
             };
-            pair.update(raw);
         }
         Ok(())
     }
 
     fn read(&self, register: PerfReg) -> Result<u64, RunError> {
-        self.service
-            .get_retrying(register, TRIES)
+        TRIES
+            .retry(|| self.service.get(register))
             .map_err(|source| RunError::Register { register, source })
     }
 
     fn write(&self, register: PerfReg, value: u64) -> Result<(), RunError> {
-        self.service
-            .set_retrying(register, value, TRIES)
+        TRIES
+            .retry(|| self.service.set(register, value))
             .map_err(|source| RunError::Register { register, source })
     }
 }
@@ -258,7 +239,7 @@ impl<'a> Bystander<'a> {
     pub(super) fn ask(&self) {
         let pics = Pmu::ALL.into_iter().map(|pmu| pmu.pic(Counter::Pic0));
         for register in [PerfReg::SPARC_PCR, PerfReg::L2_PERF_CONFIG].into_iter().chain(pics) {
-            // The answer is counted in the statistics.
+            // The result is ignored, because the service counts it in its statistics.
             let _ = self.service.get(register);
         }
     }

@@ -1,16 +1,17 @@
-//! Replays programs. A machine executes the references of their recordings, and a hypervisor offers the service to guests. The guests
-//! measure, and their counts are compared with what really happened.
+//! Replays programs. A machine executes the references of their recordings, and a hypervisor offers the service to guests. The
+//! guests measure, and their counts are compared with what really happened.
 //!
 //! Everything runs on one thread, in an order that depends only on the input. The machine has one
-//! [clock](crate::machine::clock::MachineClock). It advances with the earliest of the strands that execute the program
-//! ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of hypercalls. The hubs' own cycle counters do not
-//! count hypercalls, so a guest does not measure its own measuring.
+//! [clock](crate::machine::clock::MachineClock). It advances with the program's strand that is furthest behind
+//! ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of hypercalls. The hubs' own cycle counters do
+//! not count hypercalls, so a guest does not measure its own measuring.
 
 mod compared;
 mod error;
 mod measure;
 pub mod placement;
 mod program;
+mod progress;
 mod run;
 pub mod scenario;
 pub mod scheduler;
@@ -22,6 +23,8 @@ mod threads;
 
 pub use error::RunError;
 pub use measure::{Pair, Place};
-pub use run::{Now, Progress};
+pub use progress::Progress;
+pub(crate) use run::stopped_after;
+pub use run::{Now, Stage};
 pub use selection::{Choice, Listed, Selection, SelectionError};
 pub use setup::{Prepared, Setup, SetupError, Tracing};

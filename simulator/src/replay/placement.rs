@@ -37,6 +37,7 @@ pub enum Placement {
 /// Why a string is not a placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum ParsePlacementError {
     #[error(
         "found '{0}', expected spread, pack, one-per-core, strands such as 0,8,64-71, or deal:STRANDS"
@@ -49,6 +50,7 @@ pub enum ParsePlacementError {
 /// Why threads cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
+#[non_exhaustive]
 pub enum PlacementError {
     #[error("there is no strand {strand}; this machine has strands 0 to {last}")]
     NoSuchStrand { strand: StrandId, last: usize },
@@ -70,10 +72,11 @@ impl Placement {
 
     /// Returns for each thread of the programs the strand that the thread's recording names, if any.
     pub(crate) fn named(programs: &[Recording]) -> Vec<Option<StrandId>> {
-        let named = programs
-            .iter()
-            .flat_map(|program| (0..program.threads()).map(|thread| program.strand_of(thread)));
-        named.map(|strand| strand.and_then(StrandId::new)).collect()
+        let mut named = Vec::new();
+        for program in programs {
+            named.extend((0..program.threads()).map(|thread| program.strand_of(thread)));
+        }
+        named
     }
 
     /// Returns the default placement. For each thread, `named` has the strand that the thread's recording names, if any.

@@ -3,6 +3,7 @@
 use guest_abi::event::SparcEvent;
 
 use super::error::RunError;
+use super::progress::Progress;
 use super::setup::Prepared;
 use super::threads::Threads;
 use crate::analysis::details::{Details, Watcher};
@@ -138,8 +139,8 @@ impl Replay {
         self.read = (self.references, self.truth().most_queued());
     }
 
-    pub(super) fn bytes_read(&self) -> u64 {
-        self.scheduler.progress().read
+    pub(super) fn progress(&self) -> Progress {
+        self.scheduler.progress(self.references)
     }
 
     pub(super) fn notes(&self) -> Vec<String> {

@@ -8,22 +8,25 @@ use super::compared::{counters, names, of_guests};
 use super::error::RunError;
 use super::measure::{Bystander, Measurement, Pair};
 use super::program::Replay;
+use super::progress::Progress;
 use super::setup::{Prepared, Setup};
 use crate::analysis::details::Point;
 use crate::machine::board::Board;
 use crate::memory::Truth;
 use crate::run::{CounterResult, Hypercalls, Replayed, Time};
+use crate::setters::opaque;
 
 /// Up to this number of hypercalls, details contain all events. Later, they contain only events that fit into the rings.
 const MOST_CALLS: u64 = 1 << 19;
 
 /// A point in a replay at which the observer is called.
-#[derive(Clone, Copy)]
-pub enum Progress<'a> {
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Stage<'a> {
     /// The guest has programmed all counters. It may not use the counters of these units.
     Started(&'a [Pmu]),
-    /// The number of bytes of the recordings that have been read.
-    Read(u64),
+    /// The replay has come this far.
+    Progress(Progress),
     /// The guest has read its counters after this number of references.
     #[allow(missing_docs, reason = "the names say it")]
     Sample { references: u64, counters: &'a [Pair], now: Now<'a> },
@@ -49,34 +52,34 @@ impl<'a> Now<'a> {
         (self.so_far)()
     }
 
-    /// Returns the number of bytes of the recordings that have been read.
+    /// Returns how far the replay has come.
     #[must_use]
-    pub fn bytes_read(self) -> u64 {
-        self.replay.bytes_read()
+    pub fn progress(self) -> Progress {
+        self.replay.progress()
     }
 }
 
-/// Calls the observer. The observer may stop the replay.
-pub(super) fn tell<P>(
-    observe: &mut dyn FnMut(P) -> ControlFlow<()>,
-    progress: P,
-) -> Result<(), RunError> {
-    match observe(progress) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(RunError::Stopped),
-    }
+opaque!(Now<'_>, "Now");
+
+/// Returns the note of a replay that its observer stopped.
+pub(crate) fn stopped_after(references: u64) -> String {
+    format!("the replay was stopped after {references} references, before the end of its programs")
 }
 
 impl Prepared {
     /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each
-    /// stage, and stops if `observe` returns [`ControlFlow::Break`].
+    /// stage. If `observe` returns [`ControlFlow::Break`], the replay ends there: the result has what happened so far, and says that
+    /// it was [stopped](Replayed::stopped).
+    ///
+    /// # Errors
+    /// A recording cannot be read to its end, or the guest cannot measure.
     pub fn run(
         mut self,
-        observe: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
+        mut observe: impl FnMut(Stage<'_>) -> ControlFlow<()>,
     ) -> Result<Replayed, RunError> {
         let mut replay = Replay::new(&mut self);
         let interval = self.setup.interval.unwrap_or(u64::MAX);
-        let (mut outcome, trace) = self.boot(|board| {
+        let (mut run, trace) = self.boot(|board| {
             let Setup { selection, perf_config, .. } = &self.setup;
             let (measuring, strands) = (self.measuring, &self.strands);
             let mut guest = Measurement::start(board, measuring, strands, selection, *perf_config)?;
@@ -84,23 +87,24 @@ impl Prepared {
             let bystanders =
                 others.map(|(guest, strand)| Bystander::new(board.strand(guest, strand)));
             let bystanders: Vec<_> = bystanders.collect::<Result<_, _>>()?;
-            tell(observe, Progress::Started(&guest.refused))?;
+            let mut ended = false;
+            let mut stopped = observe(Stage::Started(&guest.refused)).is_break();
             if let Some(watcher) = replay.watcher() {
                 let guests = self.setup.guests.iter().map(|guest| guest.name.clone());
                 watcher.name(guests.collect(), guest.pairs.iter().flat_map(names).collect());
             }
             let mut sampled: u64 = 0;
-            loop {
+            while !(ended || stopped) {
                 let sample_at = sampled.saturating_add(interval);
                 let due = replay.watcher().map_or(u64::MAX, |watcher| watcher.due());
                 let next = sample_at.min(due) - replay.references;
-                let ended = !replay.next(next, board)?;
+                ended = !replay.next(next, board)?;
                 let references = replay.references;
-                tell(observe, Progress::Read(replay.bytes_read()))?;
-                let sample = references == sample_at || ended && references > sampled;
+                stopped = observe(Stage::Progress(replay.progress())).is_break();
+                let sample = !stopped && (references == sample_at || ended && references > sampled);
                 // At the end, time passes until the last strand has the data that it waits for.
                 let point = references == due || ended && due < u64::MAX;
-                let without_details = sample || ended || replay.is_long_unread();
+                let without_details = sample || ended || stopped || replay.is_long_unread();
                 if point || without_details {
                     let calls = || -> u64 { calls(board).iter().sum() };
                     let before = calls();
@@ -115,24 +119,25 @@ impl Prepared {
                     bystanders.iter().for_each(Bystander::ask);
                     let so_far = || self.so_far(&replay, &guest.pairs, board);
                     let (counters, now) = (&*guest.pairs, Now { replay: &replay, so_far: &so_far });
-                    tell(observe, Progress::Sample { references, counters, now })?;
+                    stopped = observe(Stage::Sample { references, counters, now }).is_break();
                     guest.pairs.iter_mut().for_each(Pair::shown);
                     sampled = references;
                 }
                 if point {
                     self.add_point(&mut replay, &guest.pairs, board);
                 }
-                if ended {
-                    break;
-                }
             }
-            Ok(self.so_far(&replay, &guest.pairs, board))
+            let outcome = self.so_far(&replay, &guest.pairs, board);
+            Ok(Replayed { stopped: stopped && !ended, ..outcome })
         })?;
-        if let Some((details, trace)) = outcome.details.as_mut().zip(trace.as_ref()) {
+        if let Some((details, trace)) = run.details.as_mut().zip(trace.as_ref()) {
             details.add_events(trace);
         }
-        outcome.trace = trace.filter(|_| self.setup.tracing.is_some());
-        Ok(outcome)
+        if run.stopped {
+            run.notes.push(stopped_after(run.references));
+        }
+        run.trace = trace.filter(|_| self.setup.tracing.is_some());
+        Ok(run)
     }
 
     /// Returns the result that the replay would have if it ended now.
@@ -150,6 +155,7 @@ impl Prepared {
             time: Time::new(truth.cycles()),
             usage: replay.usage(),
             notes: replay.notes(),
+            stopped: false,
             hypercalls: Hypercalls::sum(&board.tallies()),
             guests: of_guests(&self.setup.guests, board),
             truth_matches: (counters.iter()).all(|counter| counter.measured == counter.truth),

@@ -17,7 +17,8 @@ use super::compared::{counters, of_guests};
 use super::error::RunError;
 use super::measure::{Measurement, TRIES};
 use super::program::Replay;
-use super::run::tell;
+use super::progress::Progress;
+use super::run::stopped_after;
 use super::selection::Selection;
 use super::setup::Prepared;
 use crate::machine::board::Board;
@@ -33,9 +34,10 @@ const MOST_CROSS_CALLS: u64 = 10_000_000;
 
 /// A point in a scenario at which the observer is called.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum ScenarioStage<'a> {
-    /// The number of bytes of the recordings that have been read.
-    Read(u64),
+    /// The replay has come this far.
+    Progress(Progress),
     /// A step has ended.
     Step(&'a StepRun),
     /// The phase with this number, counted from 1, has ended.
@@ -58,25 +60,32 @@ impl Prepared {
         scenario.check(self.setup().machine, &self.setup().guests, &busy)
     }
 
-    /// Plays a scenario to the end of the programs. Calls `observe` at each stage, and stops on [`ControlFlow::Break`].
+    /// Plays a scenario to the end of the programs. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`], the
+    /// replay ends there: the result has what happened so far, and says that it was [stopped](Played::stopped).
+    ///
+    /// # Errors
+    /// A recording cannot be read to its end, a guest cannot measure, or a change of rights has no end.
     pub fn play(
         mut self,
         scenario: Scenario,
-        observe: &mut Observe<'_>,
+        mut observe: impl FnMut(ScenarioStage<'_>) -> ControlFlow<()>,
     ) -> Result<Played, RunError> {
         let mut replay = Replay::new(&mut self);
-        let (mut outcome, trace) = self.boot(|board| {
-            let stage = Stage { board, prepared: &self };
+        let (mut run, trace) = self.boot(|board| {
+            let stage = Play { board, prepared: &self };
             let mut operator = Operator::new(scenario, &self.setup().guests);
             let mut phases: Vec<PhaseRun> = Vec::new();
-            let mut ended = false;
-            while !ended {
-                stage.steps(&mut operator, replay.references, observe)?;
+            let (mut ended, mut stopped) = (false, false);
+            while !(ended || stopped) {
+                if stage.steps(&mut operator, replay.references, &mut observe)?.is_break() {
+                    stopped = true;
+                    break;
+                }
                 let patience = operator.patience(replay.references);
                 let until = replay.references.saturating_add(patience);
                 let mut phase = stage.begin(&replay)?;
                 replay.note_read();
-                while replay.references < until {
+                while replay.references < until && !stopped {
                     let goes_on = replay.next(until - replay.references, board)?;
                     replay.catch_up(board)?;
                     if !goes_on {
@@ -87,20 +96,26 @@ impl Prepared {
                         phase.sample()?;
                         replay.note_read();
                     }
-                    tell(observe, ScenarioStage::Read(replay.bytes_read()))?;
+                    stopped = observe(ScenarioStage::Progress(replay.progress())).is_break();
                 }
                 if replay.references > phase.from {
                     let result = phase.end(&replay, &stage)?;
-                    tell(observe, ScenarioStage::Phase(phases.len() + 1, &result))?;
+                    let phase = ScenarioStage::Phase(phases.len() + 1, &result);
+                    stopped = stopped || observe(phase).is_break();
                     phases.push(result);
                 }
             }
-            for step in operator.left() {
-                tell(observe, ScenarioStage::NotReached(step, replay.references))?;
+            stopped &= !ended;
+            if !stopped {
+                for step in operator.left() {
+                    let _ = observe(ScenarioStage::NotReached(step, replay.references));
+                }
             }
             let truth_matches = (phases.iter().flat_map(|phase| &phase.guests))
                 .flat_map(|measured| &measured.counters)
                 .all(|counter| counter.measured == counter.truth);
+            let mut notes = replay.notes();
+            notes.extend(stopped.then(|| stopped_after(replay.references)));
             let machine = self.setup().machine;
             Ok(Played {
                 scenario: operator.scenario().to_owned(),
@@ -111,7 +126,8 @@ impl Prepared {
                 cycles: replay.truth().cycles(),
                 placement: self.placement.to_string(),
                 threads: replay.threads(),
-                notes: replay.notes(),
+                notes,
+                stopped,
                 steps: operator.made().to_vec(),
                 phases,
                 units: units(board),
@@ -121,8 +137,8 @@ impl Prepared {
                 trace: None,
             })
         })?;
-        outcome.trace = trace;
-        Ok(outcome)
+        run.trace = trace;
+        Ok(run)
     }
 }
 
@@ -165,7 +181,7 @@ impl Operated for Mailbox<'_> {
 }
 
 /// A replay with its machine.
-struct Stage<'a, 's> {
+struct Play<'a, 's> {
     board: &'a Board<'a>,
     prepared: &'s Prepared,
 }
@@ -182,7 +198,7 @@ impl Phase<'_> {
         self.observers.iter_mut().try_for_each(|(_, measurement)| measurement.sample())
     }
 
-    fn end(mut self, replay: &Replay, stage: &Stage<'_, '_>) -> Result<PhaseRun, RunError> {
+    fn end(mut self, replay: &Replay, stage: &Play<'_, '_>) -> Result<PhaseRun, RunError> {
         self.sample()?;
         let happened = replay.truth().since(&self.before);
         let measured = |(guest, measurement): &(GuestId, Measurement<'_>)| Measured {
@@ -205,7 +221,7 @@ impl Phase<'_> {
     }
 }
 
-impl<'a> Stage<'a, '_> {
+impl<'a> Play<'a, '_> {
     fn name(&self, guest: GuestId) -> String {
         self.prepared.setup().guests[guest.index()].name.clone()
     }
@@ -232,13 +248,13 @@ impl<'a> Stage<'a, '_> {
         operator: &mut Operator,
         references: u64,
         observe: &mut Observe<'_>,
-    ) -> Result<(), RunError> {
+    ) -> Result<ControlFlow<()>, RunError> {
         let mut mailbox = Mailbox { board: self.board, request: None };
         let mut held = self.held();
         let mut settled = Settled::default();
         loop {
             match operator.work(&mut mailbox, references) {
-                Worked::Nothing => return Ok(()),
+                Worked::Nothing => return Ok(ControlFlow::Continue(())),
                 Worked::Asked => {
                     if let Some(awaited) = operator.pending() {
                         self.settle(awaited, &mut settled)?;
@@ -257,7 +273,9 @@ impl<'a> Stage<'a, '_> {
                     step.settled = Some(std::mem::take(&mut settled));
                     // A replay's report shows the units after each phase and at the end, but not after each step.
                     step.unit = None;
-                    tell(observe, ScenarioStage::Step(step))?;
+                    if observe(ScenarioStage::Step(step)).is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
                     held = now;
                 }
             }
@@ -296,8 +314,8 @@ impl<'a> Stage<'a, '_> {
     fn look(&self, guest: GuestId, strand: StrandId) -> Result<Found, RunError> {
         let calls = PerfCounters::negotiate_best(self.board.strand(guest, strand))?;
         let mut found = Found { guest: self.name(guest), registers: 0, not_zero: Vec::new() };
-        for register in PerfReg::all() {
-            if let Ok(value) = calls.get_retrying(register, TRIES) {
+        for register in PerfReg::ALL {
+            if let Ok(value) = TRIES.retry(|| calls.get(register)) {
                 found.registers += 1;
                 if value != 0 {
                     found.not_zero.push(register.name().into());
@@ -310,8 +328,10 @@ impl<'a> Stage<'a, '_> {
 
 fn units(board: &Board<'_>) -> Vec<UnitRun> {
     let service = board.service();
-    Unit::all()
-        .filter(|unit| unit.is_in(service.machine()))
+    Unit::ALL
+        .iter()
+        .copied()
+        .filter(|unit| service.has_unit(*unit))
         .map(|unit| UnitRun::new(unit, service.unit(unit)))
         .collect()
 }

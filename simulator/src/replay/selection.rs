@@ -52,21 +52,22 @@ impl<E: Copy> Choice<E> {
 /// The events to count, by kind of unit. A guest does not program a unit that has no events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The events of DRAM channels.
+    /// The events of DRAM channels; `None` if the guest does not program the channels.
     pub dram: Option<Choice<DramEvent>>,
-    /// The events of link port units.
+    /// The events of link port units; `None` if the guest does not program these units.
     pub lpu: Option<Choice<LpuEvent>>,
-    /// The events of general purpose design blocks.
+    /// The events of general purpose design blocks; `None` if the guest does not program these blocks.
     pub gpd: Option<Choice<GpdEvent>>,
-    /// The events of address serialization units.
+    /// The events of address serialization units; `None` if the guest does not program these units.
     pub asu: Option<Choice<AsuEvent>>,
-    /// The events of the strands' %pic.
+    /// The events of the strands' %pic; `None` if the guest does not use %pic.
     pub pic: Option<Choice<SparcEvent>>,
 }
 
 /// An event that can be selected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub struct Listed {
     pub class: &'static str,
     pub event: &'static str,
@@ -199,7 +200,7 @@ impl Selection {
             .collect()
     }
 
-    /// Returns `true` if no event is selected.
+    /// Returns `true` if no class has an event.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -20,9 +20,13 @@ use crate::memory::{AnyMemory, Config, MemoryError};
 use crate::recording::Recording;
 use crate::replay::placement::{Placement, PlacementError};
 use crate::replay::scheduler::MOST_PROGRAMS;
+use crate::setters::setters;
 
 /// The setup of a replay: what the machine executes and what a guest measures.
+///
+/// [`Setup::new`] sets what most replays have. The methods that are named as the fields set others.
 #[derive(Debug)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
     pub machine: Machine,
@@ -99,15 +103,15 @@ impl Setup {
     /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than one such access takes.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
-    /// Returns a setup of this program on this machine, with two guests. The first guest has all rights and all cores but the last.
-    /// The second guest has no rights and the last core.
+    /// Returns a setup of one or several programs on this machine, with two guests. The first guest has all rights, and all cores
+    /// except the last. The second guest has no rights, and the last core.
     #[must_use]
-    pub fn new(machine: Machine, program: Recording) -> Self {
+    pub fn new(machine: Machine, programs: impl Into<Vec<Recording>>) -> Self {
         Self {
             machine,
             memory: Config::T2_PLUS,
             guests: guests::default(machine),
-            programs: vec![program],
+            programs: programs.into(),
             placement: None,
             selection: Selection::default_for(machine),
             perf_config: PerfConfig::All,
@@ -118,7 +122,24 @@ impl Setup {
         }
     }
 
+    setters! {
+        memory: Config,
+        guests: Vec<NamedGuest>,
+        programs: Vec<Recording>,
+        placement: Option<Placement>,
+        selection: Selection,
+        perf_config: PerfConfig,
+        interval: Option<u64>,
+        hub_cycles: u64,
+        tracing: Option<Tracing>,
+        details: bool,
+    }
+
     /// Checks the setup and prepares the replay.
+    ///
+    /// # Errors
+    /// The guests have no valid configuration, there are no or too many programs, the threads cannot be placed on the strands of one
+    /// guest, or a number is out of its range.
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;
         let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();
@@ -134,7 +155,7 @@ impl Setup {
         let placed = placement.strands(machine, first.strands, &named)?;
         let (mut strands, mut seen) = (placed.clone(), StrandSet::EMPTY);
         strands.retain(|strand| {
-            let first = !seen.has(*strand);
+            let first = !seen.contains(*strand);
             seen.insert(*strand);
             first
         });
@@ -163,7 +184,7 @@ impl Setup {
         let mut holder = None;
         for strand in strands {
             let of = (self.guests.iter())
-                .position(|guest| guest.config.strands.has(*strand))
+                .position(|guest| guest.config.strands.contains(*strand))
                 .ok_or(SetupError::Nobodys(*strand))?;
             let (first, other) = *holder.get_or_insert((*strand, of));
             if other != of {
@@ -183,7 +204,7 @@ impl Setup {
     /// Returns the name of a program whose recording names this strand; `None` if there is none.
     fn who_names(&self, strand: StrandId) -> Option<&str> {
         let names = |program: &&Recording| {
-            (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand.index()))
+            (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand))
         };
         self.programs.iter().find(names).map(Recording::name)
     }

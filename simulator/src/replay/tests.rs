@@ -33,8 +33,8 @@ fn told(machine: Machine, events: &str) -> Option<String> {
         "" => Selection::default_for(machine),
         events => Selection::parse(events).unwrap(),
     };
-    let setup = Setup { selection, ..Setup::new(machine, program()) };
-    match setup.check().unwrap().run(&mut |_| ControlFlow::Continue(())) {
+    let setup = Setup::new(machine, program()).selection(selection);
+    match setup.check().unwrap().run(|_| ControlFlow::Continue(())) {
         Ok(run) if run.truth_matches => None,
         Ok(_) => Some("a counter differs".to_owned()),
         Err(RunError::Stray(stray)) => Some(stray.to_string()),

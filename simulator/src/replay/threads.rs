@@ -20,11 +20,7 @@ const NONE: usize = usize::MAX;
 impl Threads {
     /// Returns threads that have done nothing. Each has a number and a strand.
     pub(super) fn new(threads: impl Iterator<Item = (usize, StrandId)>) -> Self {
-        let results = threads.map(|(thread, strand)| ThreadRun {
-            thread,
-            strand: strand.index(),
-            ..ThreadRun::default()
-        });
+        let results = threads.map(|(thread, strand)| ThreadRun::new(thread, strand));
         let on = vec![(NONE, Waited::default()); StrandId::COUNT];
         Self { results: results.collect(), on, stray: None }
     }
@@ -39,7 +35,7 @@ impl Threads {
 
     #[cold]
     fn change(&mut self, thread: usize, strand: StrandId, truth: &Truth) {
-        if self.results.get(thread).is_some_and(|of| of.strand != strand.index()) {
+        if self.results.get(thread).is_some_and(|of| of.strand != strand) {
             self.stray.get_or_insert(Stray::thread(thread, strand.index()));
         }
         let now = truth.waited(strand);

@@ -2,15 +2,19 @@
 
 use std::borrow::Cow;
 
+use guest_abi::StrandId;
+use hv_core::GuestId;
 use serde::{Deserialize, Serialize};
 
 use super::{Hypercalls, StepRun, Time};
 use crate::execute::mailbox::GuestState;
 use crate::execute::records::Failure;
+use crate::json;
 use crate::memory::{Served, Usage};
 
 /// The results of an execution so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Executed {
     /// The name of the machine's family.
@@ -37,9 +41,11 @@ pub struct Executed {
 
 /// The instructions, cycles, traps and requests of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StrandRun {
-    pub strand: usize,
+    #[serde(with = "json")]
+    pub strand: StrandId,
     pub instructions: ByWhom,
     /// The number of cycles. Cycles in which the strand was parked or halted do not count.
     pub cycles: ByWhom,
@@ -72,6 +78,7 @@ impl ByWhom {
 
 /// The count of an event at each place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct EventCounts {
     /// The class of the units that count the event.
@@ -93,12 +100,15 @@ impl EventCounts {
 
 /// The state of a guest, and what it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestRun {
     /// The number that the hypervisor gives the guest, from 0.
-    pub guest: usize,
+    #[serde(with = "json")]
+    pub guest: GuestId,
     pub name: String,
-    pub strands: Vec<usize>,
+    #[serde(with = "json")]
+    pub strands: Vec<StrandId>,
     /// The name of the program; empty until the caller that loaded the program stores it here.
     pub program: String,
     /// The output on the console; empty until the caller that reads the console stores it here.

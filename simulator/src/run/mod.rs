@@ -32,8 +32,8 @@ pub const LONGEST: u64 = 64 << 20;
 
 /// The result of a replay or an execution.
 ///
-/// The JSON is one object with `version`, `kind`, and the fields of the kind.
-// `remote` makes the derives plain functions. The implementations of the traits below add the version.
+/// The JSON is one object with `version`, `kind`, and the fields of the kind. With the attribute `remote`, the derives become
+/// plain functions. The trait implementations below call them, and add the version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 #[allow(clippy::large_enum_variant, reason = "a program has one value")]
@@ -52,26 +52,28 @@ pub enum Run {
 
 /// Why a file is not a [`Run`].
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum ReadError {
     #[error(transparent)]
     Input(#[from] InputError),
-    #[error("{name}: {error}")]
-    Parse { name: String, error: ParseError },
+    #[error("{name}")]
+    Parse { name: String, source: ParseError },
 }
 
 /// Why a string is not the JSON of a [`Run`].
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ParseError {
-    #[error("is no JSON: {0}")]
-    Json(serde_json::Error),
+    #[error("is no JSON")]
+    Json(#[source] serde_json::Error),
     #[error("is no run: it has no version")]
     NoVersion,
     #[error("has version {found} of a run, expected version {VERSION}")]
     Version { found: u64 },
-    #[error("is no run: {0}")]
-    Field(serde_json::Error),
+    #[error("is no run")]
+    Field(#[source] serde_json::Error),
     /// Two fields contradict each other. The message names the fields.
     #[error("{0}")]
     Contradiction(String),
@@ -92,7 +94,10 @@ impl Serialize for Run {
 
 impl<'de> Deserialize<'de> for Run {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::from_value(Value::deserialize(from)?).map_err(D::Error::custom)
+        Self::from_value(Value::deserialize(from)?).map_err(|error| match error {
+            ParseError::Json(source) | ParseError::Field(source) => D::Error::custom(source),
+            other => D::Error::custom(other),
+        })
     }
 }
 
@@ -100,7 +105,7 @@ impl Run {
     /// Reads a run from a file.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         Self::parse(&input::read(path, LONGEST)?)
-            .map_err(|error| ReadError::Parse { name: path.display().to_string(), error })
+            .map_err(|source| ReadError::Parse { name: path.display().to_string(), source })
     }
 
     /// Reads a run from JSON.
@@ -154,7 +159,7 @@ impl Run {
 
     /// Checks that the machine has a clock, and the nodes and strands that the fields name.
     fn check(&self) -> Result<(), String> {
-        let (nodes, hertz, usage, strands): (_, _, _, Vec<usize>) = match self {
+        let (nodes, hertz, usage, strands): (_, _, _, Vec<StrandId>) = match self {
             Self::Replay(run) => {
                 let strands = run.threads.iter().map(|thread| thread.strand);
                 (run.nodes, run.time.hertz, Some(&run.usage), strands.collect())
@@ -177,7 +182,7 @@ impl Run {
         if let Some(node) = named.find(|node| *node >= nodes) {
             return Err(format!("node {node} is not in the machine"));
         }
-        match strands.iter().find(|strand| *strand / StrandId::PER_NODE >= nodes) {
+        match strands.iter().find(|strand| strand.node().index() >= nodes) {
             Some(strand) => Err(format!("strand {strand} is not in the machine")),
             None => Ok(()),
         }

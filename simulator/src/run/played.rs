@@ -2,15 +2,18 @@
 
 use std::borrow::Cow;
 
+use guest_abi::StrandId;
 use perfctr_service::{Unit, UnitState};
 use serde::{Deserialize, Serialize};
 
 use super::{CounterResult, GuestCalls, Hypercalls, ThreadRun};
 use crate::events::Trace;
+use crate::json;
 use crate::machine::configuration::Configuration;
 
 /// A replay during which the operator played a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Played {
     /// The name of the scenario's file.
@@ -27,6 +30,9 @@ pub struct Played {
     pub threads: Vec<ThreadRun>,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
+    /// Whether the observer stopped the replay. Then all numbers are those of its part up to there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// The steps in the order of time.
     pub steps: Vec<StepRun>,
     pub phases: Vec<PhaseRun>,
@@ -45,6 +51,7 @@ pub struct Played {
 
 /// A scenario's step that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StepRun {
     /// When the step was due: the number of references replayed, or of instructions that all strands executed.
     pub at: u64,
@@ -55,17 +62,19 @@ pub struct StepRun {
     /// Why the step was rejected and changed nothing; `None` if it was not rejected.
     pub rejected: Option<String>,
     /// Dead strands of guests that lost a right or were reset. The change did not wait for them.
-    pub excused: Vec<usize>,
-    /// On an execution, the state of the unit before the step returned it to service.
+    #[serde(with = "json")]
+    pub excused: Vec<StrandId>,
+    /// In an execution, the state of the unit before the step returned it to service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitRun>,
-    /// On a replay, how the step's change was completed.
+    /// In a replay, how the step's change was completed.
     #[serde(flatten)]
     pub settled: Option<Settled>,
 }
 
 /// How a step's change was completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Settled {
     /// The number of strands that had a cross-call to take; `None` if no change was pending.
     pub awaited: Option<usize>,
@@ -79,6 +88,7 @@ pub struct Settled {
 
 /// A call that a guest made while a change was pending. All fields are names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Asked {
     pub guest: String,
@@ -88,6 +98,7 @@ pub struct Asked {
 
 /// The registers that a guest can read after a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Found {
     pub guest: String,
@@ -98,6 +109,7 @@ pub struct Found {
 
 /// What guests measured in the time between two steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct PhaseRun {
     /// The number of references at the start of the phase.
@@ -110,6 +122,7 @@ pub struct PhaseRun {
 
 /// What a guest measured in a phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Measured {
     pub guest: String,
@@ -121,6 +134,7 @@ pub struct Measured {
 
 /// The state of a unit at one time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct UnitRun {
     pub unit: String,
@@ -134,7 +148,9 @@ pub struct UnitRun {
 }
 
 impl UnitRun {
-    pub(crate) fn new(unit: Unit, state: UnitState) -> Self {
+    /// Returns the state of this unit.
+    #[must_use]
+    pub fn new(unit: Unit, state: UnitState) -> Self {
         let UnitState { in_service, clean, faults, stuck } = state;
         Self { unit: unit.to_string(), in_service, clean, faults, stuck }
     }

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use guest_abi::{Counter, PerfReg, StrandId};
 use perfctr_service::statistics::{Class, Operation, Outcome, Statistics};
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::details::{Details, InstructionMisses, ProgramDetails};
 use crate::analysis::sharing::SharedLine;
 use crate::events::Trace;
+use crate::json;
 use crate::machine::board::Tally;
 use crate::machine::clock::HZ;
 use crate::machine::configuration::Configuration;
@@ -17,6 +19,7 @@ use crate::nearest::status_name;
 
 /// The result of a replay without a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Replayed {
     /// The name of the machine's family.
@@ -36,6 +39,9 @@ pub struct Replayed {
     pub usage: Usage,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
+    /// Whether the observer stopped the replay. Then all numbers are those of its part up to there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// The number of hypercalls of all guests.
     pub hypercalls: Hypercalls,
     pub guests: Vec<GuestCalls>,
@@ -72,6 +78,7 @@ impl Replayed {
 
 /// The duration of a replay or an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Time {
     /// The number of cycles per second.
@@ -93,13 +100,15 @@ impl Time {
 }
 
 /// What a thread did, and how long it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub struct ThreadRun {
     /// The number of the thread, from 0, among the threads of all programs. If references are dealt, the one thread is on several
     /// strands.
     pub thread: usize,
-    pub strand: usize,
+    #[serde(with = "json")]
+    pub strand: StrandId,
     pub instructions: u64,
     /// The cycles in which the thread executed, or waited for its pipeline or for memory. Waits for other threads do not count.
     pub cycles: u64,
@@ -115,7 +124,7 @@ pub struct ThreadRun {
 /// counts in the field of the unit that [served](Served) the request. A thread waits for stores only while eight are under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// Instructions, loads from the L1 cache and jumps that nothing else delays.
+    /// Cycles of instructions, loads from the L1 cache and jumps that nothing else delays.
     pub busy: u64,
     /// A wait for the L2 cache of the thread's node: for the bank, and for the line.
     pub l2: u64,
@@ -166,14 +175,18 @@ pub struct GuestCalls {
 
 /// The value of a counter at the end, and what really happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterResult {
-    /// The number of the register that holds the counter; `None` for %pic.
-    pub perfreg: Option<u64>,
-    /// The number of the counter within its unit: 0 or 1.
-    pub counter: usize,
-    /// The strand, if the counter is in %pic.
-    pub strand: Option<usize>,
+    /// The register that holds the counter; `None` for %pic. In JSON, its number.
+    #[serde(default, with = "json")]
+    pub perfreg: Option<PerfReg>,
+    /// Which of the two counters of its unit it is. In JSON, its number.
+    #[serde(with = "json")]
+    pub counter: Counter,
+    /// The strand, if the counter is in %pic. In JSON, its number.
+    #[serde(default, with = "json")]
+    pub strand: Option<StrandId>,
     /// The name of the register.
     pub name: Cow<'static, str>,
     pub event: Cow<'static, str>,

@@ -24,6 +24,7 @@ impl Replayed {
             threads,
             usage,
             notes: _,
+            stopped: _,
             hypercalls,
             guests,
             counters,

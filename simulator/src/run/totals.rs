@@ -2,13 +2,21 @@
 
 use std::borrow::Cow;
 
-use guest_abi::{PerfReg, Pmu, StrandId};
+use guest_abi::{Pmu, StrandId};
+use serde::Serialize;
 
-use super::{CounterResult, ThreadRun};
+use super::{CounterResult, Stack, ThreadRun};
 use crate::counts::Counts;
+use crate::memory::Served;
+
+const FIRST: StrandId = match StrandId::new(0) {
+    Some(strand) => strand,
+    None => panic!("every machine has it"),
+};
 
 /// The count of an event, summed over all units of a class.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Total {
     /// The class, in the form that [`Selection::parse`](crate::replay::Selection::parse) accepts.
     pub class: &'static str,
@@ -56,13 +64,13 @@ impl Total {
 
 /// Returns the class of a counter's event, and the number of the counter's node or hub.
 fn place(counter: &CounterResult) -> (&'static str, usize) {
-    let pmu = counter.perfreg.and_then(PerfReg::new).and_then(Pmu::from_register);
+    let pmu = counter.perfreg.and_then(Pmu::from_register);
     let number = match pmu {
         Some(Pmu::Dram(dram)) => dram.node.index(),
         Some(Pmu::Lpu(lpu)) => lpu.port.index(),
         Some(Pmu::Gpd(gpd)) => gpd.hub.index(),
         Some(Pmu::Asu(asu)) => asu.hub.index(),
-        None => counter.strand.unwrap_or(0) / StrandId::PER_NODE,
+        None => counter.strand.map_or(0, |strand| strand.node().index()),
     };
     (class(pmu), number)
 }
@@ -82,13 +90,19 @@ impl ThreadRun {
     /// Returns the number of the thread's node.
     #[must_use]
     pub const fn node(&self) -> usize {
-        self.strand / StrandId::PER_NODE
+        self.strand.node().index()
+    }
+
+    /// Returns a thread that has done nothing.
+    pub(crate) fn new(thread: usize, strand: StrandId) -> Self {
+        let (served, stack) = (Served::default(), Stack::default());
+        Self { thread, strand, instructions: 0, cycles: 0, served, stack }
     }
 
     /// Returns the sum of what several threads did. The thread and strand of the sum are 0.
     #[must_use]
     pub fn sum(threads: &[&Self]) -> Self {
-        let mut sum = Self::default();
+        let mut sum = Self::new(0, FIRST);
         for thread in threads {
             Counts::add(&mut sum, thread);
         }

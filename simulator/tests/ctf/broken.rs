@@ -10,10 +10,11 @@ use simulator::events::collect::{Keep, Rings};
 use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use tempfile::{TempDir, tempdir};
+use tests::machine::strand;
 
 use crate::merged::rewritten;
 use crate::recorded::Random;
-use crate::{Hands, strand, trace, write_trace};
+use crate::{Hands, trace, write_trace};
 
 /// Writes a big-endian trace: strand 3 has two events, at 1000 and 2000, in one packet of 60 + 2 * (10 + 16) bytes.
 fn small(place: &TempDir) -> std::path::PathBuf {

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 
-use guest_abi::{Clock, StrandId};
+use guest_abi::Clock;
 use hv_core::trace::{Mode, Trace as _};
 use perfctr_service::trace::ChangeComplete;
 use simulator::events::collect::Rings;
@@ -17,6 +17,7 @@ use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use simulator::events::{Stream, StreamEntry, Trace};
 use tempfile::{TempDir, tempdir};
+use tests::machine::strand;
 
 use recorded::{Known, Random, random_event, record};
 
@@ -35,10 +36,6 @@ impl Clock for Hands {
     fn ticks(&self) -> u64 {
         self.0.get()
     }
-}
-
-pub(crate) fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
 }
 
 pub(crate) fn trace(layout: LayoutName, streams: Vec<Stream>) -> Trace {
@@ -128,7 +125,7 @@ fn headers_are_as_compact_as_in_the_rings() {
         let bytes = fs::read(path.join("strand_000")).unwrap();
         assert_eq!(bytes[60..], expected, "{layout:?} {endian:?}");
     }
-    // Clock19 has 19 bits of the time in units of 512 ticks. These are 28 bits of ticks, so the header has 6 bytes.
+    // Clock19 has 19 bits of the time in units of 512 ticks, which are 28 bits of the time in ticks. So the header has 6 bytes.
     let (_, trace) = record_random((LayoutName::Clock19, Mode::Discard), Random(3), &[1], &[1]);
     let place = tempdir().unwrap();
     let path = write_trace(&place, &trace, Endian::Big);

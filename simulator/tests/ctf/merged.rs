@@ -10,9 +10,10 @@ use simulator::events::ctf::{self, Endian};
 use simulator::events::layouts::LayoutName;
 use simulator::events::{Epoch, Trace};
 use tempfile::{TempDir, tempdir};
+use tests::machine::strand;
 
 use crate::babeltrace::babeltrace;
-use crate::{Hands, overrun, record_and_read, strand, trace, write_trace};
+use crate::{Hands, overrun, record_and_read, trace, write_trace};
 
 /// Rewrites a trace with `babeltrace2`'s component `sink.ctf.fs`. Returns the new directory.
 pub(crate) fn rewritten(place: &TempDir, path: &Path) -> PathBuf {

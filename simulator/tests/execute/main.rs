@@ -6,7 +6,6 @@ mod programs;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use guest_abi::StrandId;
 use platform::{Machine, Model};
 use programs::*;
 use simulator::execute::log::What;
@@ -16,8 +15,9 @@ use simulator::interpreter::Level;
 use simulator::interpreter::instruction::Register;
 use simulator::memory::Config;
 use simulator::recording::Kind;
+use tests::machine::strand;
 
-/// The addresses of the hypervisor's program, of its trap table and of its results.
+/// The address of the hypervisor's program. Its trap table is at [`HTBA`], and its results are at [`RESULTS`].
 const PROGRAM: u64 = 0x10_0000;
 const HTBA: u64 = 0x10_4000;
 const RESULTS: u64 = 0x20_0000;
@@ -31,14 +31,10 @@ const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 /// The limit of a run that does not end by itself.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
-
 /// Returns a machine of two nodes. At reset it executes this program, with these trap handlers.
 fn machine(memory: Option<Config>, program: &[u32], handlers: &[(u64, &[u32])]) -> Execution {
     let mut execution =
-        Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 2).unwrap()) })
+        Execution::new(&Setup::new(Machine::new(Model::Batoka, 2).unwrap()).memory(memory))
             .unwrap();
     put(&mut execution, RESET, JUMP);
     put(&mut execution, PROGRAM, program);

@@ -109,8 +109,8 @@ pub(crate) const GUEST_START: &[u32] = &[
     0x8198_2000, // wrhpr %g0, 0, %hpstate
 ];
 
-/// The guest's program. Accesses memory inside and outside of the guest's partition. At its start,
-/// %o0 is 0x80000000 and %o1 is 0x80004000.
+/// The guest's program. Accesses memory inside and outside the guest's partition. At its start, %o0 is 0x80000000 and %o1 is
+/// 0x80004000.
 pub(crate) const INSIDE: &[u32] = &[
     0xd45a_0000, // ldx [%o0], %o2 ! its own first words
     0xd472_6008, // stx %o2, [%o1 + 8]

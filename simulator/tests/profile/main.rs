@@ -7,14 +7,15 @@ mod theory;
 mod threads;
 
 use std::io::Cursor;
+use std::ops::ControlFlow;
 
 use guest_abi::sampling::Period;
 use platform::{Machine, Model};
 use simulator::analysis::profile::events::Rate;
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
-use simulator::memory::Config;
 use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
+use simulator::replay::Progress;
 
 /// Samples a recording in lackey's text form. Returns a profile by pages.
 fn profile(
@@ -25,7 +26,7 @@ fn profile(
 ) -> Result<ProfileReport, ProfileError> {
     let length = text.len() as u64;
     let program = Recording::from_reader("test", Cursor::new(text.to_owned()), Some(length))?;
-    job(program, rate).run(unit, events).inspect(read_back)
+    job(program, rate).run(unit, events, go_on).inspect(read_back)
 }
 
 /// Writes a report as JSON and reads it. Asserts that the report that was read gives the same JSON.
@@ -43,20 +44,15 @@ fn profile_flow(
     rate: Rate,
 ) -> Result<ProfileReport, ProfileError> {
     let chunk = Chunk::new(references, Vec::new());
-    job(Recording::from_threads("test", vec![vec![chunk]]), rate).run(unit, events)
+    job(Recording::from_threads("test", vec![vec![chunk]]), rate).run(unit, events, go_on)
+}
+
+pub(crate) fn go_on(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }
 
 fn job(program: Recording, rate: Rate) -> Job<'static> {
-    Job {
-        program,
-        machine: Machine::new(Model::Batoka, 4).unwrap(),
-        memory: Config::T2_PLUS,
-        placement: None,
-        rate,
-        exceptions: false,
-        symbols: None,
-        progress: Box::leak(Box::new(|_| {})),
-    }
+    Job::new(Machine::new(Model::Batoka, 4).unwrap(), program, rate)
 }
 
 fn fetch(address: u64, kind: Kind, flow: Flow) -> Reference {

@@ -3,7 +3,7 @@
 use simulator::analysis::profile::SampledUnit;
 use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
 
-use crate::{every, fetch, fetches, job, profile, profile_flow};
+use crate::{every, fetch, fetches, go_on, job, profile, profile_flow};
 
 /// A period that no count in these tests reaches, so nothing interrupts.
 const NEVER: u32 = 1 << 20;
@@ -154,7 +154,7 @@ fn misses_in_the_handler_are_in_exception_mode() {
         let chunk = Chunk::new(pages(6, 1), Vec::new());
         let mut job = job(Recording::from_threads("test", vec![vec![chunk]]), every(NEVER));
         job.exceptions = exceptions;
-        let report = job.run(SampledUnit::R10000, event).unwrap();
+        let report = job.run(SampledUnit::R10000, event, go_on).unwrap();
         assert_eq!(report.first.count, report.first.exact_count, "{event}");
         assert_eq!(event == "cycles" && exceptions, report.cycles == report.first.count);
         report.first.count

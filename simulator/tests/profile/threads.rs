@@ -1,12 +1,14 @@
 //! Profiles of programs with several threads.
 
+use std::ops::ControlFlow;
+
 use platform::{Machine, Model};
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
 use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
 use simulator::recording::{Chunk, Flow, Kind, Order, Recording, Reference};
 use simulator::replay::placement::Placement;
 
-use crate::{every, fetch, job};
+use crate::{every, fetch, go_on, job};
 
 /// Returns a chunk of `count` consecutive instructions. Each thread has a different page.
 fn instructions(thread: u64, count: u64) -> Chunk {
@@ -26,10 +28,7 @@ fn loads(thread: u64, lines: u64) -> Chunk {
 
 fn threads(chunks: Vec<Chunk>, place: &str) -> Job<'static> {
     let threads = chunks.into_iter().map(|chunk| vec![chunk]).collect();
-    Job {
-        placement: Some(place.parse().unwrap()),
-        ..job(Recording::from_threads("test", threads), every(10))
-    }
+    job(Recording::from_threads("test", threads), every(10)).placement(Some(place.parse().unwrap()))
 }
 
 /// Returns the pages of the threads with the true number of events on each page, sorted by address.
@@ -53,8 +52,9 @@ fn each_strand_has_counters_and_a_guest_of_its_own() {
     let chunks = || (0..).zip(counts).map(|(thread, count)| instructions(thread, count));
     // The threads run on four nodes, on one core, or in pairs on two strands.
     for place in ["spread", "pack", "1,9"] {
-        let report =
-            threads(chunks().collect(), place).run(SampledUnit::Sparc, "instructions").unwrap();
+        let report = threads(chunks().collect(), place)
+            .run(SampledUnit::Sparc, "instructions", go_on)
+            .unwrap();
         check_counts(&report, 4, 6_031);
         let expected = [(0, 1_000), (1, 2_005), (2, 3_009), (3, 17)];
         assert_eq!(pages(&report.first), expected, "{place}");
@@ -72,7 +72,7 @@ fn each_strand_has_counters_and_a_guest_of_its_own() {
 fn the_processor_and_the_placement_are_named() {
     let on = |place: &str, threads_: u64| {
         let chunks = (0..threads_).map(|thread| instructions(thread, 100)).collect();
-        threads(chunks, place).run(SampledUnit::Sparc, "instructions").unwrap().processor
+        threads(chunks, place).run(SampledUnit::Sparc, "instructions", go_on).unwrap().processor
     };
     let of = "of a batoka, nodes: 4; placement:";
     assert_eq!(on("spread", 1), format!("strand 0 {of} spread"));
@@ -80,7 +80,7 @@ fn the_processor_and_the_placement_are_named() {
     assert_eq!(on("pack", 3), format!("3 strands {of} pack"));
     assert_eq!(on("1,9", 4), format!("2 strands {of} 1,9"));
     let chunk = vec![instructions(0, 3_000)];
-    let dealt = threads(chunk, "deal:0,8").run(SampledUnit::Sparc, "instructions").unwrap();
+    let dealt = threads(chunk, "deal:0,8").run(SampledUnit::Sparc, "instructions", go_on).unwrap();
     assert_eq!(dealt.processor, format!("2 strands {of} artificial, deal:0,8"));
     check_counts(&dealt, 1, 3_000);
 }
@@ -93,7 +93,7 @@ fn a_placement_decides_what_threads_share() {
         first.order.push((first.len(), Order::Signal(7)));
         second.order.push((0, Order::Wait(7)));
         let job = threads(vec![first, second], place);
-        let report = job.run(SampledUnit::Sparc, "DC_miss").unwrap();
+        let report = job.run(SampledUnit::Sparc, "DC_miss", go_on).unwrap();
         let event = &report.first;
         assert_eq!((event.count, event.exact_count), (misses, misses), "{place}");
     }
@@ -107,7 +107,7 @@ fn an_r10000_executes_threads_in_turns() {
     second.order = vec![(0, Order::Wait(1)), (300, Order::Signal(2))];
     for events in ["graduated_instructions", "issued_instructions"] {
         let job = threads(vec![first.clone(), second.clone()], "spread");
-        let report = job.run(SampledUnit::R10000, events).unwrap();
+        let report = job.run(SampledUnit::R10000, events, go_on).unwrap();
         let turns = "; the threads take turns, each until it waits or ends";
         assert!(report.processor.ends_with(turns));
         assert_eq!(report.notes, Vec::<String>::new());
@@ -129,19 +129,39 @@ fn a_wait_that_nothing_ends_is_left_out_with_a_note() {
     for unit in SampledUnit::ALL {
         let mut chunk = instructions(0, 100);
         chunk.order.push((50, Order::Wait(1)));
-        let report = threads(vec![chunk], "spread").run(unit, "instructions").unwrap();
+        let report = threads(vec![chunk], "spread").run(unit, "instructions", go_on).unwrap();
         check_counts(&report, 1, 100);
         assert_eq!(report.notes.len(), 1, "{:?}", report.notes);
     }
 }
 
 #[test]
+fn a_job_that_is_stopped_reports_its_part() {
+    let run = |stop_at: u64| {
+        let job = threads(vec![instructions(0, 1 << 20)], "0");
+        job.run(SampledUnit::Sparc, "instructions", |progress| {
+            assert_eq!(progress.total, Some(1 << 20));
+            if progress.references < stop_at {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })
+    };
+    let part = run(1 << 19).unwrap();
+    assert!(part.stopped && !run(u64::MAX).unwrap().stopped);
+    check_counts(&part, 1, 1 << 19);
+    let note = "the replay was stopped after 524288 references, before the end of its programs";
+    assert_eq!(part.notes, [note]);
+}
+
+#[test]
 fn threads_that_cannot_be_placed() {
     let run = |place: &str, many: u64| {
         let chunks = (0..many).map(|thread| instructions(thread, 100)).collect();
-        let job =
-            Job { machine: Machine::new(Model::Maramba, 1).unwrap(), ..threads(chunks, place) };
-        let error = job.run(SampledUnit::Sparc, "instructions").unwrap_err();
+        let mut job = threads(chunks, place);
+        job.machine = Machine::new(Model::Maramba, 1).unwrap();
+        let error = job.run(SampledUnit::Sparc, "instructions", go_on).unwrap_err();
         assert!(matches!(error, ProfileError::Placement(_)), "{error:?}");
         error.to_string()
     };

@@ -8,12 +8,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use simulator::recording::{BLOCK, Chunk, Order, Progress, Recording, RecordingError};
+use simulator::recording::{BLOCK, BytesRead, Chunk, Order, Recording, RecordingError};
 
 use crate::gzip;
 
 /// The outcome of a call of `next_chunk`: thread, result, hash of the references, orders, progress.
-type Step = (usize, Result<bool, RecordingError>, u64, Vec<(usize, Order)>, Progress);
+type Step = (usize, Result<bool, RecordingError>, u64, Vec<(usize, Order)>, BytesRead);
 
 /// Reads all threads chunk by chunk. The order of the threads is random.
 fn steps(mut recording: Recording) -> Vec<Step> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Cursor, Read};
 
-use simulator::recording::{Chunk, Progress, Recording};
+use simulator::recording::{BytesRead, Chunk, Recording};
 
 use crate::{file, gzip, read, read_bytes, zstd};
 
@@ -22,7 +22,7 @@ fn files_say_how_far_they_are_read() {
             count += block.len();
         }
         assert_eq!(count, 100_000);
-        assert_eq!(reader.progress(), Progress { read: bytes.len() as u64, total });
+        assert_eq!(reader.progress(), BytesRead { read: bytes.len() as u64, total });
         fs::remove_file(path).unwrap();
     }
 }

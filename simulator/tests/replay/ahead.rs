@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, channel};
 
 use simulator::recording::{Recording, bundled};
-use simulator::replay::{Progress, RunError, Setup};
+use simulator::replay::{Setup, Stage};
 
 use crate::{machine, program, recording, run};
 
@@ -13,7 +13,7 @@ use crate::{machine, program, recording, run};
 fn results_are_the_same() {
     let lackey = || program(70_000);
     let results = |recordings: Vec<Recording>| {
-        let setup = Setup { programs: recordings, ..Setup::new(machine(), lackey()) };
+        let setup = Setup::new(machine(), lackey()).programs(recordings);
         serde_json::to_string(&run(setup).unwrap()).unwrap()
     };
     let inline = results(vec![bundled(), lackey()]);
@@ -26,9 +26,9 @@ fn progress_is_the_same() {
     let progress = |recording| {
         let mut told = Vec::new();
         let prepared = Setup::new(machine(), recording).check().unwrap();
-        let result = prepared.run(&mut |progress| {
-            if let Progress::Read(bytes) = progress {
-                told.push(bytes);
+        let result = prepared.run(|progress| {
+            if let Stage::Progress(progress) = progress {
+                told.push(progress);
             }
             ControlFlow::Continue(())
         });
@@ -36,7 +36,7 @@ fn progress_is_the_same() {
         told
     };
     let inline = progress(program(150_000));
-    assert!(inline.first() < inline.last());
+    assert!(inline[0].bytes.read < inline.last().unwrap().bytes.read);
     assert_eq!(inline, progress(program(150_000).read_ahead()));
 }
 
@@ -69,10 +69,10 @@ fn a_replay_ends_while_its_input_waits() {
     let (end, waits) = channel::<()>();
     let recording = Recording::from_reader("waits", Waits(text, waits), None).unwrap();
     let prepared = (Setup::new(machine(), recording.read_ahead()).check()).unwrap();
-    let result = prepared.run(&mut |progress| match progress {
-        Progress::Read(_) => ControlFlow::Break(()),
+    let result = prepared.run(|progress| match progress {
+        Stage::Progress(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
-    assert!(matches!(result, Err(RunError::Stopped)));
+    assert!(result.unwrap().stopped);
     drop(end);
 }

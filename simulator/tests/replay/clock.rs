@@ -12,11 +12,9 @@ fn intervals_and_hub_times() {
     for interval in [1, 2, 10, 100, 500, 1_000, 2_000, 10_000] {
         for hub_cycles in [0, 1, 59, 60, 61, 100, 1_000] {
             let references = (5 * interval).clamp(50, 12_000);
-            let setup = Setup {
-                interval: Some(interval),
-                hub_cycles,
-                ..Setup::new(machine(), program(references))
-            };
+            let setup = Setup::new(machine(), program(references))
+                .interval(Some(interval))
+                .hub_cycles(hub_cycles);
             let outcome = run(setup)
                 .unwrap_or_else(|error| panic!("{interval}, {hub_cycles} cycles: {error}"));
             assert!(outcome.truth_matches, "{interval}, {hub_cycles} cycles");
@@ -30,11 +28,9 @@ fn intervals_and_hub_times() {
 #[test]
 fn hypercalls_take_time() {
     let traced = |interval| {
-        let setup = Setup {
-            interval: Some(interval),
-            tracing: Some(Tracing { layout: LayoutName::Clock64, keep: Keep::All, epoch: None }),
-            ..Setup::new(machine(), program(2_000))
-        };
+        let setup = Setup::new(machine(), program(2_000))
+            .interval(Some(interval))
+            .tracing(Some(Tracing { layout: LayoutName::Clock64, keep: Keep::All, epoch: None }));
         let outcome = run(setup).unwrap();
         let trace = outcome.trace.unwrap();
         for stream in &trace.streams {

@@ -7,18 +7,16 @@ use simulator::analysis::details::{Details, Missed};
 use simulator::analysis::sharing::{Sharing, Use};
 use simulator::memory::Served;
 use simulator::recording::{Chunk, Kind, Recording, Reference};
-use simulator::replay::{Progress, Selection, Setup};
+use simulator::replay::{Selection, Setup, Stage};
 use simulator::run::Replayed;
 
 use crate::{machine, recording, run};
 
 /// Returns a setup with few counters, so that each point of the series takes little time.
 pub(crate) fn setup(program: Recording) -> Setup {
-    Setup {
-        details: true,
-        selection: Selection::parse("pic:Instr_cnt").unwrap(),
-        ..Setup::new(machine(), program)
-    }
+    Setup::new(machine(), program)
+        .details(true)
+        .selection(Selection::parse("pic:Instr_cnt").unwrap())
 }
 
 fn details(program: Recording) -> (Replayed, Details) {
@@ -49,8 +47,7 @@ fn details_change_nothing() {
     };
     let plain = run(Setup::new(machine(), program())).unwrap();
     assert!(plain.details.is_none());
-    let (outcome, details) =
-        details_of(Setup { details: true, ..Setup::new(machine(), program()) });
+    let (outcome, details) = details_of(Setup::new(machine(), program()).details(true));
     assert_eq!(outcome.cycles, plain.cycles);
     assert_eq!(outcome.threads, plain.threads);
     assert_eq!(outcome.usage, plain.usage);
@@ -175,7 +172,7 @@ fn misses_by_instruction() {
     references.push(fetch(0x1184, Kind::FetchStore));
     references.push(Reference::new(0x20, 8, Kind::Store));
     let program = Recording::from_threads("by hand", vec![vec![Chunk::new(references, vec![])]]);
-    let setup = Setup { placement: Some("64".parse().unwrap()), ..setup(program) };
+    let setup = setup(program).placement(Some("64".parse().unwrap()));
     let details = run(setup).unwrap().details.unwrap();
     let code = details.code.iter().map(|one| {
         let Served { l2, local, remote, c2c } = one.missed.misses;
@@ -220,10 +217,10 @@ fn lines_that_are_shared() {
 /// At each sample, the observer of a replay sees the details.
 #[test]
 fn details_while_it_runs() {
-    let setup = Setup { interval: Some(1_000), ..setup(crate::program(3_000)) };
+    let setup = setup(crate::program(3_000)).interval(Some(1_000));
     let mut seen = Vec::new();
-    let outcome = setup.check().unwrap().run(&mut |progress| {
-        if let Progress::Sample { now, .. } = progress {
+    let outcome = setup.check().unwrap().run(|progress| {
+        if let Stage::Sample { now, .. } = progress {
             let details = now.run().details.unwrap();
             let misses: u64 = details.heat.misses.iter().flatten().sum();
             let served = now.run().threads[0].served;

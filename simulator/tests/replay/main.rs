@@ -14,11 +14,11 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 
 use platform::{Machine, Model};
-use simulator::recording::Recording;
-use simulator::replay::{Progress, RunError, Setup};
+use simulator::recording::{Recording, bundled};
+use simulator::replay::scenario::ScenarioStage;
+use simulator::replay::{Progress, RunError, Setup, Stage};
 use simulator::run::Replayed;
 
-/// Returns a recording with this text.
 pub(crate) fn recording(text: impl Into<Vec<u8>>) -> Recording {
     Recording::from_reader("test", Cursor::new(text.into()), None).unwrap()
 }
@@ -38,10 +38,10 @@ pub(crate) fn machine() -> Machine {
     Machine::new(Model::Batoka, 4).unwrap()
 }
 
-/// Replays to the end. Nothing observes the progress.
+/// Replays to the end, without an observer.
 pub(crate) fn run(setup: Setup) -> Result<Replayed, RunError> {
     let prepared = setup.check().unwrap();
-    prepared.run(&mut |_| ControlFlow::Continue(()))
+    prepared.run(|_| ControlFlow::Continue(()))
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn the_same_again() {
 
 #[test]
 fn progress_is_told_and_can_end_a_replay() {
-    let setup = |interval| Setup { interval, ..Setup::new(machine(), program(1_000)) };
+    let setup = |interval| Setup::new(machine(), program(1_000)).interval(interval);
     let sampled = |interval| {
         let mut samples = Vec::new();
-        let outcome = (setup(interval).check().unwrap()).run(&mut |progress| {
-            if let Progress::Sample { references, counters, .. } = progress {
+        let outcome = (setup(interval).check().unwrap()).run(|progress| {
+            if let Stage::Sample { references, counters, .. } = progress {
                 samples.push((references, counters.len()));
             }
             ControlFlow::Continue(())
@@ -71,28 +71,94 @@ fn progress_is_told_and_can_end_a_replay() {
     assert_eq!(sampled(Some(300)), [(300, 29), (600, 29), (900, 29), (1_000, 29)]);
     assert_eq!(sampled(None), [(1_000, 29)]);
     let mut first = None;
-    let stopped = (setup(Some(100)).check().unwrap()).run(&mut |progress| match progress {
-        Progress::Sample { references, .. } => {
+    let stopped = (setup(Some(100)).check().unwrap()).run(|progress| match progress {
+        Stage::Sample { references, .. } => {
             first = Some(references);
             ControlFlow::Break(())
         }
         _ => ControlFlow::Continue(()),
     });
-    assert!(matches!(stopped, Err(RunError::Stopped)));
     assert_eq!(first, Some(100));
+    // What happened until then is known: 50 instructions, each with a reference to data.
+    let stopped = stopped.unwrap();
+    assert!(stopped.stopped && stopped.truth_matches);
+    assert_eq!((stopped.references, stopped.threads[0].instructions), (100, 50));
+    let note = "the replay was stopped after 100 references, before the end of its programs";
+    assert_eq!(stopped.notes, [note]);
+}
+
+/// Returns the progress that a replay tells.
+fn told(recording: Recording) -> Vec<Progress> {
+    let mut told = Vec::new();
+    let outcome = (Setup::new(machine(), recording).check().unwrap()).run(|stage| {
+        if let Stage::Progress(progress) = stage {
+            told.push(progress);
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(told.last().unwrap().references, outcome.unwrap().references);
+    told
+}
+
+#[test]
+fn progress_has_a_total() {
+    // Native and handwritten recordings know the number of their references.
+    let native = told(bundled());
+    let fractions: Vec<_> = native.iter().map(|one| one.fraction().unwrap()).collect();
+    assert!(fractions[0] < 0.01 && fractions.is_sorted() && fractions.last() == Some(&1.0));
+    assert!(native.iter().all(|one| one.total == bundled().references()));
+    let by_hand = told(recording("0 w 0x1000\n64 r 0x1000\n"));
+    assert_eq!((by_hand[0].references, by_hand[0].total), (2, Some(2)));
+    // One of lackey does not: the bytes tell, if their number is known.
+    let text = "I  04001090,3\n".repeat(100_000);
+    let (length, text) = (text.len() as u64, || Cursor::new(text.clone()));
+    let file = told(Recording::from_reader("file", text(), Some(length)).unwrap());
+    assert_eq!((file[0].total, file[0].bytes.total), (None, Some(length)));
+    let by_bytes = |one: &Progress| one.fraction() == Some(one.bytes.read as f64 / length as f64);
+    assert!(file.iter().all(by_bytes) && file.last().unwrap().bytes.read == length);
+    let pipe = told(Recording::from_reader("pipe", text(), None).unwrap());
+    assert_eq!(pipe[0].fraction(), None);
+}
+
+#[test]
+fn a_scenario_that_is_stopped_keeps_its_phases() {
+    let step =
+        "[[step]]\nat = 20_000\ndo = \"revoke\"\nright = \"global\"\nguest = \"measuring\"\n";
+    let prepared = Setup::new(machine(), program(60_000)).check().unwrap();
+    let wrong = step.replace("revoke", "take").parse().unwrap();
+    let error = prepared.check_scenario(wrong).unwrap_err().to_string();
+    assert_eq!(error, "text:3: there is no action 'take'; did you mean transfer?");
+    let scenario = prepared.check_scenario(step.parse().unwrap()).unwrap();
+    let part = prepared.play(scenario, |stage| match stage {
+        ScenarioStage::Progress(progress) if progress.references >= 30_000 => {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    let part = part.unwrap();
+    assert!(part.stopped && part.truth_matches && part.references < 60_000);
+    let [first, second] = &part.phases[..] else { panic!("{:?}", part.phases) };
+    assert_eq!((first.to, second.from, second.to), (20_000, 20_000, part.references));
+    assert_eq!((part.steps.len(), part.notes.len()), (1, 1));
 }
 
 /// At each sample, an observer sees what has happened so far. At the last sample, the observer sees the final result.
 #[test]
 fn a_sample_shows_what_has_happened() {
-    let setup = Setup { interval: Some(400), ..Setup::new(machine(), program(1_000)) };
+    let setup = Setup::new(machine(), program(1_000)).interval(Some(400));
     let mut seen = Vec::new();
-    let outcome = (setup.check().unwrap()).run(&mut |progress| {
-        if let Progress::Sample { now, .. } = progress {
+    let outcome = (setup.check().unwrap()).run(|progress| {
+        if let Stage::Sample { now, .. } = progress {
             let run = now.run();
             let calls: Vec<u64> = (run.guests.iter()).map(|guest| guest.hypercalls.total).collect();
             assert!(run.counters.iter().all(|one| one.measured == one.truth));
-            seen.push((run.threads, run.counters, now.truth().cycles(), calls, now.bytes_read()));
+            seen.push((
+                run.threads,
+                run.counters,
+                now.truth().cycles(),
+                calls,
+                now.progress().bytes.read,
+            ));
         }
         ControlFlow::Continue(())
     });

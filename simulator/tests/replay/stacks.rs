@@ -15,10 +15,8 @@ fn outcome(nodes: usize, place: &str, threads: &[Vec<Reference>]) -> Replayed {
     let chunks = threads.iter().map(|thread| vec![Chunk::new(thread.clone(), Vec::new())]);
     let program = Recording::from_threads("by hand", chunks.collect());
     let model = if nodes == 1 { Model::Maramba } else { Model::Batoka };
-    let setup = Setup {
-        placement: Some(place.parse().unwrap()),
-        ..Setup::new(Machine::new(model, nodes).unwrap(), program)
-    };
+    let setup = Setup::new(Machine::new(model, nodes).unwrap(), program)
+        .placement(Some(place.parse().unwrap()));
     run(setup).unwrap()
 }
 
@@ -161,7 +159,7 @@ proptest! {
                 traffic.map(|one| one.lines).sum()
             };
             let served = |by: fn(&Served) -> u64| -> u64 {
-                let threads = outcome.threads.iter().filter(|thread| thread.strand / 64 == node);
+                let threads = outcome.threads.iter().filter(|thread| thread.node() == node);
                 threads.map(|thread| by(&thread.served)).sum()
             };
             prop_assert_eq!(lines(TrafficKind::Memory), served(|served| served.local + served.remote));

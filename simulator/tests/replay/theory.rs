@@ -13,7 +13,7 @@ const STRANDS: [usize; 4] = [0, 64, 128, 192];
 /// Replays lines `STRAND OP ADDRESS` on four nodes.
 fn outcome(text: String, events: &str) -> Replayed {
     let selection = Selection::parse(events).unwrap();
-    run(Setup { selection, ..Setup::new(machine(), recording(text)) }).unwrap()
+    run(Setup::new(machine(), recording(text)).selection(selection)).unwrap()
 }
 
 fn total(outcome: &Replayed, event: &str) -> u64 {

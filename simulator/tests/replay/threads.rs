@@ -57,11 +57,9 @@ pub(crate) fn threads() -> Recording {
 }
 
 fn setup(placement: &str, events: &str) -> Setup {
-    Setup {
-        placement: Some(placement.parse().unwrap()),
-        selection: Selection::parse(events).unwrap(),
-        ..Setup::new(machine(), threads())
-    }
+    Setup::new(machine(), threads())
+        .placement(Some(placement.parse().unwrap()))
+        .selection(Selection::parse(events).unwrap())
 }
 
 fn results(outcome: &Replayed) -> (u64, Vec<ThreadRun>, Vec<u64>) {
@@ -78,7 +76,7 @@ fn samples_change_nothing() {
     ] {
         for placement in ["spread", "pack", "0,64,8"] {
             let run = |interval| {
-                let outcome = run(Setup { interval, ..setup(placement, events) }).unwrap();
+                let outcome = run(setup(placement, events).interval(interval)).unwrap();
                 assert!(outcome.truth_matches, "{placement}, {interval:?}");
                 assert_eq!(outcome.references, 9 + 8 * 360);
                 assert_eq!(outcome.placement, placement.parse::<Placement>().unwrap().to_string());
@@ -97,7 +95,7 @@ fn samples_change_nothing() {
 fn what_each_thread_did() {
     let outcome = run(setup("pack", "dram:mem_reads")).unwrap();
     for (number, thread) in outcome.threads.iter().enumerate() {
-        assert_eq!((thread.thread, thread.strand), (number, number));
+        assert_eq!((thread.thread, thread.strand.index()), (number, number));
         assert_eq!(thread.instructions, if number == 0 { 9 } else { 240 });
         assert!(thread.cycles >= thread.instructions && thread.cycles < outcome.cycles);
         let Served { l2, local, remote, c2c } = thread.served;
@@ -115,15 +113,14 @@ fn what_each_thread_did() {
 #[test]
 fn references_that_are_dealt_are_one_thread() {
     let strands = [0, 64, 65].map(|number| StrandId::new(number).unwrap());
-    let outcome = run(Setup {
-        placement: Some(Placement::Deal(strands.to_vec())),
-        selection: Selection::parse("pic:Instr_cnt").unwrap(),
-        ..Setup::new(machine(), program(4_000))
-    })
+    let outcome = run(Setup::new(machine(), program(4_000))
+        .placement(Some(Placement::Deal(strands.to_vec())))
+        .selection(Selection::parse("pic:Instr_cnt").unwrap()))
     .unwrap();
     assert_eq!(outcome.placement, "artificial, deal:0,64-65");
     // The quantum is 1024 references. Every other reference is an instruction.
-    let threads = outcome.threads.iter().map(|part| (part.thread, part.strand, part.instructions));
+    let threads =
+        outcome.threads.iter().map(|part| (part.thread, part.strand.index(), part.instructions));
     assert_eq!(threads.collect::<Vec<_>>(), [(0, 0, 512 + 464), (0, 64, 512), (0, 65, 512)]);
     // Only one strand executes at a time.
     let cycles: u64 = outcome.threads.iter().map(|part| part.cycles).sum();
@@ -135,7 +132,7 @@ fn references_that_are_dealt_are_one_thread() {
 #[test]
 fn a_recording_without_flow_has_no_branches() {
     let selection = Selection::parse("pic:Br_taken,pic:Instr_other").unwrap();
-    let outcome = run(Setup { selection, ..Setup::new(machine(), program(1_000)) }).unwrap();
+    let outcome = run(Setup::new(machine(), program(1_000)).selection(selection)).unwrap();
     let note = "test does not say which instructions are branches: none is counted as one";
     assert_eq!(outcome.notes, [note]);
     assert_eq!(outcome.counters[0].truth, 0);

@@ -1,8 +1,10 @@
 #include "preserved.h"
 
+#include <stddef.h>
+
 #include "probes.h"
 #include "report.h"
-#include "sun4v_perf.h"
+#include "vfperf.h"
 
 enum { FAST = 0x80, CORE = 0xff, GET = 0x106, SET = 0x107, GROUP = 0x205 };
 
@@ -40,8 +42,8 @@ static const unsigned count = sizeof ways / sizeof ways[0];
 
 static void restart(void)
 {
-    check_same(1, sun4v_perf_negotiate(NULL, 1, 1, NULL), 0);
-    check_same(2, sun4v_perf_set(NULL, 0, PCR), 0);
+    check_same(1, vfperf_negotiate(NULL, 1, 1, NULL), 0);
+    check_same(2, vfperf_set(NULL, VFPERF_REG_SPARC_PCR, NULL, PCR), 0);
 }
 
 static bool there(struct machine machine, const struct way *way)

@@ -1,8 +1,9 @@
 #include "report.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
-#include "sun4v_perf.h"
+#include "vfperf.h"
 
 static const char *current, *suffix = "";
 static bool current_failed;
@@ -11,7 +12,7 @@ static uint64_t failed, cases;
 static void text(const char *text)
 {
     for (; *text != '\0'; text++)
-        sun4v_cons_putchar(NULL, (uint8_t)*text);
+        vfperf_cons_putchar(NULL, (uint8_t)*text);
 }
 
 static void number(uint64_t number, unsigned base)
@@ -85,5 +86,5 @@ void report_end(void)
         text("\n");
     }
     text("checked\n");
-    sun4v_exit(NULL, failed != 0);
+    vfperf_exit(NULL, failed != 0);
 }

@@ -40,7 +40,7 @@ fn packet(text: &[u8]) -> Vec<u8> {
 fn session(bytes: &[u8], reached: &mut Reached) {
     const MEMORY: u64 = 1 << 20;
     let machine = Machine::new(Model::Batoka, 1).unwrap();
-    let setup = Setup { partition: MEMORY, consoles: 1, ..Setup::new(machine) };
+    let setup = Setup::new(machine).partition(MEMORY).consoles(1);
     let mut execution = Execution::new(&setup).unwrap();
     execution.load(map::RESET, LOOP.map(u32::to_be_bytes).as_flattened()).unwrap();
     let mut strands = StrandSet::EMPTY;

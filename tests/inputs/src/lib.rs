@@ -10,6 +10,6 @@
 pub mod gdb_packets;
 pub mod md_reader;
 pub mod md_round_trip;
-pub mod trace_input;
+pub mod recording_input;
 
 pub use tests::hypercalls;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use inputs::hypercalls::Reached;
 use inputs::md_reader::Read;
-use inputs::trace_input::{Form, Recording};
-use inputs::{gdb_packets, hypercalls, md_reader, md_round_trip, trace_input};
+use inputs::recording_input::{Form, Recording};
+use inputs::{gdb_packets, hypercalls, md_reader, md_round_trip, recording_input};
 use platform::{Machine, Model};
 
 /// Prints the name of the current input if a property does not hold.
@@ -88,8 +88,8 @@ fn md_round_trip() {
 }
 
 #[test]
-fn trace_input() {
-    let reached = replay("trace_input", trace_input::check);
+fn recording_input() {
+    let reached = replay("recording_input", recording_input::check);
     for form in [Form::Plain, Form::Gzip, Form::Zstd, Form::ByHand, Form::Native] {
         let count = |found: fn(&Recording) -> Option<Form>| {
             let inputs = reached.values().filter(|one| found(one) == Some(form));

@@ -41,6 +41,15 @@
 ; The access in flight is done.
 (define-fun after-end () Hub
   (hub (known h) none false (had h) (asks h)))
+; Its strand gives the turn to the next one that is remembered.
+(declare-const to Int)
+(define-fun not-nearer-than-to ((z Int)) Bool
+  (=> (has (remembered (known h)) z) (<= (ahead (last (known h)) to) (ahead (last (known h)) z))))
+(define-fun to-is-next () Bool
+  (or (and (= to none) (= (remembered (known h)) nobody))
+    (and (strand to) (has (remembered (known h)) to) (not-nearer-than-to y) (not-nearer-than-to x))))
+(define-fun after-passing-on () Hub
+  (hub (ended (known h) to) none false (had h) (asks h)))
 ; It found the chip busy: so there was none.
 (define-fun after-chip-busy () Hub
   (hub (chip-busy (known h) (holder h)) none false (and (had h) (distinct x (holder h))) (asks h)))

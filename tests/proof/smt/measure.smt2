@@ -33,3 +33,14 @@
     (and (= (turn g) t) (= (refusals g) (+ (refusals (known h)) 1)) (<= (refusals g) r))))))
 (check-sat) ; unsat
 (pop)
+
+; An access that ends brings nobody before y: neither if the turn stays, nor if its strand gives the turn to the next one.
+(push)
+(assert (waits h))
+(assert (not free))
+(assert to-is-next)
+(assert (or (before-y after-end x) (before-y after-passing-on x)))
+(check-sat) ; sat
+(assert (not (before-y h x)))
+(check-sat) ; unsat
+(pop)

@@ -44,3 +44,13 @@
 (assert (and (= (turn (known h)) x) (not (between (last (known h)) x y))))
 (check-sat) ; sat
 (pop)
+
+; The strand whose access ends gives the turn to x, or to y.
+(push)
+(assert (and (not free) to-is-next (= (turn (known after-passing-on)) x)))
+(check-sat) ; sat
+(pop)
+(push)
+(assert (and (not free) to-is-next (= (turn (known after-passing-on)) y)))
+(check-sat) ; sat
+(pop)

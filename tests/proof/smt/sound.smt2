@@ -36,6 +36,16 @@
 (check-sat) ; unsat
 (pop)
 
+; Its strand gives the turn to the next one that is remembered.
+(push)
+(assert (sound h))
+(assert (not free))
+(assert to-is-next)
+(check-sat) ; sat
+(assert (not (sound after-passing-on)))
+(check-sat) ; unsat
+(pop)
+
 ; It found the chip busy.
 (push)
 (assert (sound h))

@@ -12,6 +12,11 @@
 (define-fun asks-taken ((g Turns) (s Int)) Turns
   (turns (with (remembered g) s) (turn g) (refusals g) (last g)))
 
+; Event::Ended, in which a turn that nobody has goes to `to`: the first remembered strand after `last`, or none.
+(define-fun held ((g Turns)) Bool (and (distinct (turn g) none) (has (remembered g) (turn g))))
+(define-fun ended ((g Turns) (to Int)) Turns
+  (ite (held g) g (turns (remembered g) to 0 (last g))))
+
 ; Event::ChipBusy
 (define-fun chip-busy ((g Turns) (s Int)) Turns
   (turns (with (remembered g) s) s 0 (last g)))

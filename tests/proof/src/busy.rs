@@ -177,6 +177,10 @@ impl Model for BusyHub {
                 state.ended = true;
                 if !fast {
                     state.count_end();
+                    if state.closed {
+                        state.step(HubEvent::Ended);
+                        state.deciding = false;
+                    }
                 }
                 state.counted = !fast && state.closed;
             }

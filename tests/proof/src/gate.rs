@@ -62,6 +62,8 @@ pub enum Action {
     /// The strand asks but cannot enter the gate, because another strand is inside or has died there.
     CannotEnter(u8),
     Ends,
+    /// The access in flight ends, and its strand knows of no other that is remembered: the fast path, or a refusal at the same moment.
+    EndsUnseen,
     /// The access in flight does not happen, because the chip is busy.
     ChipBusy,
     /// The strand is declared dead. It may have an access in flight.
@@ -101,14 +103,15 @@ impl Gate {
 
     fn the_refused_are_remembered(&self, state: &State) -> bool {
         self.asks(state).all(|(asks, after, answer)| {
-            answer == Answer::Served || after.remembered.has(self.strand(asks))
+            answer == Answer::Served || after.remembered.contains(self.strand(asks))
         })
     }
 
     fn refused_on_behalf_of_another(&self, state: &State) -> bool {
         state.in_flight.is_some()
             || self.asks(state).all(|(asks, after, answer)| {
-                let another = |turn| turn != self.strand(asks) && state.turns.remembered.has(turn);
+                let another =
+                    |turn| turn != self.strand(asks) && state.turns.remembered.contains(turn);
                 answer == Answer::Served || after.turn.is_some_and(another)
             })
     }
@@ -132,7 +135,7 @@ impl Gate {
     fn the_dead_are_forgotten(&self, state: &State) -> bool {
         (0..self.strands).map(|number| self.strand(number)).all(|dead| {
             let (after, _) = state.turns.step(HubEvent::Died(dead));
-            !after.remembered.has(dead) && after.turn != Some(dead)
+            !after.remembered.contains(dead) && after.turn != Some(dead)
         })
     }
 
@@ -153,7 +156,7 @@ impl Gate {
         (0..self.strands).map(|number| self.strand(number)).all(|alone| {
             let mut turns = state.turns;
             turns.remembered.insert(alone);
-            let remembered = turns.remembered.iter().count() as u32;
+            let remembered = turns.remembered.len() as u32;
             // This is the sum of 2w for w from 2 to the number of remembered strands.
             let most = remembered * (remembered + 1) - 2;
             let mut refused = 0;
@@ -193,7 +196,7 @@ impl Gate {
         let served = answer == Answer::Served;
         // w is at least 2: the refused strand and the strand on whose behalf it is refused. If the refused strand is not
         // remembered, its next request is refused too.
-        let w = (after.remembered.iter().count() as u32).max(2);
+        let w = (after.remembered.len() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };
         match (action, wait) {
             (Action::IsDeclaredDead(0) | Action::Renewed, _) => None,
@@ -215,7 +218,9 @@ impl Gate {
                 in_flight: false,
                 ..wait
             }),
-            (Action::Ends, Some(wait)) => Some(Wait { in_flight: false, ..wait }),
+            (Action::Ends | Action::EndsUnseen, Some(wait)) => {
+                Some(Wait { in_flight: false, ..wait })
+            }
             (Action::IsDeclaredDead(dead), Some(wait)) => {
                 Some(Wait { in_flight: wait.in_flight && before.in_flight != Some(dead), ..wait })
             }
@@ -249,7 +254,7 @@ impl Model for Gate {
             actions.push(Action::IsDeclaredDead(strand));
         }
         actions.extend(match state.in_flight {
-            Some(_) => [Action::Ends, Action::ChipBusy].as_slice(),
+            Some(_) => [Action::Ends, Action::EndsUnseen, Action::ChipBusy].as_slice(),
             None => &[Action::Renewed],
         });
     }
@@ -259,7 +264,8 @@ impl Model for Gate {
             Action::Asks(strand) => Some(self.ask(state, strand)),
             // A strand that cannot enter the gate is still remembered as refused.
             Action::CannotEnter(strand) => Some(HubEvent::AsksTaken(self.strand(strand))),
-            Action::Ends => None,
+            Action::Ends => Some(HubEvent::Ended),
+            Action::EndsUnseen => None,
             Action::ChipBusy => Some(HubEvent::ChipBusy(self.strand(state.in_flight?))),
             Action::IsDeclaredDead(dead) => Some(HubEvent::Died(self.strand(dead))),
             Action::Renewed => Some(HubEvent::Renewed),
@@ -268,7 +274,7 @@ impl Model for Gate {
         let (turns, answer) = event.map_or(unchanged, |event| state.turns.step(event));
         let in_flight = match action {
             Action::Asks(strand) if answer == Answer::Served => Some(strand),
-            Action::Ends | Action::ChipBusy => None,
+            Action::Ends | Action::EndsUnseen | Action::ChipBusy => None,
             Action::IsDeclaredDead(dead) => state.in_flight.filter(|holder| *holder != dead),
             _ => state.in_flight,
         };

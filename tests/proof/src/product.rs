@@ -232,10 +232,7 @@ impl Hub {
             (AtHub::Asks(strand), _) => self.event(strand),
             (AtHub::ChipBusy, Some(holder)) => HubEvent::ChipBusy(holder),
             (AtHub::Passes, _) => HubEvent::Renewed,
-            (AtHub::Ends | AtHub::ChipBusy, _) => {
-                self.in_flight = None;
-                return;
-            }
+            (AtHub::Ends | AtHub::ChipBusy, _) => HubEvent::Ended,
         };
         let (turns, answer) = self.turns.step(event);
         self.turns = turns;

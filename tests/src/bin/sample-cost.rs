@@ -8,13 +8,13 @@ use std::cell::Cell;
 use std::hint::black_box;
 use std::process::ExitCode;
 
+use guest_abi::StrandId;
 use guest_abi::event::SparcEvent;
 use guest_abi::guest::StrandCounters;
 use guest_abi::layout::{SparcPcr, SparcPic};
 use guest_abi::sampling::{
     Cause, Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode,
 };
-use guest_abi::{Hypercall, Registers, StrandId, Trap};
 
 const SAMPLES: u64 = 1000;
 
@@ -50,16 +50,7 @@ impl StrandCounters for &Words {
     }
 }
 
-/// A hypervisor that nothing calls. The samples are of user mode, which needs no hypercall.
-struct NoHypervisor;
-
-impl Hypercall for NoHypervisor {
-    fn trap(&self, _: Trap, _: &mut Registers) {
-        unreachable!("a hypercall is made for HT only");
-    }
-}
-
-type Unit<'a> = OwnCounters<&'a Words, NoHypervisor>;
+type Unit<'a> = OwnCounters<&'a Words>;
 type Sampler<'a> = Profiler<Unit<'a>, 1, 64>;
 
 #[inline(never)]
@@ -92,7 +83,7 @@ fn main() -> ExitCode {
     let mut profiler = Sampler::new(SparcMode::User.into(), &requests[..counters])
         .expect("there is room for two events");
     let words = Words::default();
-    let mut unit = Unit::new(&words, None);
+    let mut unit = Unit::new(&words);
     profiler.start(&mut unit, 0).expect("user mode is allowed");
     for time in 1..=SAMPLES {
         // The counters have overflowed, and have continued until the trap was taken.

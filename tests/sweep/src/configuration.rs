@@ -26,7 +26,7 @@ impl Configuration {
 
     pub fn guest_of(&self, strand: StrandId) -> Option<usize> {
         let mut guests = self.guests.iter();
-        guests.position(|guest| guest.strands.has(strand))
+        guests.position(|guest| guest.strands.contains(strand))
     }
 }
 

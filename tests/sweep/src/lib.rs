@@ -77,7 +77,7 @@ impl Cell {
             .iter()
             .flat_map(|node| (0..platform::address::L2_BANKS).map(|bank| Self::L2(*node, bank)));
         // Register 0 belongs to the strand, and register 1 stands for the L2 banks.
-        banks.chain(PerfReg::all().skip(2).map(Self::Register))
+        banks.chain(PerfReg::ALL.into_iter().skip(2).map(Self::Register))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The service on devices that the sweep can change: models (in an image and on the host), or words of memory in an image.
 
-use guest_abi::{Hub, HubRole, HubUnit, Kind, Node, Registers, StrandId, Trap};
+use guest_abi::{Hub, HubRole, HubUnit, Hypercall, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};
 use hv_core::{Caller, Embedder, GuestId, Hypervisor, NoConsole, Service, Services};
 use perfctr_service::{ConfigError, Environment, PerfCounterService, Unit};
@@ -62,7 +62,7 @@ impl<N: Environment<Bus: Hardware>, A: Service, B: Service, C: Service> Swept
 }
 
 /// A machine, and its state in the sweep.
-pub struct Modelled<'a, S, E, T = Off> {
+pub struct Modelled<'a, S: Services, E, T = Off> {
     pub hypervisor: &'a Hypervisor<S, E, T>,
     pub configuration: Configuration,
     pub busy: [bool; Hub::ALL.len()],
@@ -104,7 +104,7 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
 
     #[inline(always)]
     fn repair(&mut self) {
-        for unit in Unit::all() {
+        for unit in Unit::ALL.iter().copied() {
             self.hardware().set_faulty(faulty(unit), false);
         }
         self.busy = [false; Hub::ALL.len()];
@@ -178,15 +178,10 @@ impl Hardware for &Devices {
 impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
         let mut registers = Registers::from(registers);
-        if let Some(caller) = caller(&self.configuration, strand) {
-            let strand = self.hypervisor.strand(caller);
-            match trap {
-                Trap::Fast => strand.fast_trap(&mut registers),
-                // The sweep does not call exit, so the outcome can be ignored.
-                Trap::Core => {
-                    let _ = strand.core_trap(&mut registers);
-                }
-            }
+        if let Some(caller) = caller(&self.configuration, strand)
+            && let Ok(strand) = self.hypervisor.strand(caller)
+        {
+            strand.trap(trap, &mut registers);
         }
         registers.to_array()
     }
@@ -212,7 +207,7 @@ impl<S: Swept, E: Embedder, T: Trace> System for Modelled<'_, S, E, T> {
             Change::Return(unit) => self.return_to_service(unit),
             Change::Mend => {
                 self.repair();
-                for unit in Unit::all() {
+                for unit in Unit::ALL.iter().copied() {
                     if !self.service().unit(unit).in_service {
                         self.return_to_service(unit);
                     }
@@ -266,12 +261,9 @@ pub fn with<T>(
 ) -> Result<T, ConfigError> {
     let devices = Devices::new(configuration.machine);
     devices.start_caches();
-    let service = PerfCounterService::new(
-        configuration.machine,
-        (&devices, &devices),
-        &configuration.guests,
-    )?;
-    let hypervisor = Hypervisor::new((service,), NoConsole);
+    let services = (PerfCounterService::new((&devices, &devices)),);
+    let hypervisor = Hypervisor::new(services, NoConsole);
+    hypervisor.services().0.configure(configuration.machine, &configuration.guests)?;
     Ok(work(&mut Modelled {
         hypervisor: &hypervisor,
         configuration: *configuration,

@@ -2,7 +2,7 @@
 
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::VFALLS_SET_PERFREG;
-use guest_abi::{StrandId, Trap};
+use guest_abi::{CounterSet, StrandId, Trap};
 
 use crate::tell::Machines;
 use crate::{Change, Configuration, System};
@@ -14,8 +14,7 @@ pub struct Plain<'a>(pub &'a mut dyn System);
 impl System for Plain<'_> {
     fn call(&mut self, strand: StrandId, trap: Trap, mut registers: [u64; 6]) -> [u64; 6] {
         if let (Trap::Fast, [0, value, _, _, _, VFALLS_SET_PERFREG]) = (trap, &mut registers) {
-            *value =
-                SparcPcr::from(*value).with_hold_overflow0(false).with_hold_overflow1(false).into();
+            *value = SparcPcr::from(*value).with_holds(CounterSet::NONE).into();
         }
         self.0.call(strand, trap, registers)
     }

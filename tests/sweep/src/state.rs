@@ -22,7 +22,7 @@ pub fn digest(
     for strand in (0..StrandId::COUNT).filter_map(StrandId::new) {
         state = fold(state, pcr(strand));
     }
-    Unit::all().fold(state, |state, unit| fold(state, u64::from(is_out(unit))))
+    Unit::ALL.iter().copied().fold(state, |state, unit| fold(state, u64::from(is_out(unit))))
 }
 
 /// Adds the statistics of a guest to a digest. `count` returns a number of calls.

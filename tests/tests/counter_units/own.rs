@@ -90,7 +90,7 @@ impl Own {
 
     pub(crate) fn on(world: World) -> Self {
         let service = PerfCounters::negotiate_best(world.clone()).unwrap();
-        Self { unit: OwnCounters::new(world.clone(), Some(service)), world }
+        Self { unit: OwnCounters::with_service(world.clone(), service), world }
     }
 
     pub(crate) fn world(&self) -> &World {
@@ -182,7 +182,7 @@ fn without_the_right_it_is_refused_and_stops() {
     assert_eq!(own.read(Pic0), 0);
 
     let world = World::new(true);
-    let mut alone = OwnCounters::<_, World>::new(world, None);
+    let mut alone = OwnCounters::new(world);
     assert_eq!(alone.start(&loads(ModeSet::ALL, CounterSet::BOTH)), Err(HvError::NoAccess));
     assert_eq!(alone.start(&loads(SparcMode::User.into(), CounterSet::BOTH)), Ok(()));
 }

@@ -1,4 +1,5 @@
-//! Hypervisor and service as in an image, on a machine that is small enough for the model checker.
+//! Hypervisor and service as in an image, on a machine that is small enough for the model checker: its devices are
+//! cells of `loom`, which see each unordered access.
 
 use std::array;
 use std::rc::Rc;
@@ -192,7 +193,9 @@ fn strand_id(strand: usize) -> StrandId {
 #[inline(never)]
 fn service(board: Board, guests: &[GuestConfig]) -> Box<Service> {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
-    Box::new(PerfCounterService::new(machine, (board.clone(), board), guests).unwrap())
+    let service = Box::new(PerfCounterService::new((board.clone(), board)));
+    service.configure(machine, guests).unwrap();
+    service
 }
 
 impl Modelled {
@@ -241,7 +244,7 @@ impl Modelled {
 
     /// Grants guest `to` everything and the other guest nothing.
     pub(crate) fn give_global(&self, to: GuestId) {
-        let mut grants = Grants::none(2);
+        let mut grants = Grants::none(2).unwrap();
         grants.set(to, Grant::ALL).unwrap();
         self.reconfigure(&grants);
     }
@@ -282,7 +285,7 @@ impl Modelled {
     fn trap(&self, strand: usize, core: bool, function: u64, arguments: [u64; 5]) -> [u64; 3] {
         let caller = Caller { guest: self.guest_of(strand), strand: strand_id(strand) };
         let mut registers = Registers::call(function, arguments);
-        let strand = self.hypervisor.strand(caller);
+        let strand = self.hypervisor.strand(caller).unwrap();
         if core {
             let _ = strand.core_trap(&mut registers);
         } else {
@@ -320,9 +323,8 @@ impl Modelled {
 
     /// Returns `true` if a read of a register succeeds on the fast path.
     pub(crate) fn is_fast(&self, strand: usize, id: u64) -> bool {
-        let strand = self
-            .hypervisor
-            .strand(Caller { guest: self.guest_of(strand), strand: strand_id(strand) });
+        let caller = Caller { guest: self.guest_of(strand), strand: strand_id(strand) };
+        let strand = self.hypervisor.strand(caller).unwrap();
         let (context,) = strand.contexts();
         let mut registers = Registers::call(0x106, [id, 0, 0, 0, 0]);
         context.fast_path(0x106, &mut Frame::new(&mut registers)) && registers.o0 == EOK

@@ -3,15 +3,14 @@
 use tests::oracle::Trap::Fast;
 use tests::oracle::{Cell, Grant, Guest, HubCondition, Machine};
 
-use super::{GETPERF, P, X, get, play, set, set_version, start};
+use super::{GETPERF, P, X, get, negotiated, play, set, start};
 
 /// `busstat` selects an event for each counter of a memory controller, one after the other. Then it reads PIC and PCR.
 #[test]
 #[rustfmt::skip]
 fn busstat_on_dram() {
-    let (mut both, _) = start(Machine::Maramba, 2, Guest::new(0..128, Grant::GLOBAL));
+    let mut both = negotiated(Machine::Maramba, 2, Guest::new(0..128, Grant::GLOBAL), 70);
     play(&mut both, 70, &[
-        set_version(0x205, 1, 0, Ok(0)),
         // PIC0 counts mem_reads (0), PIC1 mem_writes (1): (pcr & !0xf0) | 0x00, (pcr & !0xf) | 0x1.
         get(8, Ok(0x00)),
         set(8, 0x00, 0),
@@ -37,9 +36,8 @@ fn busstat_on_dram() {
 #[rustfmt::skip]
 fn busstat_on_a_hub() {
     let guest = Guest::new(0..256, Grant::GLOBAL).with_compat();
-    let (mut both, _) = start(Machine::Batoka, 4, guest);
+    let mut both = negotiated(Machine::Batoka, 4, guest, 130);
     play(&mut both, 130, &[
-        set_version(0x205, 1, 0, Ok(0)),
         // On ZAM2_LPU_B, PIC0 counts cycles_c2c_portX (0x2) and PIC1 cycles_HIT_M (0x1c).
         get(57, Ok(0x0000)),
         set(57, 0x0002, 0),

@@ -2,7 +2,7 @@
 
 use tests::oracle::{Cell, Grant, Guest, Machine};
 
-use super::{get, play, set, set_version, start};
+use super::{get, negotiated, play, set, set_version, start};
 
 /// The back end sets an L2 event, probes for HT, and stops, configures and enables the counters. It has the right to all of this.
 #[test]
@@ -40,9 +40,8 @@ fn cpc_with_every_right() {
 #[test]
 #[rustfmt::skip]
 fn cpc_without_ht() {
-    let (mut both, _) = start(Machine::Maramba, 1, Guest::new(0..64, Grant::STRAND));
+    let mut both = negotiated(Machine::Maramba, 1, Guest::new(0..64, Grant::STRAND), 7);
     play(&mut both, 7, &[
-        set_version(0x205, 1, 0, Ok(0)),
         set(1, 2, 10),
         set(0, 0xc000_0000_0000_0009, 10),
         get(0, Ok(0)),
@@ -57,9 +56,8 @@ fn cpc_without_ht() {
 #[test]
 #[rustfmt::skip]
 fn a_revoked_right_is_seen_as_ht_0() {
-    let (mut both, _) = start(Machine::Maramba, 1, Guest::new(0..64, Grant::HTSTRAND));
+    let mut both = negotiated(Machine::Maramba, 1, Guest::new(0..64, Grant::HTSTRAND), 7);
     play(&mut both, 7, &[
-        set_version(0x205, 1, 0, Ok(0)),
         set(0, 0x0000_0000_17e8_c82f, 0),
     ]);
     both.reconfigure(&[Grant::STRAND]);

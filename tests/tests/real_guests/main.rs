@@ -67,6 +67,13 @@ fn start(machine: Machine, nodes: usize, guest: Guest) -> (Comparison<'static>, 
     (Comparison::new(world, board), board)
 }
 
+/// [Starts](start) a guest, which negotiates group 0x205 in version 1.0 on a strand.
+fn negotiated(machine: Machine, nodes: usize, guest: Guest, on: u16) -> Comparison<'static> {
+    let (mut both, _) = start(machine, nodes, guest);
+    play(&mut both, on, &[set_version(0x205, 1, 0, Ok(0))]);
+    both
+}
+
 /// Makes the calls in the reference model and on the machine under test, and asserts the results.
 fn play(both: &mut Comparison, strand: u16, lines: &[Line]) {
     for (number, (trap, function, arguments, expected)) in lines.iter().enumerate() {

@@ -9,7 +9,6 @@ pub(crate) enum SystemCall {
     Thread {
         tid: Option<u64>,
     },
-    /// Starts a process.
     Process,
     /// Replaces the process's program with the program whose path is at `path`.
     Exec {
@@ -19,11 +18,11 @@ pub(crate) enum SystemCall {
     Exit,
     /// Sends a signal, perhaps to the process itself.
     Kill,
-    /// Waits for a wake of the word at `futex`.
+    /// Waits until another thread wakes the waiters of the word at `futex`.
     Wait {
         futex: u64,
     },
-    /// Wakes the threads that wait for the word at `futex` or `other`.
+    /// Wakes threads that wait for the word at `futex`, and for the word at `other` if there is one.
     Wake {
         futex: u64,
         other: Option<u64>,

@@ -32,7 +32,6 @@ mod output;
 mod process;
 #[cfg(not(test))]
 mod qemu;
-mod thread;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

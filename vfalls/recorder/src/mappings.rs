@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 use refs::Mapping;
 
-/// The mappings of the program's code that were found so far.
+/// The mappings of the program's code that have been found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// The first address and the end of each of the emulator's own mappings, which are in the program's address space.
@@ -24,7 +24,7 @@ impl Mappings {
         Self { emulator, ..Self::default() }
     }
 
-    /// Returns the mappings of ELF files that are new since the last call.
+    /// Returns the mappings of ELF files that have appeared since the previous call.
     pub(crate) fn look(&mut self) -> Vec<Mapping> {
         let mut new = Vec::new();
         for (mut mapping, key) in current_mappings() {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::lock;
 
-/// The signals by which threads of a process wait for each other.
+/// Numbers the signals of a process. A signal is a start, an end or a wake for which other threads wait.
 ///
 /// The C library joins a thread when it loads the thread's word and finds that the kernel has cleared it. So the recorder watches
 /// loads of the words of all threads.
@@ -29,7 +29,7 @@ struct Known {
 #[derive(Debug)]
 struct Watched {
     thread: u32,
-    /// The signal of the thread's end.
+    /// The number of the signal that the thread gave when it ended; `None` before its end.
     end: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl Orders {
         self.known().wakes.get(&futex).copied()
     }
 
-    /// Watches the word at `tid`, which the kernel clears when this thread has ended.
+    /// Watches the word at `tid`, which the kernel clears when `thread` has ended.
     pub(crate) fn watch(&self, tid: u64, thread: u32) {
         let mut known = self.known();
         known.threads.insert(tid >> 3, Watched { thread, end: None });
@@ -96,7 +96,7 @@ impl Orders {
     }
 }
 
-/// Returns the index of a word in [`Orders::watched`], and the mask of the bit for `address` in this word.
+/// Returns the index in [`Orders::watched`] of the word for `address`, and the mask of the bit for `address` in this word.
 fn place(address: u64) -> (usize, u64) {
     ((address >> 9) as usize & 7, 1 << (address >> 3 & 63))
 }

@@ -3,8 +3,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use refs::{Definitions, Frame, Order};
+use refs::{Definitions, Encoder, Frame, Log, Order};
 
 use crate::calls::SystemCall;
 use crate::decode::Target;
@@ -12,7 +13,6 @@ use crate::lock;
 use crate::mappings::Mappings;
 use crate::order::Orders;
 use crate::output::Pipes;
-use crate::thread::Thread;
 
 /// The state that all threads share.
 pub(crate) struct Process {
@@ -23,7 +23,7 @@ pub(crate) struct Process {
     pub(crate) orders: Orders,
     pub(crate) output: Pipes,
     mappings: Mutex<Mappings>,
-    /// Whether the program may have mapped files with code since the latest look at the mappings.
+    /// Whether the program may have mapped files with code since the mappings were last read.
     maps: AtomicBool,
     threads: AtomicU32,
 }
@@ -63,7 +63,7 @@ impl Process {
         std::process::id() == self.id
     }
 
-    /// Returns the number of a block of instructions. Ends the program if there are too many blocks.
+    /// Defines a block of instructions, and returns its number. Ends the program if there are too many blocks.
     pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
         let block = self.target.block(address, instructions);
         let number = lock(&self.definitions).block(block);
@@ -144,14 +144,14 @@ impl Process {
         }
     }
 
-    /// Notes that the program has exited. All threads have written their references.
+    /// Notes that the program has exited. Must be called after all threads have written their references.
     pub(crate) fn exited(&self) {
         self.maps.store(true, Ordering::Relaxed);
         self.look();
         self.output.say("exits", "");
     }
 
-    /// Writes the mappings of files that are new since the last call.
+    /// Writes the mappings of files that have appeared since the previous call.
     fn look(&self) {
         if self.maps.swap(false, Ordering::Relaxed) {
             let new = lock(&self.mappings).look();
@@ -162,7 +162,7 @@ impl Process {
     }
 }
 
-/// Returns the path at `address` in memory, if a program has this path.
+/// Returns the path at `address` in memory if it is the path of a program.
 fn program_at(address: u64) -> Option<String> {
     let path = text(address)?;
     let metadata = fs::metadata(&path).ok()?;
@@ -176,4 +176,96 @@ fn text(address: u64) -> Option<String> {
     let read = memory.read_at(&mut bytes, address).ok()?;
     let end = bytes[..read].iter().position(|byte| *byte == 0)?;
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+}
+
+/// The minimum time between two writes of a thread's references at system calls, or a hundredth of the thread's age if that is
+/// longer. So frames are few, and a program that is killed loses little.
+const PERIOD: Duration = Duration::from_millis(2);
+const TIMES: u32 = 100;
+
+/// A thread, and its references since the last frame.
+pub(crate) struct Thread {
+    pub(crate) log: Log,
+    number: u32,
+    /// The number of instructions since the last frame.
+    instructions: u64,
+    /// The address of the word that the kernel clears when the thread has ended.
+    tid: Option<u64>,
+    /// The futex that the thread waits for.
+    waits: Option<u64>,
+    encoder: Encoder,
+    frame: Frame,
+    began: Instant,
+    wrote: Instant,
+}
+
+impl Thread {
+    fn new(number: u32, tid: Option<u64>) -> Self {
+        Self {
+            log: Log::default(),
+            number,
+            instructions: 0,
+            tid,
+            waits: None,
+            encoder: Encoder::new(number),
+            frame: Frame::default(),
+            began: Instant::now(),
+            wrote: Instant::now(),
+        }
+    }
+
+    /// Logs the start of a block with `instructions` instructions.
+    #[inline(always)]
+    pub(crate) fn block(&mut self, process: &Process, block: u32, instructions: u32) {
+        if self.log.is_full() {
+            self.write(process, false);
+        }
+        self.instructions += u64::from(instructions);
+        self.log.block(block);
+    }
+
+    /// Logs a load of the current block, and the end of the thread that the load joins.
+    #[inline(always)]
+    pub(crate) fn load(
+        &mut self,
+        process: &Process,
+        instruction: u16,
+        size_log2: u8,
+        address: u64,
+    ) {
+        self.log.access(instruction, false, size_log2, address);
+        if process.orders.may_join(address) {
+            self.join(process, address);
+        }
+    }
+
+    #[cold]
+    fn join(&mut self, process: &Process, address: u64) {
+        if let Some(end) = process.orders.joined(address) {
+            self.log.order(Order::Wait(end));
+        }
+    }
+
+    /// Writes the references, unless the last write was recent. The current block must have ended.
+    fn write_now_and_then(&mut self, process: &Process) {
+        let now = Instant::now();
+        if now - self.wrote >= PERIOD.max((now - self.began) / TIMES) {
+            self.write(process, true);
+        }
+    }
+
+    /// Writes the references. The current block is written only if it has `ended`.
+    #[cold]
+    pub(crate) fn write(&mut self, process: &Process, ended: bool) {
+        let Self { log, encoder, frame, .. } = self;
+        match encoder.encode(log, ended, &process.definitions, frame) {
+            Ok(true) => {
+                let instructions = std::mem::take(&mut self.instructions);
+                process.output.references(frame, instructions, &process.definitions);
+            }
+            Ok(false) => {}
+            Err(error) => process.output.stop("ends", &error.to_string()),
+        }
+        self.wrote = Instant::now();
+    }
 }

@@ -13,8 +13,7 @@ use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
 use crate::output::Pipes;
-use crate::process::{MOST_THREADS, Process};
-use crate::thread::Thread;
+use crate::process::{MOST_THREADS, Process, Thread};
 
 /// A block of instructions, which QEMU is translating.
 type Block = c_void;
@@ -113,7 +112,7 @@ unsafe fn shared_thread<'a>(vcpu: c_uint) -> Option<(&'a SharedThread, &'static 
     Some((shared, PROCESS.get()?))
 }
 
-/// Returns a recorded thread that executes.
+/// Returns the recorded thread that a virtual processor is executing, and the thread's process.
 ///
 /// # Safety
 /// The conditions of [`shared_thread`] hold, and the thread is not in a system call.

@@ -74,7 +74,7 @@ const RUN: &str = "run";
 /// The fields that identify an item of a list, the best first.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
-/// The fields that together identify an item that has none of the fields [`NAMES`].
+/// The fields that together identify an item if it has none of the fields in [`NAMES`].
 const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 
 pub(crate) fn run(args: DiffArgs) -> anyhow::Result<()> {
@@ -153,8 +153,8 @@ impl Values {
     }
 }
 
-/// Returns the name of a list item: the item's fields of [`NAMES`], up to the first numeric field. If the item has none of them,
-/// its fields of [`PLACES`] are the name. Otherwise the name is the item's index in the list.
+/// Returns the name of a list item: the item's fields that [`NAMES`] lists, up to the first numeric field. If the item has none
+/// of them, its fields in [`PLACES`] are the name. Otherwise the name is the item's index in the list.
 fn label(number: usize, item: &Value) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),

@@ -39,7 +39,7 @@ pub(crate) struct EventsArgs {
     #[command(flatten)]
     force: Force,
 
-    /// List the layouts of event headers: their bits, granularity, wraps, and the distance of heartbeats
+    /// List the layouts of event headers: their bits, granularity, wraps, and the time between heartbeats
     #[arg(long)]
     layouts: bool,
 

@@ -94,8 +94,8 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Begins to write the files that `args` name. `force` decides whether existing files may be
-    /// replaced. A directory replaces only another trace.
+    /// Begins to write the files that `args` name. `force` decides whether existing files may be replaced. A directory can
+    /// replace only another trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = |path| {
             OutputDirectory::create(path, |there: &Path| {

@@ -43,7 +43,7 @@ pub(crate) struct ConfiguredArgs {
 }
 
 impl ConfiguredArgs {
-    /// Returns the configuration. The file chooses the machine, or else the other options do.
+    /// Returns the configuration. The machine comes from the file, or else from the other options.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let MachineArgs { machine, nodes } = self.machine;
         let other = match (machine, nodes) {

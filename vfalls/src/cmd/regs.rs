@@ -43,9 +43,9 @@ enum Format {
 
 fn register(text: &str) -> anyhow::Result<PerfReg> {
     let numbered = text.parse().ok().and_then(PerfReg::new);
-    numbered
-        .or_else(|| PerfReg::from_name(text))
-        .ok_or_else(|| anyhow!(unknown("register", text, PerfReg::all().map(PerfReg::name))))
+    numbered.or_else(|| PerfReg::from_name(text)).ok_or_else(|| {
+        anyhow!(unknown("register", text, PerfReg::ALL.into_iter().map(PerfReg::name)))
+    })
 }
 
 /// A row of the list, with addresses and mask in hexadecimal.
@@ -80,7 +80,7 @@ pub(crate) fn run(args: RegsArgs) -> anyhow::Result<()> {
     let machine = args.machine.machine()?;
     let hex = |address: PhysicalAddress| format!("{:#x}", address.0);
     let wanted = |register: &PerfReg| args.names.is_empty() || args.names.contains(register);
-    let rows = PerfReg::all().filter(wanted).map(|register| RegisterRow {
+    let rows = PerfReg::ALL.into_iter().filter(wanted).map(|register| RegisterRow {
         id: register.id(),
         name: register.name(),
         kind: kind(register),

@@ -15,13 +15,16 @@ use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
 
-/// The name of a new recording, unless the user gives another name. Also the recording to replay.
+/// The file name of a new recording and of the recording to replay, unless the user gives another.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
-/// The size in bytes from which a recording no longer adds to the budget of memory.
+/// The size in bytes up to which a recording adds nothing to the budget of memory.
+const FREE: u64 = 10_000_000;
+
+/// Of a larger recording, only this number of bytes counts for the memory budget.
 const LARGE: u64 = 1 << 40;
 
-/// The new name of an older recording, when a new one becomes [`DEFAULT`].
+/// The name that an older recording gets when a new one becomes [`DEFAULT`].
 const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
@@ -58,10 +61,10 @@ impl SourceArgs {
     }
 }
 
-/// Returns recordings in files. A command may take 100 times their memory.
+/// Returns the recordings in these files. Lets the command take 100 times what each has beyond [`FREE`] in memory.
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
     let sizes = paths.iter().filter_map(|path| path.metadata().ok());
-    sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE)));
+    sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
     ReplaySource::Files(paths)
 }
 

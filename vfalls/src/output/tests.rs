@@ -34,7 +34,7 @@ fn directories_are_there_only_when_complete() {
     let place = tempdir().unwrap();
     let path = place.path().join("result");
     let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
-    // The output makes a new directory, then replaces it when it is empty.
+    // The output first makes a new directory, and then replaces the directory while it is empty.
     for name in ["new", "again"] {
         if name == "again" {
             fs::remove_file(path.join("new")).unwrap();

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use guest_abi::StrandId;
 use maud::{Markup, html};
 use simulator::execute::mailbox::GuestState;
 use simulator::machine::strands::ranges;
@@ -35,7 +34,7 @@ pub(super) fn page(run: &Executed) -> Page {
     let section = |title: &str, figures| Section { title: title.to_owned(), figures };
     let mut machine_figures = Vec::new();
     if let Some(usage) = &run.usage {
-        let nodes = run.strands.iter().map(|one| one.strand / StrandId::PER_NODE);
+        let nodes = run.strands.iter().map(|one| one.strand.node().index());
         let executes = executes(run.nodes, "strand", nodes);
         machine_figures = machine(usage, run.time.cycles, executes);
         machine_figures.extend(waits(usage));
@@ -65,7 +64,7 @@ fn summary(run: &Executed) -> Markup {
                 dd {
                     (guest.name) ": " (guest.program) ", on "
                     @if guest.strands.len() == 1 { "strand " } @else { "strands " }
-                    (ranges(guest.strands.iter().copied())) "; " (state_text(guest.state))
+                    (ranges(guest.strands.iter().map(|strand| strand.index()))) "; " (state_text(guest.state))
                 }
             }
             dt { "Work" } dd { (counted(instructions, "instruction")) " on " (counted(run.strands.len() as u64, "strand")) }
@@ -87,7 +86,16 @@ fn summary(run: &Executed) -> Markup {
         }
         @if !run.failures.is_empty() {
             h2 { "Failures that the hypervisor told of" }
-            ol { @for failure in &run.failures { li { (failure) } } }
+            ol {
+                @for failure in &run.failures {
+                    li {
+                        (failure)
+                        @for (name, value) in failure.named_registers() {
+                            " " code { (name) " " (format!("{value:#x}")) }
+                        }
+                    }
+                }
+            }
         }
         h2 { "Consoles" }
         @for guest in &run.guests {
@@ -106,7 +114,7 @@ fn strands(run: &Executed) -> Vec<Figure> {
     for one in &run.strands {
         let Served { l2, local, remote, c2c } = one.served;
         let (strand, instructions, cycles) = (one.strand, one.instructions, one.cycles);
-        let place = [strand, strand / StrandId::PER_NODE].map(|number| number.to_string());
+        let place = [strand.index(), strand.node().index()].map(|number| number.to_string());
         let work = [instructions.guest, instructions.hypervisor, cycles.guest, cycles.hypervisor];
         let events = [one.traps, l2, local, remote, c2c].map(|number| number.to_string());
         let cells = place.into_iter().chain(work.map(|number| number.to_string()));

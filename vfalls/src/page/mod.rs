@@ -19,10 +19,10 @@ use sections::{Section, sections, summary};
 /// The style sheet of pages and pictures.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// The page of a run.
+/// The page of a run: an HTML file with charts, and the pictures of its charts.
 pub struct Page {
     title: String,
-    /// The part before the charts.
+    /// The part of the page before the charts.
     first: Markup,
     sections: Vec<Section>,
     /// Whether the run has everything that a page can show.

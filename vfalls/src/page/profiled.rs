@@ -28,7 +28,7 @@ pub struct SourceLines {
     pub function: String,
     /// The file's path, as the compiler wrote it into the debugging information.
     pub file: String,
-    /// The lines, in the order of their numbers.
+    /// The lines, sorted by line number.
     pub rows: Vec<SourceLine>,
 }
 

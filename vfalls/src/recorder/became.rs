@@ -26,7 +26,7 @@ impl Became {
 
     /// Notes which program the process executes now.
     pub(super) fn look(&mut self) {
-        // A process that has ended has no link `exe`.
+        // If the process has ended, its link `exe` no longer exists.
         let Ok(program) = fs::read_link(self.process.join("exe")) else {
             return;
         };

@@ -18,7 +18,7 @@ use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
 
-/// The number of started programs that each have a note. One more note counts all other programs.
+/// The maximum number of started programs that are noted one by one. One more note counts the other programs.
 const MOST_NAMED: usize = 10;
 
 /// The compression level. A negative level leaves literals uncompressed. The recording is a fifth longer, and reading it takes a

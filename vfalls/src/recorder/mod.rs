@@ -62,8 +62,10 @@ impl fmt::Display for Recorded {
     }
 }
 
-/// Checks that the program of a command can be recorded: it exists, is for x86-64 or SPARC V9, and has its shared libraries.
+/// Checks that the program of a command can be recorded: on this system, and it exists, is for x86-64 or SPARC V9, and has its shared
+/// libraries.
 pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
+    plugin()?;
     Program::find(command, options.sysroot).map(drop)
 }
 
@@ -72,9 +74,10 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
 /// Prints progress and notes to standard error. An interrupt ends the program, and the recording is
 /// kept. Fails if the program makes no reference.
 pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow::Result<Recorded> {
+    let plugin = plugin()?;
     let program = Program::find(command, options.sysroot)?;
     let emulator = program.emulator.find()?;
-    let library = plugin()?;
+    let library = write(plugin)?;
     interrupt::catch()?;
     let (frames, end_of_frames) = io::pipe()?;
     let listener = Listener::new(file, program.target, command, frames)?;
@@ -100,31 +103,30 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let listener = thread::spawn(move || listener.listen(messages));
     let mut became = Became::new(child.id(), &emulator);
     let status = wait(&mut child, || became.look());
-    // The listener returns when all write ends of the pipes are closed.
+    // The listener returns only when all write ends of the pipes are closed.
     drop((end, end_of_frames));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?, became)
 }
 
-/// The plug-in, which `build.rs` compiles.
+/// The plug-in, which `build.rs` compiles; `None` on systems other than Linux, which the emulator needs.
 #[cfg(recorder)]
-static PLUGIN: &[u8] = include_bytes!(env!("RECORDER"));
+static PLUGIN: Option<&[u8]> = Some(include_bytes!(env!("RECORDER")));
+#[cfg(not(recorder))]
+static PLUGIN: Option<&[u8]> = None;
+
+fn plugin() -> anyhow::Result<&'static [u8]> {
+    PLUGIN.context("programs are recorded on Linux only, under QEMU's user-mode emulator")
+}
 
 /// Writes the plug-in to a private file, which is removed when the result is dropped.
-#[cfg(recorder)]
-fn plugin() -> anyhow::Result<NamedTempFile> {
+fn write(plugin: &[u8]) -> anyhow::Result<NamedTempFile> {
     let write = || -> io::Result<_> {
         let mut file = NamedTempFile::with_suffix(".so")?;
-        file.write_all(PLUGIN)?;
+        file.write_all(plugin)?;
         Ok(file)
     };
     write().context("the recorder cannot be written to a temporary file")
-}
-
-/// Fails: the emulator needs Linux.
-#[cfg(not(recorder))]
-fn plugin() -> anyhow::Result<NamedTempFile> {
-    anyhow::bail!("programs are recorded on Linux only, under QEMU's user-mode emulator")
 }
 
 /// Escapes text for an option of the emulator by doubling its commas. A single comma would end a part of the option.

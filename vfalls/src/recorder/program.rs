@@ -38,7 +38,7 @@ impl Program {
             .with_context(|| format!("there is no program '{shown}', expected one to run"))?;
         let cannot = || format!("{} cannot be read", path.display());
         let mut data = Vec::new();
-        // The headers are at the start of the file.
+        // The headers are at the start of the file, so only this part is read.
         let file = File::open(&path).with_context(cannot)?;
         file.take(1 << 16).read_to_end(&mut data).with_context(cannot)?;
         if let Some(line) = data.strip_prefix(b"#!") {

@@ -243,7 +243,7 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     named.map(|((start, _, _, name), end)| Named { start, end, name: demangled(name) }).collect()
 }
 
-/// Demangles C++ and Rust names. C names stay as they are, although some, such as `f`, look like mangled C++ types.
+/// Demangles C++ and Rust names. C names are left as they are, although some, such as `f`, look like mangled C++ types.
 fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
         true => line(&addr2line::demangle_auto(name.into(), None)),

@@ -1,5 +1,4 @@
-//! The debugging information of an ELF file. It is read from memory, because `addr2line` by itself
-//! opens each path that a file names.
+//! The debugging information of an ELF file. It is read from memory, because `addr2line` would open every path that a file names.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -66,7 +66,7 @@ pub(crate) struct Symbols {
     places: Places,
 }
 
-/// The places of files in the program's memory.
+/// Where the files are in the program's memory.
 enum Places {
     /// There is one file. An address in the file plus this number is the address in the recording.
     Everywhere(u64),
@@ -75,7 +75,7 @@ enum Places {
 }
 
 impl Symbols {
-    /// Returns the symbols of the program of the bundled recording.
+    /// Returns the symbols of the bundled recording's program.
     pub(crate) fn bundled() -> Self {
         let program = Binary::from_elf(BUNDLED_PROGRAM).expect("the bundled program has symbols");
         let mut symbols = Self::everywhere("the bundled program", program, 0);

@@ -75,11 +75,11 @@ pub(crate) fn phase(output: &mut impl Write, number: usize, phase: &PhaseRun) ->
 }
 
 /// Prints the state of the units, the hypercalls, and the comparison with the truth.
-pub(crate) fn end(output: &mut impl Write, outcome: &Played) -> io::Result<()> {
-    let Played { references, cycles, .. } = outcome;
+pub(crate) fn end(output: &mut impl Write, run: &Played) -> io::Result<()> {
+    let Played { references, cycles, .. } = run;
     writeln!(output, "After {references} references in {cycles} cycles of machine time:\n")?;
     let mut table = table::with_header("unit|state|>faults|>stuck");
-    for unit in &outcome.units {
+    for unit in &run.units {
         let state = match (unit.in_service, unit.clean) {
             (true, _) => "in service",
             (false, true) => "out of service",
@@ -98,11 +98,9 @@ pub(crate) fn end(output: &mut impl Write, outcome: &Played) -> io::Result<()> {
         writeln!(output, "{}", table::text(&table))?;
     }
     writeln!(output, "Hypercalls by guest and status:\n")?;
-    writeln!(output, "{}", hypercalls(&outcome.hypercalls, &outcome.guests))?;
+    writeln!(output, "{}", hypercalls(&run.hypercalls, &run.guests))?;
     let counters = || {
-        (outcome.phases.iter())
-            .flat_map(|phase| &phase.guests)
-            .flat_map(|measured| &measured.counters)
+        (run.phases.iter()).flat_map(|phase| &phase.guests).flat_map(|measured| &measured.counters)
     };
     let wrong = counters().filter(|counter| counter.measured != counter.truth);
     match wrong.count() {
@@ -110,7 +108,7 @@ pub(crate) fn end(output: &mut impl Write, outcome: &Played) -> io::Result<()> {
             output,
             "Truth: {} counts in {} phases show exactly what happened.",
             counters().count(),
-            outcome.phases.len()
+            run.phases.len()
         ),
         wrong => writeln!(
             output,

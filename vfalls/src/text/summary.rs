@@ -11,11 +11,11 @@ use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The number of lines of a screen. Threads that do not fit are added up in one row. Wrong counters are all listed, even if the
+/// The number of lines on a screen. Threads that do not fit are added up in one row. Wrong counters are all listed, even if the
 /// summary gets longer.
 const LINES: usize = 24;
 
-/// The number of lines outside of the tables: three header lines, two empty lines, and the comparison with the truth.
+/// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.
 const OTHERS: usize = 6;
 
 /// Returns a row for each event: the number of its counters, and the sums of their measured and true counts.
@@ -30,25 +30,25 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
 }
 
 /// Prints the tables of events and threads, and the comparison with the truth. With a three-line header, the output fills a screen.
-pub(crate) fn print(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
-    let sums = Total::by_event(&outcome.counters);
-    let units = units(&sums, outcome);
+pub(crate) fn print(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
+    let sums = Total::by_event(&run.counters);
+    let units = units(&sums, run);
     let most = LINES - OTHERS - 2 - sums.len();
-    write!(output, "{units}\n{}", threads(&outcome.threads, most))?;
-    truth(output, outcome)
+    write!(output, "{units}\n{}", threads(&run.threads, most))?;
+    truth(output, run)
 }
 
 /// Returns a row for each event: the sum over all units, its rate, and the sums of each node or hub.
-fn units(sums: &[Total], outcome: &Replayed) -> String {
+fn units(sums: &[Total], run: &Replayed) -> String {
     let places = match sums.iter().any(Total::is_by_hub) {
         true => 4,
-        false => outcome.nodes,
+        false => run.nodes,
     };
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
     let mut table = table::with_header(&format!("event|>total|>per second{header}"));
     for sum in sums {
         let hubs = if sum.is_by_hub() { ", by hub" } else { "" };
-        let rate = sum.measured as f64 * HZ as f64 / outcome.cycles.max(1) as f64;
+        let rate = sum.measured as f64 * HZ as f64 / run.cycles.max(1) as f64;
         let mut row = vec![
             format!("{}:{}{hubs}", sum.class, sum.event),
             sum.measured.to_string(),
@@ -118,15 +118,15 @@ pub(crate) fn short(number: u64) -> String {
 }
 
 /// Prints whether the counters show what happened. Lists each counter that does not.
-fn truth(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
-    let counters = outcome.counters.len();
+fn truth(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
+    let counters = run.counters.len();
     let wrong: Vec<&CounterResult> =
-        (outcome.counters.iter()).filter(|counter| counter.measured != counter.truth).collect();
+        (run.counters.iter()).filter(|counter| counter.measured != counter.truth).collect();
     let after = format!(
         "{} in {} cycles, {}",
-        counted_plainly(outcome.references, "reference"),
-        outcome.cycles,
-        time(outcome.cycles as f64 / HZ as f64)
+        counted_plainly(run.references, "reference"),
+        run.cycles,
+        time(run.cycles as f64 / HZ as f64)
     );
     if wrong.is_empty() {
         let counters = match counters {
@@ -145,7 +145,7 @@ fn truth(output: &mut impl Write, outcome: &Replayed) -> io::Result<()> {
         table.add_row([
             counter.name.to_string(),
             (counter.strand).map_or_else(|| "-".to_owned(), |strand| strand.to_string()),
-            counter.counter.to_string(),
+            counter.counter.index().to_string(),
             counter.event.to_string(),
             counter.measured.to_string(),
             counter.truth.to_string(),

@@ -1,7 +1,7 @@
 //! Interrupts a run at any moment.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -55,6 +55,29 @@ fn an_interrupted_replay_leaves_nothing() {
     }
 }
 
+#[test]
+fn an_interrupted_replay_shows_what_happened_so_far() {
+    let place = Place::new("interrupted-shown");
+    let arguments = ["stat", "--bundled", "--interval", "1000", "--json"];
+    let mut child = start(command(&[&arguments[..], &[&place.at("results.json")]].concat()));
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut shown = String::new();
+    while shown.lines().count() < 100 {
+        output.read_line(&mut shown).unwrap();
+    }
+    send("INT", &child);
+    output.read_to_string(&mut shown).unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(ended(child), Some(130));
+    let truth = shown.lines().find(|line| line.starts_with("Truth:")).unwrap();
+    assert!(truth.starts_with("Truth: all 72 counters show exactly what happened ("), "{truth}");
+    let notes: Vec<_> = said.lines().collect();
+    assert!(notes[0].starts_with("note: the replay was stopped after "), "{said}");
+    assert_eq!(notes[1..], ["error: interrupted, nothing was written"]);
+    assert_eq!(place.names("."), [""; 0]);
+}
+
 /// Returns whether the process has a handler for SIGTERM, number 15.
 pub(crate) fn handles_term(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
@@ -75,8 +98,8 @@ fn signals_are_handled_before_anything_is_written() {
     }
 }
 
-/// A library that sends SIGTERM as soon as the kernel knows a handler. This is the earliest
-/// possible time: the program has not yet stored what the handler does.
+/// A library that sends SIGTERM as soon as the kernel knows a handler for it. No signal can come earlier, and the program has not
+/// yet stored what the handler does.
 const AT_ONCE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -4,14 +4,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-pub(crate) use tests::program::{Ended, end, start, wait};
+pub(crate) use tests::program::{Ended, contains_all, end, start, wait};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_vfalls");
 
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments);
-    command
+    tests::program::command(PROGRAM, arguments)
 }
 
 pub(crate) fn vfalls(arguments: &[&str]) -> Ended {
@@ -34,7 +32,6 @@ impl Place {
         self.0.run(Command::new(PROGRAM), line)
     }
 
-    /// Reads a JSON file.
     pub(crate) fn json(&self, name: &str) -> Value {
         serde_json::from_slice(&fs::read(self.at(name)).unwrap()).unwrap()
     }

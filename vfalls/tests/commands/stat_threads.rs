@@ -5,11 +5,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, squeezed};
+use crate::program::{Place, contains_all, squeezed};
 use crate::stat::{json, measured, program};
 
 /// The references of two threads. Their requests follow from MOESI, and from the interleaving of
-/// memory, which is 512 bytes to a node.
+/// memory, in which each node in turn has 512 bytes.
 const SHARING: &str = "\
 # strand, what it does, address, bytes
 0  w 0x0 8      # misses, and reads the line from the memory of node 0: local
@@ -62,7 +62,7 @@ fn a_summary_is_a_screen() {
     let place = Place::new("stat-screen");
     place.file("sharing", SHARING);
     let output = place.run("stat sharing").well();
-    for line in [
+    let parts = [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
         // Three lines are read: one that both threads use, and two that only the second one loads.
@@ -70,9 +70,8 @@ fn a_summary_is_a_screen() {
         // Without instructions, the table has neither CPI nor MPKI.
         "-     -        1      1       1    2",
         "Truth: all 60 counters show exactly what happened (8 references in",
-    ] {
-        assert!(output.contains(line), "{line}:\n{output}");
-    }
+    ];
+    contains_all(&output, &parts);
     assert!(!output.contains("Hypercalls"), "{output}");
     let calls = place.run("stat sharing --calls").well();
     assert!(calls.contains("Hypercalls by guest and status:"), "{calls}");
@@ -121,7 +120,7 @@ fn dealing_is_called_artificial() {
 fn what_a_recording_lacks_is_said() {
     let place = Place::new("stat-cut");
     let recording =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/inputs/corpus/trace_input/native-cut");
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/inputs/corpus/recording_input/native-cut");
     fs::copy(recording, place.path().join("cut.refs")).unwrap();
     let notes = [
         "cut.refs is cut off: it is read up to byte 219 of 230",

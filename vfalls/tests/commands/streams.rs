@@ -40,7 +40,7 @@ fn calls_are_answered_one_by_one() {
             sender.send(line.unwrap()).unwrap();
         }
     });
-    // Fails after a minute without an answer.
+    // Waits for an answer, but fails after a minute.
     let answer = || answers.recv_timeout(Duration::from_secs(60)).unwrap();
 
     input.write_all(b"0 core 0 0x205 1 1\n").unwrap();

@@ -50,7 +50,8 @@ pub(crate) struct Made {
 pub(crate) struct Callers {
     /// The finished calls, in the order of their returns.
     pub(crate) made: Vec<Made>,
-    /// The calls in progress: the strand before the call, and the turns and accesses until then.
+    /// The calls in progress. Each has the strand before the call, the request, and the numbers of
+    /// turns and of accesses before the call.
     calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
     turns: usize,
     random: Random,
@@ -72,7 +73,7 @@ impl Callers {
         Self { made: Vec::new(), calling: BTreeMap::new(), turns: 0, random: Random(seed) }
     }
 
-    /// Returns the strand that asks for a call, or `None` if the machine stopped for another reason.
+    /// Returns the strand that asks for a call; `None` if the machine stopped for another reason.
     pub(crate) fn asks(execution: &Execution, stop: Stop) -> Option<StrandId> {
         match stop {
             Stop::Breakpoint(strand) => (execution.strand(strand).pc == ANSWERED).then_some(strand),
@@ -80,8 +81,8 @@ impl Callers {
         }
     }
 
-    /// Records the return of the strand's last call, and starts the call `next`, or leaves the
-    /// strand idle if it is `None`. Fails if the last call changed more than its results.
+    /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if it is `None`.
+    /// Fails if the latest call changed more than its results.
     pub(crate) fn turn(
         &mut self,
         execution: &mut Execution,

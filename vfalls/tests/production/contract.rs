@@ -175,7 +175,7 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
         }
     }
     tests::tell(format_args!("calls by status: {statuses:?}"));
-    // Each status occurs often.
+    // Each of these statuses occurs often.
     for status in [0, 6, 7, 9, 10, 13] {
         let count = statuses.get(&status).copied().unwrap_or_default();
         assert!(count >= 100, "status {status}: {statuses:?}");

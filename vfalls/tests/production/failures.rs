@@ -1,9 +1,10 @@
 //! Unexpected traps of the hypervisor. They end the strand's guest, and everything else continues.
 
-use guest_abi::{Node, StrandId};
+use guest_abi::{Mcu, Node};
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right, Unit};
+use platform::models::FaultyUnit;
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Limits, Stop};
 use simulator::interpreter::{Level, Trap};
@@ -11,18 +12,18 @@ use simulator::operator::Answer;
 use xtask::qemu::build::Production;
 
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, repeated};
-use super::{Booted, Guest, image};
+use super::{Booted, Guest, image, strand};
 
 /// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
 const UNEXPECTED: u64 = 3;
 
-/// The number of times that a test waits for something, and the instructions in each wait.
+/// The number of times that a test waits for something. [`SLICE`] is the number of instructions in
+/// each wait.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
+/// The test takes one of this number of instructions of a request.
+const REQUESTS: u64 = 97;
 
 /// Every kind of call. Only the last two change their entries in the list.
 fn list() -> Vec<Entry> {
@@ -44,7 +45,8 @@ fn list() -> Vec<Entry> {
     [&calls[..], &[core(3, 0x205, 0), [2, 0x205, 1, 1, 0, 0, 0, 0], AGAIN]].concat()
 }
 
-/// Returns a machine with two guests that make calls. The first one has made its whole list once.
+/// Returns a machine with two guests that make calls. The first guest has made all calls of its
+/// list once.
 pub(super) fn running(hypervisor: &[u8]) -> Booted {
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::boot_nodes(1, hypervisor, &guests, None);
@@ -75,8 +77,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
         let pc = booted.0.strand(strand(0)).pc;
         return Some(format!("{states:?}, at {pc:#x}: {:?}", booted.0.failures()));
     }
-    let (failures, _) = booted.0.failures();
-    let told: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    let (told, _) = booted.told();
     let is_trap =
         |told: &str| told.starts_with("the hypervisor took the unexpected trap 0x103 at 0x1");
     // L2 control is out of service if the strand was using it.
@@ -98,11 +99,30 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     if answer(&mut booted).is_none() {
         return Some("the guest is not reset".to_owned());
     }
+    // A request that has moved rights, in whole or in part, is undone.
+    if step && !(0..SLICES).any(|_| is_done(&mut booted, &Step::Reconfigure(grants(0)))) {
+        return Some("the rights do not return".to_owned());
+    }
     let all = [(8, 0), (0, 0), (0, 2), (0, HUB_PCR), (0, 1)];
     not_served(&mut booted, &all[..if l2_works { 5 } else { 4 }])
 }
 
-/// Returns the operator's answer to a step; `None` if there is none in time.
+/// Returns the rights of two guests: both have `strand`, and one has `global`.
+fn grants(global: usize) -> Grants {
+    let mut grants = Grants::none(2).unwrap();
+    for (guest, right) in [(0, Right::Strand), (1, Right::Strand), (global, Right::Global)] {
+        grants.grant(GuestId::new(guest).unwrap(), right).unwrap();
+    }
+    grants
+}
+
+/// Makes strand 8 carry out a request of the operator. Returns whether it is done.
+fn is_done(booted: &mut Booted, step: &Step) -> bool {
+    booted.0.operate(strand(8), step).unwrap();
+    matches!(answer(booted), Some(Ok(_)))
+}
+
+/// Returns the operator's answer to a step; `None` if no answer comes in time.
 fn answer(booted: &mut Booted) -> Option<Answer> {
     (0..SLICES).find_map(|_| {
         booted.0.run(Limits::instructions(SLICE));
@@ -131,25 +151,47 @@ fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     Some(format!("not served: {:?}", missing.collect::<Vec<_>>()))
 }
 
-/// Injects a trap at each of the hypervisor's instructions that the run executes, in calls and
-/// while the operator makes a request.
+/// Injects a trap at each of the hypervisor's instructions that the run executes in calls.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_at_any_instruction() {
-    let every = if std::env::var_os("ALL").is_some() { 1 } else { 11 };
-    let mut booted = running(&image(Production::Shipped));
+    let (number, wrong) = traps_everywhere(&mut running(&image(Production::Shipped)), 4_000, None);
+    assert!(wrong.is_empty(), "{} of {number} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Injects a trap at each of the instructions with which the hypervisor carries out a request of the operator.
+#[test]
+#[ignore = "builds images"]
+fn the_hypervisor_traps_in_any_request() {
+    let ready = running(&image(Production::Shipped)).0;
+    let unit = Unit::Mcu(Node::Node0, Mcu::ALL[0]);
+    for step in [
+        Step::Look(2),
+        Step::Reconfigure(grants(1)),
+        Step::ReturnToService(unit),
+        Step::Reset(GuestId::new(1).unwrap()),
+    ] {
+        let (number, wrong) = traps_everywhere(&mut Booted(ready.clone()), 20_000, Some(&step));
+        assert!(wrong.is_empty(), "{step:?}: {} wrong:\n{}", wrong.len(), wrong.join("\n"));
+        assert!(number > 300, "{step:?}: {number}");
+    }
+}
+
+/// Injects a trap at each of this number of the hypervisor's instructions on strand 0, or until the operator's request is answered.
+/// Returns the number of instructions, and what is wrong.
+fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64, Vec<String>) {
+    let every = if step.is_some() { REQUESTS } else { 11 };
+    let every = if std::env::var_os("ALL").is_some() { 1 } else { every };
     let mut wrong = Vec::new();
     let mut number = 0;
-    let mut asked = false;
-    while number < 6_000 {
-        if number == 4_000 && !asked {
-            booted.0.operate(strand(0), &Step::Look(2)).unwrap();
-            asked = true;
-        }
+    if let Some(step) = step {
+        booted.0.operate(strand(0), step).unwrap();
+    }
+    while number < most && booted.0.operated().is_none() {
         if booted.0.strand(strand(0)).level() == Level::Hyperprivileged {
             number += 1;
             if number % every == 0
-                && let Some(why) = wrong_after_trap(&booted.0, asked)
+                && let Some(why) = wrong_after_trap(&booted.0, step.is_some())
             {
                 let pc = booted.0.strand(strand(0)).pc;
                 wrong.push(format!("instruction {number}, at {pc:#x}: {why}"));
@@ -158,7 +200,76 @@ fn the_hypervisor_traps_at_any_instruction() {
         booted.0.step(strand(0));
         booted.0.step(strand(8));
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    (number, wrong)
+}
+
+/// Returns a machine with two guests, whose strands are 8 and 16. Strand 0 has no guest.
+fn without_guest() -> Booted {
+    let guests = [Guest::listed(&[8], "global,strand"), Guest::listed(&[16], "strand")];
+    let mut booted = Booted::boot_nodes(1, &image(Production::Shipped), &guests, None);
+    booted.list(0, 0, &list());
+    booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
+    booted.0.run(Limits::instructions(2_000_000));
+    booted
+}
+
+/// A strand without a guest takes an unexpected trap while it serves the operator. It leaves service, and the guests go on.
+#[test]
+#[ignore = "builds images"]
+fn a_strand_without_a_guest_leaves_service() {
+    let every = if std::env::var_os("ALL").is_some() { 1 } else { REQUESTS };
+    let mut booted = without_guest();
+    let halted = booted.0.counts(strand(0)).all();
+    booted.0.operate(strand(0), &Step::Look(2)).unwrap();
+    while booted.0.counts(strand(0)).all() == halted {
+        booted.0.run(Limits::instructions(1));
+    }
+    let mut number = 0;
+    while booted.0.operated().is_none() {
+        let mut traps = Booted(booted.0.clone());
+        if number % every == 0
+            && traps.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_ok()
+        {
+            assert!(answer(&mut traps).is_some(), "{number}: the operator gets no answer");
+            let executed = traps.0.counts(strand(0)).all();
+            traps.0.operate(strand(8), &Step::Look(2)).unwrap();
+            assert!(matches!(answer(&mut traps), Some(Ok(Some(_)))), "{number}");
+            let (told, _) = traps.told();
+            assert!(
+                told.len() == 1
+                    && told[0].starts_with("the hypervisor took the unexpected trap 0x103 at 0x1")
+                    && told[0].ends_with(", on strand 0"),
+                "{number}: {told:?}"
+            );
+            let states = [0, 1].map(|guest| traps.0.guest(guest));
+            assert_eq!(states, [GuestState::Runs; 2], "{number}");
+            assert_eq!(not_served(&mut traps, &[(8, 2), (8, HUB_PCR), (16, 0)]), None, "{number}");
+            assert_eq!(traps.0.counts(strand(0)).all(), executed, "{number}");
+        }
+        for number in [0, 8, 16] {
+            booted.0.step(strand(number));
+        }
+        number += 1;
+    }
+    assert!(number > 300, "{number}");
+}
+
+/// The strand of the guest with the rights dies. A strand without a guest takes the rights away, and finds a broken channel.
+#[test]
+#[ignore = "builds images"]
+fn a_unit_fails_on_a_strand_without_a_guest() {
+    let mut booted = without_guest();
+    booted.0.devices().set_faulty(FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0]), true);
+    booted.0.park(strand(8));
+    for step in [Step::Died(strand(8)), Step::Reconfigure(Grants::none(2).unwrap())] {
+        booted.0.operate(strand(0), &step).unwrap();
+        assert!(matches!(answer(&mut booted), Some(Ok(None))), "{step:?}");
+    }
+    let expected = "NODE0_MCU0 is out of service: an access failed, on strand 0";
+    assert_eq!(booted.told(), (vec![expected.to_owned()], 1));
+    assert_eq!(booted.0.guest(1), GuestState::Runs);
+    booted.0.operate(strand(0), &Step::Look(2)).unwrap();
+    assert!(matches!(answer(&mut booted), Some(Ok(Some(_)))));
 }
 
 /// Makes the hypervisor take an unexpected trap on strand 0. Returns `true` if the strand is parked, so that only the operator can
@@ -180,7 +291,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
         let pc = booted.0.strand(strand(0)).pc;
         return Err(format!("{states:?}, {stop:?}, at {pc:#x}: {:?}", booted.0.failures()));
     }
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {
         grants.grant(GuestId::new(1).unwrap(), right).unwrap();
     }

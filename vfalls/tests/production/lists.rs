@@ -25,7 +25,7 @@ use super::{Booted, Guest, MEMORY, PCR, REAL, assembled, built};
 
 pub(super) type Entry = [u64; 8];
 
-/// The address of CPU 0's list in a guest's memory, and the distance to the next list.
+/// The address of CPU 0's list in a guest's memory. [`LIST`] is the distance to the next list.
 pub(super) const LISTS: u64 = 0x10_0000;
 const LIST: u64 = 0x8000;
 /// The offset, in the guest, of a word with the address of the instruction after a call.
@@ -74,7 +74,7 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// Returns the address of the list of a CPU of the guest with a number.
+/// Returns the physical address of the list of CPU `cpu` in the memory of guest `guest`.
 pub(super) const fn list_at(guest: u64, cpu: u64) -> u64 {
     map::PARTITION + guest * MEMORY + LISTS + cpu * LIST
 }
@@ -105,8 +105,8 @@ impl Booted {
     }
 }
 
-/// Here the shipped image has the real %pcr and devices. On QEMU it has %pcr in memory. Each kind of call takes the same number of
-/// instructions here and on QEMU.
+/// On the simulator, the shipped image has the real %pcr and devices. On QEMU, it has %pcr in
+/// memory. Each kind of call takes the same number of instructions on both.
 #[test]
 #[ignore = "builds images"]
 fn calls_take_the_instructions_that_qemu_counts() {
@@ -139,7 +139,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
     let guest = Guest::listed(&[0], "global,htstrand");
     let mut booted = Booted::new(Production::Shipped, &[guest]);
     booted.list(0, 0, &list);
-    // The hypervisor's instructions since the guest's last one, and the counts of all calls. An
+    // The hypervisor's instructions since the guest's previous one, and the counts of all calls. An
     // instruction that waits for a device is fetched twice, and counts once.
     let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
     let counts = Rc::clone(&counted);
@@ -245,7 +245,7 @@ fn what_a_guest_counts_is_what_happened() {
 /// The stores to the words of a hub's gate.
 #[derive(Default)]
 struct Stores {
-    /// The address of the words. It is known from the first access to the hub.
+    /// The address of the gate's words. It is known from the first access to the hub.
     gate: Option<u64>,
     stores: Vec<Observed>,
 }
@@ -285,7 +285,8 @@ struct Waits {
     /// For each waiting strand, how often other strands were served since its refusal.
     waiting: BTreeMap<usize, usize>,
     ended: usize,
-    /// The number of waits that were cut short: the strand did not ask while others asked r times.
+    /// The number of waits that the gate cut short, because other strands asked too often before
+    /// the strand asked again.
     cut: usize,
     /// The maximum number of refusals on behalf of one strand.
     refusals: u32,
@@ -341,8 +342,10 @@ impl Waits {
 }
 
 /// All strands of a guest ask for one hub repeatedly, and each is served. The stores to the gate's
-/// words show that both bounds hold. The guest has 16 strands of one node. With `PRODUCTION_LONG`
-/// in the environment, the test also uses 64 strands of four nodes, and takes half a minute.
+/// words show that the gate keeps its two promises: how many accesses a strand waits for, and how
+/// often it is refused for strands that have gone. The guest has 16 strands of one node. With
+/// `PRODUCTION_LONG` in the environment, the test also uses 64 strands of four nodes, and takes
+/// half a minute.
 #[test]
 #[ignore = "builds images"]
 fn every_strand_has_its_turn_at_a_hub() {

@@ -1,5 +1,5 @@
-//! The production image on the executing machine. It boots on one strand and on all strands, and
-//! isolates guests. A guest can end without the others. The tests need the tools that build images.
+//! The production image on the executing machine: it boots on one strand and on all strands, isolates guests, and continues when
+//! a guest ends. The tests need the tools that build images.
 
 mod attacks;
 mod broken;
@@ -11,6 +11,7 @@ mod fight;
 mod judge;
 mod kernel;
 mod late;
+mod levels;
 mod lists;
 mod orders;
 mod services;
@@ -22,7 +23,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
-use guest_abi::{Mcu, Node, StrandId};
+use guest_abi::{Mcu, Node};
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
 use perfctr_service::{Grants, Right};
@@ -34,6 +35,7 @@ use simulator::execute::{Execution, Limits, Setup, Stop, map};
 use simulator::machine::description;
 use simulator::memory::Config;
 use tests::assembler::NOP;
+use tests::machine::strand;
 use vfalls::cmd::boot::elf;
 use xtask::cargo::root;
 use xtask::qemu::build::{self, Production};
@@ -124,10 +126,6 @@ fn assembled(name: &str, real: u64) -> PathBuf {
     built
 }
 
-fn strand(number: usize) -> StrandId {
-    StrandId::new(number).unwrap()
-}
-
 struct Booted(Execution);
 
 impl Booted {
@@ -153,11 +151,9 @@ impl Booted {
         memory: Option<Config>,
     ) -> Self {
         let machine = Machine::new(Model::Batoka, nodes).unwrap();
-        let mut execution = Execution::new(&Setup {
-            memory,
-            partition: MEMORY * guests.len() as u64,
-            ..Setup::new(machine)
-        })
+        let mut execution = Execution::new(
+            &Setup::new(machine).memory(memory).partition(MEMORY * guests.len() as u64),
+        )
         .unwrap();
         execution.load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened()).unwrap();
         elf::load(hypervisor, &mut execution, 0).unwrap();
@@ -186,6 +182,12 @@ impl Booted {
     fn end(&mut self) {
         let stop = self.0.run(Limits::instructions(600_000_000));
         assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
+    }
+
+    /// Returns what the operator is told of failures: the latest records, and the number of all records.
+    fn told(&mut self) -> (Vec<String>, u64) {
+        let (failures, number) = self.0.failures();
+        (failures.iter().map(ToString::to_string).collect(), number)
     }
 
     fn consoles(&mut self) -> Vec<String> {
@@ -261,15 +263,18 @@ fn all_cpus_of_two_guests_run() {
     }
 }
 
+/// Returns the shipped image with these guests, after 3 million instructions.
+fn running(guests: &[Guest]) -> Booted {
+    let mut booted = Booted::new(Production::Shipped, guests);
+    booted.0.run(Limits::instructions(3_000_000));
+    booted
+}
+
 /// A guest takes its traps in its own trap table at the right level, and reaches only its memory.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_takes_its_own_traps() {
-    let mut booted = Booted::new(
-        Production::Shipped,
-        &[Guest::new(Task::Endless, &[1]), Guest::new(Task::Traps, &[9])],
-    );
-    booted.0.run(Limits::instructions(3_000_000));
+    let mut booted = running(&[Guest::new(Task::Endless, &[1]), Guest::new(Task::Traps, &[9])]);
     assert_eq!(booted.0.guest(1), GuestState::Exited(NOTED + 9 * 32));
     let traps = [0x10, 0x34, 0x37, 0x30, 0x30, 0x30, 0x30, 0x08, 0x10];
     for (number, trap) in (0..).zip(traps) {
@@ -282,7 +287,7 @@ fn a_guest_takes_its_own_traps() {
 }
 
 /// An access beyond the guest's memory traps, although the next guest's memory is there. In an
-/// image without the bound, the guest reads that memory.
+/// image without the check of the bound, the guest reads the next guest's memory.
 #[test]
 #[ignore = "builds images"]
 fn isolation_is_the_bound() {
@@ -305,11 +310,7 @@ fn isolation_is_the_bound() {
 #[test]
 #[ignore = "builds images"]
 fn a_guest_ends_alone() {
-    let mut booted = Booted::new(
-        Production::Shipped,
-        &[Guest::new(Task::Fatal, &[0]), Guest::new(Task::Endless, &[1])],
-    );
-    booted.0.run(Limits::instructions(3_000_000));
+    let mut booted = running(&[Guest::new(Task::Fatal, &[0]), Guest::new(Task::Endless, &[1])]);
     assert_eq!(booted.0.guest(0), GuestState::Trapped);
     let said = &booted.consoles()[0];
     assert!(said.starts_with("guest: trap 0x10 at 0x8000"), "{said}");
@@ -319,9 +320,9 @@ fn a_guest_ends_alone() {
     assert!(after > before, "the other goes on");
 }
 
-/// A guest can return from trap levels that it never entered. They do not hold the hypervisor's
-/// privilege, not even after a call in which a device access trapped. In an image that does not
-/// clear them, the guest gets the privilege.
+/// A guest can return from trap levels that it never entered. The trap registers of these levels do not hold the hypervisor's
+/// privilege, not even after a call in which a device access trapped. In an image that does not clear them, the guest gets the
+/// privilege.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_cannot_climb() {
@@ -366,20 +367,14 @@ fn qemu_executes_the_same_entry_code() {
 #[test]
 #[ignore = "builds images"]
 fn the_operator_is_heard() {
-    let mut booted = Booted::new(
-        Production::Shipped,
-        &[
-            Guest { rights: "global", ..Guest::new(Task::Endless, &[3]) },
-            Guest::new(Task::Endless, &[11]),
-        ],
-    );
+    let first = Guest { rights: "global", ..Guest::new(Task::Endless, &[3]) };
+    let mut booted = running(&[first, Guest::new(Task::Endless, &[11])]);
     let second = GuestId::new(1).unwrap();
-    booted.0.run(Limits::instructions(3_000_000));
     let [_, status] = booted.results(0, 0);
     assert_eq!(status, 0, "the guest reads a channel");
     let [_, status] = booted.results(1, 0);
     assert_eq!(status, ENOACCESS);
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     grants.grant(second, Right::Global).unwrap();
     booted.operate(11, &Step::Reconfigure(grants), 3_000_000);
     let [_, status] = booted.results(0, 0);

@@ -13,7 +13,7 @@ use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, strand};
 
 /// The address of two words in the guest: where CPUs begin, and where their trap table is.
 const START: u64 = 0x90;
-/// The addresses of two strings: one that the test writes, and one that the guest writes.
+/// The address of a string that the test writes. The guest writes another string at [`COPY`].
 const TEXT: u64 = 0x8_0000;
 const COPY: u64 = 0x8_0040;
 
@@ -99,7 +99,7 @@ fn a_kernel_is_served() {
     assert_eq!(booted.0.state(strand(66)), State::Halted);
     let [_, unanswered, ..] = booted.entry(0, 2, 0);
     assert_eq!(unanswered, 5);
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     grants.grant(GuestId::new(1).unwrap(), Right::Strand).unwrap();
     booted.operate(9, &Step::Reconfigure(grants), 200_000);
     let [_, status, ..] = booted.entry(0, 2, 0);

@@ -28,7 +28,7 @@ const SOON: u64 = 50_000;
 
 /// Moves `global` and `strand` from one guest to `next`. Returns the time of the request.
 fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u64 {
-    let mut grants = Grants::none(2);
+    let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {
         grants.grant(GuestId::new(next).unwrap(), right).unwrap();
     }
@@ -68,7 +68,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
         for cpu in 0..8 {
             let mut list = vec![SAMPLE];
             list.extend([DRAM_PCR, DRAM_PIC].map(|register| repeated(GET, register, 0)));
-            // Only CPU 0 writes, and reads registers that need a lock. Others would wait for it.
+            // Only CPU 0 writes registers, and only CPU 0 reads registers that need a lock. Other
+            // CPUs would wait for the lock.
             if cpu == 0 {
                 list.extend([HUB_PCR, L2].map(|register| repeated(GET, register, 0)));
                 list.extend(own.map(|(register, value)| repeated(SET, register, value)));
@@ -89,7 +90,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     let truth = booted.0.truth().unwrap();
     let most = truth.dram(Node::Node0, Mcu::ALL[0], DramEvent::Reads);
     assert!(most < MARKS[0]);
-    // For each guest, the numbers of values that nobody wrote, of its own values, and of refusals.
+    // For each guest, how often it read a value that nobody wrote, how often a value of its own, and how often it was refused.
     let mut found = [[0_u64; 3]; 2];
     for (tenure, times) in times.windows(2).enumerate() {
         let of_tenure = |call: &&Call| (times[0]..times[1]).contains(&call.began);
@@ -137,8 +138,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             let [samples, lowest, highest, begun, pic] = booted.sampled(guest, cpu);
             assert!(samples > 100, "{samples} of CPU {cpu} of guest {guest}");
             assert!(real <= lowest && highest < real + MEMORY, "{lowest:#x} to {highest:#x}");
-            // Sampling begins at the start, and again after each loss. The run may end before it
-            // begins after the last loss.
+            // Sampling begins at the start, and again after each loss. The run may end before
+            // sampling begins again after the last loss.
             assert!(begun >= 2, "CPU {cpu} of guest {guest}: {begun}");
             assert_eq!(pic, 0, "CPU {cpu} of guest {guest}");
         }
@@ -193,7 +194,7 @@ fn all_strands_call_while_rights_change() {
             let calls = calls.borrow();
             let refused = all_call(&calls, 1 - next, asked, ENOACCESS).unwrap();
             let served = all_call(&calls, next, asked, 0).unwrap();
-            // The loser's calls are refused before any counter is scrubbed.
+            // The loser's calls must be refused before any counter is scrubbed.
             assert!(refused < served, "{refused} {served}");
             let took = served - asked;
             assert!(took < FIRST + cpus * EACH, "{took} of {cpus} strands");

@@ -13,9 +13,9 @@ use guest_abi::trap::{
     API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG,
     VFALLS_SET_PERFREG,
 };
-use guest_abi::{
-    ApiGroup, Counter, Hub, HubRole, HubUnit, HvError, Kind, Mcu, McuRole, Node, PerfReg, Pmu, Trap,
-};
+use guest_abi::{ApiGroup, Counter, HvError, PerfReg, Pmu, Trap};
+
+use crate::event;
 
 /// Returns all definitions and enumerations, in the order of the header.
 pub(crate) fn tables() -> String {
@@ -30,9 +30,8 @@ pub(crate) fn tables() -> String {
     selects::<DramPcr>(&mut text, "DRAM", "the bits that exist.");
     let width = "DRAM PIC: bits of a counter. Counter 0 is in bits 62:32, counter 1 in bits 30:0.";
     text.define("DRAM_PIC_WIDTH", DramPic::WIDTH, width);
-    for (number, flag) in
-        [(0, DramPic::new().with_wrapped0(true)), (1, DramPic::new().with_wrapped1(true))]
-    {
+    for counter in Counter::ALL {
+        let (number, flag) = (counter.index(), DramPic::new().with_wrapped((*counter).into()));
         let bit = u64::from(flag).trailing_zeros();
         let comment = format!(
             "DRAM PIC: counter {number} has wrapped, bit {bit}. Only a write of the register clears it."
@@ -62,26 +61,24 @@ impl Text {
     }
 
     fn define(&mut self, name: &str, value: impl Display, comment: &str) {
-        self.line(format_args!("/* {comment} */"));
-        self.line(format_args!("#define SUN4V_{name} {value}\n"));
+        self.line(format_args!("// {comment}\n#define VFPERF_{name} {value}\n"));
     }
 
     fn define_bits(&mut self, name: &str, value: u64, comment: &str) {
         self.define(name, format_args!("{value:#x}ull"), comment);
     }
 
-    /// Writes an enumeration. Each member is a name, a value and a comment.
-    fn enumeration<N: Display, V: Display, C: Display>(
+    /// Writes an enumeration. Each member is a name, a value and a comment, which may be empty.
+    fn enumeration<N: Display, V: Display, C: AsRef<str>>(
         &mut self,
         name: &str,
         comment: &str,
         members: impl IntoIterator<Item = (N, V, C)>,
     ) {
-        self.line(format_args!("/* {comment} */"));
-        self.line(format_args!("enum sun4v_{name} {{"));
+        self.line(format_args!("// {comment}\nenum vfperf_{name} {{"));
         for (name, value, comment) in members {
-            self.line(format_args!("  /* {comment} */"));
-            self.line(format_args!("  SUN4V_{name} = {value},"));
+            let mark = if comment.as_ref().is_empty() { "" } else { " // " };
+            self.line(format_args!("  VFPERF_{name} = {value},{mark}{}", comment.as_ref()));
         }
         self.line("};\n");
     }
@@ -119,11 +116,6 @@ fn numbers(text: &mut Text) {
     text.define_bits("GROUP_CORE", ApiGroup::CORE.0, core);
     let vfalls = "The API group of the Victoria Falls performance counters: version 1.0 has registers 0 to 17, 1.1 all 90.";
     text.define_bits("GROUP_VFALLS", ApiGroup::VFALLS.0, vfalls);
-
-    let registers = "The number of performance registers.";
-    text.define("PERF_REGS", PerfReg::COUNT, registers);
-    let units = "The number of units of the largest machine.";
-    text.define("UNITS", Pmu::COUNT, units);
 }
 
 fn sparc(text: &mut Text) {
@@ -137,18 +129,18 @@ fn sparc(text: &mut Text) {
             none.with_hypervisor(true),
             "count in hyperprivileged mode. Only the hypervisor can set it",
         ),
-        ("TOE0", none.with_trap_on_overflow0(true), "trap when counter 0 overflows"),
-        ("TOE1", none.with_trap_on_overflow1(true), "trap when counter 1 overflows"),
-        ("OV0", none.with_overflow0(true), "counter 0 has overflowed"),
-        ("OV1", none.with_overflow1(true), "counter 1 has overflowed"),
+        ("TOE0", none.with_traps(Counter::Pic0.into()), "trap when counter 0 overflows"),
+        ("TOE1", none.with_traps(Counter::Pic1.into()), "trap when counter 1 overflows"),
+        ("OV0", none.with_overflows(Counter::Pic0.into()), "counter 0 has overflowed"),
+        ("OV1", none.with_overflows(Counter::Pic1.into()), "counter 1 has overflowed"),
         (
             "HOLDOV0",
-            none.with_hold_overflow0(true),
+            none.with_holds(Counter::Pic0.into()),
             "a write with this bit does not change OV0. Reads as 0",
         ),
         (
             "HOLDOV1",
-            none.with_hold_overflow1(true),
+            none.with_holds(Counter::Pic1.into()),
             "a write with this bit does not change OV1. Reads as 0",
         ),
     ] {
@@ -195,60 +187,26 @@ fn statuses(text: &mut Text) {
 }
 
 fn registers(text: &mut Text) {
+    let register = |register: PerfReg| (format!("REG_{register}"), register.id(), "");
     text.enumeration(
-        "perf_reg",
-        "PerfReg numbers (FWARC/2007/529 section 3.1).",
-        PerfReg::all().map(|register| {
-            let comment = match register.kind() {
-                Kind::Strand => "Control register of the calling strand.".to_owned(),
-                Kind::L2 => "PERF_CONFIG of the caller's node.".to_owned(),
-                Kind::Dram { node, mcu, role } => {
-                    let role = match role {
-                        McuRole::Pcr => "control",
-                        McuRole::Pic => "counters",
-                    };
-                    format!("{}: {role}.", channel(node, mcu))
-                }
-                Kind::Hub { hub, unit, role } => {
-                    let role = match role {
-                        HubRole::Pcr => "control",
-                        HubRole::Pic0 => "counter 0",
-                        HubRole::Pic1 => "counter 1",
-                    };
-                    format!("{}: {role}.", part(hub, unit))
-                }
-            };
-            (format!("REG_{register}"), register.id(), comment)
-        }),
+        "reg",
+        "Performance registers (FWARC/2007/529 section 3.1): the PCR of the calling strand, PERF_CONFIG of its node, and the registers of units.",
+        PerfReg::ALL.into_iter().map(register).chain([("REGS".to_owned(), PerfReg::COUNT as u64, "Their number, which is no register's.")]),
     );
 }
 
 fn units(text: &mut Text) {
+    let unit = |unit: Pmu| (format!("UNIT_{unit}"), unit.index(), "");
     text.enumeration(
         "unit",
-        "Units, each with a control register and two counters, in the order in which illumos probes them. Bit n of `sun4v_present` stands for unit n.",
-        Pmu::ALL.into_iter().map(|unit| {
-            let comment = match unit.pcr().kind() {
-                Kind::Dram { node, mcu, .. } => channel(node, mcu),
-                Kind::Hub { hub, unit, .. } => part(hub, unit),
-                Kind::Strand | Kind::L2 => String::new(),
-            };
-            (format!("UNIT_{unit}"), unit.index(), comment + ".")
-        }),
+        "Units, each with a control register and two counters, in the order in which illumos probes them.",
+        Pmu::ALL.into_iter().map(unit).chain([("UNITS".to_owned(), Pmu::COUNT, "Their number.")]),
     );
-}
-
-fn channel(node: Node, mcu: Mcu) -> String {
-    format!("Node {}, DRAM channel {}", node.index(), mcu.index())
-}
-
-fn part(hub: Hub, unit: HubUnit) -> String {
-    let name = unit.text();
-    let name = match name.strip_prefix("LPU_") {
-        Some(port) => format!("link port unit {port}"),
-        None => name.to_owned(),
-    };
-    format!("Hub {}, {name}", hub.index())
+    text.enumeration(
+        "counter",
+        "The counters of a unit or a strand.",
+        Counter::ALL.iter().map(|counter| (counter.text(), counter.index(), "")),
+    );
 }
 
 fn perf_config(text: &mut Text) {
@@ -278,35 +236,40 @@ fn perf_config(text: &mut Text) {
 }
 
 fn events(text: &mut Text) {
+    let sparc = SparcEvent::ALL
+        .iter()
+        .map(|event| event_member("SPARC", event.name(), event.code().into(), event.description()));
+    let about = "Events of the SPARC counters: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1). Other selects can be cast.";
+    text.enumeration("sparc_event", about, sparc);
+    let mut members = Vec::new();
     macro_rules! events {
-        ($($unit:literal $type:ident $comment:literal;)*) => { $(
-            let events = $type::ALL
-                .iter()
-                .map(|event| event_member($unit, event.name(), event.code().into(), event.description()));
-            text.enumeration(concat!($unit, "_event"), $comment, events);
+        ($($kind:ident $type:ident;)*) => { $(
+            let unit = Pmu::ALL.into_iter().find(|unit| matches!(unit, Pmu::$kind(_)));
+            let kind = unit.map_or(0, event::kind);
+            let name = stringify!($kind).to_uppercase();
+            members.extend($type::ALL.iter().map(|event| {
+                event_member(&name, event.name(), kind | u32::from(event.code()), event.description())
+            }));
         )* };
     }
-    events! {
-        "sparc" SparcEvent "Events of the SPARC counters: SL in bits 11:8, MASK in bits 7:0 (FWARC/2007/529 section 2.1).";
-        "dram" DramEvent "Events of the DRAM counters (FWARC/2007/529 section 2.2).";
-        "lpu" LpuEvent "Events of a link port unit (FWARC/2007/529 section 2.4). X, Y and Z are the three other ports of the hub.";
-        "gpd" GpdEvent "Events of the general purpose design block of a hub (FWARC/2007/529 section 2.5).";
-        "asu" AsuEvent "Events of the address serialization unit of a hub (FWARC/2007/529 section 2.6).";
-    }
+    events! { Dram DramEvent; Lpu LpuEvent; Gpd GpdEvent; Asu AsuEvent; }
+    let about = "Events of the units (FWARC/2007/529 sections 2.2 and 2.4 to 2.6): the kind of unit, and the code in the control register in bits 7:0. \
+                 X, Y and Z are the three other ports of a hub.";
+    text.enumeration("unit_event", about, members);
 }
 
-/// Returns the name, code and comment of an event in the header. The name begins with the unit.
-fn event_member(unit: &str, name: &str, code: u16, description: &str) -> (String, String, String) {
-    let unit = unit.to_uppercase();
+/// Returns the name, number and comment of an event in the header. The name begins with the unit.
+fn event_member(
+    unit: &str,
+    name: &str,
+    number: u32,
+    description: &str,
+) -> (String, String, String) {
     let letter = |letter: char| match letter.is_ascii_alphanumeric() {
         true => letter.to_ascii_uppercase(),
         false => '_',
     };
     let constant: String = name.chars().map(letter).collect();
-    let own = constant.strip_prefix(&format!("{unit}_"));
-    (
-        format!("{unit}_{}", own.unwrap_or(&constant)),
-        format!("{code:#x}"),
-        format!("{description} `{name}`."),
-    )
+    let own = constant.strip_prefix(&format!("{unit}_")).unwrap_or(&constant);
+    (format!("{unit}_{own}"), format!("{number:#x}"), format!("{description} `{name}`."))
 }

@@ -42,7 +42,7 @@ const TARGETS: [(&str, u32); 5] = [
     ("hypercalls", 4096),
     ("md_reader", 4096),
     ("md_round_trip", 2048),
-    ("trace_input", 1024),
+    ("recording_input", 1024),
 ];
 
 /// The directory of the corpus and of failing inputs, relative to the root of the workspace.

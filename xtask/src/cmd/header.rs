@@ -2,7 +2,7 @@
 
 use crate::cargo::become_package;
 
-/// Write the header of the C interface, guest-abi/c/include/sun4v_perf.h
+/// Write the header of the C interface, guest-abi/c/include/vfperf.h
 ///
 /// The header is made from the tables of guest-abi and the functions of guest-abi-c.
 #[derive(clap::Args, Debug)]

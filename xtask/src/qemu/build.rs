@@ -38,7 +38,7 @@ impl Devices {
     }
 }
 
-pub(super) const TARGET: &str = "sparc64-unknown-none-sun4v";
+const TARGET: &str = "sparc64-unknown-none-sun4v";
 
 /// The folder of the example guest in Rust. Other images use its target file, too.
 const GUEST_TO_COPY: &str = "guest-abi/guests/rust";
@@ -112,7 +112,7 @@ pub fn kernel(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
 }
 
 /// Returns the arguments with which cargo builds for SPARC V9 without an operating system.
-pub(super) fn bare_metal(checkout: &Path, directory: &Path) -> [OsString; 7] {
+fn bare_metal(checkout: &Path, directory: &Path) -> [OsString; 7] {
     let target = checkout.join(GUEST_TO_COPY).join(format!("{TARGET}.json"));
     [
         "-Zjson-target-spec".into(),

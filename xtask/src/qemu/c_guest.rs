@@ -18,18 +18,16 @@ const SOURCES: &str = "guest.c preserved.c contract.c report.c ../assembly/entry
 const FLAGS: &str = "-std=c99 -Wall -Wextra -Werror -pedantic -O2 -ffreestanding -fno-pie -fno-pic -mcpu=v9 -mcmodel=medlow -mno-fpu \
                      -Wa,-Av9b -nostdlib -static -no-pie -Wl,--build-id=none,--gc-sections -Wl,-z,noexecstack";
 
-/// Builds the C interface as a static library for SPARC V9 without an operating system.
+/// Builds the C interface as a static library for kernels of SPARC V9.
 ///
 /// # Errors
 /// The library does not compile.
 pub fn library(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     let mut command = toolchain.cargo();
     command.current_dir(root().join("guest-abi/c"));
-    command
-        .args(["build", "--quiet", "--profile", "image"])
-        .args(build::bare_metal(root(), &build::directory()));
-    passes(&mut command).context("the C interface does not build")?;
-    Ok(build::directory().join(build::TARGET).join("image/libsun4v_perf.a"))
+    command.args("build --quiet --release --config kernel/config.toml --target-dir".split(' '));
+    passes(command.arg(build::directory())).context("the C interface does not build")?;
+    Ok(build::directory().join("sparc64-unknown-none-kernel/release/libvfperf.a"))
 }
 
 /// Builds the guest in C that checks the service.

@@ -37,7 +37,7 @@ mod task {
     /// Like SWEEP, with words of memory in place of devices.
     pub(super) const SWEEP_OF_MEMORY: u64 = 12;
     pub(super) const TRAP_AT_ACCESS: u64 = 13;
-    /// Checks what the sweep lacks: preserved registers, hubs of other strands, and recorded calls.
+    /// Checks what the sweep lacks: preserved registers, hubs of other strands, and traced calls.
     pub(super) const STATES_OF_MEMORY: u64 = 14;
     /// Counts the instructions of calls.
     pub(super) const COUNTS: u64 = 15;
@@ -176,7 +176,7 @@ impl Checks<'_> {
 
     /// Checks the shipped entry code in states that the sweep lacks, with words of memory for
     /// devices. A part of the sweep must have the host's answers and counts while its calls are
-    /// recorded.
+    /// traced.
     fn states(&mut self) -> anyhow::Result<()> {
         const READ_BACK: Detail = Detail::Configurations(1);
         let hypervisor = build::hypervisor(self.toolchain, Devices::Memory)?;
@@ -185,7 +185,7 @@ impl Checks<'_> {
         self.ends.push(end);
         let mut expected = swept::expected(swept::SweptDevices::Memory, READ_BACK).into_iter();
         let missing = expected.find(|line| !said.lines().any(|there| there == line));
-        let name = "calls that are recorded are answered as others";
+        let name = "calls that are traced are answered as others";
         self.say(&Report::line(name, missing.as_deref()))
     }
 

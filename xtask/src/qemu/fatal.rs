@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::machine::Boot;
 use crate::cargo::{output, root};
 use crate::tools::{self, SPARC_ADDR2LINE};
 use vfalls::cmd::boot::fatal::addresses;
@@ -11,11 +10,11 @@ use vfalls::cmd::boot::fatal::addresses;
 /// Returns a line for each address of code in the registers that the hypervisor has printed: the
 /// address of the trap, and the addresses of calls in %o7 and in each window's %i7. Leaves out
 /// addresses outside of functions.
-pub fn places(console: &str, boot: &Boot<'_>) -> anyhow::Result<String> {
+pub fn places(console: &str, hypervisor: &Path, guest: &Path) -> anyhow::Result<String> {
     let Some((is_hypervisor, addresses)) = addresses(console) else {
         return Ok(String::new());
     };
-    let program = if is_hypervisor { boot.hypervisor } else { boot.guest };
+    let program = if is_hypervisor { hypervisor } else { guest };
     let mut lines = String::new();
     for (register, address) in addresses {
         if let Some(place) = place(program, &address)? {

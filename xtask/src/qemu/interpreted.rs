@@ -51,8 +51,7 @@ pub(super) fn difference((said, end): &(Vec<u8>, End), there: &(String, End)) ->
 
 /// Returns a machine that has all images and words in its memory.
 fn loaded(boot: &Boot<'_>) -> anyhow::Result<Execution> {
-    let mut execution =
-        Execution::new(&Setup { niagara: true, ..Setup::new(Machine::new(Model::Batoka, 1)?) })?;
+    let mut execution = Execution::new(&Setup::new(Machine::new(Model::Batoka, 1)?).niagara(true))?;
     execution.load(RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;
     for path in [boot.hypervisor, boot.guest] {
         let name = || path.display().to_string();

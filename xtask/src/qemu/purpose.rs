@@ -44,7 +44,7 @@ const PURPOSES: [(&str, &str); 16] = [
     ("access", "access the register"),
     ("wait", "wait until stores are complete"),
     ("count", "count the call"),
-    ("traced", "ask whether calls are recorded"),
+    ("traced", "ask whether calls are traced"),
     ("keep", "keep and restore the guest's registers"),
     ("windows", "keep, clear and restore the guest's windows"),
     (ENTER, "enter and leave Rust"),

@@ -21,17 +21,18 @@ impl Machines for Host {
     fn power_on(&mut self, configuration: &Configuration, work: &mut dyn FnMut(&mut dyn System)) {
         let devices = Devices::new(configuration.machine);
         devices.start_caches();
-        let environment = (&devices, &devices);
-        let counters =
-            PerfCounterService::new(configuration.machine, environment, &configuration.guests);
         let services = (
-            counters.expect("guests that fit the machine"),
+            PerfCounterService::new((&devices, &devices)),
             CoreGroup::new(Below),
             SoftStateGroup::new(Below),
             DiagGroup,
         );
+        let hypervisor = Hypervisor::new(services, Below);
+        let configured =
+            hypervisor.services().0.configure(configuration.machine, &configuration.guests);
+        configured.expect("guests that fit the machine");
         work(&mut Modelled {
-            hypervisor: &Hypervisor::new(services, Below),
+            hypervisor: &hypervisor,
             configuration: *configuration,
             busy: [false; Hub::ALL.len()],
         });

@@ -1,4 +1,6 @@
-use crate::program::{command, end, xtask};
+use tests::program::{has_help, shows_help_without_arguments};
+
+use crate::program::{PROGRAM, command, end, xtask};
 
 #[test]
 fn every_command_has_help_with_examples() {
@@ -7,22 +9,13 @@ fn every_command_has_help_with_examples() {
         assert!(whole.contains(&format!("\n  {name} ")), "{name}");
     }
     for name in ["test", "prove", "bench", "coverage", "fuzz", "mutants", "qemu"] {
-        for flag in ["-h", "--help"] {
-            let help = xtask(&[name, flag]).well();
-            assert!(help.contains(&format!("Usage: cargo xtask {name}")), "{help}");
-            assert!(help.contains(&format!("  cargo xtask {name}")), "{help}");
-            assert!(help.contains("Example"), "{help}");
-            let long = help.lines().find(|line| line.chars().count() > 100);
-            assert_eq!(long, None, "{name}");
-        }
+        has_help(PROGRAM, "cargo xtask", name);
     }
 }
 
 #[test]
 fn no_command_is_shown_the_help() {
-    let ended = end(command(&[]), b"");
-    assert_eq!((ended.status, &*ended.stdout), (2, ""));
-    assert!(ended.stderr.contains("Usage: cargo xtask"));
+    shows_help_without_arguments(PROGRAM, "cargo xtask");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod bad_input;
 mod check;
 mod debugger;
 mod help;
+mod kernel;
 mod packages;
 mod program;
 mod prove;

@@ -9,9 +9,7 @@ pub(crate) use tests::program::{Ended, Place, end};
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_xtask");
 
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments);
-    command
+    tests::program::command(PROGRAM, arguments)
 }
 
 pub(crate) fn xtask(arguments: &[&str]) -> Ended {

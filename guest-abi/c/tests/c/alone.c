@@ -1,16 +1,37 @@
-/* A program that is linked without libc and start files: the library needs nothing else. */
-#include "sun4v_perf.h"
+/* A program without libc and start files: the library needs memcpy and memset, as compilers of C do, and nothing else. */
+#include <stddef.h>
 
-uint64_t start(const struct sun4v_transport *transport);
+#include "vfperf.h"
 
-uint64_t start(const struct sun4v_transport *transport)
+void *memcpy(void *to, const void *from, size_t size);
+void *memset(void *to, int byte, size_t size);
+
+void *memcpy(void *to, const void *from, size_t size)
 {
-    struct sun4v_present present;
-    uint64_t value = 0;
+    while (size--)
+        ((volatile char *)to)[size] = ((const char *)from)[size];
+    return to;
+}
 
-    sun4v_perf_negotiate_best(transport, NULL);
-    sun4v_perf_probe(transport, &present);
-    sun4v_unit_select(transport, SUN4V_UNIT_NODE0_MCU0, 0, SUN4V_DRAM_MEM_READS);
-    sun4v_perf_get_retrying(transport, SUN4V_REG_NODE0_MCU0_PIC, 5, &value);
-    return value;
+void *memset(void *to, int byte, size_t size)
+{
+    while (size--)
+        ((volatile char *)to)[size] = (char)byte;
+    return to;
+}
+
+uint64_t start(const struct vfperf_transport *transport);
+
+uint64_t start(const struct vfperf_transport *transport)
+{
+    struct vfperf_snapshot snapshot;
+    struct vfperf_present present;
+
+    if (vfperf_negotiate_best(transport, 0) != VFPERF_EOK || vfperf_probe(transport, &present) != VFPERF_EOK)
+        return 0;
+    if (vfperf_unit_select(transport, VFPERF_UNIT_NODE0_MCU0, VFPERF_PIC0, VFPERF_DRAM_MEM_READS) != VFPERF_EOK)
+        return 0;
+    if (vfperf_snapshot(transport, VFPERF_UNIT_NODE0_MCU0, 0, &snapshot) != VFPERF_EOK)
+        return 0;
+    return snapshot.pic[0];
 }

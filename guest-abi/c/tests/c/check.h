@@ -2,6 +2,8 @@
 #ifndef CHECK_H
 #define CHECK_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 extern unsigned checks, failed;
@@ -12,5 +14,6 @@ void same(const char *file, int line, const char *what, uint64_t found, uint64_t
 
 void values(void);
 void calls(void);
+void sampling(void);
 
 #endif

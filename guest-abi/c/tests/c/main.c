@@ -21,5 +21,8 @@ int main(void)
     checks = 0;
     calls();
     printf("calls: %u checks\n", checks);
+    checks = 0;
+    sampling();
+    printf("sampling: %u checks\n", checks);
     return failed != 0;
 }

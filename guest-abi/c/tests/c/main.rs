@@ -4,7 +4,7 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -43,7 +43,7 @@ fn library() -> PathBuf {
         .arg("--target-dir")
         .arg(&target);
     run(&mut cargo);
-    target.join("release/libsun4v_perf.a")
+    target.join("release/libvfperf.a")
 }
 
 /// Writes the README's example to a file, and returns its path.
@@ -66,18 +66,21 @@ fn cc() -> Command {
 fn a_program_in_c() {
     let program = place("c-program");
     let mut compile = cc();
-    for source in ["main.c", "values.c", "calls.c"] {
+    for source in ["main.c", "values.c", "calls.c", "sampling.c"] {
         compile.arg(format!("{CRATE}/tests/c/{source}"));
     }
     run(compile.arg(readme()).arg(library()).arg("-o").arg(&program));
-    assert_eq!(run(&mut Command::new(&program)), "values: 91 checks\ncalls: 87 checks\n");
+    assert_eq!(
+        run(&mut Command::new(&program)),
+        "values: 109 checks\ncalls: 126 checks\nsampling: 103 checks\n"
+    );
 }
 
 #[test]
 fn a_program_without_libc() {
     let mut compile = cc();
     compile
-        .args(["-O2", "-nostdlib", "-nostartfiles", "-Wl,--entry=start"])
+        .args(["-O2", "-nostdlib", "-nostartfiles", "-Wl,--entry=start,--gc-sections"])
         .arg(format!("{CRATE}/tests/c/alone.c"))
         .arg(library())
         .arg("-o")
@@ -85,11 +88,44 @@ fn a_program_without_libc() {
     run(&mut compile);
 }
 
+/// Compiles a line of C with the header, which takes the types from where `options` say.
+fn types(program: &str, options: &[&str]) -> Output {
+    let path = place("types.c");
+    let main = "uint64_t f(u64 *value);\nuint64_t f(u64 *value) { return vfperf_get(0, VFPERF_REG_SPARC_PCR, 0, value); }\n";
+    fs::write(&path, format!("#include \"vfperf.h\"\n{program}{main}")).unwrap();
+    let kernel = format!("-I{CRATE}/tests/c/kernel");
+    let mut cc = cc();
+    cc.args(["-nostdinc", "-S", "-o", "/dev/null", &kernel])
+        .args(options)
+        .arg(path)
+        .output()
+        .unwrap()
+}
+
 #[test]
-fn the_header_is_a_program_of_its_own() {
-    // The compiler's own headers; the test needs no C library.
-    let headers = run(cc().arg("-print-file-name=include"));
-    run(cc()
-        .args(["-nostdinc", "-isystem", headers.trim(), "-fsyntax-only", "-xc"])
-        .arg(format!("{CRATE}/include/sun4v_perf.h")));
+fn a_kernel_has_types_of_its_own() {
+    for options in [&["-D__KERNEL__"][..], &["-D_KERNEL"], &["-DVFPERF_TYPES=<linux/types.h>"]] {
+        let output = types("", options);
+        assert!(output.status.success(), "{options:?}: {output:?}");
+    }
+    // The compiler's own types: another type of 64 bits, if there is one.
+    let own = "typedef __UINT64_TYPE__ u64;\n";
+    assert!(types(own, &[]).status.success());
+    // A result that is not looked at, a unit for a register, an event of a strand for one of a unit.
+    for wrong in [
+        "vfperf_set(0, VFPERF_REG_SPARC_PCR, 0, 0);",
+        "(void)!vfperf_get(0, VFPERF_UNIT_NODE0_MCU0, 0, 0);",
+        "(void)!vfperf_unit_select(0, VFPERF_UNIT_NODE0_MCU0, VFPERF_PIC0, VFPERF_SPARC_ATOMICS);",
+    ] {
+        let program = format!("{own}void g(void);\nvoid g(void) {{ {wrong} }}\n");
+        assert!(!types(&program, &[]).status.success(), "{wrong}");
+    }
+}
+
+#[test]
+fn the_header_is_cxx() {
+    let cxx = env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let mut cxx = Command::new(cxx);
+    cxx.args(["-std=c++11", "-fsyntax-only", "-xc++"]).args(&STRICT[1..]);
+    run(cxx.arg(format!("{CRATE}/include/vfperf.h")));
 }

@@ -6,20 +6,16 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
-use core::fmt::Write;
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::clock::Clock;
 use guest_abi::event::{DramEvent, SparcEvent};
-use guest_abi::guest::{Core, StrandDriver, Sun4v};
+use guest_abi::guest::{Bounds, Core, StrandDriver, Sun4v};
 use guest_abi::kernel::{CPU_START, MACH_EXIT};
-use guest_abi::layout::{DramPic, SparcPcr, SparcPic};
-use guest_abi::register::DramPmu;
+use guest_abi::layout::{SparcPcr, SparcPic};
 use guest_abi::sampling::{Interrupted, OwnCounters, Pace, Period, Profiler, Request, SparcMode};
-use guest_abi::{
-    ApiGroup, Counter, Hypercall, Mcu, Node, PerfCounters, Pmu, StrandId, Trap, Version,
-};
+use guest_abi::{ApiGroup, Counter, Error, Hypercall, PerfCounters, Pmu, StrandId, Trap, Version};
 
 global_asm!(include_str!("../start.s"), options(raw));
 
@@ -44,7 +40,7 @@ const TIMES: u64 = 1000;
 /// The number of loads between two samples. A round has 3000 loads, far from a multiple of 347, so samples fall everywhere in a round.
 const PERIOD: u32 = 347;
 
-type Unit = OwnCounters<Sun4v, Sun4v>;
+type Unit = OwnCounters<Sun4v>;
 type Sampler = Profiler<Unit, 1, 256>;
 
 #[repr(C)]
@@ -111,7 +107,7 @@ extern "C" fn strand_main(strand: &'static Strand) {
 
 /// Starts the other strands, measures, and prints the results.
 fn first() -> ! {
-    let mut console = Core::new(sun4v());
+    let console = Core::new(sun4v());
     // cpu_start and mach_exit need group CORE. All strands of a guest share one negotiation.
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
     // CPUs are numbered from 0. The first refused call means that there are no more CPUs, or that the hypervisor has no cpu_start.
@@ -138,7 +134,9 @@ fn first() -> ! {
             load(&strand.instructions),
         );
     }
-    memory(&mut console);
+    if let Err(error) = memory(&console) {
+        let _ = writeln!(console, "memory: {error}");
+    }
     // Reached only if the hypervisor has no mach_exit.
     let _ = sun4v().call(Trap::Fast, MACH_EXIT, [0; 5]);
     loop {
@@ -188,7 +186,7 @@ fn measure(strand: &'static Strand) {
     let loads =
         Request { event: SparcEvent::Loads.into(), pace: Period::new(PERIOD).map(Pace::every) };
     if let Ok(mut sampler) = Sampler::new(SparcMode::Privileged.into(), &[loads]) {
-        let mut unit = OwnCounters::new(sun4v(), PerfCounters::join(sun4v()).ok().flatten());
+        let mut unit = OwnCounters::new(sun4v());
         if sampler.start(&mut unit, sun4v().ticks()).is_ok() {
             // SAFETY: only this strand and its handler use the field, and interrupts are off.
             unsafe { *strand.sampling.get() = Some((unit, sampler)) };
@@ -257,43 +255,32 @@ fn interrupts(on: bool) {
 
 /// Reads a megabyte once, and prints the number of reads that the DRAM channels counted. The guest
 /// needs the right `global` for these calls.
-fn memory(console: &mut Core<Sun4v>) {
+fn memory(console: &Core<Sun4v>) -> Result<(), Error> {
     const SIZE: usize = 1 << 20;
     static BLOCK: [AtomicU64; SIZE / 8] = [const { AtomicU64::new(0) }; SIZE / 8];
-    let Ok(service) = PerfCounters::negotiate_best(sun4v()) else {
-        let _ = writeln!(console, "there is no performance counter service");
-        return;
-    };
-    let present = service.probe();
-    let channels = Node::ALL
-        .iter()
-        .flat_map(|node| Mcu::ALL.iter().map(|mcu| DramPmu::new(*node, *mcu)))
-        .filter(|channel| present.may_use((*channel).into()));
-    let mut used = 0;
-    for channel in channels.clone() {
-        let selected = service.select(channel, Counter::Pic0, DramEvent::Reads);
-        used += u64::from(selected.is_ok());
+    let service = PerfCounters::negotiate_best(sun4v())?;
+    let mut counts = [None; Pmu::COUNT];
+    for (pmu, count) in service.probe()?.usable().iter().zip(&mut counts) {
+        if let Pmu::Dram(channel) = pmu {
+            service.select(channel, Counter::Pic0, DramEvent::Reads)?;
+            *count = Some(service.snapshot(channel, Bounds::ONCE)?.count(Counter::Pic0));
+        }
     }
-    let count = |channel| match service.get(Pmu::from(channel).pic(Counter::Pic0)) {
-        Ok(value) => u64::from(DramPic::from(value).pic0()),
-        Err(_) => 0,
-    };
-    let before: u64 = channels.clone().map(count).sum();
     for word in BLOCK.iter().step_by(8) {
         load(word);
     }
-    let after: u64 = channels.map(count).sum();
-    let _ = writeln!(
-        console,
-        "{} lines read, {} reads in {used} memory channels",
-        SIZE / 64,
-        after - before,
-    );
+    let (mut reads, mut used) = (0, 0);
+    for count in counts.iter_mut().flatten() {
+        reads += count.update(&service.snapshot(count.pmu(), Bounds::ONCE)?)?;
+        used += 1;
+    }
+    writeln!(console, "{} lines read, {reads} reads in {used} memory channels", SIZE / 64)?;
+    Ok(())
 }
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    let mut console = Core::new(sun4v());
+    let console = Core::new(sun4v());
     let _ = writeln!(console, "guest: {info}");
     loop {
         let _ = console.exit(101);

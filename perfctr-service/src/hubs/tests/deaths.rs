@@ -21,7 +21,7 @@ fn call_of_busy_chip(gate: &Gate, number: usize) {
 fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
     let release = ask(gate, served).unwrap();
     assert!(refused.iter().all(|number| !call(gate, *number)));
-    release(gate);
+    release.end(gate);
 }
 
 type Act = fn(&Gate);
@@ -144,7 +144,7 @@ fn a_strand_that_finds_the_hub_taken() {
     assert!(dies.is_none() && gate.is_blocked_by(strand(DIES)));
     let end = ask(&gate, OTHER).unwrap();
     assert_eq!(ask(&gate, GONE).err(), Some(Refused::Taken));
-    end(&gate);
+    end.end(&gate);
 }
 
 /// At each step of a refusal, the turns go round once and come back to the same strand with the same count. The gate
@@ -158,7 +158,7 @@ fn a_refusal_that_a_round_of_turns_overtakes() {
     fn turn(gate: &Gate) {
         if let Ok(release) = ask(gate, OTHER) {
             call(gate, TURN);
-            release(gate);
+            release.end(gate);
             call(gate, OTHER);
         }
     }

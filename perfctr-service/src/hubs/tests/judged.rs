@@ -45,7 +45,7 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
 /// Returns `true` if the hub is judged stuck.
 fn taken_for_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
-    let watches: [Stopwatch; STRANDS] = Default::default();
+    let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());
     let mut clocks = [0_u64; STRANDS];
     let mut now = 0;
     let mut in_flight: Option<(u64, Option<HubGuard<'_>>, usize)> = None;
@@ -105,7 +105,7 @@ enum Dead {
 /// Returns the number of ticks until the hub is judged stuck. Each gap is a strand, and the number of ticks after which it asks.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
-    let watches: [Stopwatch; STRANDS] = Default::default();
+    let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());
     if let Dead::Stopped(step) = dead {
         assert!(hub.take_free(strand(1)));
         assert!(hub.ask(strand(9), &watches[0], || 0).is_err());
@@ -185,7 +185,7 @@ impl Watched {
     fn calls(&self, number: usize) {
         if self.0.take_free(strand(number)) {
             self.0.give_back_free();
-        } else if let Ok(guard) = self.0.ask(strand(number), &Stopwatch::default(), || 0) {
+        } else if let Ok(guard) = self.0.ask(strand(number), &Stopwatch::new(), || 0) {
             guard.complete();
         }
     }
@@ -200,7 +200,7 @@ fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
     let accesses: Act = |hub| assert!(hub.0.take_free(strand(1)));
     let dies: Act = |hub| hub.0.abandon(strand(1));
     let dies_in_the_lock: Act = |hub| {
-        let asks = || hub.0.ask(strand(1), &Stopwatch::default(), || 0);
+        let asks = || hub.0.ask(strand(1), &Stopwatch::new(), || 0);
         assert!(steps::die_at(3, asks).is_none());
     };
     let ends: Act = |hub| hub.0.give_back_free();
@@ -211,7 +211,7 @@ fn a_hub_that_works_again_before_the_last_ask_is_not_stuck() {
             .enumerate()
     {
         for step in 0.. {
-            let hub = Rc::new(Watched(HubArbiter::new(), Stopwatch::default()));
+            let hub = Rc::new(Watched(HubArbiter::new(), Stopwatch::new()));
             keeps(&hub);
             for look in 0..32 {
                 assert!(!hub.is_stuck(look * PAUSE));

@@ -81,7 +81,7 @@ impl Hub {
 
     fn end(&self) {
         self.access();
-        self.release.take().unwrap()(&self.gate);
+        self.release.take().unwrap().end(&self.gate);
     }
 
     /// Makes one call, from asking for the hub to its release. Returns `true` if the call was served.

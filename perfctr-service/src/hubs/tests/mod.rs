@@ -36,17 +36,31 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-type Release = fn(&Gate);
+/// The way in which an access was granted, and so how it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Release {
+    Fast,
+    Slow,
+}
+
+impl Release {
+    fn end(self, gate: &Gate) {
+        match self {
+            Self::Fast => gate.release_free(),
+            Self::Slow => gate.release(),
+        }
+    }
+}
 
 /// Asks for the hub as a call does: first on the fast path, then on the slow path.
 fn ask(gate: &Gate, number: usize) -> Result<Release, Refused> {
     match gate.take_free(strand(number)) {
-        true => Ok(Gate::release_free),
-        false => gate.ask(strand(number), || ()).map(|()| Gate::release as Release),
+        true => Ok(Release::Fast),
+        false => gate.ask(strand(number), || ()).map(|()| Release::Slow),
     }
 }
 
 /// Makes one call, from asking for the hub to its release. Returns `true` if the call was served.
 fn call(gate: &Gate, number: usize) -> bool {
-    ask(gate, number).map(|release| release(gate)).is_ok()
+    ask(gate, number).map(|release| release.end(gate)).is_ok()
 }

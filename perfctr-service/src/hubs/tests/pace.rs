@@ -43,7 +43,7 @@ impl Hub<'_> {
 /// Plays the rivals' steps. The victim asks after every `pace` of them, until it is served `waits` times. Returns the largest number of
 /// accesses that others had between a refusal of the victim and its next access, or `None` if the victim is not served in 100 asks.
 fn most_accesses(rivals: impl Iterator<Item = usize>, pace: usize, waits: usize) -> Option<usize> {
-    let (arbiter, watches) = (HubArbiter::new(), Default::default());
+    let (arbiter, watches) = (HubArbiter::new(), core::array::from_fn(|_| Stopwatch::new()));
     let mut hub = Hub { arbiter: &arbiter, watches: &watches, held: None, now: 0 };
     let (mut most, mut others, mut asks, mut served) = (0, None, 0, 0);
     for (step, rival) in rivals.enumerate() {
@@ -101,9 +101,9 @@ fn a_strand_that_has_gone_is_forgotten() {
     for (ticks, fewest, most) in
         [(ASK, ABSENCE_TICKS / ASK, 2 * ABSENCE_TICKS / ASK + 4), (0, 4, 4)]
     {
-        let (arbiter, watch, mut now) = (HubArbiter::new(), Stopwatch::default(), 0);
+        let (arbiter, watch, mut now) = (HubArbiter::new(), Stopwatch::new(), 0);
         assert!(arbiter.take_free(strand(0)));
-        assert!(arbiter.ask(strand(VICTIM), &Stopwatch::default(), || 0).is_err());
+        assert!(arbiter.ask(strand(VICTIM), &Stopwatch::new(), || 0).is_err());
         arbiter.give_back_free();
         let mut refused = 0;
         while arbiter.ask(strand(OTHER), &watch, || now).is_err() {

@@ -94,6 +94,13 @@ impl Model {
         self.holder.take().unwrap()
     }
 
+    /// Ends an access that was granted on the slow path: the next remembered strand has the turn.
+    fn pass_turn(&mut self) {
+        if !self.remembered.is_empty() {
+            self.turn = self.turn.or_else(|| Some(self.next()));
+        }
+    }
+
     fn give_back(&mut self) -> usize {
         let strand = self.release();
         self.remembered.insert(strand);
@@ -170,7 +177,11 @@ impl Both {
 
     fn release(&mut self) {
         self.model.release();
-        self.release.unwrap()(&self.gate);
+        let release = self.release.unwrap();
+        if release == Release::Slow {
+            self.model.pass_turn();
+        }
+        release.end(&self.gate);
     }
 
     fn give_back(&mut self) {
@@ -250,6 +261,8 @@ fn written_schedules() {
     for schedule in [
         // A strand that is alone is never refused.
         "7+ . 7+ . 7+ . 255+ . 0+ .",
+        // Strand 5 is served in its turn, and gives the turn to 9 when its access ends. Strand 7 comes later, and is behind 9.
+        "4+ 5- 9- . 5+ 9- . 7- 9+ . 7+ .",
         // A refused strand is next. Strand 2 comes back at once, and is refused during the turn of strand 1.
         "2+ 1- . 2- 2- 1+ . 2+ . 1+ .",
         // Turns go round in the order of the strand numbers.
@@ -272,7 +285,7 @@ fn written_schedules() {
         let mut holder: Option<(usize, Release)> = None;
         for (number, step) in schedule.split(' ').enumerate() {
             match step {
-                "." => holder.take().unwrap().1(&gate),
+                "." => holder.take().unwrap().1.end(&gate),
                 "!" => gate.give_back(strand(holder.take().unwrap().0)),
                 _ => {
                     let (asks, answer) = step.split_at(step.len() - 1);
@@ -295,7 +308,7 @@ fn a_full_machine_is_served_round_robin() {
     for number in 1..256 {
         assert!(ask(&gate, number).is_err());
     }
-    release(&gate);
+    release.end(&gate);
     let mut served = Vec::new();
     while served.len() < 3 * 256 {
         for number in 0..256 {

@@ -52,7 +52,7 @@ impl Hub {
             self.gate.give_back(strand(number));
             return Err(Refused::Taken);
         }
-        release(&self.gate);
+        release.end(&self.gate);
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl Hub {
         for number in numbers {
             assert_eq!(ask(&self.gate, number).err(), Some(Refused::Taken));
         }
-        release(&self.gate);
+        release.end(&self.gate);
     }
 
     fn report_deaths(&self) {

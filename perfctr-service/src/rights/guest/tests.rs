@@ -19,21 +19,27 @@ const SPARC: bool = cfg!(target_arch = "sparc64");
 
 fn guest(grant: Grant, compatible: bool, machine: Machine) -> GuestRights {
     let config = GuestConfig::new(StrandId::new(0).into_iter().collect(), grant);
-    GuestRights::new(config.with_compatible(compatible), machine)
+    configured(config.with_compatible(compatible), machine)
+}
+
+fn configured(config: GuestConfig, machine: Machine) -> GuestRights {
+    let guest = GuestRights::new();
+    guest.configure(config, machine);
+    guest
 }
 
 /// Returns a guest that may do everything on a Maramba with one node, in version 1.1.
 fn open_guest() -> GuestRights {
     let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
-    guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+    guest.version_changed(&Negotiated::new(V1_1), &UnitSet::new());
     guest
 }
 
 /// Returns the guest's fast path in `version` (0 for none) while `out` is out of service.
 fn fast(guest: &GuestRights, version: u8, out: Option<Unit>) -> u64 {
-    let units = Units::default();
+    let units = Units::new();
     out.map(|unit| units.take_out(unit));
-    let version = Negotiated::new(NegotiatedVersion::new(version));
+    let version = Negotiated::new(VfallsVersion::new(version));
     guest.version_changed(&version, units.out());
     places(guest.access())
 }
@@ -110,12 +116,12 @@ fn what_is_withdrawn_is_gone_from_recorded_calls() {
 fn a_unit_out_of_service_is_not_on_the_fast_path() {
     let strands = [0, 128].into_iter().filter_map(StrandId::new).collect();
     let config = GuestConfig::new(strands, Grant::ALL);
-    let guest = GuestRights::new(config, Machine::new(Model::Batoka, 4).unwrap());
+    let guest = configured(config, Machine::new(Model::Batoka, 4).unwrap());
     assert_eq!(fast(&guest, 2, None), 0x7c_3c3d);
     let without = [
         0xc, 0x30, 0, 0, 0xc00, 0x3000, 0, 0, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0, 0, 0, 0,
     ];
-    for (unit, without) in Unit::all().zip(without) {
+    for (unit, without) in Unit::ALL.iter().copied().zip(without) {
         assert_eq!(fast(&guest, 2, Some(unit)), 0x7c_3c3d - without, "{unit}");
     }
 }
@@ -139,12 +145,12 @@ fn refuses(guest: &GuestRights) -> bool {
 fn no_refusal_outlives_the_lack_of_a_right() {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
     let raise = |guest: &GuestRights| assert!(guest.raise(Grant::ALL, || true));
-    let derive = |guest: &GuestRights| guest.refresh(&UnitSet::default());
+    let derive = |guest: &GuestRights| guest.refresh(&UnitSet::new());
     let mut steps = 0;
     for raise_first in [false, true] {
         for step in 0.. {
             let guest = Arc::new(guest(Grant::NONE, false, machine));
-            guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+            guest.version_changed(&Negotiated::new(V1_1), &UnitSet::new());
             assert!(refuses(&guest));
             let crossing = Arc::clone(&guest);
             let crossed = match raise_first {
@@ -166,7 +172,7 @@ fn no_refusal_outlives_the_lack_of_a_right() {
 #[test]
 fn no_refusal_outlives_a_setting() {
     for step in 0.. {
-        let units = Arc::new(Units::default());
+        let units = Arc::new(Units::new());
         units.take_out(UNIT);
         let guest = Arc::new(open_guest());
         guest.refresh(units.out());
@@ -184,13 +190,13 @@ fn no_refusal_outlives_a_setting() {
     }
     for (step, closed) in (0..30).flat_map(|step| [(step, false), (step, true)]) {
         let guest = Arc::new(guest(Grant::NONE, false, Machine::new(Model::Batoka, 1).unwrap()));
-        guest.version_changed(&Negotiated::new(V1_1), &UnitSet::default());
+        guest.version_changed(&Negotiated::new(V1_1), &UnitSet::new());
         if closed {
             guest.close_refusals();
         }
         let crossing = Arc::clone(&guest);
         let record = move || crossing.set_traced(true);
-        let derive = || guest.refresh(&UnitSet::default());
+        let derive = || guest.refresh(&UnitSet::new());
         if steps::before(step, record, derive).1 {
             assert!(!refuses(&guest), "{step}");
         }
@@ -204,10 +210,10 @@ fn a_short_negotiation_opens_the_same() {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     for grant in ["none", "strand", "htstrand", "global", "global+htstrand"] {
         for number in [0, 1, 2, 1, 2, 0] {
-            let version = Negotiated::new(NegotiatedVersion::new(number));
+            let version = Negotiated::new(VfallsVersion::new(number));
             let [long, short] = [(); 2].map(|()| guest(grant.parse().unwrap(), false, machine));
-            long.version_changed(&version, &UnitSet::default());
-            short.change_version(&version, &UnitSet::default());
+            long.version_changed(&version, &UnitSet::new());
+            short.change_version(&version, &UnitSet::new());
             let bits = |guest: &GuestRights| (places(guest.access()), guest.access().version());
             assert_eq!(bits(&short), bits(&long), "{grant} {number}");
             assert_eq!(short.refusals(), long.refusals(), "{grant} {number}");
@@ -226,7 +232,7 @@ fn a_short_negotiation_opens_the_same() {
     {
         for step in 0.. {
             let guest = Arc::new(guest(Grant::ALL, false, machine));
-            let (version, units) = (Negotiated::new(V1_1), Arc::new(Units::default()));
+            let (version, units) = (Negotiated::new(V1_1), Arc::new(Units::new()));
             let (crossing, hit) = (Arc::clone(&guest), Arc::clone(&units));
             let change = || guest.change_version(&version, units.out());
             let crossed = steps::before(step, move || event(&crossing, &hit), change).1;
@@ -262,7 +268,7 @@ fn the_count_of_changes_wraps() {
     let all = u64::from(u32::MAX) * AccessWord::CHANGE.bits();
     let others = guest.access().bits() & !all;
     let withdraw = || guest.withdraw(AccessWord::NOTHING);
-    let refresh = || guest.refresh(&UnitSet::default());
+    let refresh = || guest.refresh(&UnitSet::new());
     for change in [&withdraw as &dyn Fn(), &refresh] {
         guest.words.access.store(others | all, Ordering::SeqCst);
         change();
@@ -274,12 +280,12 @@ fn the_count_of_changes_wraps() {
 #[test]
 fn negotiation_crosses_faults() {
     let guest = guest(Grant::ALL, false, Machine::new(Model::Maramba, 1).unwrap());
-    let units = Units::default();
+    let units = Units::new();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let negotiator = scope.spawn(|| {
             while !done.load(Ordering::SeqCst) {
-                for version in [V1_1, NegotiatedVersion::NONE] {
+                for version in [V1_1, VfallsVersion::NONE] {
                     guest.version_changed(&Negotiated::new(version), units.out());
                     assert_eq!(guest.access().version(), version);
                 }

@@ -3,13 +3,13 @@
 //! of the guest says why.
 //!
 //! It is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it makes the
-//! same test on the word for unrecorded calls and on the word for recorded calls. It takes the work twice: as a closure that is inlined
-//! where its operands are in registers, and as a function for the outlined code that records calls.
+//! same test on the word for untraced calls and on the word for traced calls. It takes the work twice: as a closure that is inlined
+//! where its operands are in registers, and as a function for the outlined code that traces calls.
 
-use guest_abi::{HvError, Kind, PerfReg};
+use guest_abi::{Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
 use hv_core::trace::{Trace, duration};
-use hv_core::{Frame, Reply};
+use hv_core::{CallError, Frame, Reply};
 use platform::AccessError;
 
 use super::Access;
@@ -52,11 +52,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                     _ => self.refused::<SET>(frame, Class::Dram, id),
                 };
         }
-        let Some((hub, arbiter)) = self.hub(id) else {
+        let Some((hub, arbiter)) = self.strand.hub(id) else {
             return self.refused::<SET>(frame, Class::Invalid, id);
         };
         let allows_and_takes = |word: AccessWord, id| {
-            self.hub(id).is_some_and(|(hub, _)| word.hub(hub)) && arbiter.take_free(self.token)
+            self.strand.hub(id).is_some_and(|(hub, _)| word.hub(hub))
+                && arbiter.take_free(self.strand.token)
         };
         let inlined = || access.answer(self.with_hub(arbiter, id, access));
         self.serve::<SET>(frame, id, allows_and_takes, inlined, Self::hub_fast)
@@ -70,15 +71,15 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         frame: &mut Frame<'_>,
         id: u64,
         allows: impl Fn(AccessWord, u64) -> bool,
-        inlined: impl FnOnce() -> Result<Reply, HvError>,
+        inlined: impl FnOnce() -> Result<Reply, CallError>,
         outlined: impl Fn(&Self, u64, Access) -> Result<u64, Refusal>,
     ) -> bool {
-        if allows(self.guest.access(), id) {
+        if allows(self.strand.guest.access(), id) {
             frame.answer(inlined());
             return true;
         }
         // Loads the number again. Otherwise LLVM moves the common part of both tests before the first test.
-        let allowed = E::Trace::RECORDS && allows(self.guest.recorded(), frame.o0);
+        let allowed = E::Trace::RECORDS && allows(self.strand.guest.recorded(), frame.o0);
         if allowed {
             self.recorded::<SET>(frame.reborrow(), id, outlined);
         }
@@ -93,16 +94,17 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let version = self.version.get();
         // The refusals are loaded after the version, as on the slow path.
         fence(Ordering::Acquire);
-        let Some(refusal) = self.guest.refusals().refusal(version, class, index, access.sets_ht())
+        let Some(refusal) =
+            self.strand.guest.refusals().refusal(version, class, index, access.sets_ht())
         else {
             return false;
         };
-        self.counts.add(access.operation(), class, Outcome::Refused(refusal));
-        frame.answer(Err(refusal.error()));
+        self.strand.counts.add(access.operation(), class, Outcome::Refused(refusal));
+        frame.answer(Err(refusal.error().into()));
         true
     }
 
-    /// Serves a recorded call. Answers the call first, so that no work is left after the event.
+    /// Serves a traced call. Answers the call first, so that no work is left after the event.
     #[cold]
     #[inline(never)]
     fn recorded<const SET: bool>(
@@ -113,8 +115,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     ) {
         let value = if SET { frame.o1 } else { 0 };
         let access = Access::new::<SET>(value);
-        let trace = self.service.trace();
-        let (started, result, ended) = trace.timed(self.strand, || {
+        let trace = self.strand.service.trace();
+        let (started, result, ended) = trace.timed(self.strand.caller.strand, || {
             let result = call(self, id, access);
             frame.answer(access.answer(result));
             result
@@ -123,7 +125,13 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         match result {
             Ok(read)
                 if ticks <= SHORT
-                    && self.record_served::<false>(id, access, read, ticks as u32, ended) => {}
+                    && self.strand.record_served::<false>(
+                        id,
+                        access,
+                        read,
+                        ticks as u32,
+                        ended,
+                    ) => {}
             Ok(read) => {
                 let value = if SET { value } else { read };
                 self.record_late::<SET>(ticks, id, started, value);
@@ -138,27 +146,27 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {
         let (access, ended) = (Access::new::<SET>(value), started.wrapping_add(ticks));
-        self.record_served::<true>(id, access, value, duration(started, ended), ended);
+        self.strand.record_served::<true>(id, access, value, duration(started, ended), ended);
     }
 
     #[cold]
     #[inline(never)]
     fn record_failed(&self, ticks: u64, id: u64, started: u64, access: Access, refusal: Refusal) {
         let ended = started.wrapping_add(ticks);
-        self.record_refused(id, access, refusal, duration(started, ended), ended);
+        self.strand.record_refused(id, access, refusal, duration(started, ended), ended);
     }
 
     #[inline(always)]
     fn pcr_fast(&self, _: u64, access: Access) -> Result<u64, Refusal> {
-        (self.counts).add(access.operation(), Class::Strand, Outcome::Ok);
-        Ok(self.pcr(access))
+        (self.strand.counts).add(access.operation(), Class::Strand, Outcome::Ok);
+        Ok(self.strand.pcr(access))
     }
 
     #[inline(always)]
     fn dram_fast(&self, id: u64, access: Access) -> Result<u64, Refusal> {
-        match self.device(id as usize, access) {
+        match self.strand.device(id as usize, access) {
             Ok(value) => {
-                (self.counts).add(access.operation(), Class::Dram, Outcome::Ok);
+                (self.strand.counts).add(access.operation(), Class::Dram, Outcome::Ok);
                 Ok(value)
             }
             Err(error) => Err(self.failed_fast(access.operation(), id, error)),
@@ -167,7 +175,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn hub_fast(&self, id: u64, access: Access) -> Result<u64, Refusal> {
-        match self.hub(id) {
+        match self.strand.hub(id) {
             Some((_, arbiter)) => self.with_hub(arbiter, id, access),
             None => Err(Refusal::Invalid),
         }
@@ -175,10 +183,10 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn with_hub(&self, arbiter: &HubArbiter, id: u64, access: Access) -> Result<u64, Refusal> {
-        match self.device(id as usize, access) {
+        match self.strand.device(id as usize, access) {
             Ok(value) => {
                 arbiter.give_back_free();
-                (self.counts).add(access.operation(), Class::Hub, Outcome::Ok);
+                (self.strand.counts).add(access.operation(), Class::Hub, Outcome::Ok);
                 Ok(value)
             }
             Err(error) => Err(self.failed_fast(access.operation(), id, error)),
@@ -192,14 +200,16 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let refusal = match PerfReg::new(id) {
             Some(register) => {
                 let guard = match register.kind() {
-                    Kind::Hub { hub, .. } => Some((hub, self.arbiter(hub).guard(self.strand))),
+                    Kind::Hub { hub, .. } => {
+                        Some((hub, self.strand.arbiter(hub).guard(self.strand.caller.strand)))
+                    }
                     _ => None,
                 };
-                self.failed(register, guard, error)
+                self.strand.failed(register, guard, error)
             }
             None => Refusal::Invalid,
         };
-        self.counts.add(operation, Class::from_id(id), Outcome::Refused(refusal));
+        self.strand.counts.add(operation, Class::from_id(id), Outcome::Refused(refusal));
         refusal
     }
 }

@@ -1,7 +1,7 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
 //! The [fast path](PerfCounterContext::fast) serves what one word of the guest allows, or refuses what another word says. Every other
-//! call takes the [slow path](PerfCounterContext::slow), which checks in the order of the contract.
+//! call takes the [slow path](StrandContext::call), which checks in the order of the contract.
 
 mod fast;
 mod slow;
@@ -9,12 +9,14 @@ mod slow;
 use guest_abi::layout::SparcPcr;
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, PerfReg, Registers};
-use hv_core::{Context, Frame, NegotiatedVersion, Reply};
+use hv_core::{CallError, Context, Frame, Reply};
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::hubs::HubArbiter;
 use crate::rights::access::{HUB_REGISTERS, SINGLE_REGISTERS};
-use crate::statistics::{Operation, Refusal};
+use crate::rights::versions::{Vfalls, VfallsVersion};
+use crate::service::StrandContext;
+use crate::statistics::{Class, Operation, Refusal};
 use crate::table::Row;
 use crate::{Environment, PerfCounterContext};
 
@@ -54,11 +56,11 @@ impl Access {
     }
 
     #[inline(always)]
-    fn answer(self, result: Result<u64, Refusal>) -> Result<Reply, HvError> {
+    pub(super) fn answer(self, result: Result<u64, Refusal>) -> Result<Reply, CallError> {
         match (self, result) {
             (Self::Get, Ok(value)) => Ok(Reply::Value(value)),
             (Self::Set(_), Ok(_)) => Ok(Reply::Done),
-            (_, Err(refusal)) => Err(refusal.error()),
+            (_, Err(refusal)) => Err(refusal.error().into()),
         }
     }
 
@@ -79,7 +81,35 @@ impl Access {
     }
 }
 
+/// What a call is for, by the number that the guest has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    Register(PerfReg),
+    /// No register has this number.
+    Nothing(u64),
+}
+
+impl Named {
+    const fn class(self) -> Class {
+        match self {
+            Self::Register(register) => Class::of(register),
+            Self::Nothing(_) => Class::Invalid,
+        }
+    }
+
+    /// Returns the number for an event.
+    const fn number(self) -> u64 {
+        match self {
+            Self::Register(register) => register.id(),
+            Self::Nothing(number) => number,
+        }
+    }
+}
+
+/// Group 0x205.
 impl<E: Environment> Context for PerfCounterContext<'_, E> {
+    type Group = Vfalls;
+
     #[inline(always)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
         match function {
@@ -89,47 +119,61 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         }
     }
 
-    fn slow_path(
+    fn call(
         &self,
         function: u64,
-        version: NegotiatedVersion,
+        version: VfallsVersion,
         registers: &Registers,
-    ) -> Result<Reply, HvError> {
+    ) -> Result<Reply, CallError> {
         let access = Access::from_call(function, registers).ok_or(HvError::BadTrap)?;
-        let id = registers.o0;
-        access.answer(self.counted(id, access, || self.slow(id, access, version)))
+        let named = named(registers.o0);
+        let result = self.strand.counted(named, access, || {
+            let allowed = self.strand.guest.access();
+            if allowed.version() != version {
+                // The strand that negotiated is about to open the fast path, or was disturbed too often to open it.
+                self.strand.guest.version_changed(self.version, self.strand.service.units.out());
+            }
+            let has = |register| self.strand.guest.version_has(version, register);
+            self.strand.call(allowed.grant(), named, access, has)
+        });
+        access.answer(result)
     }
 
     #[inline(always)]
-    fn is_current(&self, version: NegotiatedVersion) -> bool {
+    fn is_current(&self, version: VfallsVersion) -> bool {
         // Without a version in the word the answer is `false`: a call may be opening the fast path for a version that another
         // strand gives up.
-        version != NegotiatedVersion::NONE && self.guest.access().version() == version
+        !version.is_none() && self.strand.guest.access().version() == version
     }
 
     #[inline(always)]
-    fn change_version(&self, _: NegotiatedVersion, store: impl FnOnce()) -> bool {
+    fn change_version(&self, _: VfallsVersion, store: impl FnOnce()) -> bool {
         store();
-        self.guest.change_version(self.version, self.service.units.out());
+        self.strand.guest.change_version(self.version, self.strand.service.units.out());
         true
     }
 
     fn not_negotiated(&self, function: u64, registers: &Registers) {
         if let Some(access) = Access::from_call(function, registers) {
-            let _ = self.counted(registers.o0, access, || Err(Refusal::BadTrap));
+            let _ = self.strand.counted(named(registers.o0), access, || Err(Refusal::BadTrap));
         }
     }
 }
 
-impl<E: Environment> PerfCounterContext<'_, E> {
+/// Returns what a number of group 0x205 names.
+fn named(number: u64) -> Named {
+    PerfReg::new(number).map_or(Named::Nothing(number), Named::Register)
+}
+
+impl<E: Environment> StrandContext<'_, E> {
     /// Reads or writes register 0. Returns the value read; 0 for a write.
     #[inline(always)]
     fn pcr(&self, access: Access) -> u64 {
         let registers = self.service.registers();
         match access {
-            Access::Get => registers.pcr(self.strand),
+            Access::Get => registers.pcr(self.caller.strand),
             Access::Set(value) => {
-                registers.set_pcr(self.strand, value & PerfReg::SPARC_PCR.info().write_mask);
+                registers.set_pcr(self.caller.strand, value & PerfReg::SPARC_PCR.info().write_mask);
                 0
             }
         }
@@ -140,13 +184,13 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let Row { address, mask, .. } = *self.rows.get(index).ok_or(AccessError::Fault)?;
         let bus = self.service.bus();
         match access {
-            Access::Get => bus.read(self.strand, address),
-            Access::Set(value) => bus.write(self.strand, address, value & mask).map(|()| 0),
+            Access::Get => bus.read(self.caller.strand, address),
+            Access::Set(value) => bus.write(self.caller.strand, address, value & mask).map(|()| 0),
         }
     }
 
     fn now(&self) -> u64 {
-        self.service.registers().ticks(self.strand)
+        self.service.registers().ticks(self.caller.strand)
     }
 
     /// Returns the hub of a register; `None` if `id` is not a register of a hub.

@@ -2,17 +2,17 @@
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Kind, PerfReg};
-use hv_core::NegotiatedVersion;
 use hv_core::trace::{Trace, duration};
 use platform::{AccessError, PhysicalAddress};
 
-use super::Access;
+use super::{Access, Named};
 use crate::hubs::{Blocked, HubGuard};
 use crate::l2;
+use crate::service::StrandContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table;
 use crate::trace::Conflict;
-use crate::{Environment, PerfCounterContext, StrandRight, Unit};
+use crate::{Environment, Grant, PerfCounterContext, StrandRight, Unit};
 
 impl<E: Environment> PerfCounterContext<'_, E> {
     /// Releases the hub of register `id` or the L2 control if the strand holds it, after an access of a fast path in assembly has faulted.
@@ -21,16 +21,16 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     ///
     /// First restores the L2 control. If this fails, takes the L2 control out of service, because its banks may differ.
     pub fn undo_fast_path(&self, id: u64) {
-        if let Some((_, arbiter)) = self.hub(id) {
-            drop(arbiter.held(self.strand));
+        if let Some((_, arbiter)) = self.strand.hub(id) {
+            drop(arbiter.held(self.strand.caller.strand));
         }
-        let (service, unit) = (self.service, Unit::L2(self.node));
-        if let Some(held) = service.l2(self.node).held(self.strand) {
-            let undone = held.undo(service.bus(), self.strand);
+        let (service, unit) = (self.strand.service, Unit::L2(self.strand.node));
+        if let Some(held) = service.l2(self.strand.node).held(self.strand.caller.strand) {
+            let undone = held.undo(service.bus(), self.strand.caller.strand);
             held.access_ended();
             if undone.is_err() {
                 service.units.set_unclean(unit);
-                let _ = self.faulted(Some(unit), held);
+                let _ = self.strand.faulted(Some(unit), held);
             }
         }
     }
@@ -43,8 +43,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         function: u64,
         id: u64,
     ) -> Option<HvError> {
-        let failed = table::unit_at(self.node, address)?;
-        let unit = Unit::for_register(PerfReg::new(id)?, self.node)?;
+        let failed = table::unit_at(self.strand.node, address)?;
+        let unit = Unit::for_register(PerfReg::new(id)?, self.strand.node)?;
         let operation = match function {
             VFALLS_GET_PERFREG => Operation::Get,
             VFALLS_SET_PERFREG => Operation::Set,
@@ -52,65 +52,79 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         };
         (unit == failed).then(|| {
             let class = Class::from_id(id);
-            self.counts.take_back(operation, class);
-            self.counts.add(operation, class, Outcome::Refused(Refusal::NoAccess));
+            self.strand.counts.take_back(operation, class);
+            self.strand.counts.add(operation, class, Outcome::Refused(Refusal::NoAccess));
             Refusal::NoAccess.error()
         })
     }
+}
 
+impl<E: Environment> StrandContext<'_, E> {
     /// Makes a call on the slow path, and counts and records its outcome.
-    pub(super) fn counted(
+    pub(in crate::service) fn counted(
         &self,
-        id: u64,
+        named: Named,
         access: Access,
         call: impl FnOnce() -> Result<u64, Refusal>,
     ) -> Result<u64, Refusal> {
-        let started = self.service.trace().time(self.strand);
+        let started = self.service.trace().time(self.caller.strand);
         let result = call();
         let outcome = match &result {
             Ok(_) => Outcome::Ok,
             Err(refusal) => Outcome::Refused(*refusal),
         };
-        (self.counts).add(access.operation(), Class::from_id(id), outcome);
+        (self.counts).add(access.operation(), named.class(), outcome);
         if let Some(started) = started
-            && let Some(ended) = self.service.trace().time(self.strand)
+            && let Some(ended) = self.service.trace().time(self.caller.strand)
         {
-            let duration = duration(started, ended);
+            let (number, duration) = (named.number(), duration(started, ended));
             match result {
                 Ok(read) => {
-                    self.record_served::<true>(id, access, read, duration, ended);
+                    self.record_served::<true>(number, access, read, duration, ended);
                 }
-                Err(refusal) => self.record_refused(id, access, refusal, duration, ended),
+                Err(refusal) => self.record_refused(number, access, refusal, duration, ended),
             }
         }
         result
     }
 
-    /// Makes the checks of the contract in order, and then the access, for a guest that has negotiated `version`.
-    pub(super) fn slow(
+    /// Makes the checks of the contract in order, and then the access, for a guest that holds `grant`. `has` says whether the version
+    /// that the guest has negotiated, of the group whose call this is, has a register.
+    pub(in crate::service) fn call(
         &self,
-        id: u64,
+        grant: Grant,
+        named: Named,
         access: Access,
-        version: NegotiatedVersion,
+        has: impl FnOnce(PerfReg) -> bool,
     ) -> Result<u64, Refusal> {
-        let Self { service, guest, .. } = *self;
-        let allowed = guest.access();
-        if allowed.version() != version {
-            // The strand that negotiated is about to open the fast path, or was disturbed too often to open it.
-            guest.version_changed(self.version, service.units.out());
-        }
-        let grant = allowed.grant();
-        let register = PerfReg::new(id).ok_or(Refusal::Invalid)?;
-        if !guest.version_has(version, register) || !service.machine().has_register(register) {
+        let Named::Register(register) = named else {
+            return Err(Refusal::Invalid);
+        };
+        if !has(register) || !self.has(register) {
             return Err(Refusal::NotSupported);
         }
-        if !grant.covers(register, guest.nodes()) || service.units.is_out(register, self.node) {
-            return Err(Refusal::NoAccess);
+        self.check(grant, register, access)?;
+        self.access(register, access)
+    }
+
+    /// Checks whether a guest that holds `grant` may make an access now. This is the policy of every group.
+    #[inline(always)]
+    fn check(&self, grant: Grant, register: PerfReg, access: Access) -> Result<(), Refusal> {
+        let covered = grant.covers(register, self.guest.nodes())
+            && !(access.sets_ht()
+                && register == PerfReg::SPARC_PCR
+                && grant.strand != StrandRight::HtStrand);
+        match covered && !self.service.units.is_out(register, self.node) {
+            true => Ok(()),
+            false => Err(Refusal::NoAccess),
         }
+    }
+
+    /// Reads or writes a register that the guest may access. Returns the value read; 0 for a write.
+    #[inline(always)]
+    fn access(&self, register: PerfReg, access: Access) -> Result<u64, Refusal> {
+        let service = self.service;
         match register.kind() {
-            Kind::Strand if access.sets_ht() && grant.strand != StrandRight::HtStrand => {
-                Err(Refusal::NoAccess)
-            }
             Kind::Strand => Ok(self.pcr(access)),
             Kind::L2 => self.l2(access),
             Kind::Dram { .. } => self
@@ -118,7 +132,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 .map_err(|error| self.failed(register, None, error)),
             Kind::Hub { hub, .. } => {
                 let watch = self.watches.hub(hub);
-                let asked = self.arbiter(hub).ask(self.strand, watch, || self.now());
+                let asked = self.arbiter(hub).ask(self.caller.strand, watch, || self.now());
                 let guard = asked.map_err(|blocked| {
                     let why = match blocked {
                         Blocked::Turn => Conflict::Turn,
@@ -127,7 +141,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                     self.blocked(hub, blocked, why)
                 })?;
                 // The last holder may have taken the hub out of service.
-                if service.units.out().has(Unit::Hub(hub)) {
+                if service.units.out().contains(Unit::Hub(hub)) {
                     return Err(Refusal::NoAccess);
                 }
                 match self.device(register.index(), access) {
@@ -139,6 +153,12 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                 }
             }
         }
+    }
+
+    /// Returns `true` if the machine has a register.
+    fn has(&self, register: PerfReg) -> bool {
+        let unit = Unit::for_register(register, self.node);
+        unit.is_none_or(|unit| self.service.has_unit(unit))
     }
 
     /// Ends a call whose device access failed. `guard` holds the register's hub, if the register has one. Inlined, because SPARC has few
@@ -164,11 +184,11 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// Takes a unit whose access has faulted out of service. Then drops `held`, so that the next holder finds the unit out of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
-        let was_in_service = unit.filter(|unit| self.service.faulted(self.strand, *unit));
+        let was_in_service = unit.filter(|unit| self.service.faulted(self.caller.strand, *unit));
         drop(held);
         // Logged last, so that no strand is refused while a slow logger writes.
         if let Some(unit) = was_in_service {
-            log::error!("{unit} faulted and is out of service");
+            log::error!(target: crate::LOG, "{unit} faulted and is out of service");
         }
         Refusal::NoAccess
     }
@@ -180,7 +200,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         self.note_conflict(hub, why);
         match blocked {
             Blocked::Taken | Blocked::Turn => Refusal::WouldBlock,
-            Blocked::Stuck => self.service.stuck(self.strand, Unit::Hub(hub)),
+            Blocked::Stuck => self.service.stuck(self.caller.strand, Unit::Hub(hub)),
         }
     }
 
@@ -190,18 +210,23 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         let Self { service, node, .. } = *self;
         let unit = Unit::L2(node);
         let Access::Set(value) = access else {
-            return l2::get(service.bus(), self.strand).map_err(|_| self.faulted(Some(unit), ()));
+            return l2::get(service.bus(), self.caller.strand)
+                .map_err(|_| self.faulted(Some(unit), ()));
         };
-        let Some(held) = service.l2(node).take(self.strand) else {
+        let Some(held) = service.l2(node).take(self.caller.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, || self.now());
-            return Err(if stuck { service.stuck(self.strand, unit) } else { Refusal::WouldBlock });
+            return Err(if stuck {
+                service.stuck(self.caller.strand, unit)
+            } else {
+                Refusal::WouldBlock
+            });
         };
         // The last holder may have taken the unit out of service.
-        if service.units.out().has(unit) {
+        if service.units.out().contains(unit) {
             return Err(Refusal::NoAccess);
         }
         let differ = || service.units.set_unclean(unit);
-        let result = held.set(service.bus(), self.strand, value, differ);
+        let result = held.set(service.bus(), self.caller.strand, value, differ);
         held.access_ended();
         result.map(|()| 0).map_err(|_| self.faulted(Some(unit), held))
     }

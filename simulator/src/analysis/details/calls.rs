@@ -12,16 +12,17 @@ use crate::events::calls::TracedCall;
 use crate::events::chrome::{arguments, class_name};
 use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
+use crate::json;
 use crate::nearest::status_name;
 
-/// The maximum numbers of shown events, and of stretches of time from which the events are chosen.
+/// The maximum number of events that are shown. They are chosen from at most [`STRETCHES`] stretches of time.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
-/// The maximum number of parts of a histogram.
+/// The maximum number of parts in a histogram.
 const PARTS: u32 = 32;
 
-/// The hypercalls of a guest that have the same function, register class and status.
+/// Hypercalls of one guest with the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
@@ -97,7 +98,8 @@ fn call(event: &TracedEvent) -> Option<TracedCall> {
 pub struct ShownEvent {
     /// The time in ticks of the machine's clock, like [`Series::clock`](super::Series::clock).
     pub time: u64,
-    pub strand: usize,
+    #[serde(with = "json")]
+    pub strand: StrandId,
     pub name: Cow<'static, str>,
     /// The fields of the event by name.
     pub fields: Map<String, Value>,
@@ -114,7 +116,7 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
         spread(MOST, || events().map(|(_, event)| (event.time, event.id, ended_well(event))));
     let shown = |(strand, event): (StrandId, &TracedEvent)| ShownEvent {
         time: event.time,
-        strand: strand.index(),
+        strand,
         name: class_name(event).into(),
         fields: arguments(event),
     };

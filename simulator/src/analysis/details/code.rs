@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, counts};
+use crate::json;
 use crate::memory::{Served, Waited};
-use crate::nearest::known_hexadecimal;
 
 /// The maximum number of instructions whose misses are counted during a replay.
 const MOST: usize = 1 << 16;
@@ -21,13 +21,13 @@ pub struct InstructionMisses {
     /// The number of the program that has the instruction. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
     /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
-    #[serde(with = "known_hexadecimal")]
+    #[serde(with = "json")]
     pub address: Option<u64>,
     #[serde(flatten)]
     pub missed: Missed,
 }
 
-/// The misses at instructions, and the cycles that strands waited there.
+/// Misses and waiting times of one or more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
     /// Loads and fetches that missed the L1 caches, and all stores, by what served them.

@@ -5,16 +5,16 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nearest::hexadecimals;
+use crate::json;
 
 /// The binary logarithm of the size of the smallest block of memory, a page of the machine.
 const PAGE_SHIFT: u32 = 13;
 
-/// The maximum number of blocks that are counted during a replay, and of rows.
+/// The maximum number of blocks that are counted during a replay. [`ROWS`] is the maximum number of rows.
 const BLOCKS: usize = 4096;
 const ROWS: usize = 64;
 
-/// The maximum number of columns, and the number of cycles that a column spans at first.
+/// The maximum number of columns. [`WIDTH`] is the number of cycles that a column spans at first.
 const COLUMNS: usize = 128;
 const WIDTH: u64 = 256;
 
@@ -30,7 +30,7 @@ pub struct Heat {
     /// For each row, the number of its program, in the order of the recordings.
     pub program: Vec<usize>,
     /// The first address of each row.
-    #[serde(with = "hexadecimals")]
+    #[serde(with = "json")]
     pub first: Vec<u64>,
     /// The number of bytes that each row spans.
     pub bytes: Vec<u64>,

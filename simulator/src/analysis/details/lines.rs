@@ -1,5 +1,5 @@
-//! Lines that move between nodes, and the users of the lines. This replay only estimates what [`crate::analysis::sharing`]
-//! measures.
+//! Estimates which lines move between nodes and who uses them, in a single replay. For exact numbers, see
+//! [`crate::analysis::sharing`].
 
 use std::collections::HashSet;
 

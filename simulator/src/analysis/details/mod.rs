@@ -32,6 +32,7 @@ pub use series::{
 /// The details of a replay.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
 pub struct Details {
     /// The replayed programs, in the order of the recordings.
     pub programs: Vec<ProgramDetails>,
@@ -50,7 +51,7 @@ pub struct Details {
     pub conflicts: Vec<Conflicts>,
     /// At most 1,000 hypervisor events, spread over the whole time; empty during the replay.
     pub events: Vec<ShownEvent>,
-    /// The number of lost events. `calls`, `conflicts` and `events` lack them.
+    /// The number of lost events, which are missing from `calls`, `conflicts` and `events`.
     pub events_lost: u64,
 }
 
@@ -64,7 +65,7 @@ impl Details {
     }
 }
 
-/// A replayed program.
+/// A replayed program: its command line and its files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProgramDetails {
@@ -72,7 +73,8 @@ pub struct ProgramDetails {
     /// The command line, if it is recorded.
     pub command: Option<String>,
     pub threads: usize,
-    /// The files that the program had mapped; empty if they are not recorded. They have the symbols of the program's instructions.
+    /// The files that the program had mapped; empty if they are not recorded. These files have the symbols of the program's
+    /// instructions.
     pub mappings: Vec<Mapping>,
 }
 

@@ -2,16 +2,18 @@
 
 use std::borrow::Cow;
 
+use guest_abi::{Counter, Hub, Node, StrandId};
 use serde::{Deserialize, Serialize};
 
+use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points. For short intervals it is `LEAST`. Many counters lower it, but not below `LEAST`.
+/// The maximum number of points. It is `LEAST` for short intervals. With many counters it is lower, but at least `LEAST`.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
-/// The soft limit of counter values in all points together. The points never hold more than twice this number.
+/// The approximate limit of counter values in all points together. The points never hold more than twice this number.
 const NUMBERS: usize = 1 << 14;
 
 const STEP: u64 = 512;
@@ -22,15 +24,15 @@ const LONG: u64 = 1 << 14;
 
 /// Counts in successive intervals of time.
 ///
-/// All intervals but the last have the same number of references, at first 512. When there are 32 intervals, each pair is merged into
-/// one. Intervals of at least 16,384 references are merged only when there are 256. (If there are more than 64 counters, the limit is
-/// lower, but at least 32.)
+/// All intervals except the last have the same number of references, at first 512. When there are 32 intervals, each pair is
+/// merged into one. Intervals of at least 16,384 references are merged only when there are 256. (If there are more than 64
+/// counters, the limit is lower, but at least 32.)
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
-    /// The number of references replayed until the end of each interval. The first interval begins at 0.
+    /// The number of references replayed by the end of each interval. The first interval begins at 0.
     pub references: Vec<u64>,
-    /// The cycles of the programs until the end of each interval.
+    /// The cycles that the programs had taken by the end of each interval.
     pub cycles: Vec<u64>,
     /// The machine's clock at the end of each interval. Hypercalls also advance the clock. The times of events
     /// are from this clock.
@@ -74,15 +76,19 @@ pub struct CounterName {
     pub unit: String,
     /// The name of the counter's register.
     pub name: Cow<'static, str>,
-    /// The number of the counter within its unit: 0 or 1.
-    pub counter: usize,
+    /// Which of the two counters of its unit it is.
+    #[serde(with = "json")]
+    pub counter: Counter,
     pub event: Cow<'static, str>,
     /// The node, if the counter belongs to a DRAM channel or a strand.
-    pub node: Option<usize>,
+    #[serde(default, with = "json")]
+    pub node: Option<Node>,
     /// The hub, if the counter belongs to a hub.
-    pub hub: Option<usize>,
+    #[serde(default, with = "json")]
+    pub hub: Option<Hub>,
     /// The strand, if the counter belongs to a strand.
-    pub strand: Option<usize>,
+    #[serde(default, with = "json")]
+    pub strand: Option<StrandId>,
 }
 
 /// The counts of a counter in each interval.
@@ -100,7 +106,8 @@ pub struct CounterSeries {
 /// The use of a channel or a link in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSeries {
-    /// The cycles that it was busy with the lines of each interval. A link's two directions are added up.
+    /// The number of cycles for which the channel or link was busy with the lines of each interval. A link's two directions are
+    /// added up.
     pub busy: Vec<u64>,
     /// The number of bytes that the channel read and wrote, or that the link's node received and sent.
     pub bytes: Vec<u64>,
@@ -168,7 +175,7 @@ impl Points {
         self.reads.calls += calls;
     }
 
-    /// Adds the latest point. Replaces the last point if both have the same number of references.
+    /// Adds the latest point. Replaces the previous point if both have the same number of references.
     pub(super) fn add(&mut self, point: Point) {
         self.points.retain(|earlier| earlier.references < point.references);
         self.points.push(point);
@@ -191,7 +198,7 @@ impl Points {
             self.points.iter().map(part).map(since).collect()
         };
         let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
-        // The busy cycles, and the number of lines.
+        // `part` returns the busy cycles and the number of lines.
         let used = |part: &dyn Fn(&Usage) -> [u64; 2]| UseSeries {
             busy: each(&|point| part(&point.usage)[0]),
             bytes: each(&|point| part(&point.usage)[1] << LINE_SHIFT),
@@ -240,11 +247,11 @@ mod tests {
             class: "pic".into(),
             unit: String::new(),
             name: "%pic".into(),
-            counter: 0,
+            counter: Counter::Pic0,
             event: "".into(),
             node: None,
             hub: None,
-            strand: Some(number),
+            strand: StrandId::new(number),
         };
         let mut points = Points::new(Vec::new(), (0..counters).map(name).collect());
         loop {

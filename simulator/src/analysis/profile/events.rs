@@ -10,7 +10,7 @@ use super::r10000;
 use crate::memory::Modelled;
 use crate::nearest::unknown;
 
-/// A counter unit that can sample.
+/// The counters with which a program is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledUnit {
     /// The counters of a strand of an UltraSPARC T2 Plus.
@@ -54,7 +54,7 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// A random period differs from the usual one by at most an eighth: the period shifted right by this number.
+/// The maximum difference between a random period and the usual one, an eighth: the usual period is shifted right by this number.
 const SPREAD: u32 = 3;
 
 impl Rate {
@@ -76,7 +76,7 @@ impl Rate {
     }
 }
 
-/// An event of a unit, for a listing.
+/// An event in a list of a unit's events.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The name that [`sparc`] and [`r10000()`] accept.
@@ -117,7 +117,7 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-/// Fails if an event occurs twice.
+/// Returns the events, or an error if an event is selected twice.
 fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
@@ -164,8 +164,8 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If both counters have an
-/// event, the counter with fewer events gets it. `flow` says whether the recording [has control
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
+/// count an event, the counter with fewer of the listed events gets it. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow).
 ///
 /// # Errors

@@ -1,5 +1,7 @@
 //! The functions of a recorded program, and the function or page that holds an address.
 
+use crate::setters::opaque;
+
 /// The binary logarithm of the size of a page of code.
 const PAGE_SHIFT: u32 = 12;
 
@@ -14,6 +16,8 @@ pub trait Functions {
     /// Returns the source `FILE:LINE` of the instruction at the address, if it is known.
     fn source(&self, address: u64) -> Option<String>;
 }
+
+opaque!(dyn Functions + '_, "Functions");
 
 /// The function that holds an address, or the page if no function is known there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

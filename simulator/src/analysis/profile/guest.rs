@@ -45,14 +45,13 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and next instruction of each interrupt since the samples were last read. The stacks of the samples are found from
-    /// these instructions.
+    /// The time and the next instruction of each interrupt since the samples were last read. They give the stacks of the samples.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
 
 impl<U: CounterUnit> SamplingGuest<U> {
-    /// Returns a guest that samples events on a strand. The program executes in `mode`; events count in `modes`.
+    /// Returns a guest that samples events on a strand. The program executes in `mode`, and only events in `modes` are counted.
     pub(crate) fn new(
         strand: StrandId,
         mode: U::Mode,
@@ -81,7 +80,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the counters that arrives before the instruction `next`.
+    /// Handles a counter interrupt that arrives just before the instruction `next`.
     pub(crate) fn interrupt(
         &mut self,
         unit: &mut U,
@@ -92,7 +91,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// Handles an interrupt of the timer that arrives before the instruction `next`.
+    /// Handles a timer interrupt that arrives just before the instruction `next`.
     pub(crate) fn tick(
         &mut self,
         unit: &mut U,
@@ -141,7 +140,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Samples are taken in the order of the interrupts.
+    /// Returns the stack of a sample. Call it for the samples in the order of their interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {
@@ -159,5 +158,5 @@ impl<U: CounterUnit> SamplingGuest<U> {
 }
 
 fn refused<U: CounterUnit>(refusal: U::Refusal) -> ProfileError {
-    ProfileError::Refused(format!("{refusal:?}"))
+    ProfileError::Refused(refusal.to_string())
 }

@@ -1,5 +1,7 @@
 //! Samples a program on strands or on an R10000.
 
+use std::ops::ControlFlow;
+
 use guest_abi::StrandId;
 use guest_abi::layout::SparcSelect;
 use guest_abi::sampling::{CounterUnit, EventReport, ModeSet, SparcMode};
@@ -13,7 +15,7 @@ use super::functions::Functions;
 use super::guest::{SamplingGuest, TURNS, Taken};
 use super::r10000::Core;
 use super::report::{EventProfile, ProfileReport};
-use super::run::{Processor, Truth, run};
+use super::run::{Observe, Processor, Truth, run};
 use super::sparc::{self, Sparc};
 use super::stacks::{Stacks, Unwinder};
 use crate::events::collect::{Collector, Keep};
@@ -24,8 +26,14 @@ use crate::memory::{AnyMemory, Config, MemorySystem, Variant};
 use crate::recording::Recording;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
+use crate::replay::{Progress, stopped_after};
+use crate::setters::setters;
 
 /// A program to sample, and the settings for sampling.
+///
+/// [`Job::new`] sets what most jobs have. The methods that are named as the fields set others.
+#[derive(Debug)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Job<'a> {
     pub program: Recording,
@@ -40,27 +48,50 @@ pub struct Job<'a> {
     pub exceptions: bool,
     /// The symbols of the program; `None` for a report by page.
     pub symbols: Option<&'a dyn Functions>,
-    /// Receives, from time to time, the number of bytes of the recording read so far.
-    pub progress: &'a mut dyn FnMut(u64),
 }
 
-impl Job<'_> {
-    /// Executes the program on processors of this unit, and samples a comma-separated list of events.
+impl<'a> Job<'a> {
+    /// Returns a job without symbols for a program on this machine, whose processors are those of a T2 Plus.
+    #[must_use]
+    pub fn new(machine: Machine, program: Recording, rate: Rate) -> Self {
+        let (memory, placement) = (Config::T2_PLUS, None);
+        Self { program, machine, memory, placement, rate, exceptions: false, symbols: None }
+    }
+
+    setters! {
+        memory: Config,
+        placement: Option<Placement>,
+        exceptions: bool,
+        symbols: Option<&'a dyn Functions>,
+    }
+
+    /// Executes the program on processors of this unit, and samples a comma-separated list of events. `observe` receives, from time
+    /// to time, how far the program has come. If it returns [`ControlFlow::Break`], the job ends there: the report has what was
+    /// sampled so far, and says that it was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
     /// An event is unknown, there are too many events, threads cannot be placed, or the recording cannot be read.
-    pub fn run(self, unit: SampledUnit, list: &str) -> Result<ProfileReport, ProfileError> {
+    pub fn run(
+        self,
+        unit: SampledUnit,
+        list: &str,
+        mut observe: impl FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<ProfileReport, ProfileError> {
         let flow = self.program.has_flow();
         match unit {
-            SampledUnit::Sparc => self.on_strands(&events::sparc(list, flow)?),
-            SampledUnit::R10000 => self.on_an_r10000(&events::r10000(list, flow)?),
+            SampledUnit::Sparc => self.on_strands(&events::sparc(list, flow)?, &mut observe),
+            SampledUnit::R10000 => self.on_an_r10000(&events::r10000(list, flow)?, &mut observe),
         }
     }
 
-    fn on_strands(self, selected: &[Selected<SparcSelect>]) -> Result<ProfileReport, ProfileError> {
+    fn on_strands(
+        self,
+        selected: &[Selected<SparcSelect>],
+        observe: &mut Observe<'_>,
+    ) -> Result<ProfileReport, ProfileError> {
         match AnyMemory::new(&self.machine, &self.memory)? {
-            AnyMemory::T2Plus(memory) => self.on_strands_of(memory, selected),
-            AnyMemory::Other(memory) => self.on_strands_of(memory, selected),
+            AnyMemory::T2Plus(memory) => self.on_strands_of(memory, selected, observe),
+            AnyMemory::Other(memory) => self.on_strands_of(memory, selected, observe),
         }
     }
 
@@ -68,6 +99,7 @@ impl Job<'_> {
         mut self,
         mut memory: MemorySystem<V>,
         selected: &[Selected<SparcSelect>],
+        observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
         let machine = self.machine;
         let config = sparc::guest(machine);
@@ -89,7 +121,7 @@ impl Job<'_> {
         let mut sparc = Sparc::new(work, &devices, &board, selects, guests)?;
         let is_dealt = matches!(placement, Placement::Deal(_));
         let (rate, symbols, memory) = (self.rate, self.symbols, self.memory);
-        let execution = self.execute(&mut sparc, &placed, is_dealt, selected.len())?;
+        let execution = self.execute(&mut sparc, (&placed, is_dealt), selected.len(), observe)?;
         let which = match strands.iter().count() {
             1 => format!("strand {}", placed[0]),
             many => format!("{many} strands"),
@@ -106,6 +138,7 @@ impl Job<'_> {
     fn on_an_r10000(
         self,
         selected: &[Selected<R10000Event>],
+        observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
         let mode = R10000Mode::User;
         let modes = match self.exceptions {
@@ -119,7 +152,7 @@ impl Job<'_> {
         let mut core = Core::new(events, self.exceptions, guest)?;
         let placed = vec![only; self.program.threads()];
         let (rate, symbols) = (self.rate, self.symbols);
-        let execution = self.execute(&mut core, &placed, false, selected.len())?;
+        let execution = self.execute(&mut core, (&placed, false), selected.len(), observe)?;
         let in_turns = match placed.len() {
             1 => "",
             _ => "; the threads take turns, each until it waits or ends",
@@ -129,13 +162,14 @@ impl Job<'_> {
         execution.report(SampledUnit::R10000, processor, guests, selected, rate, symbols)
     }
 
-    /// Executes the program on processors. `placed` has the strand of each thread, or the strands to which the references are dealt.
+    /// Executes the program on processors. `placed` has the strand of each thread, or, if `is_dealt` is set, the strands to which the
+    /// references are dealt.
     fn execute(
         self,
         processor: &mut impl Processor,
-        placed: &[StrandId],
-        is_dealt: bool,
+        (placed, is_dealt): (&[StrandId], bool),
         events: usize,
+        observe: &mut Observe<'_>,
     ) -> Result<Execution, ProfileError> {
         let program = self.program;
         let (name, threads) = (program.name().to_owned(), program.threads());
@@ -144,8 +178,9 @@ impl Job<'_> {
         let mut unwinder = (program.has_flow() && !is_dealt)
             .then(|| Unwinder::new(threads, program.target(), self.symbols));
         let mut scheduler = Scheduler::placed(vec![program], placed, is_dealt);
-        let truth = run(processor, &mut scheduler, unwinder.as_mut(), events, self.progress)?;
+        let truth = run(processor, &mut scheduler, unwinder.as_mut(), events, observe)?;
         notes.extend(scheduler.notes());
+        notes.extend(truth.stopped.then(|| stopped_after(truth.references)));
         let stacks = unwinder.map(Unwinder::into_stacks);
         Ok(Execution { program: name, threads, notes, truth, stacks })
     }
@@ -219,6 +254,7 @@ impl Execution {
             interrupts,
             randomised: rate.seed.is_some(),
             notes: self.notes,
+            stopped: truth.stopped,
             first: first.ok_or_else(|| EventError::EmptyName(String::new()))?,
             further_events,
             stacks: stacks.unwrap_or_default(),

@@ -15,6 +15,7 @@ use crate::machine::configuration::Configuration;
 
 /// The profile of one event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct EventProfile {
     pub event: Cow<'static, str>,
@@ -56,7 +57,7 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event. It sums the reports of all guests.
+    /// Returns the profile of an event, summed over the reports of all guests.
     #[must_use]
     pub fn new<E>(
         selected: &Selected<E>,
@@ -117,6 +118,7 @@ fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
 
 /// The profile of a program. In JSON, the first event's profile is on the top level; the other profiles are in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProfileReport {
     pub unit: Cow<'static, str>,
@@ -134,6 +136,9 @@ pub struct ProfileReport {
     pub randomised: bool,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
+    /// Whether the observer stopped the job. Then all numbers are those of its part up to there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     #[serde(flatten)]
     pub first: EventProfile,
     pub further_events: Vec<EventProfile>,

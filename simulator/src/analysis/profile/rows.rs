@@ -8,7 +8,7 @@ use super::functions::{CodePlace, Functions};
 use super::guest::{Taken, Weight};
 use super::run::Exact;
 use super::stacks::{Point, StackId, Stacks};
-use crate::nearest::hexadecimal;
+use crate::json;
 
 /// The samples and events of one function or page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct CodeRow {
     /// The name of the function, or `page` and its address.
     pub name: String,
     /// The start of the function or page.
-    #[serde(with = "hexadecimal")]
+    #[serde(with = "json")]
     pub address: u64,
     /// The file that holds the code, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,7 @@ mod tests {
         // Three trials with probability 0.1: 0.3 * 0.729 + 0.7 * 0.243 + 1.7 * 0.027 + 2.7 * 0.001.
         near(mean_deviation(3, 0.1), 0.4374);
         assert_eq!((mean_deviation(9, 0.0), mean_deviation(9, 1.0)), (0.0, 0.0));
-        // For many trials, it is the standard deviation times sqrt(2 / pi): 500 * 0.797885.
+        // For many trials, the result is the standard deviation times sqrt(2 / pi): 500 * 0.797885.
         near(mean_deviation(1_000_000, 0.5), 398.942);
 
         let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);

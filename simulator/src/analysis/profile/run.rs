@@ -1,10 +1,12 @@
 //! Executes a recorded program, instruction by instruction.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use super::error::ProfileError;
 use super::stacks::{Point, StackId, Stacks, Unwinder};
 use crate::memory::{Executed, Quantum};
+use crate::replay::Progress;
 use crate::replay::scheduler::Scheduler;
 
 /// Processors with counters that execute recorded instructions.
@@ -32,6 +34,8 @@ pub(crate) struct Truth {
     /// The number of replayed references, fetches included.
     pub(crate) references: u64,
     pub(crate) cycles: u64,
+    /// Whether the observer stopped the program.
+    pub(crate) stopped: bool,
     /// The true counts of each sampled event.
     pub(crate) exact: Vec<Exact>,
 }
@@ -45,7 +49,10 @@ impl Truth {
     }
 }
 
-/// The number of instructions between two progress reports.
+/// Receives how far the program has come.
+pub(super) type Observe<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
+/// The number of instructions between two calls of the observer.
 const PROGRESS: u64 = 1 << 14;
 
 /// Executes the program to its end. Guests sample `events` different events, and the unwinder tracks the calls.
@@ -54,7 +61,7 @@ pub(super) fn run(
     scheduler: &mut Scheduler,
     mut unwinder: Option<&mut Unwinder<'_>>,
     events: usize,
-    progress: &mut dyn FnMut(u64),
+    observe: &mut Observe<'_>,
 ) -> Result<Truth, ProfileError> {
     let mut truth = Truth { exact: vec![Exact::new(); events], ..Truth::default() };
     while let Some((thread, quantum)) = scheduler.next(usize::MAX)? {
@@ -69,11 +76,17 @@ pub(super) fn run(
         scheduler.executed(&executed);
         truth.references += length as u64;
         truth.instructions += executed.instructions;
-        if truth.instructions.is_multiple_of(PROGRESS) {
-            progress(scheduler.progress().read);
+        if truth.instructions.is_multiple_of(PROGRESS)
+            && observe(scheduler.progress(truth.references)).is_break()
+        {
+            truth.stopped = true;
+            break;
         }
     }
-    progress(scheduler.progress().read);
+    if !truth.stopped {
+        // The job is complete, whatever the observer answers.
+        let _ = observe(scheduler.progress(truth.references));
+    }
     truth.cycles = processor.finish(scheduler.now(), &mut truth)?;
     Ok(truth)
 }

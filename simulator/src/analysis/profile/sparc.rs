@@ -28,7 +28,7 @@ pub(crate) fn guest(machine: Machine) -> GuestConfig {
 /// The driver of a strand's counters.
 pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
-/// A strand and the guest that samples it. Their time advances only while the strand executes instructions.
+/// A strand, and the guest that samples on it. The time of both advances only while the strand executes instructions.
 struct SampledStrand<'a> {
     id: StrandId,
     unit: Counters<'a>,
@@ -88,8 +88,8 @@ pub(crate) struct Sparc<'a, V: Variant> {
 }
 
 impl<'a, V: Variant> Sparc<'a, V> {
-    /// Returns the strands of the guests after reset, with started counters. `memory` works with `devices`. The true counts of the
-    /// events `selects` are recorded.
+    /// Returns the strands of the guests after reset, with their counters running. `memory` must be the memory system of
+    /// `devices`. The true counts of the events in `selects` are recorded.
     pub(crate) fn new(
         memory: Work<'a, V>,
         devices: &'a Devices,
@@ -102,7 +102,7 @@ impl<'a, V: Variant> Sparc<'a, V> {
             let id = guest.strand();
             let strand = || board.strand(GUEST, id);
             let mut unit =
-                OwnCounters::new(strand(), Some(PerfCounters::negotiate_best(strand())?));
+                OwnCounters::with_service(strand(), PerfCounters::negotiate_best(strand())?);
             guest.start(&mut unit, 0)?;
             strands[id.index()] = Some(SampledStrand {
                 id,

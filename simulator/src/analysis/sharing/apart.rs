@@ -14,7 +14,8 @@ const NODES: usize = Node::ALL.len();
 /// New addresses for the bytes of falsely shared lines, as if the program had padding. The bytes that one node uses most move to a
 /// line of their own, with the same home, channel and bank. A reference moves with its first byte.
 pub(super) struct Apart {
-    /// By the number of a line: the start of the new line of each byte; `None` for unused bytes.
+    /// For each line, by its number, and for each of its bytes: the start of the byte's new line, or `None` if the byte is
+    /// unused.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 

@@ -11,6 +11,8 @@ mod report;
 mod tests;
 mod users;
 
+use std::ops::ControlFlow;
+
 use guest_abi::StrandId;
 use platform::Machine;
 
@@ -21,17 +23,21 @@ use crate::memory::{
     AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Stray, Variant,
 };
 use crate::recording::{Recording, RecordingError};
+use crate::replay::Progress;
 use crate::replay::placement::{Placement, PlacementError};
 use crate::replay::scheduler::Scheduler;
+use crate::setters::setters;
 use apart::Apart;
 pub use report::{Cost, Separated, SharedLine, Sharing, SharingReport};
 pub(crate) use users::Users;
 pub use users::{Code, Use, User, byte_list};
 
-/// A program to examine, and the machine that replays it.
-pub struct Job<'a> {
-    /// Opens the recording. Each replay calls this once.
-    pub open: &'a mut dyn FnMut() -> Result<Recording, RecordingError>,
+/// How to examine a program, and the machine that replays it.
+///
+/// [`Job::new`] sets what most examinations have. The methods that are named as the fields set others.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Job {
     /// The machine that replays the program.
     pub machine: Machine,
     /// The machine's caches, and how long its actions take. A line of the L2 cache must have 64 bytes.
@@ -40,8 +46,6 @@ pub struct Job<'a> {
     pub placement: Option<Placement>,
     /// The maximum number of lines to report.
     pub most: usize,
-    /// Receives, from time to time, the number of the replay (from 0) and the number of bytes of the recording read so far.
-    pub progress: &'a mut dyn FnMut(usize, u64),
 }
 
 /// Why sharing cannot be examined.
@@ -63,7 +67,7 @@ pub enum SharingError {
     Lines(u64),
 }
 
-/// The number of quanta between two calls of [`Job::progress`].
+/// The number of quanta between two calls of the observer.
 const PROGRESS: u64 = 1 << 16;
 
 /// Returns the `most` lines with the most moves, in descending order.
@@ -73,49 +77,83 @@ pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Mo
     lines
 }
 
-struct Replayed {
+struct Examined {
     cost: Cost,
-    /// The lines that moved, each with its number, in no order.
+    /// Whether the program was replayed to its end.
+    complete: bool,
+    /// Whether the observer wants no more.
+    stopped: bool,
+    /// The lines that moved, each with its number, in no particular order.
     lines: Vec<(u64, Moves)>,
     notes: Vec<String>,
 }
 
-impl Job<'_> {
-    /// Replays the program up to three times, and reports the lines that move between nodes.
+impl Job {
+    /// Returns an examination on this machine, whose processors are those of a T2 Plus. It reports at most 10 lines.
+    #[must_use]
+    pub const fn new(machine: Machine) -> Self {
+        Self { machine, memory: Config::T2_PLUS, placement: None, most: 10 }
+    }
+
+    setters! {
+        memory: Config,
+        placement: Option<Placement>,
+        most: usize,
+    }
+
+    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once, which
+    /// opens the recording. `observe` receives, from time to time, the number of the replay, from 0, and how far it has come. If it
+    /// returns [`ControlFlow::Break`], the job ends there: the report has what is known so far, and says that it was
+    /// [stopped](SharingReport::stopped).
     ///
     /// # Errors
     /// The recording cannot be read, the threads cannot be placed, or the machine has no memory.
-    pub fn run(mut self) -> Result<SharingReport, SharingError> {
+    pub fn run(
+        &self,
+        mut open: impl FnMut() -> Result<Recording, RecordingError>,
+        mut observe: impl FnMut(usize, Progress) -> ControlFlow<()>,
+    ) -> Result<SharingReport, SharingError> {
+        self.observed(&mut open, &mut observe)
+    }
+
+    /// Does what [`run`](Self::run) does. It is not generic, so that the replay is compiled with this crate.
+    fn observed(
+        &self,
+        open: &mut dyn FnMut() -> Result<Recording, RecordingError>,
+        observe: &mut dyn FnMut(usize, Progress) -> ControlFlow<()>,
+    ) -> Result<SharingReport, SharingError> {
         if self.memory.l2.line != 1 << LINE_SHIFT {
             return Err(SharingError::Lines(self.memory.l2.line));
         }
-        let recording = (self.open)()?;
+        let recording = open()?;
         let (program, threads) = (recording.name().to_owned(), recording.threads());
         let named = Placement::named(std::slice::from_ref(&recording));
-        let placement = (self.placement.take()).unwrap_or_else(|| Placement::default_for(&named));
+        let placement = (self.placement.clone()).unwrap_or_else(|| Placement::default_for(&named));
         let all = (0..self.machine.strands()).filter_map(StrandId::new).collect();
         let strands = placement.strands(self.machine, all, &named)?;
         let deal = matches!(placement, Placement::Deal(_));
         let schedule = |recording| Scheduler::placed(vec![recording], &strands, deal);
 
-        let first = self.replay(0, schedule(recording), |_, _, _| ())?;
+        let first = self.replay(&mut |at| observe(0, at), schedule(recording), |_, _, _| ())?;
+        let mut stopped = first.stopped;
         let lines_moved = first.lines.len();
         let hottest = hottest(first.lines, self.most);
 
         let mut users = Users::new(hottest.iter().map(|(line, _)| *line));
-        if !hottest.is_empty() {
-            let scheduler = schedule((self.open)()?);
-            self.replay(1, scheduler, |thread, quantum, executed| {
+        if !(hottest.is_empty() || stopped) {
+            let scheduler = schedule(open()?);
+            let note = |thread, quantum: &Quantum<'_>, executed: &Executed| {
                 for reference in quantum.references.up_to(executed.references).iter() {
                     users.note(thread, quantum.strand, 0, &reference);
                 }
-            })?;
+            };
+            stopped = self.replay(&mut |at| observe(1, at), scheduler, note)?.stopped;
         }
         let home = MemorySystem::new(&self.machine).map_err(MemoryError::from)?;
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // All strands execute the only thread.
+                // The program has only one thread, which all strands execute.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, home.home(line), moves, users)
@@ -123,15 +161,22 @@ impl Job<'_> {
         let lines: Vec<_> = lines.collect();
 
         let apart = Apart::new(&lines, home.homes(), users.free());
-        let apart = if apart.lines() == 0 {
+        let apart = if apart.lines() == 0 || stopped {
             None
         } else {
-            let mut scheduler = schedule((self.open)()?);
+            let mut scheduler = schedule(open()?);
             let lines = apart.lines();
             scheduler.move_data(move |address| apart.address(address));
-            let cost = self.replay(2, scheduler, |_, _, _| ())?.cost;
-            Some(Separated { lines, cost })
+            let last = self.replay(&mut |at| observe(2, at), scheduler, |_, _, _| ())?;
+            stopped = !last.complete;
+            last.complete.then_some(Separated { lines, cost: last.cost })
         };
+        let mut notes = first.notes;
+        if stopped {
+            notes.push(
+                "the search was stopped: costs, lines or their users are not complete".into(),
+            );
+        }
         Ok(SharingReport {
             program,
             machine: self.machine.model().name().into(),
@@ -143,47 +188,53 @@ impl Job<'_> {
             lines_moved,
             lines,
             apart,
-            notes: first.notes,
+            notes,
+            stopped,
         })
     }
 
     fn replay(
-        &mut self,
-        number: usize,
+        &self,
+        observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
         scheduler: Scheduler,
         each: impl FnMut(usize, &Quantum<'_>, &Executed),
-    ) -> Result<Replayed, SharingError> {
+    ) -> Result<Examined, SharingError> {
         match AnyMemory::new(&self.machine, &self.memory)? {
-            AnyMemory::T2Plus(memory) => self.replay_on(memory, number, scheduler, each),
-            AnyMemory::Other(memory) => self.replay_on(memory, number, scheduler, each),
+            AnyMemory::T2Plus(memory) => self.replay_on(memory, observe, scheduler, each),
+            AnyMemory::Other(memory) => self.replay_on(memory, observe, scheduler, each),
         }
     }
 
     fn replay_on<V: Variant>(
-        &mut self,
+        &self,
         mut memory: MemorySystem<V>,
-        number: usize,
+        observe: &mut dyn FnMut(Progress) -> ControlFlow<()>,
         mut scheduler: Scheduler,
         mut each: impl FnMut(usize, &Quantum<'_>, &Executed),
-    ) -> Result<Replayed, SharingError> {
+    ) -> Result<Examined, SharingError> {
         let devices = devices(self.machine, 0);
         memory.note_moves();
         let mut work = memory.work(&devices);
-        let mut quanta = 0_u64;
-        while let Some((thread, quantum)) = scheduler.next(usize::MAX)? {
+        let (mut quanta, mut references) = (0_u64, 0);
+        let complete = loop {
+            let Some((thread, quantum)) = scheduler.next(usize::MAX)? else { break true };
             let executed = work.replay(&quantum);
             each(thread, &quantum, &executed);
             scheduler.executed(&executed);
             quanta += 1;
-            if quanta.is_multiple_of(PROGRESS) {
-                (self.progress)(number, scheduler.progress().read);
+            references += executed.references as u64;
+            if quanta.is_multiple_of(PROGRESS) && observe(scheduler.progress(references)).is_break()
+            {
+                break false;
             }
-        }
+        };
         work.finish(scheduler.now())?;
-        (self.progress)(number, scheduler.progress().read);
+        let stopped = !complete || observe(scheduler.progress(references)).is_break();
         let lines: Vec<_> = memory.moves().collect();
         let sum = |part: fn(&Moves) -> u64| lines.iter().map(|(_, moves)| part(moves)).sum();
-        Ok(Replayed {
+        Ok(Examined {
+            complete,
+            stopped,
             cost: Cost {
                 cycles: scheduler.now(),
                 transfers: sum(|moves| moves.transfers),

@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 
 use guest_abi::Node;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::users::User;
+use crate::json;
 use crate::machine::configuration::Configuration;
 use crate::memory::Moves;
-use crate::nearest::hexadecimal;
 use crate::replay::placement::Placement;
 
-/// The lines of a program that move between nodes.
+/// The lines of memory that move between nodes while a program executes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct SharingReport {
     pub program: String,
@@ -35,10 +35,14 @@ pub struct SharingReport {
     pub apart: Option<Separated>,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
+    /// Whether the observer stopped the job. Then the costs, or the users of lines, are not complete.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
 }
 
 /// The cost of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Cost {
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,
@@ -69,7 +73,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Returns the name in tables and JSON.
+    /// Returns the name that tables and JSON show.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -81,12 +85,13 @@ impl Sharing {
 
 /// A line that moved between nodes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SharedLine {
     /// The address of the line in the program.
-    #[serde(with = "hexadecimal")]
+    #[serde(with = "json")]
     pub address: u64,
     /// The node whose memory holds the line; in JSON, the node's number.
-    #[serde(serialize_with = "number", deserialize_with = "node")]
+    #[serde(with = "json")]
     pub home: Node,
     /// How often the line moved between nodes.
     #[serde(flatten)]
@@ -100,18 +105,9 @@ pub struct SharedLine {
     pub variables: Option<Vec<String>>,
 }
 
-fn number<S: Serializer>(node: &Node, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_u64(node.index() as u64)
-}
-
-fn node<'de, D: Deserializer<'de>>(from: D) -> Result<Node, D::Error> {
-    let number = usize::deserialize(from)?;
-    Node::new(number).ok_or_else(|| Error::custom(format_args!("there is no node {number}")))
-}
-
 impl SharedLine {
     pub(crate) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
-        // Two instructions that use the same bytes move the line at most twice per use, there and back.
+        // Two instructions that use the same bytes move the line at most twice per use: to the other node, and back.
         let moved = |one: &User, other: &User| {
             let apart = one.strand.node() == other.strand.node() || one.bytes & other.bytes == 0;
             let shares = !apart && (one.writes() || other.writes());

@@ -11,19 +11,37 @@ fn report(text: &str) -> SharingReport {
 /// Examines a handwritten recording on a Batoka with four nodes.
 fn placed(text: &str, placement: Option<&str>) -> SharingReport {
     let open = || std::io::Cursor::new(text.to_owned());
-    let job = Job {
-        open: &mut || Recording::from_reader("by hand", open(), None),
-        machine: Machine::new(Model::Batoka, 4).unwrap(),
-        memory: Config::T2_PLUS,
-        placement: placement.map(|placement| placement.parse().unwrap()),
-        most: 10,
-        progress: &mut |_, _| (),
-    };
-    let report = job.run().unwrap();
+    let machine = Machine::new(Model::Batoka, 4).unwrap();
+    let job = Job::new(machine).placement(placement.map(|placement| placement.parse().unwrap()));
+    let open = || Recording::from_reader("by hand", open(), None);
+    let report = job.run(open, |_, _| ControlFlow::Continue(())).unwrap();
     let json = serde_json::to_string(&report).unwrap();
     let read: SharingReport = serde_json::from_str(&json).unwrap();
     assert_eq!(serde_json::to_string(&read).unwrap(), json);
     report
+}
+
+#[test]
+fn a_search_that_is_stopped_reports_what_it_knows() {
+    let run = |last: usize| {
+        let open = || Recording::from_reader("by hand", std::io::Cursor::new(FALSE), None);
+        let mut told = Vec::new();
+        let report = Job::new(Machine::new(Model::Batoka, 4).unwrap()).run(open, |replay, at| {
+            told.push((replay, at.references, at.total));
+            if replay < last { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        (report.unwrap(), told)
+    };
+    let (whole, told) = run(3);
+    assert_eq!(told, [(0, 4, Some(4)), (1, 4, Some(4)), (2, 4, Some(4))]);
+    assert!(!whole.stopped && whole.notes.is_empty());
+    // Stopped after the replay that finds the lines, and after the one that finds their users.
+    for (last, users) in [(0, 0), (1, 2)] {
+        let (part, told) = run(last);
+        assert_eq!(told.len(), last + 1);
+        assert!(part.stopped && part.apart.is_none() && part.notes.len() == 1);
+        assert_eq!((part.cost, only(&part).users.len()), (whole.cost, users));
+    }
 }
 
 fn only(report: &SharingReport) -> &SharedLine {
@@ -35,7 +53,7 @@ const fn moves(transfers: u64, invalidations: u64) -> Moves {
     Moves { transfers, invalidations }
 }
 
-/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write but the first moves the line.
+/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write except the first moves the line.
 const FALSE: &str = "0 w 1000\n64 w 1008\n0 w 1000\n64 w 1008\n";
 
 #[test]
@@ -144,7 +162,8 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(report.lines_moved, 2);
 }
 
-/// A byte's new address has the same home, hub, channel and bank: bits 8:0 are equal, and the other bits are equal modulo the homes.
+/// A byte's new address has the same home, hub, channel and bank: bits 8:0 are equal, and the other bits are equal modulo the
+/// number of homes.
 #[test]
 fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);

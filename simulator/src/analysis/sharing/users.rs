@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use guest_abi::StrandId;
+use guest_abi::{Node, StrandId};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::json;
 use crate::machine::strands::ranges;
 use crate::memory::geometry::{ADDRESS_BITS, ADDRESS_MASK, LINE_SHIFT};
-use crate::nearest::known_hexadecimal;
 use crate::recording::{Kind, Reference};
 
 /// How an instruction uses a line.
@@ -27,7 +27,7 @@ pub enum Use {
 }
 
 impl Use {
-    /// Returns the name in tables and JSON.
+    /// Returns the name that tables and JSON show.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -47,14 +47,15 @@ pub fn byte_list(bits: u64) -> String {
 
 /// An instruction that uses a line, and the thread that executes the instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct User {
     pub thread: usize,
     /// The strand that executes the thread; in JSON, the strand's number.
-    #[serde(serialize_with = "number", deserialize_with = "strand")]
+    #[serde(with = "json")]
     pub strand: StrandId,
     /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
-    #[serde(with = "known_hexadecimal")]
+    #[serde(with = "json")]
     pub instruction: Option<u64>,
     pub what: Use,
     /// The used bytes of the line: bit n stands for byte n. In JSON, a list such as `0-7,16`.
@@ -69,21 +70,13 @@ pub struct User {
 /// The place of an instruction that uses a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
-    /// The number of the node that executes the instruction.
-    pub node: usize,
+    /// The node that executes the instruction; in JSON, its number.
+    #[serde(with = "json")]
+    pub node: Node,
     /// The name of the function, or the instruction's address if the function is unknown; `None` without an instruction.
     pub function: Option<String>,
     /// The source as `FILE:LINE`, if it is known.
     pub source: Option<String>,
-}
-
-fn number<S: Serializer>(strand: &StrandId, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_u64(strand.index() as u64)
-}
-
-fn strand<'de, D: Deserializer<'de>>(from: D) -> Result<StrandId, D::Error> {
-    let number = usize::deserialize(from)?;
-    StrandId::new(number).ok_or_else(|| Error::custom(format_args!("there is no strand {number}")))
 }
 
 fn listed<S: Serializer>(bytes: &u64, to: S) -> Result<S::Ok, S::Error> {
@@ -142,7 +135,7 @@ impl Users {
         self.lines.entry(line).or_insert(line << LINE_SHIFT);
     }
 
-    /// Returns the numbers of the lines, in no order.
+    /// Returns the numbers of the lines, in no particular order.
     pub(crate) fn lines(&self) -> impl Iterator<Item = u64> {
         self.lines.keys().copied()
     }

@@ -44,7 +44,7 @@ impl Form {
         )
     }
 
-    /// Appends an event's header. `before` is the time of the previous event, or the start of the packet.
+    /// Appends an event's header. `before` is the time of the previous event, or of the start of the packet.
     pub(super) fn put(self, bytes: &mut Vec<u8>, endian: Endian, id: u16, before: u64, time: u64) {
         let past = time - before;
         let (id, whole) = (u64::from(id), [(32, u64::from(id)), (64, time)]);

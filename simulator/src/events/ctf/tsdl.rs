@@ -29,13 +29,13 @@ impl Block {
         self.get(key).ok_or_else(|| format!("there is no {key} of the {kind}"))
     }
 
-    /// Returns the number of a key, or an error if the block lacks the key.
+    /// Returns the value of a key that must be a number, or an error if the block lacks the key.
     pub(super) fn number(&self, key: &str) -> Result<u64, String> {
         let text = self.text(key)?;
         number(text).ok_or_else(|| format!("found '{text}' for {key}, expected a number"))
     }
 
-    /// Returns the type of a key, or an error if the block lacks the key.
+    /// Returns the value of a key that must be a type, or an error if the block lacks the key.
     pub(super) fn layout(&self, key: &str) -> Result<&Type, String> {
         let kind = &self.kind;
         let found = self.types.iter().find(|(name, _)| name == key);
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Block>, String> {
 
 struct Parser<'t, 'a> {
     tokens: &'t [(usize, Token<'a>)],
-    /// The number of lines of the metadata. Errors at the end name the last line.
+    /// The number of lines in the metadata. Errors at the end name the last line.
     lines: usize,
     aliases: HashMap<&'a str, Type>,
 }
@@ -82,7 +82,7 @@ impl<'a> Parser<'_, 'a> {
         Err(format!("line {}: {problem}", self.line()))
     }
 
-    /// Returns the number of the next token's line.
+    /// Returns the line number of the next token.
     fn line(&self) -> usize {
         self.tokens.first().map_or(self.lines, |(line, _)| *line)
     }

@@ -14,7 +14,7 @@ pub(super) enum Type {
         /// The names for ranges of values, in an enumeration.
         names: Vec<(String, RangeInclusive<u64>)>,
     },
-    /// A value of each of these types, in this order.
+    /// A value for each field, in this order.
     Struct { fields: Vec<(String, Type)>, align: u32 },
     /// A value of one of several types. The value of the earlier field `tag` names the type.
     Variant { tag: String, options: Vec<(String, Type)> },
@@ -110,7 +110,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Advances the time to the next time with these lowest bits, and returns it.
+    /// Advances the time to the next one whose lowest `bits` bits are `low`, and returns it.
     fn time(&mut self, bits: u32, low: u64) -> Option<u64> {
         let mask = u64::MAX >> (64 - bits);
         self.now = match bits {

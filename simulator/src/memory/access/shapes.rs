@@ -14,7 +14,7 @@ impl<V: Variant> Access<'_, V> {
         self.by_kind = ByKind::default();
         // The time at which the current shape began, plus its stalls so far.
         let mut begins = self.now;
-        // The number of instructions of the shape that had begun when `self.issued` was last written.
+        // How many of the shape's instructions had begun when `self.issued` was last written.
         let mut begun = 0;
         let mut latest = None;
         let mut left = None;

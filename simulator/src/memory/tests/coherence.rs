@@ -10,7 +10,7 @@ fn misses(bench: &Bench, strand: usize) -> [u64; 4] {
     [All, Local, Remote, CacheToCache].map(|config| bench.strand_of(strand, MISSES, config))
 }
 
-/// An address in line 0x12. Its bank is 2, its hub 1, its home node 2 and its channel 0.
+/// An address in line 0x12, which has bank 2, hub 1, home node 2 and channel 0.
 const ADDRESS: u64 = 0x480;
 
 #[test]

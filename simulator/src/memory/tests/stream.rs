@@ -121,7 +121,8 @@ impl<V: Variant> Bench<V> {
             self.devices.set_pcr(id(strand), setting.strand);
             self.devices.set_pic(id(strand), setting.start);
         }
-        for register in PerfReg::all().filter(|register| machine.has_register(*register)) {
+        for register in PerfReg::ALL.into_iter().filter(|register| machine.has_register(*register))
+        {
             let Some(address) = global(register) else {
                 continue;
             };

@@ -188,7 +188,7 @@ fn false_sharing_costs_a_transfer_and_an_invalidation_each() {
         };
         let adds = threads as u64 * TIMES;
         let (transfers, invalidations, together) = counted(8);
-        // The threads take turns. Each turn but the first fetches the line from the previous thread.
+        // The threads take turns. Each turn except the first fetches the line from the previous thread.
         assert_eq!((transfers, invalidations), (adds - 1, adds - 1), "{threads} threads");
         let (transfers, invalidations, apart) = counted(64);
         assert_eq!((transfers, invalidations), (0, 0), "{threads} threads");

@@ -69,15 +69,15 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core has
-    /// issued an instruction after `first` yet.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core may
+    /// have issued an instruction after `first` before this call.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
         self.after = last + 1;
     }
 
-    /// Returns the number of busy clocks before the time `now`. No instruction was issued after `now`.
+    /// Returns the number of busy clocks before the time `now`. No instruction may have been issued after `now`.
     pub(super) fn busy(&self, now: u64) -> u64 {
         self.busy - u64::from(self.after > now)
     }
@@ -111,7 +111,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns the sum of all units but the L2 cache of the node.
+    /// Returns the sum of all units except the L2 cache of the node.
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }

@@ -117,7 +117,7 @@ impl LinkUse {
     }
 }
 
-/// Returns the maximum bytes per second of a unit that each line occupies for `cycles` cycles.
+/// Returns the maximum rate of a unit in bytes per second, if each line occupies the unit for `cycles` cycles.
 const fn limit(figures: &Figures, cycles: u64) -> u64 {
     (HZ << figures.l2.line_shift) / cycles
 }

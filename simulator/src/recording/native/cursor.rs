@@ -5,7 +5,7 @@ use super::templates::Template;
 use refs::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
 use refs::{Order, PackedPredictor, Predictor, Rest, literal, sign_extended};
 
-/// The number of references of a chunk, unless a thread ends. The last execution can make a chunk longer.
+/// The number of references in a chunk, unless a thread ends. The last execution can make a chunk longer.
 const CHUNK: usize = 1 << 12;
 
 /// The position of a thread in its frames.
@@ -16,7 +16,8 @@ pub(super) struct Cursor {
     packed: PackedPredictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
-    /// For each part of the content, the current position and the end of the part.
+    /// The current position in the part `control`, whose end is `control_end`. There are such fields for each part of the
+    /// content.
     control: usize,
     control_end: usize,
     literals: usize,
@@ -25,7 +26,7 @@ pub(super) struct Cursor {
     orders_end: usize,
     /// The number of executions decoded so far.
     done: u64,
-    /// The number of executions of the frame.
+    /// The number of executions in the frame.
     executions: u64,
     /// The number of correctly predicted executions before the current event.
     run: u64,
@@ -133,7 +134,7 @@ impl Cursor {
         chunk: &mut Executions,
     ) -> Option<()> {
         let predictor = self.predictor.as_mut()?;
-        // State in local variables stays in registers.
+        // The state is kept in local variables, so that it stays in registers.
         let Room { shapes, data, mut executed, mut accessed, length: mut filled } =
             chunk.room(CHUNK, CHUNK + MOST_ACCESSES);
         let mut control = Rest(&self.content[self.control..self.control_end]);
@@ -195,7 +196,8 @@ impl Cursor {
     }
 }
 
-/// Reads the first byte and the run of the next event. Without an event, the run is `left`, the number of all remaining executions.
+/// Reads the first byte and the run of the next event. If there is no event, the run is `left`, the number of all remaining
+/// executions.
 #[inline(always)]
 fn next_event(control: &mut Rest<'_>, left: u64) -> Option<(u8, u64)> {
     let Some(event) = control.byte() else {

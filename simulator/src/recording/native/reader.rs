@@ -7,23 +7,24 @@ use std::sync::Arc;
 
 use ruzstd::decoding::FrameDecoder;
 
+use super::super::about::About;
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
 use super::super::error::RecordingError;
-use super::super::recording::About;
-use super::super::source::{Progress, Source};
+use super::super::source::{BytesRead, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};
 use crate::text::line;
 use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, hash};
 
-/// The maximum number of bytes of a frame's content.
+/// The maximum number of bytes in a frame's content.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
 
-/// The maximum number of references of a frame. The content does not bound this number, because expected references take little room.
+/// The maximum number of references in a frame. The size of the content does not limit this number, because expected references
+/// take little room.
 const MOST_REFERENCES: u64 = 1 << 28;
 
-/// The maximum number of frames, and of threads, of a recording.
+/// The maximum number of frames in a recording. [`MOST_THREADS`] is the maximum number of threads.
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
@@ -49,6 +50,8 @@ pub(in super::super) struct NativeReader {
     pub(in super::super) about: About,
     read: u64,
     total: u64,
+    /// The number of references of all frames.
+    pub(in super::super) references: u64,
     /// The total size of the description, mappings and notes so far, in bytes.
     said: usize,
 }
@@ -114,6 +117,7 @@ impl NativeReader {
             about: About::default(),
             read: FILE_HEADER.len() as u64,
             total: 0,
+            references: 0,
             said: 0,
         };
         reader.decoder.set_max_window_size(MOST_CONTENT.into());
@@ -156,6 +160,7 @@ impl NativeReader {
                     self.threads.resize_with(thread + 1, ThreadFrames::default);
                 }
                 self.threads[thread].frames.push(at);
+                self.references += header.references;
             } else {
                 self.content(at, &header, &mut content)?;
                 self.understand(&header, &content, templates)
@@ -347,8 +352,8 @@ impl NativeReader {
         self.threads.len()
     }
 
-    pub(in super::super) fn progress(&self) -> Progress {
-        Progress { read: self.read, total: Some(self.total) }
+    pub(in super::super) fn progress(&self) -> BytesRead {
+        BytesRead { read: self.read, total: Some(self.total) }
     }
 
     fn damaged(&self, at: u64, what: &str) -> RecordingError {

@@ -10,7 +10,7 @@ pub(super) struct Templates {
     /// The shapes, indexed by their numbers.
     shapes: Vec<Template>,
     code: Code,
-    /// The number of references of all shapes.
+    /// The number of references in all shapes.
     references: usize,
     blocks: Vec<BlockTemplate>,
     sizes: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct Templates {
 pub(super) struct Template {
     /// The slot of the shape's first datum.
     pub(super) slot: u32,
-    /// The number of references, and the number of data among them.
+    /// The number of references. `data` is the number of data among them.
     pub(super) count: u16,
     pub(super) data: u16,
 }
@@ -34,7 +34,7 @@ pub(super) struct Template {
 #[derive(Clone, Copy, Debug, Default)]
 struct BlockTemplate {
     address: u64,
-    /// The index of the size of the block's first instruction.
+    /// The index of the size of the block's first instruction. The sizes of its other instructions follow.
     first: u32,
     count: u16,
     /// The instruction that passes control on: its index, its flow if not taken, its flow if taken.

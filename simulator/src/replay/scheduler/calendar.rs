@@ -1,4 +1,4 @@
-//! A calendar queue. It finds the pipeline that issues next in constant time.
+//! A calendar queue. In constant time, it finds the pipeline that issues next.
 
 /// The maximum number of pipelines of a machine.
 pub(super) const PIPELINES: usize = 64;
@@ -28,7 +28,7 @@ impl Due {
         self.0 as usize % PIPELINES
     }
 
-    /// Returns the first time at which the pipeline `other` is due after this one.
+    /// Returns the earliest time at which the pipeline `other`, if it is due then, comes after this pipeline.
     #[inline]
     pub(super) fn before(self, other: usize) -> u64 {
         (self.0 - other as u64).div_ceil(PIPELINES as u64)

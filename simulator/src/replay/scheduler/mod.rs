@@ -21,7 +21,9 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Order, Position, Progress, Recording, RecordingError};
+use crate::recording::{Chunk, Order, Position, Recording, RecordingError};
+use crate::replay::Progress;
+use crate::setters::opaque;
 use deal::Deal;
 use signals::Signals;
 use turns::Turns;
@@ -72,7 +74,7 @@ struct ScheduledThread {
     ends: usize,
     data_alone: bool,
     waits_for: Option<u64>,
-    /// The time of the signal that ended the thread's last wait.
+    /// The time of the signal that ended the thread's latest wait.
     woken: u64,
 }
 
@@ -94,15 +96,17 @@ pub struct Scheduler {
     turns: Turns,
     /// The thread that executes the current quantum.
     executing: usize,
-    /// The number of references of the thread's chunk before the end of the quantum.
+    /// The number of references in the thread's chunk before the end of the quantum.
     quantum_ends: usize,
     /// Whether the thread paused in the middle of an instruction.
     within: bool,
-    /// The time of the latest turn, or the end of the last strand if all threads have ended.
+    /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
-    /// Maps the recorded addresses of data to other addresses; `None` if the addresses stay.
+    /// Maps the recorded addresses of data to other addresses; `None` if the recorded addresses are used.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
+
+opaque!(Scheduler, "Scheduler");
 
 /// Returns the strand that executes a thread which is placed on `strand`.
 fn executing(strand: StrandId) -> StrandId {
@@ -242,7 +246,7 @@ impl Scheduler {
         took
     }
 
-    /// Returns the time of the earliest strand in cycles, or the end of the last strand if all
+    /// Returns the time in cycles of the strand that is furthest behind, or the time at which the last strand ended if all
     /// threads have ended. Nothing more happens before this time.
     #[must_use]
     pub fn now(&self) -> u64 {
@@ -271,11 +275,11 @@ impl Scheduler {
         notes
     }
 
-    /// Returns how much of all recordings together has been read.
+    /// Returns how far the replay has come when it has executed this number of references.
     #[must_use]
-    pub fn progress(&self) -> Progress {
-        let all = || (self.programs.iter()).map(|program| program.source.recording().progress());
-        Progress { read: all().map(|one| one.read).sum(), total: all().map(|one| one.total).sum() }
+    pub fn progress(&self, references: u64) -> Progress {
+        let recordings = self.programs.iter().map(|program| program.source.recording());
+        Progress::new(references, recordings)
     }
 
     /// Handles signals, waits and the end of chunks before the next references of the executing thread. `now` is the time of its
@@ -335,14 +339,14 @@ impl Scheduler {
         woken.waits_for = None;
         woken.woken = now;
         let strand = woken.strand;
-        // If the strand executes another thread, this other thread continues.
+        // If the strand executes another thread at the moment, that thread continues.
         let first = self.strands[strand.index()].threads[0];
         if first == thread || self.threads[first].waits_for.is_some() {
             self.change_thread(strand);
         }
     }
 
-    /// Changes to the next thread of a strand that is not waiting.
+    /// Lets a strand continue with its next thread that is not waiting.
     fn change_thread(&mut self, id: StrandId) {
         let strand = &mut self.strands[id.index()];
         let waits = |thread: &usize| self.threads[*thread].waits_for.is_some();
@@ -355,8 +359,8 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of a thread on the earliest strand. Called when all threads wait, because a cut-off recording lacks signals.
-    /// Returns `false` if no thread waits.
+    /// Ends the wait of a thread, on the strand that is furthest behind. Must be called only when all threads wait, because a
+    /// cut-off recording lacks signals. Returns `false` if no thread waits.
     fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));

@@ -19,7 +19,7 @@ struct Pipeline {
     /// For each strand: the time of its next instruction multiplied by [`SHARING`], plus the
     /// strand's number in the pipeline. The strand with the least value comes first.
     ready: [u64; SHARING],
-    /// The two least values of `ready`.
+    /// The least value of `ready`. `second` is the second least.
     first: u64,
     second: u64,
 }
@@ -59,7 +59,8 @@ pub(crate) struct Turn {
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pipelines: [Pipeline; PIPELINES],
-    /// The pipeline whose strand has the next turn, the pipeline after that one, and all pipelines except the first.
+    /// The pipeline whose strand has the next turn. `next` is the pipeline after it, and `others` holds all pipelines except the
+    /// first.
     first: Due,
     next: Due,
     others: Calendar,
@@ -149,7 +150,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Strands issue instructions in turns, wait, and are woken. The turns equal those of a search of all strands.
+        /// Strands issue instructions in turns, wait, and are woken. The turns are the same as with a search of all strands.
         #[test]
         fn as_a_look_at_all(
             steps in prop::collection::vec((0..8_u8, 0..256_usize, 0..12_u64), 1..200),

@@ -84,8 +84,8 @@ fn frames_that_lie_are_refused() {
         b"\x01",
         b"\x80",
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-        // Blocks are missing, have no instructions, have too many instructions, have size 0, have
-        // an unknown exit, or have an exit after their end.
+        // A block is missing, has no instruction, has too many instructions, has an instruction of size 0, has an unknown exit,
+        // or has an exit after its end.
         b"\x01\x00",
         b"\x01\x00\x00\x00\x00",
         b"\x01\x00\x00\x81\x08",

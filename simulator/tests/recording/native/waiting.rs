@@ -64,7 +64,7 @@ fn threads_that_wait_go_on_as_they_were() {
     }
 }
 
-/// Alone in a process, because other tests take memory at the same time.
+/// This test must be alone in its process, because other tests would take memory at the same time.
 #[test]
 fn a_thread_that_waits_takes_less_than_6_kb() {
     let test = env::current_exe().unwrap();

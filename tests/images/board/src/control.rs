@@ -10,7 +10,7 @@ use core::ptr;
 use guest_abi::trap::VFALLS_GET_PERFREG;
 use guest_abi::{Hub, HvError, PerfReg, Registers, StrandId, Trap};
 use hypervisor::Guests;
-use hypervisor::{GuestLayout, Handler, HypervisorOf, Layout, Services, assemble};
+use hypervisor::{GuestLayout, Handler, HypervisorOf, Layout, Services, assemble, configure};
 use perfctr_service::{GuestConfig, policy};
 use platform::sparc64::{Partition, start_entry};
 use sweep::control::{Control, FUNCTION, TRAP};
@@ -19,8 +19,8 @@ use sweep::modelled::{Modelled, caller};
 use sweep::{Configuration, System};
 
 use crate::kept::Kept;
-use crate::recorder::{self, Recorder};
 use crate::room::Room;
+use crate::tracer::{self, SharedTracer};
 use crate::{Board, SUN4V_BLOCKS, Tested, board};
 
 type Machine = HypervisorOf<Board>;
@@ -103,7 +103,7 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
             }
         }
         Control::Trace(on) => {
-            recorder::recorder().set_on(on);
+            tracer::tracer().set_on(on);
             if let Some(running) = RUNNING.get() {
                 running.hypervisor.services().0.trace_turned();
             }
@@ -120,7 +120,7 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
     Ok(None)
 }
 
-fn modelled(running: Running) -> Modelled<'static, Services<Board>, Guests<Board>, Recorder> {
+fn modelled(running: Running) -> Modelled<'static, Services<Board>, Guests<Board>, SharedTracer> {
     Modelled {
         hypervisor: running.hypervisor,
         configuration: running.configuration,
@@ -144,9 +144,9 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
     // SAFETY: only the hypervisor that is replaced below uses the old layout, and it does not run before it is replaced.
     let layout = unsafe { LAYOUT.put(layout) };
     let environment = <Board as hypervisor::Board>::environment(machine);
-    if let Ok(hypervisor) = assemble(layout, environment) {
-        // SAFETY: the old hypervisor was used only by `CALLER` and `RUNNING`, which are empty now, and by traps that have ended.
-        let hypervisor = unsafe { HYPERVISOR.put(hypervisor) };
+    // SAFETY: the old hypervisor was used only by `CALLER` and `RUNNING`, which are empty now, and by traps that have ended.
+    let hypervisor = unsafe { HYPERVISOR.put(assemble(layout, environment)) };
+    if configure(hypervisor, layout).is_ok() {
         RUNNING.set(Some(Running { hypervisor, configuration, busy: [false; Hub::ALL.len()] }));
     }
     Ok(())
@@ -162,7 +162,8 @@ fn be(strand: StrandId) {
     if let Some(running) = RUNNING.get()
         && let Some(caller) = caller(&running.configuration, strand)
     {
-        let handler = Handler::new(running.hypervisor, caller);
+        // The configuration has the strand.
+        let Ok(handler) = Handler::new(running.hypervisor, caller) else { return };
         // SAFETY: the old strand was used only by `CALLER`, which is empty now, and by the fast path, whose context is renewed.
         CALLER.set(Some(unsafe { STRAND.put(Tested(handler)) }));
         board::become_strand(strand);
@@ -186,7 +187,9 @@ fn hold(register: PerfReg, strand: StrandId) {
         || unsafe { HOLDING.copy(&HYPERVISOR) },
         || {
             let mut registers = Registers::call(VFALLS_GET_PERFREG, [register.id(), 0, 0, 0, 0]);
-            running.hypervisor.strand(caller).fast_trap(&mut registers);
+            if let Ok(strand) = running.hypervisor.strand(caller) {
+                strand.fast_trap(&mut registers);
+            }
         },
     );
     // SAFETY: the copy is of this hypervisor. The only strand is not executing one of its methods.

@@ -12,9 +12,9 @@ mod kept;
 mod leaks;
 #[cfg(feature = "memory")]
 mod memory;
-mod recorder;
 #[cfg(any(feature = "models", feature = "control"))]
 mod room;
+mod tracer;
 
 use core::ops::ControlFlow;
 use core::panic::PanicInfo;
@@ -22,15 +22,15 @@ use core::ptr;
 
 #[cfg(not(all(feature = "control", feature = "models")))]
 use guest_abi::Served;
-use guest_abi::{HvError, Registers, StrandId, Trap};
-use hv_core::{Caller, GuestId, Reply};
-use hypervisor::{Handler, Place};
+use guest_abi::{Registers, StrandId, Trap};
+use hv_core::{CallError, Caller, GuestId, Reply};
+use hypervisor::{Handler, Place, Placed};
 use platform::memory_map::CONSOLES;
 use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};
 use platform::{Machine, PhysicalAddress};
 
 use board::{Bus, Registers as StrandRegisters};
-use recorder::Recorder;
+use tracer::SharedTracer;
 
 /// Real devices, models of devices, or words of memory.
 struct Board;
@@ -38,7 +38,7 @@ struct Board;
 static PLACE: Place<Board> = Place::new();
 
 impl hypervisor::Board for Board {
-    type Environment = (Bus, StrandRegisters, Recorder);
+    type Environment = (Bus, StrandRegisters, SharedTracer);
 
     // The sweep's image has no functions of its own, because the sweep on the host has none.
     const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
@@ -51,13 +51,9 @@ impl hypervisor::Board for Board {
         false => Some(&[0x84]),
     };
 
-    fn place() -> &'static Place<Self> {
-        &PLACE
-    }
-
     fn environment(machine: Machine) -> Self::Environment {
         let (bus, registers) = board::new(machine);
-        (bus, registers, recorder::recorder())
+        (bus, registers, tracer::tracer())
     }
 
     /// QEMU's machine has one console, so all guests share it.
@@ -66,9 +62,15 @@ impl hypervisor::Board for Board {
     }
 
     /// Returns the function number and the sum of %o0 to %o5, also for a CORE call and for a software trap.
-    fn fast(_: Caller, function: u64, registers: &Registers) -> Result<Reply, HvError> {
+    fn fast(_: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let sum = registers.to_array().into_iter().fold(0, u64::wrapping_add);
         Ok(Reply::Values(function, sum))
+    }
+}
+
+impl Placed for Board {
+    fn place() -> &'static Place<Self> {
+        &PLACE
     }
 }
 
@@ -160,7 +162,7 @@ impl TrapHandler for Tested {
         }
         #[cfg(feature = "faults")]
         if number == 0xfe {
-            recorder::recorder().set_on(registers.o0 != 0);
+            tracer::tracer().set_on(registers.o0 != 0);
         }
         self.0.software_trap(number, registers);
     }

@@ -135,7 +135,7 @@ fn find_table() -> Option<(Table, [*mut u64; NODES])> {
             *banks.get_mut(nodes)? = place;
             nodes += 1;
         }
-        for register in PerfReg::all().skip(FIRST) {
+        for register in PerfReg::ALL.into_iter().skip(FIRST) {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
@@ -211,7 +211,7 @@ impl Bus {
             // SAFETY: this is a word of the table, as in the loop below.
             unsafe { place.write_volatile(word(cell).as_ptr() as u64 | absent) };
         }
-        for (register, places) in PerfReg::all().skip(FIRST).zip(table) {
+        for (register, places) in PerfReg::ALL.into_iter().skip(FIRST).zip(table) {
             let cell = Cell::Register(register);
             let absent = if is_faulty(cell) || is_busy(cell) { ABSENT } else { 0 };
             for place in places {

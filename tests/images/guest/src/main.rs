@@ -15,8 +15,6 @@ mod sampled;
 mod swept;
 mod traps;
 
-use core::fmt::Write;
-
 use guest_abi::guest::{Core, Sun4v};
 use sweep::control::Control;
 use sweep::tell::Detail;
@@ -58,7 +56,7 @@ extern "C" fn guest_main() -> ! {
         16 => {}
         2 => {
             faults::run(&mut report, machine);
-            counts::traced(&mut report.check("calls that are recorded come to Rust"));
+            counts::traced(&mut report.check("calls that are traced come to Rust"));
         }
         3 => preserved::leaks(&mut report.check("leaks of a hypervisor that leaks")),
         4 => swept::run(&mut report, Detail::from_word(task >> 32)),
@@ -85,7 +83,7 @@ extern "C" fn guest_main() -> ! {
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    let mut console = Core::new(sun4v());
+    let console = Core::new(sun4v());
     // If the console fails, there is no other place to report to.
     let _ = writeln!(console, "guest: {info}");
     loop {

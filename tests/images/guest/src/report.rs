@@ -1,6 +1,6 @@
 //! Prints results as lines on the console.
 
-use core::fmt::{Arguments, Debug, Write};
+use core::fmt::{Arguments, Debug};
 
 use guest_abi::Trap;
 use guest_abi::guest::{Core, Sun4v};
@@ -39,7 +39,7 @@ impl Report {
         let _ = writeln!(self.console, "{line}");
     }
 
-    pub fn end(mut self) -> ! {
+    pub fn end(self) -> ! {
         if self.cases != 0 {
             let _ = writeln!(self.console, "cases: {}", self.cases);
         }

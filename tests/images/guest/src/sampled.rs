@@ -139,7 +139,7 @@ fn start(mode: SparcMode, sampled: &[(SparcEvent, u32)]) -> Result<(), HvError> 
     let profiler = Profiler::new(ModeSet::from(mode), requests);
     with(|shared| {
         let session = shared.insert(Session {
-            unit: OwnCounters::new(sun4v(), service),
+            unit: OwnCounters::with_service(sun4v(), service),
             profiler: profiler.unwrap_or_else(|error| panic!("{error:?}")),
             refused: false,
         });

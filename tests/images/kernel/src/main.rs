@@ -6,7 +6,6 @@
 
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
-use core::fmt::Write;
 use core::hint::spin_loop;
 use core::slice;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,7 +64,7 @@ const STACK: usize = 0x8000;
 const ROUND: u32 = 240;
 const ROUNDS: u64 = 1000;
 
-type Unit = OwnCounters<Sun4v, Sun4v>;
+type Unit = OwnCounters<Sun4v>;
 type Sampler = Profiler<Unit, 1, 1>;
 
 /// The record of a strand: its stack, session and results.
@@ -135,9 +134,9 @@ extern "C" fn strand_main(strand: &'static Strand) {
 
 /// Starts the other strands of the machine description. Then measures, and prints the results.
 fn first() -> ! {
-    let mut console = Core::new(sun4v());
+    let console = Core::new(sun4v());
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);
-    let cpus = description(&mut console).unwrap_or(0);
+    let cpus = description(&console).unwrap_or(0);
     for strand in STRANDS.iter().take(cpus).skip(1) {
         start(strand);
     }
@@ -160,7 +159,7 @@ fn first() -> ! {
         }
         let _ = writeln!(console);
     }
-    memory(&mut console);
+    memory(&console);
     let _ = sun4v().call(Trap::Fast, MACH_EXIT, [0; 5]);
     loop {
         let _ = console.exit(0);
@@ -168,7 +167,7 @@ fn first() -> ! {
 }
 
 /// Reads the machine description, and prints its content. Returns the number of CPUs.
-fn description(console: &mut Core<Sun4v>) -> Option<usize> {
+fn description(console: &Core<Sun4v>) -> Option<usize> {
     const ROOM: usize = 4096;
     #[repr(align(16))]
     struct Room(UnsafeCell<[u8; ROOM]>);
@@ -241,7 +240,7 @@ fn sample(strand: &'static Strand, pace: Pace) {
     let Ok(mut sampler) = Sampler::new(SparcMode::Privileged.into(), &[atomics]) else {
         return;
     };
-    let mut unit = OwnCounters::new(sun4v(), None);
+    let mut unit = OwnCounters::new(sun4v());
     if sampler.start(&mut unit, sun4v().ticks()).is_err() {
         return;
     }
@@ -327,7 +326,7 @@ fn interrupts(on: bool) {
 
 /// Reads half a megabyte four times, and prints the reads that the memory channels of node 0 count
 /// in the last round. By then, code and stack are in the caches, and other guests have ended.
-fn memory(console: &mut Core<Sun4v>) {
+fn memory(console: &Core<Sun4v>) {
     const PART: usize = 512 << 10;
     static BLOCK: [AtomicU64; 4 * PART / 8] = [const { AtomicU64::new(0) }; _];
     let channels = Mcu::ALL.iter().map(|mcu| Pmu::from(DramPmu::new(Node::Node0, *mcu)));
@@ -347,7 +346,7 @@ fn memory(console: &mut Core<Sun4v>) {
         let count = || {
             channels.clone().map(|channel| {
                 let value = service.get(channel.pic(Counter::Pic0)).unwrap_or(0);
-                u64::from(DramPic::from(value).pic0())
+                u64::from(DramPic::from(value).counter(Counter::Pic0))
             })
         };
         let mut before = [0; 2];
@@ -365,7 +364,7 @@ fn memory(console: &mut Core<Sun4v>) {
 
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    let mut console = Core::new(sun4v());
+    let console = Core::new(sun4v());
     let _ = writeln!(console, "guest: {info}");
     loop {
         let _ = console.exit(101);

@@ -3,6 +3,7 @@
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;
 use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
+use tests::machine::strand;
 use tests::random::Random;
 
 use super::all_are_true;
@@ -15,10 +16,6 @@ fn word(strands: &[u8]) -> String {
     }
     let [low, second, third, high] = words;
     format!("#x{high:016x}{third:016x}{second:016x}{low:016x}")
-}
-
-fn strand(number: u8) -> StrandId {
-    StrandId::new(number.into()).unwrap()
 }
 
 fn definition(turns: &Turns) -> String {
@@ -46,7 +43,7 @@ fn state(random: &mut Random) -> Turns {
         1 => Some(number(random)),
         _ => strands.first().copied(),
     };
-    let most = 2 * remembered.iter().count() as u32;
+    let most = 2 * remembered.len() as u32;
     let refusals = match random.below(4) {
         0 => random.below(4) as u32,
         1 => random.next_u64() as u32,
@@ -66,6 +63,7 @@ fn the_definition_is_the_function_that_ships() {
         let before = definition(&turns);
         let (step, asks) = match event {
             HubEvent::AsksTaken(asks) => (format!("(asks-taken g {})", asks.number()), None),
+            HubEvent::Ended => ("(ended g (next-after (remembered g) (last g)))".to_owned(), None),
             HubEvent::ChipBusy(asks) => (format!("(chip-busy g {})", asks.number()), None),
             HubEvent::Died(dead) => (format!("(died g {})", dead.number()), None),
             HubEvent::Renewed => ("(renewed g)".to_owned(), None),
@@ -95,6 +93,7 @@ fn the_definition_is_the_function_that_ships() {
         };
         let other = random.one_of(&[
             HubEvent::AsksTaken(asks),
+            HubEvent::Ended,
             HubEvent::ChipBusy(asks),
             HubEvent::Died(asks),
             HubEvent::Renewed,

@@ -1,6 +1,6 @@
 //! Makes one kind of call many times. A tool counts the instructions of [`hypercall`], [`rustsbi_fw_read`] and
 //! [`record_event`]. A call begins and ends with the guest's registers in memory. An event begins with its fields in
-//! registers and ends in the ring.
+//! registers and ends in the ring. The board here is not that of the tests, because each of its accesses must cost one load or store.
 //!
 //! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times them instead.
 
@@ -204,7 +204,7 @@ fn main() -> ExitCode {
     };
     if let Some((grant, version)) = refused(&kind) {
         let hypervisor = hypervisor_for(Off, grant, version);
-        calls(black_box(&hypervisor.strand(caller(70))), call, status);
+        calls(black_box(&strand(&hypervisor, 70)), call, status);
     } else if !kind.contains("trace") {
         with_strand(Off, |strand| calls(strand, call, status));
     } else {
@@ -256,15 +256,16 @@ type Hypercalls<T> =
 /// Calls `run` with a strand whose guest has negotiated version 1.1.
 fn with_strand<T: Trace + Copy, R>(trace: T, run: impl FnOnce(&Measured<'_, T>) -> R) -> R {
     let hypervisor = hypervisor(trace);
-    let strand = hypervisor.strand(caller(70));
+    let strand = strand(&hypervisor, 70);
     run(black_box(&strand))
 }
 
-fn caller(strand: usize) -> Caller {
-    Caller {
+fn strand<T: Trace>(hypervisor: &Hypercalls<T>, number: usize) -> Measured<'_, T> {
+    let caller = Caller {
         guest: GuestId::new(0).expect("guest 0 exists"),
-        strand: StrandId::new(strand).expect("the strand exists"),
-    }
+        strand: StrandId::new(number).expect("the strand exists"),
+    };
+    hypervisor.strand(caller).expect("the guest has strands 0 to 127")
 }
 
 /// Returns a hypervisor with one guest. The guest has all rights and has negotiated version 1.1.
@@ -277,12 +278,12 @@ fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> 
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig::new(strands, grant);
     let machine = Machine::new(Model::Batoka, 4).expect("a Batoka has four nodes");
-    let service = PerfCounterService::new(machine, (&BOARD, &BOARD, trace), &[guest])
-        .expect("one guest is valid");
-    let hypervisor = Hypervisor::with_trace((service,), NoConsole, trace);
+    let services = (PerfCounterService::new((&BOARD, &BOARD, trace)),);
+    let hypervisor = Hypervisor::with_trace(services, NoConsole, trace);
+    hypervisor.services().0.configure(machine, &[guest]).expect("one guest is valid");
     let asked = [ApiGroup::VFALLS.0, version.major, version.minor, 0, 0];
     let mut registers = Registers::call(API_SET_VERSION, asked);
-    let after = hypervisor.strand(caller(70)).core_trap(&mut registers);
+    let after = strand(&hypervisor, 70).core_trap(&mut registers);
     assert_eq!((after, registers.o0), (After::Resume, 0), "the version is granted");
     hypervisor
 }

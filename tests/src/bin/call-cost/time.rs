@@ -14,8 +14,8 @@ use guest_abi::Registers;
 use hv_core::trace::{Clock19, Mode, Off, Ring, Trace, Tracer};
 
 use super::{
-    FW_READ, Firmware, Hypercalls, Measured, Tick, call_of, caller, hypercall, hypervisor,
-    rustsbi_fw_read, with_strand,
+    FW_READ, Firmware, Hypercalls, Measured, Tick, call_of, hypercall, hypervisor, rustsbi_fw_read,
+    with_strand,
 };
 
 /// Enough calls for a measurement, but few enough that interrupts are rare.
@@ -115,7 +115,7 @@ fn make<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers, id: u64, 
 fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
     let start = Barrier::new(kinds.len());
     let strand = |number, kind| {
-        let strand = hypervisor.strand(caller(number));
+        let strand = super::strand(hypervisor, number);
         let (mut registers, _) = call_of(kind).expect("the kind is known");
         let id = registers.o0;
         start.wait();

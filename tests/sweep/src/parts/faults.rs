@@ -90,7 +90,7 @@ fn look(configuration: &Configuration, system: &mut dyn System) {
 fn broken_units(number: usize, configuration: &Configuration, system: &mut dyn System) {
     let last = 64 * (configuration.machine.nodes() - 1);
     start(configuration, system, number as u64 % 2);
-    for register in PerfReg::all().skip(1) {
+    for register in PerfReg::ALL.into_iter().skip(1) {
         let id = register.id();
         for (write, caller) in [(false, 0), (true, last)] {
             fill(configuration.machine, system);
@@ -137,12 +137,12 @@ fn without_a_hub(number: usize, configuration: &Configuration, system: &mut dyn 
 
 fn one_by_one(_: usize, configuration: &Configuration, system: &mut dyn System) {
     start(configuration, system, 1);
-    for unit in Unit::all() {
+    for unit in Unit::ALL.iter().copied() {
         system.change(Change::Break(unit));
     }
     look(configuration, system);
     system.change(Change::Repair);
-    for unit in Unit::all() {
+    for unit in Unit::ALL.iter().copied() {
         system.change(Change::Return(unit));
         look(configuration, system);
     }

@@ -92,7 +92,7 @@ impl Random {
 
     fn unit(&mut self) -> Unit {
         let number = self.below(16) as usize;
-        Unit::all().nth(number).unwrap_or(Unit::Hub(Hub::ALL[0]))
+        Unit::ALL.iter().copied().nth(number).unwrap_or(Unit::Hub(Hub::ALL[0]))
     }
 
     fn call(&mut self) -> (Trap, [u64; 6]) {

@@ -26,7 +26,7 @@ impl Consoles {
         Self { guests: guests.collect(), within_line: false }
     }
 
-    /// Prints the text that guests have written since the last call.
+    /// Prints the text that guests have written since the previous call.
     pub(crate) fn show(
         &mut self,
         execution: &mut Execution,

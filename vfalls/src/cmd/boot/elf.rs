@@ -28,7 +28,7 @@ pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     bail!("expected a program that can be loaded, found {found}")
 }
 
-/// Returns the address at which execution begins. Fails if a segment is outside of `memory`, or if no segment has the address.
+/// Returns the address at which execution begins. Fails if a segment is outside `memory`, or if the address is in no segment.
 pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     let segments = segments(elf).context("expected a whole ELF file")?;
     let (first, last) = (memory.start, memory.end - 1);

@@ -155,12 +155,10 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let scenario = args.scenario(&complete)?;
     let mut operator = Operator::new(scenario, &complete.guests);
     let configuration = args.machine.configuration()?;
-    let setup = Setup {
-        memory: (!args.fast).then_some(configuration.memory),
-        partition: memory * complete.guests.len() as u64,
-        consoles: complete.guests.len(),
-        ..Setup::new(complete.machine)
-    };
+    let setup = Setup::new(complete.machine)
+        .memory((!args.fast).then_some(configuration.memory))
+        .partition(memory * complete.guests.len() as u64)
+        .consoles(complete.guests.len());
     budget::allow(setup.partition);
     let mut execution = Execution::new(&setup)?;
     load(&mut execution, &hypervisor, &complete, memory)?;
@@ -196,22 +194,22 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
             step.line
         ));
     }
-    let mut results = execution.results(&selection, &complete.guests);
-    results.steps = operator.made().to_vec();
+    let mut executed = execution.executed(&selection, &complete.guests);
+    executed.steps = operator.made().to_vec();
     let images = complete.images.iter();
-    for (number, (guest, image)) in results.guests.iter_mut().zip(images).enumerate() {
+    for (number, (guest, image)) in executed.guests.iter_mut().zip(images).enumerate() {
         guest.program.clone_from(&image.name);
         guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
     }
     let stdout = &mut Plain::new(stdout);
     writeln!(stdout)?;
-    report::print(stdout, &results)?;
+    report::print(stdout, &executed)?;
     if args.log {
         report::log(stdout, execution.log())?;
     }
     places::print(stdout, &consoles, &hypervisor, &complete)?;
     stdout.flush()?;
-    let run = Run::from(results);
+    let run = Run::from(executed);
     output::complete_json(json, &run)?;
     if let Some(page) = page {
         complete_page(page, &Page::new(&run)?)?;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use simulator::execute::log::{Log, Noted, What};
+use simulator::execute::records::Failure;
 use simulator::machine::strands;
 use simulator::run::{Executed, Hypercalls, StepRun};
 
@@ -10,22 +11,30 @@ use crate::disassembly::sparc::disassembly;
 use crate::table;
 use crate::text::summary::short;
 
-pub(crate) fn print(output: &mut impl Write, results: &Executed) -> io::Result<()> {
-    if !results.events.is_empty() {
-        writeln!(output, "{}", events(results))?;
+pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
+    if !run.events.is_empty() {
+        writeln!(output, "{}", events(run))?;
     }
-    write!(output, "{}\n{}", strand_table(results), calls(results))?;
-    for failure in &results.failures {
-        writeln!(output, "\noperator: {failure}")?;
+    write!(output, "{}\n{}", strand_table(run), calls(run))?;
+    for failure in &run.failures {
+        write!(output, "\n{}", told(failure))?;
     }
-    if results.noted > 0 {
-        let things = match results.noted {
+    if run.noted > 0 {
+        let things = match run.noted {
             1 => "1 thing that software did is".to_owned(),
             noted => format!("{noted} things that software did are"),
         };
         writeln!(output, "\nnote: {things} not simulated in full; --log lists them")?;
     }
     Ok(())
+}
+
+/// Returns a line about a failure. Further lines show the registers of an unexpected trap.
+fn told(failure: &Failure) -> String {
+    let named = failure.named_registers().map(|(name, value)| format!("{name} {value:#x}"));
+    let named: Vec<_> = named.collect();
+    let lines = named.chunks(7).map(|line| format!("  {}\n", line.join(", ")));
+    format!("operator: {failure}\n") + &lines.collect::<String>()
 }
 
 /// Returns a line about a step of the scenario file `scenario`.
@@ -60,11 +69,11 @@ pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
 }
 
 /// Returns a row for each event, with its count on each node or hub.
-fn events(results: &Executed) -> String {
-    let places = results.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
+fn events(run: &Executed) -> String {
+    let places = run.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
     let mut table = table::with_header(&format!("event|>happened{header}"));
-    for event in &results.events {
+    for event in &run.events {
         let hubs = if event.by_hub { ", by hub" } else { "" };
         let name = format!("{}:{}{hubs}", event.class, event.event);
         let counts = event.by_place.iter().map(|count| short(*count));
@@ -73,14 +82,15 @@ fn events(results: &Executed) -> String {
     table::text(&table)
 }
 
-fn strand_table(results: &Executed) -> String {
+fn strand_table(run: &Executed) -> String {
     let mut table = table::with_header(
         ">strand|>guest's instructions|>hypervisor's|>cycles|>CPI|>traps|>L2 hits|>local|>remote|>c2c",
     );
-    for strand in &results.strands {
+    for strand in &run.strands {
         let cpi = strand.cycles.sum() as f64 / strand.instructions.sum().max(1) as f64;
         let (work, served) = (strand.instructions, &strand.served);
-        let work = [strand.strand as u64, work.guest, work.hypervisor, strand.cycles.sum()];
+        let work =
+            [strand.strand.number().into(), work.guest, work.hypervisor, strand.cycles.sum()];
         let served = [served.l2, served.local, served.remote, served.c2c];
         let cells = work.map(|number| number.to_string()).into_iter();
         let cells = cells.chain([format!("{cpi:.2}"), strand.traps.to_string()]);
@@ -90,15 +100,15 @@ fn strand_table(results: &Executed) -> String {
 }
 
 /// Returns a row for each guest, with its number of hypercalls by status.
-fn calls(results: &Executed) -> String {
-    let statuses: Vec<&String> = results.hypercalls.by_status.keys().collect();
+fn calls(run: &Executed) -> String {
+    let statuses: Vec<&String> = run.hypercalls.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
     let mut table = table::with_header(&format!("guest|strands|>hypercalls{counts}"));
-    for guest in &results.guests {
+    for guest in &run.guests {
         let Hypercalls { total, by_status } = &guest.hypercalls;
         let mut row = vec![
             guest.name.clone(),
-            strands::ranges(guest.strands.iter().copied()),
+            strands::ranges(guest.strands.iter().map(|strand| strand.index())),
             total.to_string(),
         ];
         let count = |status: &&String| by_status.get(*status).unwrap_or(&0).to_string();
@@ -106,4 +116,29 @@ fn calls(results: &Executed) -> String {
         table.add_row(row);
     }
     table::text(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trap_of_the_hypervisor_shows_its_registers() {
+        let failure = Failure {
+            reason: "the hypervisor took the unexpected trap".to_owned(),
+            unit: None,
+            strand: Some(8),
+            guest: Some(1),
+            address: None,
+            registers: (0x30..0x45).collect(),
+        };
+        let shown = "\
+operator: the hypervisor took the unexpected trap 0x30 at 0x31, on strand 8 of guest 1
+  %tt 0x30, %tpc 0x31, %tnpc 0x32, %tstate 0x33, %htstate 0x34, %tl 0x35, %g1 0x36
+  %g2 0x37, %g3 0x38, %g4 0x39, %g5 0x3a, %g6 0x3b, %g7 0x3c, %o0 0x3d
+  %o1 0x3e, %o2 0x3f, %o3 0x40, %o4 0x41, %o5 0x42, %o6 0x43, %o7 0x44
+";
+        assert_eq!(told(&failure), shown);
+        assert_eq!(told(&Failure { registers: Vec::new(), ..failure }).lines().count(), 1);
+    }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::cmd::machine::ConfiguredArgs;
 use crate::cmd::source::SourceArgs;
-use crate::cmd::stat::progress_bar;
+use crate::cmd::stat::{advance, progress_bar};
 use crate::output::{self, Force};
 use crate::say::say;
 use crate::symbols::Symbols;
@@ -66,21 +66,13 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     }
     let Configuration { machine, memory } = args.machine.configuration()?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let mut open = || source.open_first();
     let program = source.open_one()?;
     let symbols =
         Symbols::of_recording(&program, source.is_bundled(), args.symbols.as_deref(), None)?;
     let bar = progress_bar(std::slice::from_ref(&program))?;
     drop(program);
-    let job = Job {
-        open: &mut open,
-        machine,
-        memory,
-        placement: args.place,
-        most: args.most.into(),
-        progress: &mut |_, bytes| bar.set_position(bytes),
-    };
-    let mut found = job.run()?;
+    let job = Job::new(machine).memory(memory).placement(args.place).most(args.most.into());
+    let mut found = job.run(|| source.open_first(), |_, progress| advance(&bar, progress))?;
     bar.finish_and_clear();
     name(&mut found, symbols.as_ref());
     for note in &found.notes {
@@ -108,7 +100,7 @@ fn name(found: &mut SharingReport, symbols: Option<&Symbols>) {
             let symbols = symbols.zip(user.instruction);
             let source = symbols.and_then(|(symbols, address)| symbols.line(address));
             user.code = Some(Code {
-                node: user.strand.node().index(),
+                node: user.strand.node(),
                 function,
                 source: source.map(|(file, line)| format!("{file}:{line}")),
             });

@@ -14,7 +14,7 @@ use simulator::machine::strands::ranges;
 /// The maximum number of rows in the table of a line's users.
 const MOST_GROUPS: usize = 24;
 
-/// The maximum number of characters of a function's name.
+/// The maximum number of characters that are shown of a function's name.
 const MOST_NAME: usize = 40;
 
 /// The maximum number of variables that the text names for a line.

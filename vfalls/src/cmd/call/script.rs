@@ -13,7 +13,7 @@ use super::line::{self, Malformed, Trap};
 /// The maximum length of a line, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// The maximum number of characters of a bad line that an error shows.
+/// The maximum number of characters of a bad line that an error message shows.
 const SHOWN: usize = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl<R: Read> Script<R> {
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {
-            let has = |guest: &ScriptGuest| guest.config.strands.has(strand);
+            let has = |guest: &ScriptGuest| guest.config.strands.contains(strand);
             Some((strand, self.guests.iter().position(has)?))
         });
         let (strand, place) = found.ok_or("a strand of a guest")?;

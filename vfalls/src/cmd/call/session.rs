@@ -15,7 +15,7 @@ use super::script::ScriptCall;
 
 type CallServices<'a> = (PerfCounterService<(&'a Devices, &'a Devices)>,);
 
-/// Sends the consoles of all guests to standard error.
+/// Writes the console output of all guests to standard error.
 pub(super) struct StderrConsole;
 
 impl Embedder for StderrConsole {
@@ -24,7 +24,7 @@ impl Embedder for StderrConsole {
             ConsoleOutput::Byte(byte) => &[byte][..],
             ConsoleOutput::Break => b"(break)",
         };
-        // An error is ignored: a console accepts everything, even if nobody reads it.
+        // An error is ignored, because a console must accept everything even if nobody reads it.
         let _ = raw_stderr().write_all(bytes);
         Ok(())
     }
@@ -36,9 +36,10 @@ pub(super) fn hypervisor<'a>(
     devices: &'a Devices,
     guests: &[GuestConfig],
 ) -> anyhow::Result<Box<Hypervisor<CallServices<'a>, StderrConsole>>> {
-    let service =
-        PerfCounterService::new(machine, (devices, devices), guests).context("--guest")?;
-    Ok(Box::new(Hypervisor::new((service,), StderrConsole)))
+    let services = (PerfCounterService::new((devices, devices)),);
+    let hypervisor = Box::new(Hypervisor::new(services, StderrConsole));
+    hypervisor.services().0.configure(machine, guests).context("--guest")?;
+    Ok(hypervisor)
 }
 
 pub(super) struct Session<'a> {
@@ -52,9 +53,9 @@ impl<'a> Session<'a> {
         guests: &[GuestConfig],
     ) -> Self {
         let caller = |strand: StrandId| {
-            let place = guests.iter().position(|guest| guest.strands.has(strand))?;
+            let place = guests.iter().position(|guest| guest.strands.contains(strand))?;
             let guest = GuestId::new(place)?;
-            Some(hypervisor.strand(Caller { guest, strand }))
+            hypervisor.strand(Caller { guest, strand }).ok()
         };
         let strands = (0..StrandId::COUNT).map(|number| StrandId::new(number).and_then(caller));
         Self { strands: strands.collect() }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// The number of readings of the system's time of day, and of the corrections that they caused.
+/// Counts the readings of the system's time of day, and the corrections that they caused.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     readings: u32,
@@ -17,7 +17,7 @@ pub(super) struct Day {
     slewed: u32,
     /// Readings after which the time stepped forward or stood still.
     stepped: u32,
-    /// By how much the computed time leads the system's time of day at the end, in nanoseconds.
+    /// By how much the computed time is ahead of the system's time of day at the end, in nanoseconds.
     ahead: i64,
 }
 
@@ -52,7 +52,8 @@ pub(super) struct Following<C> {
 }
 
 impl<C: Clock> Following<C> {
-    /// Begins with the system's time of day. Returns `None` if the system has none. `step` is the step of the clock in nanoseconds.
+    /// Begins with the system's time of day. Returns `None` if the system has none. `step` is the smallest step of `clock`, in
+    /// nanoseconds.
     pub(super) fn new(clock: C, step: u64) -> Option<Self> {
         let system = HostClock::time_of_day()?;
         Some(Self {
@@ -70,7 +71,7 @@ impl<C: Clock> Following<C> {
         self.found.note(self.day.follow(reading));
     }
 
-    /// Measures by how much the computed time leads the system's time, and returns the counts.
+    /// Measures by how much the computed time is ahead of the system's time at the end, and returns the counts.
     pub(super) fn end(mut self) -> Day {
         let reading = read(&self.clock, self.step, &self.system);
         let day = self.day.at(reading.after);
@@ -83,7 +84,7 @@ impl<C: Clock> Following<C> {
 fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),
-        // The system's time may be late by a step of the clock.
+        // The system's time may be late by `step`, the smallest step of the compared clock.
         day: system.now().saturating_sub(step),
         after: clock.ticks(),
         late: system.describe().step.saturating_add(step),

@@ -14,7 +14,7 @@ pub(crate) enum ClockName {
     Tsc,
     /// CLOCK_MONOTONIC_RAW, at the rate of the hardware.
     MonotonicRaw,
-    /// CLOCK_MONOTONIC. Its rate changes by up to 500 parts per million to follow the time.
+    /// CLOCK_MONOTONIC. The system adjusts its rate by up to 500 parts per million, to follow the true time.
     Monotonic,
     /// CLOCK_MONOTONIC_COARSE, the time of the latest timer interrupt.
     MonotonicCoarse,
@@ -120,7 +120,7 @@ impl HostClock {
         self
     }
 
-    /// Marks the clock as a clock on which the processors disagree.
+    /// Marks the clock as one that differs between processors.
     pub(crate) fn unsynchronised(mut self) -> Self {
         self.description.scope = Scope::StrandUnsynchronised;
         self

@@ -14,7 +14,7 @@ pub(crate) struct Processors {
     pub(crate) kernel: Option<KernelClocks>,
 }
 
-/// The counters that a kernel accepts for its own time, and the counter that it uses.
+/// The counters from which a kernel can derive its own time, and the one that it uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelClocks {
     pub(crate) available: Vec<String>,
@@ -136,7 +136,7 @@ mod tests {
         let steady = TWO.replace("fpu", "fpu constant_tsc nonstop_tsc");
         let processors = Processors::new(&steady, Some(("tsc", "tsc")));
         assert_eq!(processors.kernel_hazards(), good);
-        // A kernel's counter cannot be the cycle counter of a machine without a cycle counter.
+        // On a machine without a cycle counter, the kernel's counter cannot be the cycle counter.
         for kernel in [None, Some(("arch_sys_counter", "arch_sys_counter"))] {
             assert_eq!(Processors::new("", kernel).kernel_hazards(), good);
         }

@@ -11,7 +11,7 @@ use hv_core::time::{Frequency, FrequencyMeter, Reading};
 use crate::cmd::clocks::fit::Fit;
 use crate::cmd::clocks::host::HostClock;
 
-/// How long the frequency of the cycle counter is measured.
+/// The duration for which the frequency of the cycle counter is measured.
 const CALIBRATION: Duration = Duration::from_millis(250);
 
 /// Measures the frequency of a clock against a reference clock.
@@ -153,9 +153,10 @@ impl Rounds {
         self.rounds.push(passed.collect());
     }
 
-    /// Returns the drift of `clock` from the clock `from`: slope and error in parts per million, scatter in nanoseconds.
+    /// Returns the drift of `clock` relative to the clock `from`: slope and error in parts per
+    /// million, scatter in nanoseconds.
     pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
-        // The first clock measures time for every pair, so that a swap of the two clocks changes only the sign of the drift.
+        // The first clock measures the time for every pair, so swapping two clocks changes only the sign of the drift.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;
             Some((round.first()? / 1e9, apart))

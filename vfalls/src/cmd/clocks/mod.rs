@@ -152,7 +152,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // Uneven pauses do not keep step with a clock that an interrupt updates.
+        // The pauses are uneven, so that they do not keep step with a clock that an interrupt updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }
@@ -215,7 +215,7 @@ fn find(
     Ok(clocks)
 }
 
-/// Returns the comparison of a clock with the best other clock whose own frequency needs no measurement.
+/// Compares a clock with the best other clock whose own frequency need not be measured.
 fn compare(
     name: ClockName,
     clocks: &[Option<HostClock>; ClockName::ALL.len()],
@@ -256,7 +256,7 @@ fn row(name: ClockName, clock: Option<&HostClock>, verdict: Verdict) -> ClockRow
     }
 }
 
-/// Shows the next step of the work. Fails after an interrupt.
+/// Shows the next step of the work. Fails if there was an interrupt.
 fn step(progress: &ProgressBar, message: &'static str) -> anyhow::Result<()> {
     ensure!(!interrupt::happened(), Interrupted);
     progress.set_message(message);

@@ -64,7 +64,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// The drift of the clock `clock` from the clock `than`.
+/// The drift of `clock` relative to the clock `than`.
 #[derive(Serialize)]
 pub(super) struct Drift {
     pub(super) clock: &'static str,

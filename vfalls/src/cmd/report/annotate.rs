@@ -21,7 +21,7 @@ use simulator::recording::BUNDLED_SOURCE;
 /// The number of lines that are shown before and after a line with a count.
 const CONTEXT: u32 = 3;
 
-/// The maximum number of characters of an instruction that are shown.
+/// The maximum number of characters that are shown of an instruction.
 const MOST_INSTRUCTION: usize = 60;
 
 /// Prints a profile of the instructions or source lines of functions.
@@ -71,7 +71,7 @@ impl Annotator<'_> {
         let found: Vec<u64> = self.report.events().flat_map(of_event).collect();
         let mut all = self.counts(&found.iter().copied().collect());
         let mut lines = Vec::new();
-        // A function that is hot for several events appears once.
+        // A function that is hot for several events must appear only once.
         for start in found {
             let Some(counts) = all.remove(&start) else {
                 continue;
@@ -156,7 +156,7 @@ impl Annotator<'_> {
             let line = lines.entry(line.parse()?);
             line.or_insert_with(|| self.nothing());
         }
-        // The file of the function comes before the files of inlined functions.
+        // The function's own file comes before the files of inlined functions.
         let mut files: Vec<_> = files.into_iter().collect();
         files.sort_by_key(|(file, _)| own.is_none_or(|(own, _)| own != file));
         for (file, lines) in files {

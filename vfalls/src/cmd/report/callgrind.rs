@@ -10,7 +10,7 @@ use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::stacks::CallEdge;
 use simulator::text;
 
-/// The name that callgrind's own files have for everything unknown.
+/// The name that callgrind's own files use for anything unknown.
 const UNKNOWN: &str = "???";
 
 /// The number of events of each kind.

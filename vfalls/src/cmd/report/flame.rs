@@ -1,7 +1,7 @@
 //! Flame graphs: stacks in folded form, one on each line, and the picture that the `inferno` crate draws of them.
 //!
-//! Each active function has a frame. With debugging information, each function that is inlined there has a frame, too. If several
-//! events are sampled, the outermost frame is the event.
+//! Each active function has a frame. With debugging information, each inlined function has a frame, too. If several events are
+//! sampled, the outermost frame is the event.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -74,7 +74,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// Write a page for a browser: functions beside the truth, a flame graph, and source lines of the hottest functions
+    /// Write a page for a browser: the sampled functions beside the true ones, a flame graph, and
+    /// source lines of the hottest functions
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -82,7 +83,7 @@ pub(crate) struct ReportArgs {
     force: Force,
 }
 
-/// The number of functions for each event whose source lines the page shows.
+/// For each event, the number of functions whose source lines the page shows.
 const PAGE_FUNCTIONS: usize = 5;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {

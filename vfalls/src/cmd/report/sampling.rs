@@ -14,7 +14,7 @@ use simulator::replay::placement::Placement;
 use crate::cmd::by_name;
 use crate::cmd::machine::ConfiguredArgs;
 use crate::cmd::source::{SourceArgs, line};
-use crate::cmd::stat::progress_bar;
+use crate::cmd::stat::{advance, progress_bar};
 use crate::say::say;
 use crate::symbols::Symbols;
 
@@ -116,17 +116,13 @@ impl SamplingArgs {
         );
         let bar = progress_bar(std::slice::from_ref(&program))?;
         let Configuration { machine, memory } = self.machine.configuration()?;
-        let job = Job {
-            program,
-            machine,
-            memory,
-            placement: self.place.clone(),
-            rate,
-            exceptions: self.exceptions,
-            symbols: symbols.as_ref().map(|symbols| symbols as &dyn Functions),
-            progress: &mut |bytes| bar.set_position(bytes),
-        };
-        let report = job.run(self.unit, &self.event.join(","))?;
+        let job = Job::new(machine, program, rate)
+            .memory(memory)
+            .placement(self.place.clone())
+            .exceptions(self.exceptions)
+            .symbols(symbols.as_ref().map(|symbols| symbols as &dyn Functions));
+        let report =
+            job.run(self.unit, &self.event.join(","), |progress| advance(&bar, progress))?;
         bar.finish_and_clear();
         for event in report.events() {
             if let Some(absence) = &event.absence {
@@ -145,8 +141,8 @@ impl SamplingArgs {
     }
 }
 
-/// Prints a note if most samples are outside of the file's functions. The recording may be of
-/// another program, or the program was loaded elsewhere.
+/// Prints a note if most samples are outside the file's functions: the recording may be of another program, or the program may
+/// have been loaded elsewhere.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;

@@ -17,7 +17,7 @@ use simulator::operator::Scenario;
 use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
 use simulator::replay::scenario;
-use simulator::replay::{Prepared, Progress, Selection, Setup};
+use simulator::replay::{Prepared, Progress, Selection, Setup, Stage};
 use simulator::run::{Played, Replayed, Run};
 
 use crate::cmd::by_name;
@@ -25,6 +25,7 @@ use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ConfiguredArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
 use crate::exit::Mismatch;
+use crate::interrupt::{self, Interrupted};
 use crate::numbers::counted_plainly;
 use crate::output::{self, Force, OutputFile};
 use crate::page::Page;
@@ -73,7 +74,7 @@ pub(crate) struct StatArgs {
     #[arg(long, conflicts_with_all = ["recordings", "md", "command", "place", "event", "interval", "guests", "scenario", "events_out", "events_chrome"])]
     list: bool,
 
-    /// Print a row for each unit and strand after every N references, as busstat does after a time
+    /// Print a row for each unit and strand after every N references (busstat does so at time intervals)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     interval: Option<u64>,
 
@@ -93,8 +94,8 @@ pub(crate) struct StatArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "list"])]
     html: Option<PathBuf>,
 
-    /// Write the details of a page to that file, too: counts over time, misses by address, time and instruction, shared lines, calls
-    /// and events. This takes longer
+    /// Write a page's details to the --json file, too: counts over time, misses by address, time and instruction, shared lines,
+    /// calls and events. This takes longer
     #[arg(long, requires = "json", conflicts_with_all = ["scenario", "list"])]
     details: bool,
 
@@ -118,8 +119,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) source: SourceArgs,
 
     /// The strands that execute the threads: spread (over nodes, then cores, then strands), pack (strand after strand),
-    /// one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one thread, dealt
-    /// to these strands in turns of 1024) [default: spread, but for recordings that name strands]
+    /// one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one thread, dealt to
+    /// these strands in turns of 1024) [default: spread, unless the recordings name their strands]
     #[arg(long, value_name = "WHERE")]
     place: Option<Placement>,
 
@@ -132,7 +133,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = perf_config)]
     perf_config: PerfConfig,
 
-    /// The cycles that an access to a hub takes, in which the hub is busy
+    /// The number of cycles for which an access keeps a hub busy
     #[arg(long, value_name = "N", default_value_t = Setup::HUB_CYCLES, value_parser = clap::value_parser!(u64).range(..=Setup::MOST_HUB_CYCLES))]
     hub_cycles: u64,
 
@@ -141,15 +142,8 @@ pub(crate) struct ReplayArgs {
     guests: Option<PathBuf>,
 }
 
-const CONFIGS: [(&str, PerfConfig); 4] = [
-    ("all", PerfConfig::All),
-    ("local", PerfConfig::Local),
-    ("remote", PerfConfig::Remote),
-    ("c2c", PerfConfig::CacheToCache),
-];
-
 fn perf_config(text: &str) -> anyhow::Result<PerfConfig> {
-    by_name("PERF_CONFIG", text, &CONFIGS, |(name, _)| name).map(|(_, config)| config)
+    by_name("PERF_CONFIG", text, PerfConfig::ALL, PerfConfig::text)
 }
 
 pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
@@ -173,6 +167,7 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     for note in run.notes() {
         say(format_args!("note: {note}"));
     }
+    ensure!(!matches!(&run, Run::Replay(run) if run.stopped), Interrupted);
     if let Some(trace) = run.trace() {
         outputs.complete(trace)?;
     }
@@ -252,43 +247,53 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
     let name = prepared.measuring().name.clone();
     let interval = prepared.setup().interval.is_some();
     let mut samples = Samples::default();
-    let mut show = |progress: Progress<'_>| match progress {
-        Progress::Started([]) => Ok(()),
-        Progress::Started(refused) => {
+    let mut show = |progress: Stage<'_>| match progress {
+        Stage::Started([]) => Ok(()),
+        Stage::Started(refused) => {
             writeln!(output, "guest {name} may not use {} units\n", refused.len())
         }
-        Progress::Read(bytes) => {
-            bar.set_position(bytes);
+        Stage::Progress(progress) => {
+            let _ = advance(&bar, progress);
             Ok(())
         }
-        Progress::Sample { references, counters, .. } if interval => bar.suspend(|| {
+        Stage::Sample { references, counters, .. } if interval => bar.suspend(|| {
             samples.print(output, references, counters)?;
             output.flush()
         }),
-        Progress::Sample { .. } => Ok(()),
+        _ => Ok(()),
     };
     let mut shown = Ok(());
-    let outcome = prepared.run(&mut |progress| until_error(&mut shown, show(progress)));
+    // A replay that waits for a pipe would not notice an interrupt.
+    let mut programs = prepared.setup().programs.iter();
+    let ends_early = programs.all(|program| program.progress().total.is_some());
+    if ends_early {
+        interrupt::catch()?;
+    }
+    let run = prepared.run(|stage| match until_error(&mut shown, show(stage)) {
+        ControlFlow::Continue(()) if ends_early && interrupt::happened() => ControlFlow::Break(()),
+        goes_on => goes_on,
+    });
+    interrupt::release();
     bar.finish_and_clear();
     shown?;
-    let outcome = outcome?;
+    let run = run?;
     if interval {
         writeln!(output)?;
     }
-    summary::print(output, &outcome)?;
+    summary::print(output, &run)?;
     if calls {
         writeln!(output, "\nHypercalls by guest and status:\n")?;
-        let calls = report::hypercalls(&outcome.hypercalls, &outcome.guests);
+        let calls = report::hypercalls(&run.hypercalls, &run.guests);
         write!(output, "{calls}")?;
-        if let Some(reads) = outcome.details.as_ref().map(|details| details.series.reads) {
+        if let Some(reads) = run.details.as_ref().map(|details| details.series.reads) {
             writeln!(
                 output,
                 "\n{} of the {} hypercalls are the guest's reading of its counters for the details over time ({} samples).",
-                reads.calls, outcome.hypercalls.total, reads.samples
+                reads.calls, run.hypercalls.total, reads.samples
             )?;
         }
     }
-    Ok(outcome)
+    Ok(run)
 }
 
 fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyhow::Result<Played> {
@@ -298,7 +303,9 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
     let file = &scenario.name.clone();
     let mut show = |progress: ScenarioStage<'_>| {
         match progress {
-            ScenarioStage::Read(bytes) => bar.set_position(bytes),
+            ScenarioStage::Progress(progress) => {
+                let _ = advance(&bar, progress);
+            }
             ScenarioStage::Step(step) => {
                 bar.suspend(|| scenario_report::step(output, file, step))?;
             }
@@ -311,16 +318,17 @@ fn play(output: &mut impl Write, prepared: Prepared, scenario: Scenario) -> anyh
                     step.line
                 ));
             }),
+            _ => {}
         }
         Ok(())
     };
     let mut shown = Ok(());
-    let outcome = prepared.play(scenario, &mut |progress| until_error(&mut shown, show(progress)));
+    let run = prepared.play(scenario, |progress| until_error(&mut shown, show(progress)));
     bar.finish_and_clear();
     shown?;
-    let outcome = outcome?;
-    scenario_report::end(output, &outcome)?;
-    Ok(outcome)
+    let run = run?;
+    scenario_report::end(output, &run)?;
+    Ok(run)
 }
 
 /// Stops a replay at the first output error, and keeps the error in `shown`.
@@ -332,20 +340,25 @@ pub(crate) fn until_error(shown: &mut io::Result<()>, result: io::Result<()>) ->
     }
 }
 
-/// Returns a progress bar for a terminal, which shows how much of these recordings has been read.
-pub(crate) fn progress_bar(readers: &[Recording]) -> anyhow::Result<ProgressBar> {
+/// Returns a progress bar for a terminal, which shows how much of these recordings has been replayed.
+pub(crate) fn progress_bar(recordings: &[Recording]) -> anyhow::Result<ProgressBar> {
     if !plain::raw_stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
-    let total: Option<u64> = readers.iter().map(|reader| reader.progress().total).sum();
-    Ok(match total {
-        Some(total) => ProgressBar::new(total).with_style(ProgressStyle::with_template(
-            "{wide_bar} {bytes}/{total_bytes} of the recording, {eta} left",
+    Ok(match Progress::new(0, recordings.iter()).done_of_all() {
+        Some((_, all)) => ProgressBar::new(all).with_style(ProgressStyle::with_template(
+            "{wide_bar} {percent}% of the recording, {eta} left",
         )?),
         None => ProgressBar::new_spinner().with_style(ProgressStyle::with_template(
             "{spinner} {bytes} of the recording, {elapsed}",
         )?),
     })
+}
+
+/// Shows the progress, and lets the replay go on.
+pub(crate) fn advance(bar: &ProgressBar, progress: Progress) -> ControlFlow<()> {
+    bar.set_position(progress.done_of_all().map_or(progress.bytes.read, |(done, _)| done));
+    ControlFlow::Continue(())
 }
 
 pub(crate) fn complete_page(mut file: OutputFile, page: &Page) -> anyhow::Result<()> {

@@ -16,12 +16,12 @@ use crate::say::say;
 /// Checks the arguments, and opens the files that they name.
 pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<(Prepared, Option<Scenario>)> {
     let scenario = (args.scenario.as_ref()).map(|path| Scenario::read(path)).transpose()?;
-    let setup = Setup {
-        interval: args.interval,
-        tracing: args.events_out.tracing(),
-        details: args.details || args.html.is_some(),
-        ..args.replay.setup(&args.replay.source.resolve()?, scenario.as_ref())?
-    };
+    let setup = args
+        .replay
+        .setup(&args.replay.source.resolve()?, scenario.as_ref())?
+        .interval(args.interval)
+        .tracing(args.events_out.tracing())
+        .details(args.details || args.html.is_some());
     let prepared = setup.check()?;
     let scenario = scenario.map(|file| prepared.check_scenario(file)).transpose()?;
     Ok((prepared, scenario))
@@ -40,19 +40,14 @@ impl ReplayArgs {
             [] => Selection::default_for(machine),
             lists => selection_of(machine, Selection::parse(&lists.join(","))?)?,
         };
-        Ok(Setup {
-            machine,
-            memory,
-            programs: source.open()?.into_iter().map(Recording::read_ahead).collect(),
-            guests,
-            placement: self.place.clone(),
-            selection,
-            perf_config: self.perf_config,
-            interval: None,
-            hub_cycles: self.hub_cycles,
-            tracing: None,
-            details: false,
-        })
+        let programs = source.open()?.into_iter().map(Recording::read_ahead);
+        Ok(Setup::new(machine, programs.collect::<Vec<_>>())
+            .memory(memory)
+            .guests(guests)
+            .placement(self.place.clone())
+            .selection(selection)
+            .perf_config(self.perf_config)
+            .hub_cycles(self.hub_cycles))
     }
 }
 
@@ -83,7 +78,7 @@ fn machine_and_guests(
     Ok((configuration, guests))
 }
 
-/// Drops the events of hubs, with a note, if the machine has no hubs.
+/// Removes the events of hubs, with a note, if the machine has no hubs.
 fn selection_of(machine: Machine, selection: Selection) -> anyhow::Result<Selection> {
     if !machine.hubs().is_empty() {
         return Ok(selection);

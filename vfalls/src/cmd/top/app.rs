@@ -9,6 +9,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Clear, Paragraph};
+use simulator::replay::Progress;
 use simulator::run::Replayed;
 
 use crate::cmd::top::grid::{meter, title};
@@ -26,8 +27,8 @@ pub(crate) struct About {
     /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
     pub(crate) names: Names,
-    /// The size of the recordings in bytes, if it is known.
-    pub(crate) bytes: Option<u64>,
+    /// The progress before the first reference.
+    pub(crate) before: Progress,
     pub(crate) colours: bool,
 }
 
@@ -72,7 +73,7 @@ pub(crate) struct App {
     now: Option<LiveSample>,
     /// The numbers since the previous sample.
     last: Option<Replayed>,
-    /// The number of scrolling lines that had room on the screen at the last draw.
+    /// The number of scrolling lines that fitted on the screen when it was last drawn.
     room: usize,
 }
 
@@ -93,20 +94,19 @@ impl App {
         }
     }
 
-    /// Shows the next sample.
     pub(crate) fn sample(&mut self, next: LiveSample) {
         let last = self.now.as_ref().map(|now| next.run.since(&now.run));
-        // The last sample adds nothing if the replay ends at the end of an interval.
+        // The last sample adds nothing if the replay ends exactly at the end of an interval.
         if last.as_ref().is_none_or(|last| last.references > 0) {
             self.last = Some(last.unwrap_or_else(|| next.run.clone()));
         }
         self.now = Some(next);
     }
 
-    /// Shows the whole replay after its end.
+    /// Shows the totals of the whole replay, which has ended.
     pub(crate) fn end(&mut self, run: &Replayed) {
-        let read = self.now.as_ref().map_or(0, |now| now.read);
-        self.sample(LiveSample { run: run.clone(), read: self.about.bytes.unwrap_or(read) });
+        let progress = self.now.as_ref().map_or(self.about.before, |now| now.progress);
+        self.sample(LiveSample { run: run.clone(), progress });
         self.ended = true;
         self.whole = true;
     }
@@ -199,13 +199,15 @@ impl App {
         let what = format!("{:<left$.left$} ", self.about.title);
         let first = Line::from(vec![Span::from(what), Span::from(state).bold()]).reversed();
 
-        let (references, cycles, read) = (self.now.as_ref())
-            .map_or((0, 0.0, 0), |now| (now.run.references, now.run.time.seconds, now.read));
+        let (references, cycles, progress) = (self.now.as_ref())
+            .map_or((0, 0.0, self.about.before), |now| {
+                (now.run.references, now.run.time.seconds, now.progress)
+            });
         let reached = format!("  {} references  {}", count(references), time(cycles));
-        let second = match self.about.bytes {
-            Some(bytes) if !self.ended => {
+        let second = match progress.done_of_all() {
+            Some((done, all)) if !self.ended => {
                 let width = width.saturating_sub(reached.len()).min(60);
-                let mut line = meter(read, bytes, width);
+                let mut line = meter(done, all, width);
                 line.push_span(reached);
                 line
             }
@@ -270,7 +272,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).reversed(), middle);
 }
 
-/// The maximum wait for a key. Then the view looks for the next sample.
+/// The maximum time to wait for a key before the view looks for the next sample.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

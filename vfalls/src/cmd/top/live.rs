@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use simulator::replay::{Now, Prepared, Progress, RunError};
+use simulator::replay::{Now, Prepared, Progress, RunError, Stage};
 use simulator::run::Replayed;
 
 /// The numbers of samples per second from which `-` and `+` choose; `None` is full speed.
@@ -52,13 +52,12 @@ impl Pace {
 pub(crate) struct LiveSample {
     /// The result of the replay so far.
     pub(crate) run: Replayed,
-    /// The number of bytes of the recordings that have been read so far.
-    pub(crate) read: u64,
+    pub(crate) progress: Progress,
 }
 
 impl LiveSample {
     pub(crate) fn new(now: Now<'_>) -> Self {
-        Self { run: now.run(), read: now.bytes_read() }
+        Self { run: now.run(), progress: now.progress() }
     }
 }
 
@@ -81,8 +80,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then
-    /// waits as long as the pace requires. `since` is the end of the previous wait.
+    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then waits for as long as the pace
+    /// requires. `since` is the end of the previous wait.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
@@ -132,10 +131,8 @@ impl Live {
         let of_thread = Arc::clone(&shared);
         let run = move || {
             let mut since = Instant::now();
-            prepared.run(&mut |progress| match progress {
-                Progress::Sample { now, .. } => {
-                    of_thread.sample(|| LiveSample::new(now), &mut since)
-                }
+            prepared.run(|progress| match progress {
+                Stage::Sample { now, .. } => of_thread.sample(|| LiveSample::new(now), &mut since),
                 _ if of_thread.state().stopped => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),
             })

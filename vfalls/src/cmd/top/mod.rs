@@ -24,7 +24,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
 use simulator::memory::Config;
-use simulator::replay::{Prepared, Progress, Setup};
+use simulator::replay::{Prepared, Progress, Stage};
 use simulator::run::{Replayed, Run};
 
 use self::app::{About, App, Ask, PATIENCE};
@@ -79,8 +79,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     let source = args.replay.source.resolve()?;
     let setup = args.replay.setup(&source, None)?;
     let line = setup.memory.l2.line;
-    let setup =
-        Setup { interval: Some(args.interval), details: line == Config::T2_PLUS.l2.line, ..setup };
+    let setup = setup.interval(Some(args.interval)).details(line == Config::T2_PLUS.l2.line);
     if !setup.details {
         say(format_args!(
             "note: l2.line is {line}, so that nothing is known of code and lines that move"
@@ -97,14 +96,14 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     let program = head.lines().find_map(|line| line.strip_prefix("recording: "));
     let terminal = plain::is_terminal() && env::var_os("TERM").is_some_and(|term| term != "dumb");
     let output = &mut plain::stdout();
-    let outcome = match terminal {
+    let run = match terminal {
         true => on_a_terminal(prepared, program.unwrap_or_default(), names, args.paused)?,
         false => {
             output.write_all(head.as_bytes())?;
             Some(as_text(output, prepared, &names)?)
         }
     };
-    let Some(outcome) = outcome else {
+    let Some(run) = run else {
         ensure!(json.is_none(), "stopped before the end, nothing was written");
         say("stopped before the end");
         return Ok(());
@@ -112,9 +111,9 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     if terminal {
         output.write_all(head.as_bytes())?;
     }
-    summary::print(output, &outcome)?;
+    summary::print(output, &run)?;
     output.flush()?;
-    let run = Run::from(outcome);
+    let run = Run::from(run);
     for note in run.notes() {
         say(format_args!("note: {note}"));
     }
@@ -142,14 +141,14 @@ fn on_a_terminal(
             counted_plainly(prepared.placed().len() as u64, "thread"),
             prepared.placement(),
         ),
-        bytes: setup.programs.iter().map(|program| program.progress().total).sum(),
+        before: Progress::new(0, setup.programs.iter()),
         colours: env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
     };
     let pace = Pace::new(paused);
     let mut app = App::new(about, pace);
     let mut live = Live::start(prepared, pace)?;
     let mut screen = Screen::open()?;
-    let mut outcome = None;
+    let mut run = None;
     let mut changed = true;
     loop {
         let ended = live.ended()?;
@@ -159,7 +158,7 @@ fn on_a_terminal(
         }
         if let Some(ended) = ended {
             app.end(&ended);
-            outcome = Some(ended);
+            run = Some(ended);
             changed = true;
         }
         if std::mem::take(&mut changed) {
@@ -174,7 +173,7 @@ fn on_a_terminal(
                 Ask::Nothing => {}
                 Ask::Pace(steps) => live.set(app.pace, steps),
                 Ask::Stop => screen.without(|| emulate_default_handler(SIGTSTP))?,
-                Ask::Quit => return Ok(outcome),
+                Ask::Quit => return Ok(run),
             },
             _ => {}
         }
@@ -191,12 +190,12 @@ fn as_text(output: &mut impl Write, prepared: Prepared, names: &Names) -> anyhow
     };
     let mut blocks = Blocks::default();
     let mut printed = Ok(());
-    let outcome = prepared.run(&mut |progress| match progress {
-        Progress::Sample { now, .. } => {
+    let run = prepared.run(|progress| match progress {
+        Stage::Sample { now, .. } => {
             until_error(&mut printed, blocks.sample(output, now.run(), look))
         }
         _ => ControlFlow::Continue(()),
     });
     printed?;
-    Ok(outcome?)
+    Ok(run?)
 }

@@ -25,7 +25,7 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 /// The lock that a thread holds while it writes to the terminal.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// The terminal while it shows the view.
+/// The terminal while the view is on it.
 pub struct Screen(Terminal<CrosstermBackend<BufWriter<File>>>);
 
 impl Screen {

@@ -9,10 +9,11 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// The number of intervals at the start that each have a block. Later blocks are rarer.
+/// The number of intervals at the start of a replay that have a block each. Later blocks cover
+/// several intervals.
 const BLOCKS: u64 = 50;
 
-/// Prints blocks ever more rarely, so that the text of a long replay stays short.
+/// Prints blocks less and less often, so that the text of a long replay stays short.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,

@@ -1,4 +1,4 @@
-//! The distributions of durations on a logarithmic axis, with a row for each distribution.
+//! Distributions of durations on a logarithmic axis, one in each row.
 
 use maud::html;
 

@@ -10,7 +10,6 @@ use crate::page::figure::Drawing;
 
 /// Numbers over time, in rows.
 pub(crate) struct Cells<'a> {
-    /// The names of the rows.
     pub rows: &'a [String],
     /// For each row, a number for each interval.
     pub numbers: &'a [Vec<u64>],

@@ -10,17 +10,17 @@ use crate::page::figure::Drawing;
 pub(crate) struct Link {
     pub node: usize,
     pub hub: usize,
-    /// The share of the time in which the link is busy, from 0 to 1.
+    /// The share of the time, from 0 to 1, for which the link is busy.
     pub used: f64,
 }
 
-/// The parts of a machine. Each `f64` is the share of the time in which a part is busy.
+/// The parts of a machine. Each `f64` is the share of the time for which a part is busy.
 pub(crate) struct MachineMap {
-    /// For each channel of each node: its number, and the share of the time in which it is busy.
+    /// For each channel of each node: its number, and the share of the time for which it is busy.
     pub channels: Vec<Vec<(usize, f64)>>,
     /// The label of each node, such as `2 threads`.
     pub executes: Vec<String>,
-    /// For each hub: its number, and the share of the time in which it is busy.
+    /// For each hub: its number, and the share of the time for which it is busy.
     pub hubs: Vec<(usize, f64)>,
     pub links: Vec<Link>,
 }

@@ -29,7 +29,7 @@ pub(super) const WIDTH: f64 = 360.0;
 /// The colour classes of parts, in the order of use. Colour-blind people can tell these colours apart (Okabe and Ito).
 pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
-/// The number of colours of a scale.
+/// The number of colours in a scale.
 const SCALE: usize = 8;
 
 /// Returns a length or coordinate with at most one digit after the point.
@@ -87,8 +87,8 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Returns the scale for the busy share of the time, from 0 to 1. Every page has the same scale. Most colours are for small
-    /// shares.
+    /// Returns the scale for the share of the time, from 0 to 1, for which a part is busy. Every page has the same scale. Most
+    /// colours are for small shares.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
@@ -143,7 +143,6 @@ impl Scale {
         self.classes().zip((0..).map(words)).collect()
     }
 
-    /// Returns the legend of [`of_use`](Self::of_use).
     pub(super) fn legend_of_use(&self) -> Legend {
         let percent = |part: f64| format!("{:.0}%", part * 100.0);
         let words = |level: usize| match (level, self.least.get(level)) {

@@ -79,7 +79,7 @@ fn by_status(run: &Replayed, details: &Details) -> Option<Figure> {
     })
 }
 
-/// Returns a sentence about the calls that the guest makes only for the charts over time.
+/// Returns a sentence about the calls that the guest makes only to supply the charts over time.
 fn reads(run: &Replayed, details: &Details) -> String {
     let reads = details.series.reads;
     let Some(each) = reads.calls.checked_div(reads.samples) else {
@@ -99,7 +99,7 @@ fn latencies(run: &Replayed, calls: &[Calls]) -> Option<Figure> {
     let first = &calls.first()?.guest;
     let nanoseconds = |ticks: u64| run.time.seconds_of(ticks) * 1e9;
     let mut table = table::with_header(
-        "guest|call|registers|status|calls|half within, ns|90% within, ns|99% within, ns|longest, ns|calls from so many ns on",
+        "guest|call|registers|status|calls|half within, ns|90% within, ns|99% within, ns|longest, ns|calls by duration, ns",
     );
     let mut drawn = Vec::new();
     for one in calls {
@@ -142,7 +142,7 @@ fn latencies(run: &Replayed, calls: &[Calls]) -> Option<Figure> {
     })
 }
 
-/// The colours and names of the durations that have dots.
+/// The percentiles that are drawn as dots, each as the class of its colour and its name.
 const PERCENTILES: [(&str, &str); 4] =
     [("s2", "half within"), ("s4", "90% within"), ("s6", "99% within"), ("c4", "longest")];
 

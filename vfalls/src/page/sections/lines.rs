@@ -14,10 +14,10 @@ use simulator::run::Replayed;
 
 /// The maximum number of lines whose users are drawn.
 const MOST_LINES: usize = 3;
-/// The maximum number of users of a line that are drawn.
+/// The maximum number of users that are drawn for a line.
 const MOST_USERS: usize = 32;
 
-/// The uses of a line's bytes, each with its colour's class and its name.
+/// The ways to use a line's bytes, each with the class of its colour and its name.
 const USES: [(Use, &str, &str); 4] = [
     (Use::Fetch, "c0", "fetches"),
     (Use::Load, "c1", "loads"),

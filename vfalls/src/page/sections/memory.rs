@@ -60,14 +60,15 @@ fn heat_map(
     })
 }
 
-/// The colours and names of the parts that serve misses.
+/// What serves misses: for each, the class of its colour and its name.
 const SERVED: [(&str, &str); 3] = [
     ("c2", "memory of the node"),
     ("c3", "memory of another node"),
     ("c4", "cache of another node"),
 ];
 
-/// The misses of a function for each part of [`SERVED`], and the cycles that the function waited for them.
+/// The misses of a function by what served them, in the order of [`SERVED`], and the cycles for which the function waited for
+/// them.
 struct FunctionMisses {
     name: String,
     misses: [u64; 3],

@@ -10,7 +10,7 @@ use simulator::run::Replayed;
 /// The maximum number of units in a chart.
 const MOST: usize = 32;
 
-/// Returns the charts, sorted by height. The lowest chart is the first.
+/// Returns the charts in order of height, the shortest first.
 pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
     let mut figures = bandwidth(run, series);
     figures.extend(counters(run, series));
@@ -199,7 +199,7 @@ fn most_of(drawn: &[Strip]) -> f64 {
     values.copied().fold(0.0, f64::max)
 }
 
-/// Draws strips on a scale from 0 to `top`. `limit` is `top` as a share of the maximum rate, if there is a maximum.
+/// Draws strips on a scale from 0 to `top`. If there is a maximum rate, `limit` is `top` as a share of it.
 fn chart(
     run: &Replayed,
     series: &Series,

@@ -92,7 +92,9 @@ struct Left {
 
 /// Returns a step without the fields that differ between replay and execution.
 fn common(step: &StepRun) -> StepRun {
-    StepRun { unit: None, settled: None, ..step.clone() }
+    let mut step = step.clone();
+    (step.unit, step.settled) = (None, None);
+    step
 }
 
 fn read(place: &Place) -> simulator::operator::Unchecked {
@@ -115,10 +117,10 @@ fn replayed(place: &Place) -> Left {
         let _ = writeln!(program, "I  {:x},4\n L {address:x},8", 0x40_0000);
     }
     let recording = Recording::from_reader("test", Cursor::new(program), None).unwrap();
-    let setup = Setup { guests: guests(), ..Setup::new(machine(), recording) };
+    let setup = Setup::new(machine(), recording).guests(guests());
     let prepared = setup.check().unwrap();
     let scenario = prepared.check_scenario(read(place)).unwrap();
-    let played = prepared.play(scenario, &mut |_| ControlFlow::Continue(())).unwrap();
+    let played = prepared.play(scenario, |_| ControlFlow::Continue(())).unwrap();
     assert!(played.truth_matches);
     Left {
         steps: played.steps.iter().map(common).collect(),
@@ -129,11 +131,9 @@ fn replayed(place: &Place) -> Left {
 
 /// Executes guests that branch to themselves for ever.
 fn executed(place: &Place) -> Left {
-    let mut execution = Execution::new(&ExecutionSetup {
-        partition: MEMORY * GUESTS.len() as u64,
-        ..ExecutionSetup::new(machine())
-    })
-    .unwrap();
+    let mut execution =
+        Execution::new(&ExecutionSetup::new(machine()).partition(MEMORY * GUESTS.len() as u64))
+            .unwrap();
     let hypervisor = bundle::bundled("hypervisor").unwrap();
     elf::load(&hypervisor, &mut execution, 0).unwrap();
     let mut load = |address, bytes: &[u8]| execution.load(address, bytes).unwrap();
@@ -165,17 +165,8 @@ fn executed(place: &Place) -> Left {
         }
     };
     assert_eq!(seen.pending, None);
-    let unit = |unit: Unit| {
-        let state = seen.units[unit.number()];
-        UnitRun {
-            unit: unit.to_string(),
-            in_service: state.in_service,
-            clean: state.clean,
-            faults: state.faults,
-            stuck: state.stuck,
-        }
-    };
-    let units = Unit::all().filter(|unit| unit.is_in(machine()));
+    let unit = |unit: Unit| UnitRun::new(unit, seen.units[unit.number()]);
+    let units = Unit::ALL.iter().copied().filter(|unit| unit.is_in(machine()));
     let held = (0..guests.len()).map(|number| seen.held.get(GuestId::new(number).unwrap()));
     Left {
         steps: operator.made().iter().map(common).collect(),

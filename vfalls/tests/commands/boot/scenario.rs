@@ -34,7 +34,7 @@ fn rights_move_units_break_and_strands_die() {
     place.file("steps.toml", steps.concat());
     let ended = place.run(&format!("boot --md {THREE} --scenario steps.toml --json out.json"));
     assert_eq!((ended.status, &*ended.stderr), (1, "error: ldg2 has no strand that works\n"));
-    let said = ended.stdout;
+    let said = &ended.stdout;
     let (happened, _) = said.split_once("\n\n").unwrap();
     let operator = |line: &&str| line.starts_with("operator: ");
     let steps: Vec<_> = happened.lines().filter(operator).collect();
@@ -59,7 +59,16 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(lines("ldg1: 16384 lines read, 0 reads in 0 memory channels"), 1);
     assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
 
+    // The operator is told of the channel once: when a call or the scrub finds it broken.
+    let told = "\noperator: NODE0_MCU1 is out of service: an access failed, on strand ";
+    assert_eq!(ended.stdout.matches(told).count(), 1, "{}", ended.stdout);
+
     let report = place.json("out.json");
+    let [failure] = &report["failures"].as_array().unwrap()[..] else { panic!("{report}") };
+    assert_eq!(
+        (&failure["reason"], &failure["unit"], &failure["registers"]),
+        (&json!("an access failed"), &json!("NODE0_MCU1"), &json!([]))
+    );
     let [fault, _, grant, .., mend, _, _] = &report["steps"].as_array().unwrap()[..] else {
         panic!("{report}");
     };

@@ -8,7 +8,7 @@ use crate::interrupts::wait_for;
 use crate::program::{Place, command, start, wait};
 use crate::stat;
 
-/// Two runs write the same files, even with the same identifiers.
+/// Two runs write identical files: even the identifiers are the same.
 #[test]
 fn files_are_the_same_each_time() {
     let place = Place::new("events-same");

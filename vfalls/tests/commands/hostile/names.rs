@@ -22,10 +22,15 @@ const SHOWN: &str = r"a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u
 /// [`NAME`] in a JSON or TOML string.
 const QUOTED: &str = r"a\u001b]0;title\u0007\u009b2J\r\nFORGED\u202eb\u2066c\u007f";
 
+/// The characters that change the direction of writing, and the breaks of lines and paragraphs.
+const DIRECTIONS: [char; 14] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202b}', '\u{202c}',
+    '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+];
+
 /// Asserts that `text` cannot control a terminal, and that no line begins inside the name.
 fn is_harmless(text: &str, whence: &str) {
-    let bad =
-        |c: char| c.is_control() && c != '\n' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}');
+    let bad = |c: char| c.is_control() && c != '\n' || DIRECTIONS.contains(&c);
     assert_eq!(
         text.find(bad).map(|at| text[at..].chars().take(60).collect::<String>()),
         None,

@@ -75,7 +75,8 @@ fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     (stores / 1000, said.skip(1).map(str::to_owned).collect(), read.notes)
 }
 
-/// Records `./store` with this argument. It stores `times` times, and its end is said, on the terminal and in the recording.
+/// Records `./store` with this argument. Asserts that it stores its words `times` times, and that
+/// the terminal and the recording report its end as `said`.
 fn ends(argument: &str, times: usize, said: &str) {
     let said = [said.to_owned()].to_vec();
     assert_eq!(stores(argument, &format!("-- ./store {argument}")), (times, said.clone(), said));

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crate::program::Place;
 
-/// Asserts that `record` refuses a file with the content `content`, and says `says`.
+/// Asserts that `record` refuses a file with the content `content`. The message must contain `says`.
 #[track_caller]
 fn refused(name: &str, content: &[u8], says: &str) {
     let place = Place::new(&format!("refused-{name}"));

@@ -142,7 +142,7 @@ fn a_wake_comes_before_the_wait_that_it_ends() {
     assert_eq!(record(&place, "-- ./turns").status, 0);
     let read = Read::from_place(&place);
     let [first, second] = &*read.threads else { panic!("{} threads", read.threads.len()) };
-    // A thread need not wait in every turn.
+    // A thread does not have to wait in every turn.
     let ended_waits = |waiting: &Thread, waking: &Thread| {
         let signals: HashSet<_> = signals(&waking.order).into_iter().collect();
         let waits = waits(&waiting.order);

@@ -19,13 +19,11 @@ use vfalls::cmd::top::screen::Screen;
 /// Returns the detailed JSON of a replay whose guest reads its counters after every 100 references.
 fn expected(terminal: &Terminal) -> Value {
     let machine = Machine::new(Model::Batoka, 4).unwrap();
-    let setup = Setup {
-        interval: Some(100),
-        details: true,
-        ..Setup::new(machine, Recording::open(terminal.path("program")).unwrap())
-    };
+    let setup = Setup::new(machine, Recording::open(terminal.path("program")).unwrap())
+        .interval(Some(100))
+        .details(true);
     let run = setup.check().unwrap();
-    let replayed = run.run(&mut |_| ControlFlow::Continue(())).unwrap();
+    let replayed = run.run(|_| ControlFlow::Continue(())).unwrap();
     serde_json::from_str(&serde_json::to_string(&Run::from(replayed)).unwrap()).unwrap()
 }
 
@@ -75,7 +73,8 @@ fn every_view_shows_the_results() {
     terminal.wait(|screen| screen.contains("the last 100 references") && screen.contains("PAUSED"));
     terminal.keys(&["s"]);
     terminal.wait(|screen| screen.contains("  200 references"));
-    // The test waits after each key. The view would show the intervals of two quick steps together.
+    // The test waits after each key, because the view would show the intervals of two quick steps
+    // together.
     terminal.keys(&["Right"]);
     terminal.wait(|screen| screen.contains("  300 references"));
     terminal.keys(&["s"]);

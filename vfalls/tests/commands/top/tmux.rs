@@ -85,7 +85,6 @@ impl Terminal {
         self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"])
     }
 
-    /// Returns the title of the terminal.
     pub(crate) fn title(&self) -> String {
         self.tmux(&["display-message", "-p", "#{pane_title}"])
     }

@@ -15,12 +15,11 @@ use crate::callers::{ANSWERED, IDLE, go_on_at, privileged};
 use crate::contract::program;
 use crate::{MEMORY, REAL};
 
-/// The maximum number of instructions of an attack: [`DEMANDED`] if the architecture demands its
-/// outcome, otherwise [`ATTACK`].
+/// The maximum number of instructions in an attack: [`DEMANDED`] if the architecture demands its outcome, otherwise [`ATTACK`].
 const DEMANDED: u64 = 100_000;
 const ATTACK: u64 = 2000;
 
-/// The operator resets the guest after this number of turns in which no attack ended.
+/// The number of turns in which no attack ends before the operator resets the guest.
 const AWAY: usize = 1000;
 
 /// The address of the attacker's trap table, in which every trap jumps to [`CAUGHT`]. Attacks are
@@ -70,7 +69,6 @@ struct Flight {
     began: u64,
 }
 
-/// The guest that attacks.
 pub(super) struct Attacker<'a> {
     guest: usize,
     /// The guest's strands. The operator acts on `operator`, which is a strand of the neighbour.
@@ -79,19 +77,20 @@ pub(super) struct Attacker<'a> {
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The attacks that were not made yet. `again` has the attacks that were postponed or interrupted.
+    /// The attacks that have not been made yet. `again` has the attacks that were postponed or interrupted.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
     /// Whether the operator has been asked to reset the guest.
     resets: bool,
-    /// The number of turns since an attack last ended.
+    /// The number of turns since the end of the latest attack.
     idle: usize,
     pub(super) tally: Tally,
 }
 
 impl<'a> Attacker<'a> {
-    /// Makes one of the two guests the attacker. Its first program negotiates the performance counters.
+    /// Makes one of the two guests the attacker. Its first program negotiates the performance
+    /// counter group.
     pub(super) fn new(
         execution: &mut Execution,
         strands: [[StrandId; 2]; 2],
@@ -289,7 +288,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Writes the trap table and the attacker's stops into the attacker's memory.
+    /// Writes the guest's program and the attacker's trap table into the attacker's memory.
     fn prepare(&self, execution: &mut Execution) {
         elf::load(program(), execution, self.base() - REAL).unwrap();
         let cpus = (self.ids.len() as u64).to_be_bytes();

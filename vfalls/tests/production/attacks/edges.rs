@@ -7,7 +7,7 @@ use simulator::execute::map;
 use crate::judge::cells;
 use crate::{MEMORY, REAL};
 
-/// The real address of the end of the guest's memory, and the physical address of the neighbour's.
+/// The real address at which the guest's memory ends. The second guest's memory begins at the physical address [`NEIGHBOUR`].
 pub(super) const END: u64 = REAL + MEMORY;
 pub(super) const NEIGHBOUR: u64 = map::PARTITION + MEMORY;
 

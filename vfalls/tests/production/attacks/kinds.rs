@@ -19,7 +19,6 @@ use tests::assembler::{
     WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
-/// A kind of attack.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The number of attacks of this kind.
@@ -27,7 +26,7 @@ pub(super) struct Kind {
     /// The distance between the attacks that are tried in the short test. It has no divisor in
     /// common with the lengths of the lists, so each entry of each list is still tried.
     pub(super) stride: usize,
-    /// Whether the guest has rights. With these, it can reach devices.
+    /// Whether the guest has rights. With rights, it can reach devices.
     pub(super) has_rights: bool,
     attack: fn(&mut Index) -> Attack,
 }
@@ -82,7 +81,7 @@ impl Kind {
     }
 }
 
-/// The unused digits of an attack's number.
+/// The digits of an attack's number that have not been used yet.
 struct Index(usize);
 
 impl Index {
@@ -112,7 +111,7 @@ pub(super) struct Attack {
     pub(super) demanded: Demanded,
 }
 
-/// The outcome of an attack that the architecture demands.
+/// The outcome that the architecture demands of an attack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Demanded {
     /// There is no trap, and the program reaches its end.
@@ -206,7 +205,8 @@ fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // A misaligned jump traps, but not by %tpc and %tnpc, which have no bits 1:0.
+        // A misaligned jump traps, but a return through %tpc and %tnpc does not, because they have
+        // no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),
@@ -394,8 +394,8 @@ fn level(index: &mut Index) -> Attack {
     provoked(taken, demanded).at(level)
 }
 
-/// Every trap that ends the guest, because it is at trap level 2 or its trap table is outside of
-/// its memory. Also the calls that end a guest.
+/// Every trap that ends the guest, because it is at trap level 2 or its trap table is outside its memory. Also the calls that end
+/// a guest.
 fn death(index: &mut Index) -> Attack {
     let (level, table) = index.one_of(&[
         (2, REAL + 0x8000),
@@ -474,8 +474,8 @@ fn call(index: &mut Index) -> Attack {
     attack.with((O0..).zip(arguments)).at(level)
 }
 
-/// A program that changes its own next instruction. The new instruction is each software trap that
-/// a guest may use, or an instruction of any other format.
+/// A program that changes its own next instruction. The new instructions are all software traps
+/// that a guest may use, and instructions of all other formats.
 fn own_code(index: &mut Index) -> Attack {
     let (word, demanded) = match index.below(128 + 512 + 32) as u32 {
         software @ ..128 => (trap(software), Demanded::Trap(0x100 + software as u16)),

@@ -1,6 +1,6 @@
-//! One guest attacks the production image while another guest makes calls. The attacker reaches
-//! nothing outside of its own memory. The neighbour's answers are the reference model's, and the
-//! hypervisor survives. An image without one of its guarding instructions fails this test.
+//! One guest attacks the production image while another guest makes calls. The attacker must reach nothing outside its own
+//! memory. The neighbour's answers must be the reference model's, and the hypervisor must survive. If an image lacks one of its
+//! guarding instructions, the attacks find it.
 
 mod attacker;
 mod edges;
@@ -33,7 +33,8 @@ const TURN: u64 = 2000;
 /// The maximum number of turns for one call of the neighbour.
 const PATIENCE: usize = 2000;
 
-/// The number of calls by which the neighbour must be ahead of the attacker's attacks.
+/// The neighbour pauses if it has made this number of calls more than the attacker has made
+/// attacks.
 const AHEAD: usize = 100;
 
 /// Boots this hypervisor. One guest makes the numbered attacks of a kind, the other makes calls.
@@ -106,7 +107,8 @@ fn attacked(
     Ok(attacker.tally)
 }
 
-/// Two guests on one core or two nodes, and the attacker's index. Only the attacker of the last entry may use devices.
+/// Pairs of guests on one core or two nodes, each pair with the attacker's index. Only the attacker of the last pair may use
+/// devices.
 const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 0),
     ([([2, 64], "global,strand", Grant::GLOBAL_STRAND), ([3, 65], "", Grant::NONE)], 1),
@@ -118,8 +120,8 @@ const SIDES: [(Sides, usize); 3] = [
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // The number of attacks of each kind, and three numbers for the short test: attacks made, with
-    // a demanded outcome, and with a demanded trap.
+    // For each kind: the number of its attacks, and three numbers for the short test: attacks made,
+    // attacks with a demanded outcome, and attacks with a demanded trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),
@@ -236,7 +238,7 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
         Broken {
             what: "a spill",
             kind: &kinds::STACKS,
-            // Calls nest deeply, and stack pointers put a window into the neighbour's memory.
+            // From attack 399 on, calls nest deeply, and stack pointers put a window into the neighbour's memory.
             first: 399,
             step: 2 * 26,
             address: table + 0xa0 * 32,

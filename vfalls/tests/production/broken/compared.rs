@@ -5,14 +5,16 @@ use std::ops::Range;
 
 use guest_abi::StrandId;
 use perfctr_service::Unit;
+use perfctr_service::mailbox::Seen;
 use platform::memory_map::MAILBOX;
 use platform::memory_map::mailbox::{OPERATOR_WORDS, RECORDS};
 use simulator::execute::{Execution, map};
-use simulator::interpreter::{Strand, TrapFrame};
+use simulator::interpreter::Strand;
 
-use super::super::{ENOACCESS, strand};
-use super::plan::{Between, STRANDS, unit};
-use super::{HPRIV, Image, Run, list_at};
+use super::super::{ENOACCESS, levels, strand};
+use super::image::Image;
+use super::plan::{Between, Fault, STRANDS, unit};
+use super::{End, Run, list_at};
 
 /// Returns the words of memory that differ: their physical addresses, and their values in each of the two runs.
 fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
@@ -41,7 +43,8 @@ const GUESTS: Range<u64> = map::PARTITION..map::PARTITION + 2 * super::MEMORY;
 
 /// Compares a run with the run without failures, both at the end of a stage. Returns the number of calls that the failures change.
 /// The error says what is wrong.
-pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Result<usize, String> {
+pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usize, String> {
+    let right = &end.execution;
     let told = told(stage, found)?;
     let mut refused = 0;
     let mut may_differ = BTreeSet::new();
@@ -59,8 +62,10 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
                 .all(|later| super::plan::unit(later, number) != Some(unit));
             let is_out =
                 told.contains(&unit) && (stage, found.plan.between) != (1, Between::Return);
+            let must_refuse = found.must_refuse.contains(&(number, place));
             let is_right = match (status, answer) {
                 (ENOACCESS, answer) => answer == ENOACCESS,
+                (0, answer) if must_refuse && answer != ENOACCESS => false,
                 (_, ENOACCESS) => is_out && value == entry[2],
                 (status, answer) => {
                     status == answer && !out.contains(&unit) && !(is_out && is_last && stage == 1)
@@ -85,6 +90,7 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
     }
     if stage == 1 {
         judge_hypervisor(right, found)?;
+        judge_look(end.look.as_ref().unwrap(), found)?;
     }
     let differs = differences(right, &found.execution, GUESTS);
     match differs.iter().find(|(address, _)| !may_differ.contains(address)) {
@@ -101,21 +107,26 @@ pub(super) fn judge(stage: usize, right: &Execution, found: &mut Run<'_>) -> Res
     }
 }
 
-/// Compares the registers of a strand as its guest sees them. Also checks the trap levels that the guest can select: none may hold
-/// an address or the privilege of the hypervisor.
+/// Compares the registers of a strand as its guest sees them, and judges its trap levels.
 fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
-    let (used, unused) = found.control.frames();
-    let is_hypervisors = |frame: &&TrapFrame| {
-        let addresses = [frame.pc, frame.npc];
-        addresses.iter().any(|at| map::HYPERVISOR.contains(at)) || frame.hpstate & HPRIV != 0
-    };
-    if let Some(frame) = used.iter().chain(unused).take(2).find(is_hypervisors) {
-        return Err(format!("{frame:x?} is left"));
-    }
+    levels::judge(found)?;
     let [right, found] = [right, found].map(Strand::seen_by_guest);
     match right == found {
         true => Ok(()),
         false => Err(lines_that_differ(&right, &found)),
+    }
+}
+
+/// Compares what the operator sees at the end: the rights, and the units but those that fail.
+fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
+    let mut right = *right;
+    let seen = found.look.unwrap();
+    for Fault { unit, .. } in &found.plan.faults {
+        right.units[unit.number()] = seen.units[unit.number()];
+    }
+    match right == seen {
+        true => Ok(()),
+        false => Err(lines_that_differ(&right, &seen)),
     }
 }
 
@@ -125,7 +136,7 @@ fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
 ///   reports;
 /// - in the services' state: at most `LIMIT` words, for counts and times of calls and waits, and for states of units.
 fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
-    const LIMIT: usize = 100;
+    const LIMIT: usize = 60;
     let Image { services, blocks, stacks } = &found.ready.image;
     let block = (blocks.end - blocks.start) / StrandId::COUNT as u64;
     let mut of_services = 0;
@@ -164,8 +175,10 @@ fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug)
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
 }
 
-/// Returns the units that the operator knows to have failed. In the first stage, adds units of which a strand may be about to tell
-/// the operator. Fails if the operator is told twice of a unit or, at the end, not of a unit whose report has arrived.
+/// Returns the units that the operator knows to have failed. In the first stage, adds units about
+/// which a strand may be about to tell the operator. Fails if the operator is told twice about a
+/// unit. At the end, also fails if the operator has not been told about a unit whose report has
+/// arrived.
 fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
     let may_repeat = (stage, run.plan.between) == (1, Between::Return);

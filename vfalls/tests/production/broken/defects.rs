@@ -1,8 +1,12 @@
 //! Images with one defect each. Some random run (module `drawn`) fails on each image.
 
-use object::{Object, ObjectSection};
+use object::{Object, ObjectSymbol};
+use platform::memory_map::MAILBOX;
+use platform::memory_map::mailbox::POWER;
 use simulator::interpreter::Level;
-use tests::assembler::{NOP, RDHPR, RDPR, TNPC, TPC, TSTATE, WR, WRPR, computes, number, set};
+use tests::assembler::{
+    NOP, RDHPR, RDPR, TNPC, TPC, TSTATE, WR, WRPR, accesses, computes, mov, number, set,
+};
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
@@ -10,6 +14,7 @@ use super::super::attacks::with_word;
 use super::super::{failures, image, strand};
 use super::Ready;
 use super::drawn::{Table, make};
+use super::image::{table, unanswered};
 
 /// A random run fails within this number of seeds.
 const SEEDS: u64 = 300;
@@ -28,6 +33,7 @@ const SUB: u32 = 0x04;
 const ANDN: u32 = 0x05;
 const SUBCC: u32 = 0x14;
 const SLLX: u32 = 0x25;
+const STX: u32 = 0x0e;
 const LONG: u32 = 1 << 12;
 
 /// Branches on %xcc: always without a delay slot, if not equal, and if less (unsigned).
@@ -113,7 +119,7 @@ const CHANGE_Y: u32 = computes(WR, 0, 0, number(0x55));
 
 type Defect = (&'static str, fn(&mut Changed));
 
-const DEFECTS: [Defect; 11] = [
+const DEFECTS: [Defect; 13] = [
     ("a report in a delay slot ends the guest", |image| {
         let is_slot = [read(G2, TPC), read(G3, TNPC), computes(SUB, G3, G3, G2)];
         image.insert_late(&[&is_slot[..], &[computes(SUBCC, 0, G3, number(4)), BNE, NOP]].concat());
@@ -159,12 +165,21 @@ const DEFECTS: [Defect; 11] = [
     ("a load of a hub that fails is not known", |image| {
         let load = image.symbol("perfctr_load_hub");
         let elf = elf::parse(&image.file).unwrap();
-        let [first, end] = ["__sun4v_faults", "__sun4v_faults_end"].map(|name| image.symbol(name));
-        let section = elf.section_by_name(".rodata").unwrap();
-        let table = section.data_range(first, end - first).unwrap().unwrap();
-        let mut words = (first..).step_by(8).zip(table.as_chunks().0);
-        let place = words.find(|(_, word)| u64::from_be_bytes(**word) == load).unwrap().0;
-        image.put(place + 4, 0);
+        let words = table(&elf, ["__sun4v_faults", "__sun4v_faults_end"]);
+        let place = words.iter().position(|word| *word == load).unwrap() as u64;
+        image.put(image.symbol("__sun4v_faults") + 8 * place + 4, 0);
+    }),
+    ("a call is answered as if no report had come", |image| {
+        let [first, end] =
+            ["__sun4v_unanswered", "__sun4v_unanswered_end"].map(|name| image.symbol(name));
+        for range in (first..end).step_by(16) {
+            image.put(range + 12, 0);
+        }
+    }),
+    ("trap levels keep addresses", |image| {
+        for register in [TPC, TNPC] {
+            image.replace(computes(WRPR, register, 0, number(0)), NOP, KEEP);
+        }
     }),
 ];
 
@@ -190,7 +205,9 @@ fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
 
 /// Returns the first seed whose runs fail, and why.
 fn found(hypervisor: &[u8], seeds: u64) -> Option<(u64, String)> {
-    let ready = Ready::new(hypervisor);
+    let mut ready = Ready::new(hypervisor);
+    // The image may lack them.
+    ready.unanswered = unanswered(&elf::parse(&image(Production::Shipped)).unwrap());
     let mut made = (1..=seeds).map(|seed| (seed, make(&ready, seed, &mut Table::new())));
     made.find_map(|(seed, made)| Some((seed, made.err()?)))
 }
@@ -224,4 +241,20 @@ fn the_level_of_globals_is_not_the_hypervisors() {
     }
     let why = failures::wrong_after_trap(&booted.0, false).unwrap();
     assert!(why.starts_with("[Trapped, Runs]"), "{why}");
+}
+
+/// If an image switches the machine off where it handles a trap that nothing expects, the machine stops.
+#[test]
+#[ignore = "builds images"]
+fn the_end_of_the_machine_is_found() {
+    let image = changed(|image| {
+        let elf = elf::parse(&image.file).unwrap();
+        let is_failed = |name: &str| name.contains("7HandlerN") && name.contains("E6failed");
+        let mut symbols = elf.symbols();
+        let failed = symbols.find(|symbol| symbol.name().is_ok_and(is_failed)).unwrap().address();
+        let [high, low] = set(G1, (MAILBOX + 8 * POWER as u64) as u32);
+        image.insert(failed, &[high, low, mov(G2, 1), accesses(STX, G2, G1, number(0))]);
+    });
+    let why = failures::wrong_after_trap(&failures::running(&image).0, false);
+    assert_eq!(why.as_deref(), Some("the machine stops"));
 }

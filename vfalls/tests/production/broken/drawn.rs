@@ -36,7 +36,7 @@ pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, S
     let mut ends = Vec::new();
     let mut right = Run::new(ready, &plan, false);
     right.run(|_, run| {
-        ends.push(run.execution.clone());
+        ends.push(run.end());
         Ok(())
     })?;
     let mut without = 0;

@@ -4,6 +4,7 @@
 mod compared;
 mod defects;
 mod drawn;
+mod image;
 mod plan;
 mod swept;
 
@@ -13,8 +14,7 @@ use std::ops::Range;
 
 use guest_abi::{Node, PerfReg, StrandId};
 use hv_core::GuestId;
-use object::{Object, ObjectSymbol};
-use perfctr_service::mailbox::Step;
+use perfctr_service::mailbox::{Seen, Step};
 use perfctr_service::{Grants, Right, Unit};
 use platform::PhysicalAddress;
 use platform::address::{L2_BANKS, global, l2_control, local};
@@ -26,11 +26,13 @@ use simulator::operator::Answer;
 use vfalls::cmd::boot::elf;
 
 use super::callers::go_on_at;
+use super::levels::HPRIV;
 use super::lists::{self, Entry};
 use super::{Booted, Guest, MEMORY, REAL, strand};
+use image::{Image, unanswered};
 use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS, faulty};
 
-/// Numbers of cycles: the limit for every wait, and the time within which every report arrives.
+/// The limit for every wait, in cycles. [`QUIET`] is the time within which every report arrives.
 const PATIENCE: u64 = 3_000_000;
 const QUIET: u64 = 3000;
 
@@ -41,9 +43,8 @@ const NEIGHBOUR: usize = 3;
 /// A list has fewer entries than this number. In memory, zeros follow the list up to this number of entries.
 const LONGEST: usize = 40;
 
-/// The instruction `ldxa [%g1] DFESR, %g1`, and HTSTATE.HPRIV.
+/// The instruction `ldxa [%g1] DFESR, %g1`.
 const READ_REPORT: u32 = 0xc2d8_4980;
-const HPRIV: u16 = 4;
 
 /// A machine whose guests have booted and wait for their lists.
 pub(super) struct Ready {
@@ -55,29 +56,9 @@ pub(super) struct Ready {
     /// Addresses in the hypervisor: after the instruction that reads a report, and the handler of traps that are not hypercalls.
     has_read: u64,
     trapped: u64,
+    /// Ranges of the fast path's instructions in which a call has no answer yet.
+    unanswered: Vec<Range<u64>>,
     image: Image,
-}
-
-/// Addresses of the hypervisor's memory: the services' state, the blocks of all strands, and the stacks.
-struct Image {
-    services: Range<u64>,
-    blocks: Range<u64>,
-    stacks: u64,
-}
-
-impl Image {
-    fn new(elf: &elf::Elf<'_>) -> Self {
-        let range = |part: &str| {
-            let mut symbols = elf.symbols();
-            let symbol =
-                symbols.find(|symbol| symbol.name().is_ok_and(|name| name.ends_with(part)));
-            let symbol = symbol.unwrap();
-            symbol.address()..symbol.address() + symbol.size()
-        };
-        let stacks = elf::address(elf, "__bss_end").unwrap();
-        let (services, blocks) = (range("5PLACE"), range("12SUN4V_BLOCKS"));
-        Self { services, blocks, stacks }
-    }
 }
 
 impl Ready {
@@ -91,8 +72,8 @@ impl Ready {
         let reads = instructions.iter().find(|(_, code)| *code == READ_REPORT);
         let has_read = reads.unwrap().0 + 4;
         let trapped = elf::address(&elf, "sun4v_trapped").unwrap();
-        let (execution, image) = (booted.0, Image::new(&elf));
-        let ready = Self { execution, again, finished, idle, has_read, trapped, image };
+        let (execution, unanswered, image) = (booted.0, unanswered(&elf), Image::new(&elf));
+        let ready = Self { execution, again, finished, idle, has_read, trapped, unanswered, image };
         let plan = Plan::default();
         let mut run = Run::new(&ready, &plan, false);
         run.until("the guests boot", |run| run.finished == [true; 4]).unwrap();
@@ -104,6 +85,12 @@ impl Ready {
 /// The number of interruptions by failures. The key names the interrupted work, and what failed: a store, which is reported later,
 /// or an access that traps at once.
 pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
+
+/// The state at the end of a stage.
+struct End {
+    execution: Execution,
+    look: Option<Seen>,
+}
 
 /// A run of a plan.
 struct Run<'a> {
@@ -118,6 +105,10 @@ struct Run<'a> {
     hits: Hits,
     /// The units of the failed stores whose reports the hypervisor has read.
     reported: Vec<Unit>,
+    /// What the operator sees at the end.
+    look: Option<Seen>,
+    /// The calls of this stage, by strand and place in the list, that had no answer when a report of their unit arrived.
+    must_refuse: Vec<(usize, usize)>,
 }
 
 impl<'a> Run<'a> {
@@ -136,8 +127,13 @@ impl<'a> Run<'a> {
         let mut events: Vec<_> =
             events.map(|(unit, (at, fails))| (begun.saturating_add(at), unit, fails)).collect();
         events.sort_by_key(|(at, ..)| u64::MAX - at);
-        let (finished, hits, reported) = ([false; 4], Hits::new(), Vec::new());
-        Self { ready, plan, execution, begun, events, finished, hits, reported }
+        let (finished, hits) = ([false; 4], Hits::new());
+        let (reported, must_refuse, look) = (Vec::new(), Vec::new(), None);
+        Self { ready, plan, execution, begun, events, finished, hits, reported, look, must_refuse }
+    }
+
+    fn end(&self) -> End {
+        End { execution: self.execution.clone(), look: self.look }
     }
 
     /// Runs the plan. Calls `seen` at the end of each stage.
@@ -159,6 +155,7 @@ impl<'a> Run<'a> {
         self.begin(1)?;
         self.finish()?;
         self.quiet()?;
+        self.look = self.operate(NEIGHBOUR, &Step::Look(2))?.unwrap();
         (0..4).try_for_each(|number| self.enter_guest(number))?;
         seen(1, self)
     }
@@ -169,7 +166,7 @@ impl<'a> Run<'a> {
         match self.plan.between {
             Between::Look => self.operate(self.plan.on, &Step::Look(2)).map(drop)?,
             Between::Transfer => {
-                let mut grants = Grants::none(2);
+                let mut grants = Grants::none(2).unwrap();
                 for right in [Right::Global, Right::Strand] {
                     grants.grant(second, right).unwrap();
                 }
@@ -269,6 +266,7 @@ impl<'a> Run<'a> {
 
     /// Writes the lists of a stage, and starts all strands on them.
     fn begin(&mut self, stage: usize) -> Result<(), String> {
+        self.must_refuse.clear();
         (0..4).try_for_each(|number| {
             self.put(number, &self.plan.lists[stage][number]);
             self.finished[number] = false;
@@ -327,8 +325,32 @@ impl<'a> Run<'a> {
         *self.hits.entry((what, how)).or_default() += 1;
         if is_report {
             let address = self.execution.reported_store(id);
-            self.reported.extend(address.and_then(|address| unit_at(id, PhysicalAddress(address))));
+            let unit = address.and_then(|address| unit_at(id, PhysicalAddress(address)));
+            self.reported.extend(unit);
+            let call = below.iter().rfind(|frame| frame.number >= 0x100);
+            let is_in = |range: &Range<u64>| range.contains(&interrupted.pc);
+            if let (Some(_), Some(call)) = (unit, call)
+                && self.ready.unanswered.iter().any(is_in)
+            {
+                let (address, entry) = self.entry(number, call);
+                if plan::unit(&entry, number) == unit {
+                    let place = (address - list_at(number)) as usize / 64;
+                    self.must_refuse.push((number, place));
+                }
+            }
         }
+    }
+
+    /// Returns the entry of its list that a strand executes, whose trap is in this frame, and the entry's address.
+    fn entry(&mut self, number: usize, call: &TrapFrame) -> (u64, Entry) {
+        let mut registers = self.execution.strand(strand(STRANDS[number])).registers.clone();
+        registers.set_window(call.state as usize & 7);
+        let place = registers.get(Register::new(16)).wrapping_sub(REAL) & (MEMORY - 64);
+        let address = (list_at(number) & !(MEMORY - 1)) + place;
+        let mut bytes = [0; 64];
+        self.execution.read(address, &mut bytes).unwrap();
+        let words = bytes.as_chunks().0;
+        (address, array::from_fn(|word| u64::from_be_bytes(words[word])))
     }
 
     /// Names the hypervisor's present work on a strand, from the traps that it is handling there.
@@ -340,17 +362,7 @@ impl<'a> Run<'a> {
             return "start and end of guests";
         };
         match call.number {
-            0x100.. => {
-                let mut registers =
-                    self.execution.strand(strand(STRANDS[number])).registers.clone();
-                registers.set_window(call.state as usize & 7);
-                let place = registers.get(Register::new(16)).wrapping_sub(REAL) & (MEMORY - 64);
-                let mut bytes = [0; 64];
-                let base = list_at(number) & !(MEMORY - 1);
-                self.execution.read(base + place, &mut bytes).unwrap();
-                let words = bytes.as_chunks().0;
-                plan::what(&array::from_fn(|word| u64::from_be_bytes(words[word])))
-            }
+            0x100.. => plan::what(&self.entry(number, call).1),
             0x3e | 0x3f => "a miss of the TLB",
             0x5e => "a report that is told",
             0x60 => match self.plan.between {
@@ -375,7 +387,7 @@ fn unit_at(id: StrandId, address: PhysicalAddress) -> Option<Unit> {
         return Some(Unit::L2(id.node()));
     }
     let is_own = |unit: &Unit| matches!(unit, Unit::Mcu(node, _) if *node == id.node());
-    PerfReg::all().find_map(|register| {
+    PerfReg::ALL.into_iter().find_map(|register| {
         let unit = Unit::for_register(register, id.node())?;
         let is_at =
             global(register) == Some(address) || is_own(&unit) && local(register) == Some(address);

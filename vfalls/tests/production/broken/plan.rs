@@ -192,7 +192,7 @@ fn list(random: &mut Random, number: usize, stage: usize, alone: bool) -> Vec<En
         own.iter().copied().filter(|register| (2..18).contains(register)).collect();
     let mut list = Vec::new();
     for _ in 0..2 + random.below(8) {
-        // No value selects event 1, cycles, because their number differs between runs.
+        // No value selects event 1 (cycles), because the number of cycles differs between runs.
         let value = random.one_of(&[0, 0x0202, 0x0303, 0x0203]);
         match random.below(if alone && stage == 0 { 20 } else { 18 }) {
             0..4 => list.push(fast(SET, random.one_of(&stored), value)),

@@ -50,7 +50,7 @@ fn a_unit_fails_whatever_the_operator_does() {
             let mut ends = Vec::new();
             let mut right = Run::new(&ready, &plan, false);
             let end = right.run(|_, run| {
-                ends.push(run.execution.clone());
+                ends.push(run.end());
                 Ok(())
             });
             end.unwrap();

@@ -1,9 +1,9 @@
 //! Compares the production image with the reference model, while strands make calls at the same
-//! time. Compares their answers, registers and accesses.
+//! time: their answers, registers and accesses.
 //!
 //! - Accesses to devices have an order. The model makes the calls in this order.
 //! - Negotiations access no device. The test finds an order of simultaneous negotiations that
-//!   explains them. A call during its guest's negotiation has the version before or after it.
+//!   explains the answers. A call during its guest's negotiation has the version before or after it.
 //! - EWOULDBLOCK needs a reason: an access in flight, or a refused strand.
 
 mod negotiations;
@@ -26,8 +26,8 @@ use negotiations::is_negotiation;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The time for which a strand is refused on behalf of another strand: r is 4 for two strands, and refusals count half a millisecond
-/// apart.
+/// The maximum time for which a strand is refused on behalf of another. With two strands, 4
+/// refusals count, each half a millisecond after the previous one.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -38,7 +38,7 @@ struct Stored {
     time: u64,
 }
 
-/// The reference model, and the state of the comparison.
+/// The reference model of the machine, and the state of the comparison.
 pub(crate) struct Judge {
     world: World,
     channels: BTreeMap<Cell, Vec<Stored>>,
@@ -244,7 +244,8 @@ impl Judge {
             _ => None,
         };
         let of: Vec<_> = made.iter().filter_map(|call| Some((device(call)?, call))).collect();
-        // Calls are in the order of their returns. Few overlap, so only nearby calls are searched.
+        // Calls are in the order of their returns. Few calls overlap, so only calls that are close
+        // in this order are searched.
         let overlaps = |number: usize| {
             let (unit, call) = &of[number];
             let around = &of[number.saturating_sub(64)..(number + 64).min(of.len())];

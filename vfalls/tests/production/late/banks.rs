@@ -23,8 +23,9 @@ fn contents(run: &Run) -> [u64; 8] {
     array::from_fn(read)
 }
 
-/// A set changes PERF_CONFIG from 2 to 1, while the banks from `first` on fail for some time. It is served, and all banks have 1; or it is
-/// refused, and banks that do not fail have 2. When the unit has returned to service, all have 2, or all have 0.
+/// A set changes PERF_CONFIG from 2 to 1, while the banks from `first` on fail for some time.
+/// Either the set is served, and all banks have 1, or it is refused, and the banks that do not fail
+/// have 2. When the unit has returned to service, either all banks have 2, or all have 0.
 #[test]
 #[ignore = "builds images"]
 fn all_banks_have_one_value() {

@@ -38,7 +38,7 @@ const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 
-/// The value of the hub's register before the calls, and the value that a call sets.
+/// The value of the hub's register before the calls. [`WRITTEN`] is the value that a call sets.
 const BEFORE: u64 = 0x0101;
 const WRITTEN: u64 = 0x0202;
 
@@ -403,7 +403,7 @@ enum Step {
     Calls(usize),
     /// The strand makes a call, but stops after its access to the hub.
     Accesses(usize),
-    /// The strand that stopped ends its call.
+    /// The strand that stopped after its access ends its call.
     Ends(usize),
     /// The refusals of the turn become this number.
     Refusals(u32),

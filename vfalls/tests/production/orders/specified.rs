@@ -30,7 +30,7 @@ pub(super) struct Specified {
     pub(super) outcome: Outcome,
     pub(super) holder: Option<usize>,
     pub(super) marked: [bool; 2],
-    /// The strands that were refused so shortly before that no further refusal counts.
+    /// For each strand: whether it was refused so recently that another refusal does not count.
     pub(super) recent: [bool; 3],
 }
 
@@ -96,6 +96,10 @@ impl Specified {
                         after.outcome.device = WRITTEN;
                     }
                     after.holder = None;
+                    // A call on the slow path gives the turn on, unless the other strand is remembered only then.
+                    let mut passed = after;
+                    passed.step(HubEvent::Ended);
+                    passed.outcomes(functions, overlap, first, all);
                 }
                 Call::Waits => {
                     after.outcome.calls[number] = match after.asks(number) {

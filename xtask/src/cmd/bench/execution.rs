@@ -36,7 +36,7 @@ pub(super) const KINDS: [(&str, Option<Config>); 2] =
 /// Executes the program. Returns the number of its instructions and the seconds of processor time.
 pub(super) fn executed(memory: Option<Config>) -> anyhow::Result<(usize, f64)> {
     let mut execution =
-        Execution::new(&Setup { memory, ..Setup::new(Machine::new(Model::Batoka, 4)?) })?;
+        Execution::new(&Setup::new(Machine::new(Model::Batoka, 4)?).memory(memory))?;
     execution.load(RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;
     execution.load(HYPERVISOR.start, PROGRAM.map(u32::to_be_bytes).as_flattened())?;
     let (stop, time) =

@@ -156,8 +156,8 @@ impl Files {
 
     /// Returns the number of references that `vfalls stat` has replayed.
     fn references(&self) -> anyhow::Result<u64> {
-        let outcome: Replayed = serde_json::from_slice(&fs::read(self.json.temporary())?)?;
-        Ok(outcome.references)
+        let run: Replayed = serde_json::from_slice(&fs::read(self.json.temporary())?)?;
+        Ok(run.references)
     }
 }
 

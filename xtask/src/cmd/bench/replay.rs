@@ -44,7 +44,7 @@ fn devices(machine: Machine) -> anyhow::Result<Devices> {
     let strands = (0..machine.strands()).filter_map(StrandId::new);
     let first = strands.clone().next().context("a machine has strands")?;
     strands.for_each(|strand| devices.set_pcr(strand, strand_pcr()));
-    for register in PerfReg::all().filter(|register| machine.has_register(*register)) {
+    for register in PerfReg::ALL.into_iter().filter(|register| machine.has_register(*register)) {
         if let (Some(address), Some(pcr)) = (address::global(register), unit_pcr(register)) {
             devices.write(first, address, pcr)?;
         }

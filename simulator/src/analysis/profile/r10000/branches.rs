@@ -13,7 +13,7 @@ pub(super) struct Branches {
 }
 
 impl Branches {
-    /// Returns the initial table, in which every branch is strongly not taken.
+    /// Returns the initial table, which predicts every branch as strongly not taken.
     pub(super) fn new() -> Self {
         Self { entries: Box::new([0; ENTRIES]) }
     }

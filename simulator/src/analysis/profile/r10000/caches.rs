@@ -20,7 +20,8 @@ const DATA_QUADWORDS: u64 = 1 << (DATA_SHIFT - 4);
 const SECONDARY_QUADWORDS: u64 = 1 << (SECONDARY_SHIFT - 4);
 
 counts! {
-    /// The cache events of references. Fields named `secondary` are for the secondary cache, all others for the primary caches.
+    /// The cache events that references cause. Fields named `secondary` are for the secondary cache, all others for the primary
+    /// caches.
     pub(super) struct Traffic {
         pub(super) instruction_misses: u64,
         pub(super) secondary_instruction_misses: u64,

@@ -60,15 +60,15 @@ pub(crate) struct Core {
     decodes_at: Option<u64>,
     now: u64,
     next_tick: u64,
-    /// The point after the last graduated instruction.
+    /// The point just after the latest graduated instruction.
     next: Point,
     events: Vec<R10000Event>,
     exceptions: bool,
 }
 
 impl Core {
-    /// Returns the processor after reset, with started counters. The true counts of `events` are recorded in user mode and, if
-    /// `exceptions` is set, in exception mode.
+    /// Returns the processor after reset, with its counters running. The true counts of `events` cover user mode and, if
+    /// `exceptions` is set, exception mode.
     pub(crate) fn new(
         events: Vec<R10000Event>,
         exceptions: bool,
@@ -392,7 +392,7 @@ impl Processor for Core {
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(truth)?;
         }
-        // The scheduler may see up to four instructions that issue in the same cycle.
+        // Up to four instructions issue in one cycle, so the scheduler may see the same time for them.
         let ends = self.now.max(instruction.begins);
         Ok(Executed {
             references: references.len(),

@@ -24,7 +24,7 @@ pub(super) struct ActiveInstruction {
     pub(super) fetched: Option<u64>,
     /// The time at which the data arrive; `None` before the access.
     pub(super) accessed: Option<u64>,
-    /// Whether the last decoding mispredicted this branch.
+    /// Whether this branch was mispredicted when it was last decoded.
     pub(super) mispredicted: bool,
     /// The address of the fetch or access that missed the TLB; `None` if none did.
     pub(super) untranslated: Option<u64>,

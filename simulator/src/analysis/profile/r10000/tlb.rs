@@ -16,7 +16,7 @@ const TABLE: u64 = 0xc000_0000_0000_0000;
 #[derive(Clone, Debug)]
 pub(super) struct Tlb {
     pairs: Box<[Option<u64>; ENTRIES]>,
-    /// The entry that translated last. It is tried first.
+    /// The entry that was used last. It is tried first.
     last: usize,
     /// The Random register. It selects the entry that the next write replaces.
     random: usize,
@@ -27,7 +27,7 @@ impl Tlb {
         Self { pairs: Box::new([None; ENTRIES]), last: 0, random: ENTRIES - 1 }
     }
 
-    /// Returns the first address of a reference that the TLB does not translate, if there is one.
+    /// Returns the first address that a reference uses and the TLB does not translate, if there is one.
     pub(super) fn missing(&mut self, address: u64, size: u16) -> Option<u64> {
         let last = address.saturating_add(u64::from(size).saturating_sub(1));
         // A reference is shorter than a page, so its first and last byte are on all the pages that it touches.
@@ -44,7 +44,7 @@ impl Tlb {
         found.is_some()
     }
 
-    /// Decrements Random, as each cycle in which an instruction graduates does.
+    /// Decrements the register Random. The hardware does so in each cycle in which an instruction graduates.
     pub(super) fn graduate(&mut self) {
         self.random = self.random.checked_sub(1).unwrap_or(ENTRIES - 1);
     }

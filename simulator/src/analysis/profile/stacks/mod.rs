@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use super::functions::Functions;
 pub(super) use unwinder::Unwinder;
 
-/// An edge of the call graph.
+/// A call from one place: an edge of the call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallEdge {
     /// The address of the calling instruction, or of the instruction that a signal interrupted.
@@ -39,7 +39,7 @@ const MOST_STACKS: usize = 1 << 20;
 /// All stacks of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// For each stack but the empty one: the caller's stack, and the innermost call.
+    /// For each stack except the empty one: the caller's stack, and the innermost call.
     added: Vec<(StackId, CallEdge)>,
     known: HashMap<(StackId, CallEdge), StackId>,
     counts: HashMap<CallEdge, u64>,

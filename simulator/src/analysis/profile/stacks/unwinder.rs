@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::{CallEdge, Functions, StackId, Stacks};
 use crate::recording::{Flow, Reference};
 
-/// The maximum number of frames of a thread. When a call would exceed this number, the outer half of the frames is dropped.
+/// The maximum number of frames in a thread's stack. When a call would exceed this number, the outer half of the frames is
+/// dropped.
 const MOST_FRAMES: usize = 1 << 14;
 
 /// The maximum number of frames that one return can end.
@@ -49,7 +50,7 @@ pub(crate) struct Unwinder<'a> {
 }
 
 impl<'a> Unwinder<'a> {
-    /// Returns empty stacks for `threads` threads. `target` is QEMU's name of the program's architecture.
+    /// Returns empty stacks for `threads` threads. `target` is QEMU's name for the program's architecture.
     pub(crate) fn new(
         threads: usize,
         target: Option<&str>,
@@ -68,7 +69,7 @@ impl<'a> Unwinder<'a> {
         self.stacks
     }
 
-    /// Returns the call stack of a fetched instruction. The caller passes the instructions of a thread in program order. A reference
+    /// Returns the call stack of a fetched instruction. The instructions of a thread must be passed in program order. A reference
     /// that is not a fetch changes nothing.
     pub(crate) fn fetch(&mut self, thread: usize, fetch: &Reference) -> StackId {
         let own = &mut self.threads[thread];

@@ -7,7 +7,7 @@ use super::machine::{self, Machine, PointKind, Reached, Resume, Watchpoint};
 use super::packets::{self, LONGEST, Packets, Received, bytes, digits, number};
 use super::registers;
 
-/// A machine that a debugger controls or can connect to. At first, the machine waits.
+/// A machine that a debugger controls or can connect to. At first, the machine waits for a debugger.
 pub struct Debugger<'a> {
     pub(super) machine: Machine<'a>,
     packets: Packets,
@@ -22,7 +22,7 @@ pub struct Debugger<'a> {
     resumed: Option<StrandId>,
     /// How the machine executes, or `None` while it waits.
     runs: Option<Resume>,
-    /// The stop that ended the execution although the machine is not switched off.
+    /// The reason why execution cannot continue, although the machine is not switched off.
     failed: Option<Stop>,
 }
 

@@ -70,7 +70,7 @@ pub(super) enum Reached {
 
 impl Addresses {
     fn guest(&self, strand: StrandId) -> Option<u64> {
-        self.guests.iter().position(|strands| strands.has(strand)).map(|guest| guest as u64)
+        self.guests.iter().position(|strands| strands.contains(strand)).map(|guest| guest as u64)
     }
 
     /// Returns the address that software used for an access.
@@ -134,8 +134,8 @@ impl<'a> Machine<'a> {
         format!("strand {strand} of {}: {does}", guest.escape_debug())
     }
 
-    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns `None` if the bytes are outside of
-    /// the memory of the strand's guest.
+    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns `None` if the bytes are outside the
+    /// memory of the strand's guest.
     fn physical(&self, strand: StrandId, address: u64, size: u64) -> Option<u64> {
         if self.execution.strand(strand).level() == Level::Hyperprivileged {
             return Some(address);
@@ -197,7 +197,7 @@ impl<'a> Machine<'a> {
         self.watchpoints.iter().find(|point| point.stops(access, &self.addresses))
     }
 
-    /// Executes about `most` instructions, or fewer if something else stops the execution.
+    /// Executes about `most` instructions, or fewer if the machine stops for another reason.
     pub(super) fn execute(&mut self, resume: &mut Resume, most: u64) -> Reached {
         match resume {
             Resume::All => Reached::Stop(self.execution.run(Limits::instructions(most))),

@@ -8,7 +8,7 @@ pub(super) enum Received {
     Packet(Vec<u8>),
     /// A packet with a wrong checksum, or one that is too long.
     Wrong,
-    /// The debugger wants the last packet again.
+    /// The debugger wants the latest packet again.
     Again,
     /// The debugger wants to stop the machine.
     Interrupt,

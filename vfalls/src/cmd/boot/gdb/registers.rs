@@ -17,7 +17,7 @@ const STATE: u32 = 82;
 /// gdb's number of %y. Registers 83 and 84 are %fsr and %fprs.
 const Y: u32 = 85;
 
-/// The lowest bits of the fields %ccr and %asi in [`STATE`].
+/// The lowest bit of the field %ccr in [`STATE`]. For %asi, it is [`ASI`].
 const CCR: u32 = 32;
 const ASI: u32 = 24;
 

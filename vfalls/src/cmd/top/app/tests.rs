@@ -6,7 +6,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use simulator::memory::{Cache, Config};
 use simulator::recording::Recording;
-use simulator::replay::{Progress, Setup};
+use simulator::replay::{Setup, Stage};
 
 use super::*;
 
@@ -26,28 +26,24 @@ fn app_with(model: Model, nodes: usize, memory: Config) -> App {
         })
         .collect();
     let program = Recording::from_reader("test", Cursor::new(program), None).unwrap();
-    let setup = Setup {
-        interval: Some(5),
-        details: memory.l2.line == 64,
-        memory,
-        ..Setup::new(machine, program)
-    };
+    let setup =
+        Setup::new(machine, program).interval(Some(5)).details(memory.l2.line == 64).memory(memory);
     let about = About {
         machine,
         line: memory.l2.line,
         names: Names::new(&setup.programs, false),
         title: "a test".to_owned(),
-        bytes: None,
+        before: Progress::new(0, setup.programs.iter()),
         colours: true,
     };
     let mut app = App::new(about, Pace::new(false));
-    let outcome = setup.check().unwrap().run(&mut |progress| {
-        if let Progress::Sample { now, .. } = progress {
+    let run = setup.check().unwrap().run(|progress| {
+        if let Stage::Sample { now, .. } = progress {
             app.sample(LiveSample::new(now));
         }
         ControlFlow::Continue(())
     });
-    app.end(&outcome.unwrap());
+    app.end(&run.unwrap());
     app
 }
 
@@ -135,7 +131,7 @@ fn keys_ask_for_a_pace() {
     assert_eq!(press(&mut app, 'q'), Ask::Quit);
 }
 
-/// The rate is in bytes, so it depends on the size of a line.
+/// The rate is in bytes, so it depends on the size of a cache line.
 #[test]
 fn rates_are_of_lines_of_any_size() {
     for line in [64, 32] {

@@ -8,7 +8,7 @@ use super::{Look, ViewPage, WORK, misses, work};
 use crate::cmd::top::grid::{Grid, shares};
 use crate::numbers::count;
 
-/// The number of columns by which rows can be sorted: all but the bar.
+/// The number of columns by which rows can be sorted: all except the bar.
 pub(super) const COLUMNS: usize = 9;
 
 /// The width of the columns before the bar.

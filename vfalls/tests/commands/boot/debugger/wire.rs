@@ -48,7 +48,7 @@ fn a_connection_is_lost_in_a_packet() {
     let run = Debuggee::counter("gdb-lost");
     run.connect().write_all(b"$m80000").unwrap();
     run.connect().write_all(b"$m80000000,4#").unwrap();
-    // Here the packets are whole, but the answers are unread.
+    // These packets are complete, but nobody reads their answers.
     run.connect().write_all(b"$?#3f$g#67$vCont;c").unwrap();
     waits_at_the_entry(run);
 }

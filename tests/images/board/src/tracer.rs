@@ -22,20 +22,20 @@ impl Clock for Stick {
 }
 
 /// The tracer that the hypervisor and the service share.
-pub type Recorder = &'static Tracer<'static, Stick, Clock19, PACKETS, WORDS>;
+pub type SharedTracer = &'static Tracer<'static, Stick, Clock19, PACKETS, WORDS>;
 
 static RINGS: [Ring<Clock19, PACKETS, WORDS>; 1] = [Ring::new(Mode::Overwrite)];
 static TRACER: Mutex<Option<Tracer<'static, Stick, Clock19, PACKETS, WORDS>>> = Mutex::new(None);
-static RECORDER: Kept<Recorder> = Kept::new();
+static KEPT: Kept<SharedTracer> = Kept::new();
 
 /// Returns the tracer. The first call makes it.
-pub fn recorder() -> Recorder {
-    if let Some(recorder) = RECORDER.get() {
-        return recorder;
+pub fn tracer() -> SharedTracer {
+    if let Some(tracer) = KEPT.get() {
+        return tracer;
     }
     // SAFETY: this is a hypervisor with one strand.
     let registers = unsafe { StrandRegs::new(|_| {}) };
-    let recorder = &*MutexGuard::leak(TRACER.lock()).insert(Tracer::new(Stick(registers), &RINGS));
-    RECORDER.set(Some(recorder));
-    recorder
+    let tracer = &*MutexGuard::leak(TRACER.lock()).insert(Tracer::new(Stick(registers), &RINGS));
+    KEPT.set(Some(tracer));
+    tracer
 }

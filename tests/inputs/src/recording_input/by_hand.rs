@@ -20,7 +20,7 @@ fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let (mut threads, mut chunk) = (Vec::new(), Chunk::default());
     for thread in 0..recording.threads() {
-        let strand = recording.strand_of(thread).expect("a line names its strand");
+        let strand = recording.strand_of(thread).expect("a line names its strand").index();
         let (mut references, mut orders) = (Vec::new(), Vec::new());
         while recording.next_chunk(thread, &mut chunk)? {
             let before = references.len();

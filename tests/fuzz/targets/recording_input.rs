@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    inputs::trace_input::check(bytes);
+    inputs::recording_input::check(bytes);
 });

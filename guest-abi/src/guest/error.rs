@@ -1,0 +1,68 @@
+//! One error for all that a guest does with its counters.
+
+use core::fmt;
+
+use super::{NegotiateError, OtherPmu, RetryError, SnapshotError};
+use crate::error::{OutOfRange, UnknownName};
+use crate::layout::{ReservedEvent, SparcSelect};
+use crate::sampling::NoRoom;
+use crate::status::HvError;
+
+macro_rules! errors {
+    ($($(#[$doc:meta])* $variant:ident($error:ty),)*) => {
+        /// Any error of this crate. `?` turns each error into it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Error { $($(#[$doc])* $variant($error),)* }
+
+        $(
+            impl From<$error> for Error {
+                fn from(error: $error) -> Self {
+                    Self::$variant(error)
+                }
+            }
+        )*
+
+        impl fmt::Display for Error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self { $(Self::$variant(error) => error.fmt(f),)* }
+            }
+        }
+
+        impl core::error::Error for Error {}
+    };
+}
+
+errors! {
+    /// The status of a call.
+    Status(HvError),
+    /// Group 0x205 could not be negotiated.
+    Negotiate(NegotiateError),
+    /// A repeated call failed.
+    Retry(RetryError),
+    /// A PMU could not be read.
+    Snapshot(SnapshotError),
+    /// A count was given a snapshot of another PMU.
+    OtherPmu(OtherPmu),
+    /// There are more events than the strand's counters have turns.
+    NoRoom(NoRoom<SparcSelect>),
+    /// A counter counts no event of the tables.
+    ReservedEvent(ReservedEvent),
+    /// A number that a type cannot hold.
+    OutOfRange(OutOfRange),
+    /// A text that is not a name.
+    UnknownName(UnknownName),
+}
+
+impl Error {
+    /// Returns the status of the call that failed; `None` if no call failed.
+    pub const fn status(&self) -> Option<HvError> {
+        match self {
+            Self::Status(status) => Some(*status),
+            Self::Negotiate(error) => error.status(),
+            Self::Retry(error) => error.status(),
+            Self::Snapshot(error) => error.status(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! 64-bit counts from snapshots of a PMU.
+
+use super::Snapshot;
+use super::widen::{DramCount, HubCount, Reading};
+use crate::counter::Counter;
+use crate::error::error_text;
+use crate::register::Pmu;
+
+/// The number of events of one counter of one PMU, in 64 bits whatever the width of the counter. See [`Snapshot::count`].
+///
+/// Another event may be selected between two snapshots: then the count has the events of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub struct PmuCount {
+    pmu: Pmu,
+    counter: Counter,
+    count: Count,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Count {
+    Dram(DramCount),
+    Hub(HubCount),
+}
+
+impl PmuCount {
+    /// Returns a count of 0 for a counter that the guest has just set to 0, with its flag clear.
+    pub fn cleared(pmu: impl Into<Pmu>, counter: Counter) -> Self {
+        Self::new(pmu.into(), counter, 0)
+    }
+
+    pub(super) fn new(pmu: Pmu, counter: Counter, raw: u64) -> Self {
+        let count = match pmu {
+            Pmu::Dram(_) => Count::Dram(DramCount::new(Reading::new(raw))),
+            Pmu::Lpu(_) | Pmu::Gpd(_) | Pmu::Asu(_) => Count::Hub(HubCount::new(raw)),
+        };
+        Self { pmu, counter, count }
+    }
+
+    /// Returns the PMU whose events are counted.
+    pub const fn pmu(&self) -> Pmu {
+        self.pmu
+    }
+
+    /// Adds the events up to `snapshot`, and returns the count. It is right if at most [`right_up_to`](Self::right_up_to) events
+    /// happened since the last call.
+    ///
+    /// # Errors
+    /// If the snapshot is of another PMU. The count then stays.
+    pub fn update(&mut self, snapshot: &Snapshot) -> Result<u64, OtherPmu> {
+        if snapshot.pmu != self.pmu {
+            return Err(OtherPmu { counted: self.pmu, found: snapshot.pmu });
+        }
+        let raw = snapshot.raw(self.counter);
+        Ok(match &mut self.count {
+            Count::Dram(count) => count.update(Reading::new(raw)),
+            Count::Hub(count) => count.update(raw),
+        })
+    }
+
+    /// Returns the count at the last [`update`](Self::update).
+    pub const fn events(&self) -> u64 {
+        match &self.count {
+            Count::Dram(count) => count.events(),
+            Count::Hub(count) => count.events(),
+        }
+    }
+
+    /// Returns the maximum number of events between the last two snapshots for which the count is right: see
+    /// [`Widened::right_up_to`](super::Widened::right_up_to).
+    pub const fn right_up_to(&self) -> u64 {
+        match &self.count {
+            Count::Dram(count) => count.right_up_to(),
+            Count::Hub(count) => count.right_up_to(),
+        }
+    }
+}
+
+/// A snapshot is not of the PMU whose events are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OtherPmu {
+    /// The PMU whose events are counted.
+    pub counted: Pmu,
+    /// The PMU of the snapshot.
+    pub found: Pmu,
+}
+
+error_text!(OtherPmu, |error| "a snapshot of {} is not one of {}", error.found, error.counted);

@@ -1,0 +1,52 @@
+//! The services of the hypervisor, and how they are put together for a layout.
+
+use crate::services::{CoreGroup, DiagGroup, SoftStateGroup};
+use heapless::Vec;
+use hv_core::{GuestId, Hypervisor};
+use perfctr_service::{ConfigError, Environment, GuestConfig, PerfCounterService};
+
+use super::board::Board;
+use super::guests::Guests;
+use super::layout::Layout;
+use super::record::Reporting;
+
+/// The services of the hypervisor. If two had the same function, the first would serve it.
+pub type Services<B> = (
+    PerfCounterService<Reporting<<B as Board>::Environment>>,
+    CoreGroup<Guests<B>>,
+    SoftStateGroup<Guests<B>>,
+    DiagGroup,
+);
+
+pub(super) type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
+
+/// The hypervisor on a board.
+pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
+
+/// Returns the hypervisor and its services for a layout, before they are [configured](configure).
+#[inline(always)]
+pub fn assemble<B: Board>(layout: &'static Layout, environment: B::Environment) -> HypervisorOf<B> {
+    let guests = Guests::new(layout);
+    let trace = *environment.trace();
+    let services = (
+        PerfCounterService::new(Reporting::new(environment, layout)),
+        CoreGroup::new(guests),
+        SoftStateGroup::new(guests),
+        DiagGroup,
+    );
+    Hypervisor::with_trace(services, guests, trace)
+}
+
+/// Gives the counter service the guests of a layout, which must fit the machine.
+#[inline(always)]
+pub fn configure<B: Board>(
+    hypervisor: &HypervisorOf<B>,
+    layout: &Layout,
+) -> Result<(), ConfigError> {
+    let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
+    for guest in &layout.guests {
+        // There is room for all guests of a layout. `collect` contains a panic.
+        let _ = configs.push(guest.config);
+    }
+    hypervisor.services().0.configure(layout.machine, &configs)
+}

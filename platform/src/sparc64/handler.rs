@@ -1,0 +1,123 @@
+//! What an image implements: the handler of a strand's traps, and the fast path of a service.
+
+use core::ops::ControlFlow;
+
+use guest_abi::{HvError, Registers, Served, StrandId, Trap};
+
+use super::{Entry, FAST_WORDS, FatalTrap, Partition};
+use crate::PhysicalAddress;
+
+/// The part of an image that serves the traps of a strand. [`sun4v_image!`](crate::sun4v_image) connects it to the trap table.
+pub trait TrapHandler: Sized + 'static {
+    /// The fast path of the image: `()` in an image without one.
+    type Context: FastPath;
+
+    /// Prepares a strand after reset. Returns the handler of the strand's traps. Does not return if no guest has this strand. The
+    /// function has the strand's whole stack and all register windows.
+    ///
+    /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
+    fn start(strand: StrandId) -> &'static Self;
+
+    /// Waits until the strand can enter its guest, and returns the entry point. Called once, after [`start`](Self::start), with the
+    /// strand's whole stack and all register windows.
+    fn enter(&'static self) -> Entry;
+
+    /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates no real address outside this
+    /// memory.
+    fn partition(&self) -> Partition {
+        Partition::NONE
+    }
+
+    /// Returns the fast path. Called after [`start`](Self::start).
+    fn context(&self) -> &Self::Context;
+
+    /// Returns the functions that [`trap`](Self::trap) serves. All other functions return EBADTRAP without a call of
+    /// Rust. Called once, after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
+    fn served(&self) -> Served<'static> {
+        Served::ALL
+    }
+
+    /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. `None`,
+    /// the default, leaves the call to [`trap`](Self::trap). An image with `hv-core` calls `Strand::core_fast`.
+    ///
+    /// The veneer calls this as a [leaf function](super#leaf-functions).
+    #[inline(always)]
+    fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
+        let _ = (function, arguments);
+        None
+    }
+
+    /// Serves a hypercall that the fast path did not serve. `registers` holds the guest's %o0 to %o5, and the guest gets back
+    /// the values that the function leaves there. `Break` ends the guest with a code: the next call is [`ended`](Self::ended).
+    ///
+    /// The function has few register windows: see [`WINDOWS`](super::WINDOWS).
+    fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64>;
+
+    /// Serves a software trap that the image [claims](crate::sun4v_image), 0x81 to 0xfe, as [`trap`](Self::trap) does.
+    fn software_trap(&self, number: u8, registers: &mut Registers) {
+        let _ = number;
+        registers.o0 = HvError::BadTrap.number();
+    }
+
+    /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor
+    /// does not report it. Then no device can be blamed.
+    ///
+    /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
+    /// of its hypercalls, or before one on the slow path. The function must not trap.
+    fn faulted_late(&self, address: Option<PhysicalAddress>) {
+        let _ = address;
+    }
+
+    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when an interrupt
+    /// arrives while it executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's whole stack
+    /// and all register windows. `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
+    fn interrupted(&self) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
+
+    /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function
+    /// has the strand's whole stack and all register windows, whatever the strand executed before. If the strand has not
+    /// [started](Self::start), the handler is `None`, and the function must not return.
+    fn ended(handler: Option<&'static Self>, end: End) -> Entry;
+}
+
+/// The fast path of a service: see [`sun4v_image!`](crate::sun4v_image).
+pub trait FastPath {
+    /// Returns the words that the veneers find at the beginning of the strand's block. Called once, after [`TrapHandler::start`].
+    fn words(&self) -> [u64; FAST_WORDS];
+
+    /// Undoes everything that the fast path did before its device access faulted. `registers` belong to the call, which
+    /// [`TrapHandler::trap`] then serves as if it had just trapped.
+    fn faulted(&self, registers: &Registers);
+
+    /// A store to `address` has failed. Its report arrived while the fast path served this call, which has then answered EOK. `id`
+    /// is %o0 of the call. If the call is for the device at `address`, counts the call as refused, and returns its new status.
+    /// Called after [`TrapHandler::faulted_late`].
+    fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError>;
+}
+
+/// No fast path.
+impl FastPath for () {
+    fn words(&self) -> [u64; FAST_WORDS] {
+        [0; FAST_WORDS]
+    }
+
+    fn faulted(&self, _: &Registers) {}
+
+    fn refused_late(&self, _: PhysicalAddress, _: u64, _: u64) -> Option<HvError> {
+        None
+    }
+}
+
+/// Why a strand does not return to its guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// [`TrapHandler::trap`] returned `Break` with this code.
+    Exit(u64),
+    /// A trap that is not a hypercall. In the hypervisor the trap is a defect. In the guest, privileged code cannot take it.
+    Trap(&'static FatalTrap),
+    /// [`TrapHandler::interrupted`] returned `Break`.
+    Interrupted,
+    /// The hypervisor panicked in this line; 0 if the line is unknown.
+    Panic(u32),
+}

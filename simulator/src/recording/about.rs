@@ -1,0 +1,18 @@
+use guest_abi::StrandId;
+use refs::Mapping;
+
+/// What is known before the threads are read.
+#[derive(Default)]
+pub(super) struct About {
+    pub(super) name: String,
+    pub(super) threads: usize,
+    /// The number of references of all threads, if it is known.
+    pub(super) references: Option<u64>,
+    /// The strands of the threads; empty if the recording does not name them.
+    pub(super) strands: Vec<StrandId>,
+    pub(super) has_flow: bool,
+    pub(super) target: Option<String>,
+    pub(super) command: Option<String>,
+    pub(super) mappings: Vec<Mapping>,
+    pub(super) notes: Vec<String>,
+}

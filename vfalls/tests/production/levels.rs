@@ -1,0 +1,32 @@
+//! The trap levels that a guest can select. A guest reads them, and returns from them.
+
+use simulator::execute::map;
+use simulator::interpreter::{Strand, TrapFrame};
+
+/// HTSTATE.HPRIV.
+pub(super) const HPRIV: u16 = 4;
+
+/// The number of trap levels that a guest can select.
+const GUESTS: usize = 2;
+
+/// The hypervisor's level of globals in TSTATE.
+const MAXGL: u64 = 3;
+
+/// Returns `true` if a level holds an address, the privilege or the level of globals of the hypervisor, or is cleared only in part.
+fn is_hypervisors(frame: &TrapFrame) -> bool {
+    let TrapFrame { pc, npc, state, number, hpstate } = *frame;
+    let is_cleared = pc == 0 && npc == 0;
+    [pc, npc].iter().any(|at| map::HYPERVISOR.contains(at))
+        || hpstate & HPRIV != 0
+        || state >> 40 & 7 == MAXGL
+        || is_cleared && (state, number) != (0, 0)
+}
+
+/// Judges the trap levels of a strand that is in its guest. The error shows what the hypervisor has left.
+pub(super) fn judge(strand: &Strand) -> Result<(), String> {
+    let (used, unused) = strand.control.frames();
+    match used.iter().chain(unused).take(GUESTS).find(|frame| is_hypervisors(frame)) {
+        Some(frame) => Err(format!("{frame:x?} is left")),
+        None => Ok(()),
+    }
+}
