@@ -46,6 +46,9 @@ fn machine(model: Model, nodes: usize) -> Machine {
     Machine::new(model, nodes).unwrap()
 }
 
+/// A map, its wrong numbers, a machine, the events that the guest counts, and what is told.
+type Breakage<'a> = (Map, fn(usize) -> usize, Machine, &'a str, &'a str);
+
 #[test]
 fn a_broken_map_is_noticed() {
     let (four, two) = (machine(Model::Batoka, 4), machine(Model::Batoka, 2));
@@ -54,7 +57,7 @@ fn a_broken_map_is_noticed() {
     let astray = "where it does not belong";
     let lacked = "which the machine does not have";
     let differs = "a counter differs";
-    let breakages: [(Map, fn(usize) -> usize, Machine, &str, &str); 22] = [
+    let breakages: [Breakage<'_>; 22] = [
         // The hub of a line: other bits, two hubs exchanged, and two of four.
         (Map::Hub, |bits| bits >> 1, four, "", astray),
         (Map::Hub, |bits| bits ^ 1, two, "", astray),
