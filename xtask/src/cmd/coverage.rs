@@ -62,7 +62,7 @@ fn measure() -> anyhow::Result<Export> {
         .current_dir(root())
         .args(["llvm-cov", "test", "--workspace"])
         .args(["--branch", "--json", "--summary-only"])
-        .args(["--exclude-from-report", "simulator"])
+        .args(["--exclude-from-report", "sun4v-simulator"])
         .args(["--exclude-from-report", "xtask"])
         .args(["--exclude-from-report", "tests"])
         .args(["--exclude-from-report", "sweep"])

@@ -92,7 +92,7 @@ const SUITES: [Suite; 4] = [
             "perfctr-service/src/rights/protocol/**",
             "platform/src/md/**",
         ],
-        tests: "--package=guest-abi-c --package=proof --package=simulator --test=c --test=small --test=md",
+        tests: "--package=guest-abi-c --package=proof --package=sun4v-simulator --test=c --test=small --test=md",
         on_sparc: false,
     },
     Suite {
@@ -100,7 +100,7 @@ const SUITES: [Suite; 4] = [
         files: &[],
         // In most skipped tests, threads make calls while others negotiate, mend units or move
         // rights, hundreds of times.
-        tests: "--package=hv-core --package=sun4v-platform --package=perfctr-service --package=tests --tests -- \
+        tests: "--package=sun4v-hv-core --package=sun4v-platform --package=sun4v-perfctr-service --package=tests --tests -- \
                 --skip=a_program_in_c --skip=a_program_without_libc --skip=a_version_is_never_a_mixture \
                 --skip=ht_does_not_depend_on_the_version --skip=no_call_is_served_beyond_the_version_in_force \
                 --skip=two_strands_negotiate --skip=another_unit_is_mended \

@@ -10,13 +10,13 @@ use anyhow::Context;
 use crate::cargo::{cargo, passes, root};
 
 pub const PUBLISHED: [&str; 7] = [
-    "guest-abi",
+    "sun4v-guest-abi",
     "guest-abi-c",
-    "hv-core",
+    "sun4v-hv-core",
     "sun4v-platform",
-    "perfctr-service",
+    "sun4v-perfctr-service",
     "vfalls-refs",
-    "simulator",
+    "sun4v-simulator",
 ];
 
 /// Makes the packages, unpacks them side by side, and compiles them there.

@@ -77,8 +77,8 @@ pub fn run(args: ProveArgs) -> anyhow::Result<()> {
 
 /// The arguments of `cargo test` for the tests with threads.
 const WITH_THREADS: [&str; 3] = [
-    "--package=hv-core --test=trace threads",
-    "--package=perfctr-service --lib guest::tests",
+    "--package=sun4v-hv-core --test=trace threads",
+    "--package=sun4v-perfctr-service --lib guest::tests",
     "--package=tests --test=hub_threads --test=l2_threads --test=negotiation_threads --test=operator_threads --test=rights_threads",
 ];
 

@@ -126,7 +126,7 @@ pub(crate) fn models(
 ) -> anyhow::Result<()> {
     let parts = format!("{checker}_");
     let parts = if names.is_empty() { &[&*parts] } else { names };
-    let part = ["--package=hv-core", "--package=perfctr-service", "--lib"];
+    let part = ["--package=sun4v-hv-core", "--package=sun4v-perfctr-service", "--lib"];
     let whole = ["--package=tests", &format!("--test={checker}")];
     for (packages, names) in [(&part[..], parts), (&whole, names)] {
         let mut command = cargo();

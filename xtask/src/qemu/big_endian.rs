@@ -40,10 +40,10 @@ pub fn test() -> anyhow::Result<()> {
         // Without optimisation, an emulated test takes a minute instead of a second.
         .env("CARGO_PROFILE_TEST_OPT_LEVEL", "2")
         .args(["test", "--quiet", "--lib", "--tests"])
-        .args(["--package", "guest-abi", "--package", "hv-core"])
+        .args(["--package", "sun4v-guest-abi", "--package", "sun4v-hv-core"])
         .args(["--package", "sun4v-platform"])
         .args(["--features", "sun4v-platform/models"])
-        .args(["--package", "perfctr-service"])
+        .args(["--package", "sun4v-perfctr-service"])
         .args(ARGUMENTS)
         .arg("--target-dir")
         .arg(directory());

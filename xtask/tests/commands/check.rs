@@ -93,9 +93,9 @@ fn every_step_is_taken() {
         "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
         "cargo test --workspace []",
-        "cargo test --quiet --profile=quick --target-dir=target/loom --package=hv-core --package=perfctr-service --lib -- loom_ [--cfg loom]",
+        "cargo test --quiet --profile=quick --target-dir=target/loom --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_ [--cfg loom]",
         "cargo test --quiet --profile=quick --target-dir=target/loom --package=tests --test=loom -- [--cfg loom]",
-        "cargo test --quiet --profile=quick --target-dir=target/shuttle --package=hv-core --package=perfctr-service --lib -- shuttle_ [--cfg shuttle]",
+        "cargo test --quiet --profile=quick --target-dir=target/shuttle --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- shuttle_ [--cfg shuttle]",
         "cargo test --quiet --profile=quick --target-dir=target/shuttle --package=tests --test=shuttle -- [--cfg shuttle]",
     ];
     let (first, log) = log.split_at(fixed.len());
@@ -120,8 +120,8 @@ fn every_step_is_taken() {
         log[1],
         "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number -- --ignored []"
     );
-    let package = "cargo package --quiet --locked --allow-dirty --no-verify --package guest-abi --package guest-abi-c --package hv-core \
-                   --package sun4v-platform --package perfctr-service --package vfalls-refs --package simulator []";
+    let package = "cargo package --quiet --locked --allow-dirty --no-verify --package sun4v-guest-abi --package guest-abi-c --package sun4v-hv-core \
+                   --package sun4v-platform --package sun4v-perfctr-service --package vfalls-refs --package sun4v-simulator []";
     assert_eq!(log[2], package);
     for unpacked in &log[3..10] {
         assert!(unpacked.starts_with("tar --touch -xzf "), "{log:?}");

@@ -40,7 +40,7 @@ fn one_step_is_run() {
     let test = "test --quiet --profile=quick --target-dir=target/shuttle";
     let expected = [
         format!(
-            "{test} --package=hv-core --package=perfctr-service --lib -- shuttle_ [--cfg shuttle 100]"
+            "{test} --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- shuttle_ [--cfg shuttle 100]"
         ),
         format!("{test} --package=tests --test=shuttle -- [--cfg shuttle 100]"),
     ];
