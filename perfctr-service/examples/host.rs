@@ -34,10 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let services = (PerfCounterService::new((&devices, &devices)),);
     let hypervisor = Box::new(Hypervisor::new(services, Image));
     let (service,) = hypervisor.services();
-    let on = |strands: std::ops::Range<usize>, grant| GuestConfig {
-        strands: strands.filter_map(StrandId::new).collect(),
-        grant,
-        compatible: false,
+    let on = |strands: std::ops::Range<usize>, grant| {
+        GuestConfig::new(strands.filter_map(StrandId::new).collect(), grant)
     };
     service.configure(machine, &[on(0..64, Grant::ALL), on(64..128, Grant::STRAND)])?;
 

@@ -14,7 +14,7 @@ fn strand(number: usize) -> StrandId {
 }
 
 fn guest(strands: impl Iterator<Item = usize>, grant: Grant) -> GuestConfig {
-    GuestConfig { strands: strands.map(strand).collect(), grant, compatible: false }
+    GuestConfig::new(strands.map(strand).collect(), grant)
 }
 
 /// Guest 0 has strands 0 to 63, guest 1 has strands 64 to 127. Strands 128 to 255 execute no guest.

@@ -82,7 +82,7 @@ fn with_both(
     let devices = Devices::new(machine);
     let service = PerfCounterService::new((&devices, &devices));
     let strand = StrandId::new(70).unwrap();
-    let guest = GuestConfig { strands: [strand].into_iter().collect(), grant, compatible: false };
+    let guest = GuestConfig::new([strand].into_iter().collect(), grant);
     service.configure(machine, &[guest]).unwrap();
     let hypervisor = Hypervisor::new((&service, OwnGroup(&service)), NoConsole);
     let guest = GuestId::new(0).unwrap();
