@@ -1,9 +1,10 @@
 //! The rights of one guest, and its fast path.
 
+mod derived;
 #[cfg(test)]
 mod tests;
 
-use guest_abi::{Kind, Mcu, Node, PerfReg};
+use guest_abi::{Kind, Node, PerfReg};
 use hv_core::sync::{
     AtomicBool, AtomicU8, AtomicU64, BEFORE_DEVICE, EXCHANGE_AND_LOOK, Ordering, const_unless_loom,
     exchanged, plain,
@@ -16,7 +17,6 @@ use crate::rights::policy::{Grant, GuestConfig, NodeSet, StrandRight, StrandSet}
 use crate::rights::protocol::Holding;
 use crate::rights::refusals::RefusalWord;
 use crate::rights::versions::{Vfalls, VfallsVersion, has_hubs};
-use crate::statistics::Refusal;
 use crate::units::{Unit, UnitSet};
 
 /// How often a strand tries to change a guest's word while other strands change it too.
@@ -143,10 +143,10 @@ impl GuestRights {
         self.nodes.store(strands.nodes().bits(), Ordering::Relaxed);
         self.compatible.store(compatible, Ordering::Relaxed);
         for (index, word) in self.opened.iter().enumerate() {
-            word.store(opened(config, machine, index).bits(), Ordering::Relaxed);
+            word.store(derived::opened(config, machine, index).bits(), Ordering::Relaxed);
         }
         for (index, word) in self.refused.iter().enumerate() {
-            word.store(refused(config, machine, index).bits(), Ordering::Relaxed);
+            word.store(derived::refused(config, machine, index).bits(), Ordering::Relaxed);
         }
         self.set_granted(grant);
         self.words.access.store(AccessWord::from_grant(grant).bits(), Ordering::SeqCst);
@@ -441,48 +441,6 @@ impl GuestRights {
         };
         closed.or(opened.without(AccessWord::VERSION.or(out)))
     }
-}
-
-/// Returns the element of [`GuestRights::opened`] at an index, which encodes a version and the right to `global`.
-fn opened(config: GuestConfig, machine: Machine, index: usize) -> AccessWord {
-    let version = VfallsVersion::new((index / 2) as u8);
-    let hubs = has_hubs(version, config.compatible);
-    let without_hubs = if hubs { AccessWord::NOTHING } else { AccessWord::HUBS };
-    if version.is_none() || index.is_multiple_of(2) {
-        return AccessWord::NOTHING;
-    }
-    let units = Unit::under_global(config.strands.nodes());
-    AccessWord::from_units(units.filter(|unit| unit.is_in(machine))).without(without_hubs)
-}
-
-/// Returns the element of [`GuestRights::refused`] at an index, which encodes a version and the right to `global`.
-fn refused(config: GuestConfig, machine: Machine, index: usize) -> RefusalWord {
-    let (version, global) = (VfallsVersion::new((index / 2) as u8), index % 2 == 1);
-    if version.is_none() {
-        return RefusalWord::CLOSED;
-    }
-    let nodes = config.strands.nodes();
-    let hubs = match has_hubs(version, config.compatible) {
-        true => machine.hubs(),
-        false => &[],
-    };
-    // The refused hubs share a status. If the machine has some hubs but not all, the slow path refuses the others.
-    let word = match (hubs, global) {
-        ([], _) => RefusalWord::CLOSED.with_hubs(RefusalWord::HUBS, Refusal::NotSupported),
-        (_, true) => RefusalWord::CLOSED.with_hubs(RefusalWord::CLOSED, Refusal::NoAccess),
-        (hubs, false) => {
-            let refused = hubs.iter().map(|hub| RefusalWord::hub(*hub));
-            let refused = refused.fold(RefusalWord::CLOSED, RefusalWord::or);
-            RefusalWord::CLOSED.with_hubs(refused, Refusal::NoAccess)
-        }
-    };
-    let l2 = if global { RefusalWord::CLOSED } else { RefusalWord::L2 };
-    let channels = Node::ALL.iter().flat_map(|node| Mcu::ALL.iter().map(|mcu| (*node, *mcu)));
-    channels.fold(word.or(l2), |word, (node, mcu)| match machine.has_channel(node, mcu) {
-        false => word.without_channel(node, mcu),
-        true if global && nodes.contains(node) => word,
-        true => word.without_unit(Unit::Mcu(node, mcu)),
-    })
 }
 
 /// Exchanges a word if it is still `old`, and counts the change. Returns `true` on success.

@@ -10,7 +10,7 @@ use platform::Model;
 
 use super::*;
 use crate::rights::versions::V1_1;
-use crate::statistics::Class;
+use crate::statistics::{Class, Refusal};
 use crate::units::Units;
 
 const UNIT: Unit = Unit::Mcu(Node::Node0, Mcu::Mcu0);
