@@ -63,7 +63,13 @@ fn the_definition_is_the_function_that_ships() {
         let before = definition(&turns);
         let (step, asks) = match event {
             HubEvent::AsksTaken(asks) => (format!("(asks-taken g {})", asks.number()), None),
-            HubEvent::Ended => ("(ended g (next-after (remembered g) (last g)))".to_owned(), None),
+            HubEvent::Ended => {
+                let next = match turns.remembered.is_empty() {
+                    true => "none",
+                    false => "(next-after (remembered g) (last g))",
+                };
+                (format!("(ended g {next})"), None)
+            }
             HubEvent::ChipBusy(asks) => (format!("(chip-busy g {})", asks.number()), None),
             HubEvent::Died(dead) => (format!("(died g {})", dead.number()), None),
             HubEvent::Renewed => ("(renewed g)".to_owned(), None),
