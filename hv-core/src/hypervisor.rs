@@ -149,8 +149,8 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         &self.embedder
     }
 
-    /// Returns the handler of the traps that a strand takes while it executes a guest. Fails if a service
-    /// [knows](crate::Service::knows) that the strand does not execute this guest.
+    /// Returns the handler of the traps that a strand takes while it executes a guest. Fails if a service does not
+    /// [know](crate::Service::knows) that the strand executes this guest, for example before the service is configured.
     pub fn strand(&self, caller: Caller) -> Result<Strand<'_, S, E, T>, ForeignStrand> {
         if !self.services.know(caller) {
             return Err(ForeignStrand(caller));

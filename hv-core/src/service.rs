@@ -35,7 +35,7 @@ pub trait Service {
     where
         Self: 'a;
 
-    /// Returns `false` if the service has a configuration in which the strand does not execute the guest. The hypervisor asks before it
+    /// Returns `false` if the service knows no guest of this number, or knows that the strand does not execute it. The hypervisor asks before it
     /// asks for the context. This implementation returns `true`.
     fn knows(&self, caller: Caller) -> bool {
         let _ = caller;

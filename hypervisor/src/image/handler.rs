@@ -275,7 +275,7 @@ fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     hypervisor.embedder().abandon(strand);
 }
 
-/// Handles a failure of the hypervisor on a strand without a guest, which then leaves service. If
+/// Handles a failure of the hypervisor on a strand that has no guest, or whose guest has not started. The strand then leaves service. If
 /// the hypervisor has not started, switches the machine off.
 fn without_handler<B: Placed>(end: End) -> ! {
     let (reason, trap) = match end {
@@ -291,7 +291,9 @@ fn without_handler<B: Placed>(end: End) -> ! {
     record.tell(Some(hypervisor.embedder().layout));
     if !FAILING[strand.index()].swap(true, SeqCst) {
         release(hypervisor, strand);
-        // A strand of a guest completes the operator's step.
+        let (_, core, ..) = hypervisor.services();
+        core.cpus().failed(strand);
+        // Another strand of a guest completes the operator's step.
         let guests = hypervisor.embedder().layout.guests.iter();
         let mut strands = guests.flat_map(|guest| guest.config.strands.iter());
         if let Some(other) = strands.find(|other| !has_failed(hypervisor, *other)) {

@@ -153,13 +153,24 @@ impl HubGuard<'_> {
         self.arbiter.progress.ended();
     }
 
-    /// Releases the hub, and reserves the next turn for this strand: the chip was busy with an earlier access and did nothing.
-    /// [`ask`](HubArbiter::ask) explains `watch` and `now`.
-    pub(crate) fn device_busy(self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> Blocked {
+    /// Releases the hub after a failed access, and reserves the next turn for this strand.
+    pub(crate) fn keep_turn(self) {
+        self.arbiter.progress.ended();
+        self.give_back();
+    }
+
+    fn give_back(self) {
         let Self { arbiter, strand } = self;
         // Forget the guard, because a drop would release the hub without reserving the turn.
         core::mem::forget(self);
         arbiter.gate.give_back(strand);
+    }
+
+    /// Releases the hub, and reserves the next turn for this strand: the chip was busy with an earlier access and did nothing.
+    /// [`ask`](HubArbiter::ask) explains `watch` and `now`.
+    pub(crate) fn device_busy(self, watch: &Stopwatch, now: impl FnOnce() -> u64) -> Blocked {
+        let arbiter = self.arbiter;
+        self.give_back();
         if arbiter.chip_busy(watch, now) { Blocked::Stuck } else { Blocked::Taken }
     }
 }

@@ -2,9 +2,9 @@
 //! atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
-//! - When an access ends, the *turn* goes to the next remembered strand, in cyclic order of strand numbers, after the last strand that had
-//!   a turn. If no strand is remembered then, the next decision at the free hub gives the turn. The turn lasts until its strand asks and is
-//!   served, or is forgotten.
+//! - When an access ends that was granted on the slow path, the *turn* goes to the next remembered strand, in cyclic order of strand
+//!   numbers, after the last strand that had a turn. Otherwise the next decision at the free hub gives the turn. The turn lasts until its
+//!   strand asks and is served, or is forgotten.
 //! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
 //!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
 //!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N: a strand that has gone costs this once.
@@ -45,7 +45,7 @@ pub enum HubEvent {
     AsksTaken(StrandId),
     /// A strand asks while no access is in flight.
     AsksFree(StrandId),
-    /// The access in flight ends, and another strand may be remembered.
+    /// The access in flight ends, which was granted on the slow path.
     Ended,
     /// The strand that was served has found the chip busy with an earlier access.
     ChipBusy(StrandId),

@@ -85,7 +85,8 @@ impl Rights {
         }
     }
 
-    /// Gives these guests, numbered in the given order, their grants. Fails like [`policy::check`], or if there are guests already.
+    /// Gives these guests, numbered in the given order, their grants. Fails like [`policy::check`], or if a configuration has
+    /// been accepted before.
     pub(crate) fn configure(
         &self,
         machine: Machine,

@@ -85,7 +85,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Gives the service its machine and its guests, numbered in the given order, once. All registers of the machine must be 0, as after
-    /// power-on. A configuration that fails changes nothing.
+    /// power-on. A configuration that fails changes nothing. Meanwhile no strand may call another method of the service.
     pub fn configure(&self, machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
         self.rights.configure(machine, guests)?;
         self.trace_turned();

@@ -16,13 +16,15 @@ use crate::{Environment, Grant, PerfCounterContext, StrandRight, Unit};
 
 impl<E: Environment> PerfCounterContext<'_, E> {
     /// Releases the hub of register `id` or the L2 control if the strand holds it, after an access of a fast path in assembly has faulted.
-    /// The fault may have come before the strand took the unit, or after it released the unit. Then the call takes the slow path as if it
-    /// had just trapped.
+    /// The fault may have come before the strand took the unit, or after it released the unit. Afterwards the slow path must serve the call
+    /// as if it had just trapped. So the strand has the next turn at the hub: if it were refused, nobody would learn of the fault.
     ///
     /// First restores the L2 control. If this fails, takes the L2 control out of service, because its banks may differ.
     pub fn undo_fast_path(&self, id: u64) {
         if let Some((_, arbiter)) = self.strand.hub(id) {
-            drop(arbiter.held(self.strand.caller.strand));
+            if let Some(guard) = arbiter.held(self.strand.caller.strand) {
+                guard.keep_turn();
+            }
         }
         let (service, unit) = (self.strand.service, Unit::L2(self.strand.node));
         if let Some(held) = service.l2(self.strand.node).held(self.strand.caller.strand) {
