@@ -38,7 +38,7 @@ pub struct Handler<B: Board> {
 
 /// A board whose image has static memory for the hypervisor.
 pub trait Placed: Board {
-    /// Returns the `static` of the image that holds the hypervisor.
+    /// Returns the place of the hypervisor, a `static` of the image.
     fn place() -> &'static Place<Self>;
 }
 
@@ -66,7 +66,7 @@ impl<B: Board> Place<B> {
 
     /// Returns the hypervisor; `None` before strand 0 has prepared it.
     fn ready(&self) -> Option<&'static HypervisorOf<B>> {
-        // SAFETY: null, or from a reference that is valid for ever.
+        // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
         unsafe { self.ready.load(Acquire).as_ref() }
     }
 
@@ -211,7 +211,7 @@ impl<B: Board> Handler<B> {
         })
     }
 
-    /// Returns the guest and the strand.
+    /// Returns the guest, and the strand whose traps this handler serves.
     pub fn caller(&self) -> Caller {
         self.strand.caller()
     }
@@ -291,7 +291,7 @@ fn without_handler<B: Placed>(end: End) -> ! {
     record.tell(Some(hypervisor.embedder().layout));
     if !FAILING[strand.index()].swap(true, SeqCst) {
         release(hypervisor, strand);
-        // A strand of a guest completes the operator's step.
+        // This strand may not have completed the operator's step, so a strand of a guest completes it.
         let guests = hypervisor.embedder().layout.guests.iter();
         let mut strands = guests.flat_map(|guest| guest.config.strands.iter());
         if let Some(other) = strands.find(|other| !has_failed(hypervisor, *other)) {
