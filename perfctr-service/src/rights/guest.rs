@@ -52,8 +52,8 @@ pub(crate) struct GuestRights {
     starting: AtomicBool,
     /// The operator's grant. The guest holds less while a change is pending.
     granted: AtomicU8,
-    /// The [words](StrandSet::words) of the guest's strands. This and what follows is the configuration, which is written once, before
-    /// the guest's first call.
+    /// The [words](StrandSet::words) of the guest's strands. This field and the fields below are the configuration, which is written
+    /// once, before the guest's first call.
     strands: [plain::AtomicU64; Node::ALL.len()],
     nodes: plain::AtomicU8,
     compatible: plain::AtomicBool,
@@ -207,13 +207,13 @@ impl GuestRights {
     pub(crate) fn version_changed(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
-            // This does not end the version, because the slow path does not read the version from this word.
+            // The guest keeps its version: the slow path does not read the version from this word.
             self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
         }
     }
 
-    /// As [`version_changed`](Self::version_changed), in few instructions and without a stack. If another change disturbs it, or while calls
-    /// are traced or units are out of service, closes the fast path.
+    /// Like [`version_changed`](Self::version_changed), but in few instructions and without a stack. If another change disturbs it, or
+    /// while calls are traced or units are out of service, closes the fast path.
     #[inline(always)]
     pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
@@ -331,8 +331,8 @@ impl GuestRights {
         }
     }
 
-    /// Closes the refusals until [`release`](Self::release), so that no call is refused at once. Only the owner of the lock of
-    /// changes calls this. If the owner dies, the refusals stay closed until the next change.
+    /// Closes the refusals until [`release`](Self::release), so that no call is refused at once. Only the owner of the change lock
+    /// calls this. If the owner dies, the refusals stay closed until the next change.
     pub(super) fn hold(&self) {
         self.words.refusals.fetch_or(RefusalWord::HELD.bits(), Ordering::SeqCst);
         self.close_refusals();
@@ -351,8 +351,8 @@ impl GuestRights {
     /// Sets whether calls are traced. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
-        // Cleared before the store, because a guest may give its version up; cleared after it, because a strand may have
-        // loaded the old setting.
+        // Cleared before the setting changes, because a guest may give its version up. Cleared again after it, because a strand may
+        // have loaded the old setting.
         let clear = || {
             clear(closed, AccessWord::FAST);
             self.close_refusals();

@@ -82,7 +82,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns the strands that the change waits for.
+    /// Returns the strands that the change waits for; the empty set for a complete change.
     pub const fn awaited(self) -> StrandSet {
         match self {
             Self::Complete => StrandSet::EMPTY,

@@ -15,11 +15,11 @@ use crate::trace::Conflict;
 use crate::{Environment, Grant, PerfCounterContext, StrandRight, Unit};
 
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Releases the hub of register `id` or the L2 control if the strand holds it, after an access of a fast path in assembly has faulted.
-    /// The fault may have come before the strand took the unit, or after it released the unit. Then the call takes the slow path as if it
-    /// had just trapped.
+    /// Cleans up after a fault in an assembly fast path, so that the call can take the slow path as if it had just trapped. Releases
+    /// the hub of register `id`, or restores and releases the L2 control, if the strand still holds it: the fault may have come before
+    /// the strand took the unit, or after it released the unit.
     ///
-    /// First restores the L2 control. If this fails, takes the L2 control out of service, because its banks may differ.
+    /// If the L2 control cannot be restored, takes it out of service, because its banks may differ.
     pub fn undo_fast_path(&self, id: u64) {
         if let Some((_, arbiter)) = self.strand.hub(id) {
             drop(arbiter.held(self.strand.caller.strand));
@@ -35,8 +35,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// A store to `address` has failed after a fast path in assembly has answered its call with EOK. If the register `id` of the call
-    /// belongs to the unit at `address`, counts the call as refused and returns its new status.
+    /// Handles a store to `address` that failed after an assembly fast path had already answered EOK. If register `id` of that call
+    /// belongs to the unit at `address`, counts the call as refused and returns the new status.
     pub fn refused_late(
         &self,
         address: PhysicalAddress,
@@ -60,7 +60,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> StrandContext<'_, E> {
-    /// Makes a call on the slow path, and counts and records its outcome.
+    /// Serves a call on the slow path, and counts and records its outcome.
     pub(in crate::service) fn counted(
         &self,
         named: Named,
@@ -88,8 +88,8 @@ impl<E: Environment> StrandContext<'_, E> {
         result
     }
 
-    /// Makes the checks of the contract in order, and then the access, for a guest that holds `grant`. `has` says whether the version
-    /// that the guest has negotiated, of the group whose call this is, has a register.
+    /// Makes the checks of the contract in order, then the access, for a guest that holds `grant`. `has` tells whether a register
+    /// exists in the version of this call's group that the guest has negotiated.
     pub(in crate::service) fn call(
         &self,
         grant: Grant,
@@ -155,7 +155,7 @@ impl<E: Environment> StrandContext<'_, E> {
         }
     }
 
-    /// Returns `true` if the machine has a register.
+    /// Returns `true` if this machine has the register.
     fn has(&self, register: PerfReg) -> bool {
         let unit = Unit::for_register(register, self.node);
         unit.is_none_or(|unit| self.service.has_unit(unit))
@@ -181,7 +181,8 @@ impl<E: Environment> StrandContext<'_, E> {
         self.faulted(Unit::for_register(register, self.node), guard)
     }
 
-    /// Takes a unit whose access has faulted out of service. Then drops `held`, so that the next holder finds the unit out of service.
+    /// Takes a unit out of service because an access to it has faulted. Then drops `held`, so that the next holder finds the unit out
+    /// of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
         let was_in_service = unit.filter(|unit| self.service.faulted(self.caller.strand, *unit));
