@@ -76,7 +76,7 @@ impl Width {
     /// The width of %tick and %stick, whose bit 63 is NPT ("non-privileged trap") (UltraSPARC Architecture 2007).
     pub const TICK: Self = Self(63);
 
-    /// A whole word, 64 bits.
+    /// A full 64-bit word: every bit belongs to the counter.
     pub const WORD: Self = Self(64);
 
     /// Returns a width of `bits` bits; `None` unless `bits` is 8 to 64.

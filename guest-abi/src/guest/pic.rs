@@ -70,7 +70,7 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         Self { counters, service: service.into() }
     }
 
-    /// Returns the registers.
+    /// Returns the registers that the driver reads and writes.
     pub const fn counters(&self) -> &S {
         &self.counters
     }
