@@ -12,7 +12,7 @@ struct Facts {
     hubs: &'static [Hub],
     /// The platforms of the family. The first stands for the family.
     platforms: &'static [&'static str],
-    /// How the first platform calls itself.
+    /// The name of the machine in the banner of the first platform.
     banner: &'static str,
 }
 

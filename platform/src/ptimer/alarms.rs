@@ -16,7 +16,7 @@ const ALARM: u32 = 1;
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
-    /// Counts since the time was 0.
+    /// The number of counts since the time was 0.
     counts: Widened<COUNTER_BITS>,
     /// Sorted by deadline, with the earliest deadline last. Among equal deadlines, the one that was scheduled first is last.
     list: Vec<Alarm<T>, N>,

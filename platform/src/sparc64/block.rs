@@ -61,9 +61,9 @@ pub struct StrandBlock<H> {
     pub(super) served: Cell<MaybeUninit<Served<'static>>>,
     pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
-    /// For an interrupt, which the strand takes in its guest only.
+    /// The registers at an interrupt, which the strand takes in its guest only.
     pub(super) interrupted: Kept,
-    /// For any other trap, which may interrupt the handler of an interrupt.
+    /// The registers at any other trap, which may interrupt the handler of an interrupt.
     pub(super) trapped: Kept,
     pub(super) recovering: Cell<bool>,
     pub(super) reports: Reports,

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
     if block.reports.number.get() != 0 {
-        // The call has no answer yet.
+        // Function 0 stands for no call: this call has no answer yet.
         late::tell(block, handler, 0);
     }
     let trap = match entry {

@@ -8,8 +8,8 @@ use guest_abi::StrandId;
 
 use super::layout;
 
-/// The ASI of the registers of a chip's strands (CMP), with one bit per strand. Node n has these registers n * [`NODE`] higher
-/// (*assumed*).
+/// The ASI of the registers that control a chip's strands (CMP), with one bit per strand. On node n, their addresses are higher by n *
+/// [`NODE`] (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
 /// The address of the register that starts the strands whose bits are written as 1.
