@@ -10,7 +10,7 @@ use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
 use super::source::{Candidate, Tracked};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The error if there is no usable source, or none besides the present one, or if another strand is
+/// The error if there is no usable source, or none except the chosen one, or if another strand is
 /// changing the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoUsableClock;

@@ -51,7 +51,7 @@ impl Sample {
         self.reference[3]
     }
 
-    /// Returns `true` if the reference advanced during the sample, or since it had the count `before`.
+    /// Returns `true` if the reference advanced during the sample, or has advanced since its count was `before`.
     pub(super) fn reference_advanced(&self, before: Option<u64>) -> bool {
         let [first, .., last] = self.reference;
         first != last || before.is_some_and(|before| before != last)

@@ -71,7 +71,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
-        // Relaxed: these stores come after the fence. A reader that loads a stored value also finds that the number has changed.
+        // Relaxed: these stores come after the fence. A reader that loads one of the new values also finds that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);
@@ -132,7 +132,8 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
-        // Relaxed, as for the words: the load of the number after the fence shows whether the packet was overwritten.
+        // Relaxed, because the load of the number after the fence shows whether the packet was overwritten. The same holds for the
+        // words.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),
