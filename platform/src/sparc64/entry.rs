@@ -95,9 +95,9 @@ pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock
 }
 
 fn ended<H: TrapHandler>(end: End) -> Entry {
-    // SAFETY: the boot code has given the strand its block, and `start_entry` has stored a reference that is valid for ever, or it is null.
+    // SAFETY: the boot code has given the strand its block.
     let block = unsafe { StrandBlock::<H>::own() };
-    // SAFETY: as above.
+    // SAFETY: `start_entry` has stored a reference that is valid for ever, or the pointer is null.
     let handler = unsafe { block.handler.get().as_ref() };
     late::clear_match();
     block.recovering.set(false);

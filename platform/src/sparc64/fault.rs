@@ -39,7 +39,7 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
         };
     }
     if block.recovering.replace(true) {
-        // This function itself has trapped.
+        // The call of `recover` below has trapped, and nothing handles such a trap.
         return None;
     }
     let recovered = recover(block, handler, goes_on);

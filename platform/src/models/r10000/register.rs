@@ -90,7 +90,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Returns the mode in which events count; `None` at error level.
+    /// Returns the mode whose events count now; `None` at error level.
     pub const fn mode(self) -> Option<R10000Mode> {
         match self {
             Self { erl: true, .. } => None,
