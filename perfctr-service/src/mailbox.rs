@@ -45,7 +45,7 @@ const DATA: usize = 9;
 /// The result for an unknown step, or for a step with an unknown argument.
 const UNKNOWN: u64 = 1;
 
-/// A [`UnitState`] in the form in which [`Step::Look`] writes it.
+/// A [`UnitState`] as [`Step::Look`] writes it.
 #[bitfield(u64)]
 struct UnitWord {
     in_service: bool,

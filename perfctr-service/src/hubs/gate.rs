@@ -112,7 +112,7 @@ impl Token {
         (self.0 as u64) << 32
     }
 
-    /// Both words of a closed gate whose hub is reserved for the strand.
+    /// Returns both words of a closed gate whose hub is reserved for the strand.
     pub(crate) const fn reserved(self) -> u64 {
         ((self.0 | RESERVED | CLOSED) as u64) << 32 | CLOSED as u64
     }

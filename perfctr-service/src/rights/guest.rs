@@ -160,7 +160,7 @@ impl GuestRights {
         AccessWord::from_bits(self.words.access.load(BEFORE_DEVICE))
     }
 
-    /// Returns the calls that are refused at once. The caller loads the negotiated version before.
+    /// Returns the calls that are refused at once. The caller must load the negotiated version first.
     #[inline(always)]
     pub(crate) fn refusals(&self) -> RefusalWord {
         RefusalWord::from_bits(self.words.refusals.load(Ordering::Acquire))
@@ -274,8 +274,8 @@ impl GuestRights {
                 }))
     }
 
-    /// Derives the refusals, unless they are held. If other changes disturb all tries, changes nothing: what the others have derived, or
-    /// closed, is right.
+    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing: the refusals that the other
+    /// strands have derived or closed are right.
     pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
         let refusals = &self.words.refusals;
         let _ = (0..tries).any(|_| {
@@ -300,7 +300,7 @@ impl GuestRights {
         held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
     }
 
-    /// Returns the version, and the fast path that these rights open in it if all units are in service.
+    /// Returns the version, with the fast path that a guest with these rights has in it if all units are in service.
     #[inline(always)]
     fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -309,7 +309,7 @@ impl GuestRights {
         AccessWord::from_bits(opened).or(of_strand)
     }
 
-    /// Returns what is refused to these rights in a version if all units are in service.
+    /// Returns the refusals for a guest with these rights in a version, if all units are in service.
     #[inline(always)]
     fn refused(&self, version: VfallsVersion, rights: usize) -> RefusalWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -318,7 +318,7 @@ impl GuestRights {
         RefusalWord::from_bits(refused).or(of_strand)
     }
 
-    /// Refuses the units in `bits`, too. Not inlined, because usually no unit is out of service.
+    /// Returns `word` with refusals of the units in `bits`, too. Not inlined, because usually no unit is out of service.
     #[cold]
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
@@ -419,8 +419,9 @@ impl GuestRights {
         AccessWord::from_bits(self.words.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now. There is no fast path if `recorded` differs from the present setting.
-    /// Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the
+    /// tracer. Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer
+    /// registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(

@@ -93,7 +93,7 @@ impl Change {
 
 /// The steps that the operator takes. `on` is the strand that executes the step.
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns what the guests are granted.
+    /// Returns the operator's grants of all guests, in effect or pending.
     pub fn grants(&self) -> Grants {
         self.rights.grants()
     }
@@ -155,7 +155,7 @@ impl<E: Environment> PerfCounterService<E> {
                     self.registers().set_pic(strand, 0);
                 }
             }
-            // Otherwise an earlier call's store could reach its device after the scrub.
+            // Without this, a store of an earlier call could reach its device after the scrub.
             self.bus().complete_writes(strand);
         });
         self.work(strand, StrandSet::EMPTY);
