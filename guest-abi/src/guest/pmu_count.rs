@@ -42,8 +42,8 @@ impl PmuCount {
         self.pmu
     }
 
-    /// Adds the events up to `snapshot`, and returns the count. It is right if at most [`right_up_to`](Self::right_up_to) events
-    /// happened since the last call.
+    /// Adds the events up to `snapshot`, and returns the count. The count is right if at most [`right_up_to`](Self::right_up_to)
+    /// events happened since the last call.
     ///
     /// # Errors
     /// If the snapshot is of another PMU. The count then stays.
