@@ -90,8 +90,8 @@ pub(crate) fn version(versions: &[Version], number: u8) -> Version {
     }
 }
 
-/// Returns the version that a guest gets for `wanted`. It has the same major number, and the highest minor number that is not above
-/// the wanted one. Major 0 releases the group. Fails with ENOTSUPPORTED if the list does not have the major number.
+/// Returns the version that a guest gets for `wanted`: the version with the same major number, and with the highest minor number that
+/// is not above the wanted one. Major 0 releases the group. Fails with ENOTSUPPORTED if the list does not have the major number.
 #[inline(always)]
 pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<(u8, Version), HvError> {
     if wanted.major == 0 {

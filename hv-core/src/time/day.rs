@@ -84,7 +84,8 @@ impl TimeOfDay {
         }
     }
 
-    /// Returns the time of day when the clock shows `clock`, in nanoseconds since the epoch of the reference. It never goes back.
+    /// Returns the time of day when the clock shows `clock`, in nanoseconds since the epoch of the reference. The time of day never
+    /// goes back.
     pub fn at(&mut self, clock: u64) -> u64 {
         self.last = self.last.max(self.corrected(clock));
         self.last

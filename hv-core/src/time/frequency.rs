@@ -15,7 +15,7 @@ pub struct Reading {
     pub after: u64,
 }
 
-/// The bounds of a measured frequency, in millihertz. They are right if the reference has its nominal frequency.
+/// The bounds of a measured frequency, in millihertz. The bounds are right if the reference has its nominal frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
     /// The lowest possible frequency.

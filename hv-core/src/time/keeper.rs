@@ -1,4 +1,4 @@
-//! The time from the chosen source. It continues when the source changes.
+//! The time from the chosen source. The time continues when the source changes.
 
 use core::fmt;
 
@@ -225,7 +225,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     }
 }
 
-/// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`]. It never goes back.
+/// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`]. A strand's clock never goes back.
 ///
 /// The clock stands still while the time of the timekeeper is behind the clock, and while the source cannot be read.
 #[derive(Debug)]

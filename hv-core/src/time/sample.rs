@@ -7,7 +7,7 @@ use super::finding::{Fault, Limits, Skipped};
 use super::frequency::{FrequencyMeter, Reading};
 use super::keeper::Timekeeper;
 
-/// The indices of the sources that a check compares.
+/// The indices of the sources that a check compares with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Roles {
     pub(super) chosen: usize,

@@ -2,7 +2,7 @@
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The number of a packet that does not exist, or that the writer is setting up. Packets are numbered from 1.
+/// The number that stands for no packet: none was begun here, or the writer is setting one up. Packets are numbered from 1.
 const NONE: u64 = 0;
 
 /// The data with which a packet begins.

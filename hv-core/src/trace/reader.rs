@@ -124,7 +124,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns an event's time in units of `1 << DROPPED` ticks: from the base on, the first time with the header's lower bits.
+    /// Returns an event's time in units of `1 << DROPPED` ticks: the first time from the base on that has the header's lower bits.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {
