@@ -21,7 +21,7 @@ impl fmt::Debug for PhysicalAddress {
     }
 }
 
-/// The L2 control registers of a node, one register per bank. They have local addresses only.
+/// The L2 control registers of a node, one register per bank. The registers have local addresses only.
 const L2_CONTROL: u64 = 0xa9_0000_0000;
 const L2_BANK_STRIDE: u64 = 0x40;
 

@@ -179,12 +179,12 @@ impl Machine {
         self.model
     }
 
-    /// Returns the number of nodes, 1 to 4. They are numbered from 0.
+    /// Returns the number of nodes, 1 to 4. Nodes are numbered from 0.
     pub const fn nodes(self) -> usize {
         self.nodes as usize
     }
 
-    /// Returns the number of strands. They are numbered from 0.
+    /// Returns the number of strands. Strands are numbered from 0.
     pub const fn strands(self) -> usize {
         self.nodes() * StrandId::PER_NODE
     }
