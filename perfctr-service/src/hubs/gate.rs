@@ -302,8 +302,8 @@ impl Gate {
         }
     }
 
-    /// Sets [`CLOSED`] or [`RESERVED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free. Then only the lock's
-    /// owner takes it.
+    /// Sets [`CLOSED`] or [`RESERVED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the
+    /// lock's owner takes the hub.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
         exchanged();

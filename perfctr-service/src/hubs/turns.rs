@@ -93,7 +93,7 @@ impl Turns {
                 self.remembered.remove(strand);
                 self.turn = self.turn.filter(|turn| *turn != strand);
             }
-            // `last` is reset too. It would tell the next guest which strand of the last guest had the last turn.
+            // `last` is reset too, because it would tell the next guest which strand of the previous guest had the last turn.
             HubEvent::Renewed => self = Self::NEW,
         }
         (self, Answer::Refused)

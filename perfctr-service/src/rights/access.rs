@@ -21,7 +21,7 @@ pub(crate) struct AccessWord(u64);
 
 /// The number of registers with their own bit: all registers below the hubs' registers.
 pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_OF_HUBS.id();
-/// The number of registers of one hub. They share a bit.
+/// The number of registers of one hub, which share a bit.
 pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
 /// `true` if places are counted down from bit 63.

@@ -98,7 +98,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.grants()
     }
 
-    /// Returns what a guest holds now. This is less than its grant while a change is pending.
+    /// Returns what a guest holds now: less than its grant while a change is pending.
     pub fn held(&self, guest: GuestId) -> Grant {
         self.rights.held(guest)
     }

@@ -194,8 +194,8 @@ impl<E: Environment> StrandContext<'_, E> {
         Refusal::NoAccess
     }
 
-    /// Ends a call that did not get the hub or found the chip busy. Returns the reason for the
-    /// refusal.
+    /// Ends a call that did not get the hub or found the chip busy. Returns why the call is
+    /// refused.
     #[inline(always)]
     fn blocked(&self, hub: Hub, blocked: Blocked, why: Conflict) -> Refusal {
         self.note_conflict(hub, why);
