@@ -395,8 +395,8 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     }
 }
 
-/// Completes the end of a guest once all its strands have left it: resets its services. Then starts the guest again if a restart
-/// is requested and one of its strands is alive. Its memory stays unchanged: only the program that loads the guest has a copy.
+/// Completes the end of a guest once all its strands have left it: resets its services. Then starts the guest again if a restart is
+/// requested and one of its strands is alive. The guest's memory stays unchanged: only the program that loads the guest has a copy.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
