@@ -101,7 +101,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Some(Self::time_of(epoch, source, source.ticks(strand)?))
     }
 
-    /// Returns the index of the chosen source.
+    /// Returns the index of the chosen source in the list of candidates.
     pub fn chosen(&self) -> usize {
         self.current().map_or(0, Epoch::source)
     }
