@@ -100,7 +100,7 @@ messages! {
         Id(id: u64, count: usize) = "id {id}, expected 0 to {last}", last = count.saturating_sub(1);
         /// Another node of the same kind has this `id`.
         DuplicateId(id: u64) = "id {id} is there twice";
-        /// The processors are not numbered from 0 without a gap.
+        /// There is a gap in the numbers of the processors, which start at 0.
         MissingId(id: usize) = "id {id} is missing";
         /// The family of machines has no machine with this number of processors.
         Machine(error: MachineError) = "{error}";
