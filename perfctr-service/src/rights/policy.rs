@@ -332,10 +332,10 @@ pub struct GuestConfig {
 }
 
 impl GuestConfig {
-    /// Returns the configuration of a guest with these strands and rights. All other fields are as by [`default`](Self::default).
+    /// Returns the configuration of a guest with these strands and rights. All other fields have their [default](Self::default) values.
     ///
-    /// Use a literal or a pattern without `..` where every field has to be read, shown or copied: the compiler then asks for new
-    /// fields.
+    /// Code that must read, show or copy every field should use a literal or a pattern without `..`: the compiler then reports each new
+    /// field.
     pub const fn new(strands: StrandSet, grant: Grant) -> Self {
         Self { strands, grant, compatible: false }
     }

@@ -142,8 +142,8 @@ pub const STRAND_TO_SIGN: u32 = RefusalWord::PCR.bits().leading_zeros();
 const _: () = assert!(RefusalWord::HT.bits().leading_zeros() == STRAND_TO_SIGN + 1);
 /// The size of a count.
 pub const ONE_COUNT: usize = size_of::<u64>();
-/// The right shift that turns a channel's bit for ENOACCESS into the [size of a count](ONE_COUNT), in a word whose sign bit is the
-/// refusal of that channel.
+/// For a word in which the refusal of a channel is the sign bit: the right shift that turns the channel's bit for ENOACCESS into the
+/// [size of a count](ONE_COUNT).
 pub const CHANNEL_TO_COUNT: u32 = 63 - TO_NO_ACCESS - ONE_COUNT.trailing_zeros();
 const _: () = assert!(NO_ACCESS == NOT_SUPPORTED + ONE_COUNT);
 
