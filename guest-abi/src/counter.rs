@@ -13,15 +13,15 @@ crate::bit_set::bit_set! {
 }
 
 impl CounterSet {
-    /// Both counters.
+    /// Counters 0 and 1.
     pub const BOTH: Self = Self(3);
 
-    /// Returns a set with counter 0 if `pic0` is `true`, and with counter 1 if `pic1` is `true`.
+    /// Returns the set of the counters whose argument is `true`.
     pub const fn new(pic0: bool, pic1: bool) -> Self {
         Self(pic0 as u8 | (pic1 as u8) << 1)
     }
 
-    /// Returns the set that has `counter` only.
+    /// Returns the set of one counter.
     pub const fn only(counter: Counter) -> Self {
         Self::NONE.with(counter)
     }
@@ -31,7 +31,7 @@ impl CounterSet {
         Self(self.0 & other.0)
     }
 
-    /// Returns the counters that are in this set and not in the other.
+    /// Returns this set without the counters of `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }

@@ -29,7 +29,7 @@ impl OutOfRange {
         Self { what, value, least, most }
     }
 
-    /// Returns the number.
+    /// Returns the number that the type cannot hold.
     pub const fn value(&self) -> u64 {
         self.value
     }

@@ -2,10 +2,10 @@
 
 use core::sync::atomic::AtomicBool;
 
-/// A set of function numbers. Each number below [`LIMIT`](Self::LIMIT) is in the set or not. The numbers from `LIMIT` on are either
-/// all in the set or all missing.
+/// A set of function numbers. Each number below [`LIMIT`](Self::LIMIT) is in the set or not. The numbers from `LIMIT` on are either all
+/// in the set or all missing.
 ///
-/// Trap entries read the set in assembly. It is an array of bytes, 1 or 0: one for each number below `LIMIT`, then one for all
+/// Trap entries read the set in assembly. The set is an array of bytes, 1 or 0: one for each number below `LIMIT`, then one for all
 /// numbers from `LIMIT` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]

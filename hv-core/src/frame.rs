@@ -21,15 +21,15 @@ pub enum Reply {
 /// The reason why a call is refused. An [`HvError`] converts to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError {
-    /// The status.
+    /// The status, for %o0.
     pub status: HvError,
-    /// The value of %o1. `None` leaves %o1 as the guest has passed it. An example of a value is that of `mach_desc`, which returns the size
-    /// of the buffer that it needs.
+    /// The value for %o1; `None` leaves what the guest passed there. `mach_desc`, for example, returns the size of the buffer that it
+    /// needs.
     pub value: Option<u64>,
 }
 
 impl CallError {
-    /// Returns the status that the guest gets.
+    /// Returns the status that the guest gets: always `Some`.
     pub const fn status(&self) -> Option<HvError> {
         Some(self.status)
     }

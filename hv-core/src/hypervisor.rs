@@ -73,8 +73,8 @@ impl<S: Services> GuestVersions<S> {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. It has
-/// 2 KB, and 1 KB for each service, besides what it is made of.
+/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`.
+/// Besides the services, the embedder and the tracer, it has 2 KB, and 1 KB for each service.
 pub struct Hypervisor<S: Services, E, T = Off> {
     services: S,
     embedder: E,
@@ -396,8 +396,8 @@ impl<S: Services, E, T> fmt::Debug for Strand<'_, S, E, T> {
     }
 }
 
-/// The strand as guests' code sees it, such as the clients of `guest_abi::guest` on a host. A call with which the guest ends itself
-/// changes no register; [`Strand::core_trap`] tells it apart.
+/// Makes calls as code of the guest does, for example for the clients of `guest_abi::guest` on a host. A call that ends the guest
+/// changes no register; only [`Strand::core_trap`] shows that the guest has ended itself.
 impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
         match trap {

@@ -56,7 +56,7 @@ impl<G: Group> NegotiatedVersion<G> {
     }
 }
 
-// Not derived, because derived implementations need those of `G`.
+// Not derived, because a derived implementation would need one of `G`.
 impl<G> Clone for NegotiatedVersion<G> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -90,8 +90,8 @@ pub(crate) fn version(versions: &[Version], number: u8) -> Version {
     }
 }
 
-/// Returns the version that a guest gets for `wanted`. It has the same major number, and the highest minor number that is not above
-/// the wanted one. Major 0 releases the group. Fails with ENOTSUPPORTED if the list does not have the major number.
+/// Returns the version that a guest gets for `wanted`: the version with the same major number, and with the highest minor number that
+/// is not above the wanted one. Major 0 releases the group. Fails with ENOTSUPPORTED if the list does not have the major number.
 #[inline(always)]
 pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<(u8, Version), HvError> {
     if wanted.major == 0 {
@@ -171,7 +171,7 @@ impl<G> fmt::Debug for Negotiated<G> {
     }
 }
 
-/// The number of the version of any group.
+/// The atomic word of a negotiated version, whatever the group is.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Word(AtomicU32);
@@ -205,7 +205,8 @@ impl Word {
 
     /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
     pub(crate) fn set(&self, version: u8) {
-        // An exchange, because loom does not order stores of two strands. Relaxed: afterwards the service publishes it by its own exchange.
+        // An exchange, because loom does not order stores of two strands. Relaxed, because the service then publishes the version by an
+        // exchange of its own.
         self.0.swap(version.into(), Ordering::Relaxed);
     }
 }

@@ -27,7 +27,7 @@ pub trait Group {
 ///
 /// Several services may share a state, each with a group of its own: the services are references to the state then.
 pub trait Service {
-    /// The group.
+    /// The group that the service serves.
     type Group: Group;
 
     /// The data that the service looks up once per strand instead of in every call.
@@ -86,15 +86,15 @@ impl<S: Service> Service for &S {
 
 /// Serves the calls of one strand.
 pub trait Context {
-    /// The group whose calls it serves.
+    /// The group whose calls the context serves.
     type Group: Group;
 
-    /// Serves and [answers](Frame::answer) a frequent and simple FAST call. If it does not serve the call, [`call`](Self::call) does: it
-    /// does nothing and returns `false`.
+    /// Serves and [answers](Frame::answer) a frequent and simple FAST call, and returns `true`. Otherwise does nothing and returns
+    /// `false`: [`call`](Self::call) then serves the call.
     ///
-    /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not
-    /// negotiated the group (see [`Service::version_changed`]); it may refuse the guest's calls with EBADTRAP. It must not serve a
-    /// function that is not in [`Group::FUNCTIONS`]; a debug assertion checks this.
+    /// The hypervisor has checked neither the version nor the function. The fast path must not serve a guest that has not negotiated
+    /// the group (see [`Service::version_changed`]); it may refuse the guest's calls with EBADTRAP. It must not serve a function that
+    /// is not in [`Group::FUNCTIONS`]; a debug assertion checks this.
     #[inline(always)]
     #[allow(unused_variables)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
@@ -109,8 +109,8 @@ pub trait Context {
         registers: &Registers,
     ) -> Result<Reply, CallError>;
 
-    /// Returns `true` if the hypervisor need not call [`version_changed`](Service::version_changed) when the guest negotiates
-    /// `version` again. The negotiation is then shorter. This implementation returns `false`.
+    /// Returns `true` if the hypervisor need not call [`version_changed`](Service::version_changed) when the guest negotiates `version`
+    /// again. The negotiation is then shorter. The default is `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn is_current(&self, version: NegotiatedVersion<Self::Group>) -> bool {
@@ -118,8 +118,8 @@ pub trait Context {
     }
 
     /// A short form of [`version_changed`](Service::version_changed), for a change to `version` that needs no stack and few
-    /// instructions: calls `store`, which stores the version, does the rest of the change, and returns `true`. For any other
-    /// change, does nothing and returns `false`. This implementation always returns `false`.
+    /// instructions: calls `store`, which stores the version, does the rest of the change, and returns `true`. For any other change,
+    /// does nothing and returns `false`. The default always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn change_version(
@@ -145,11 +145,11 @@ pub trait Services {
     /// The versions of the services' groups that one guest has negotiated.
     type Versions;
 
-    /// Nothing is negotiated.
+    /// The versions of a guest that has negotiated nothing.
     #[cfg(not(loom))]
     const NONE: Self::Versions;
 
-    /// Nothing is negotiated.
+    /// The versions of a guest that has negotiated nothing.
     #[cfg(loom)]
     fn none() -> Self::Versions;
 

@@ -17,10 +17,10 @@ pub trait Environment {
     /// Records events.
     type Trace: Trace;
 
-    /// Returns the access to device registers.
+    /// Returns the bus, for accesses to device registers.
     fn bus(&self) -> &Self::Bus;
 
-    /// Returns the access to the registers of strands.
+    /// Returns the registers of strands.
     fn registers(&self) -> &Self::Registers;
 
     /// Returns the tracer.

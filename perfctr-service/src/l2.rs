@@ -1,7 +1,7 @@
 //! PERF_CONFIG: two bits that the eight L2 control registers of a node share.
 //!
-//! A set changes all banks under a lock, bank 0 last. So a get of bank 0 needs no lock: it finds the value before the set or behind it, and
-//! never that of a set that fails before bank 0. And if a set in assembly fails, bank 0 has the value to restore.
+//! A set changes all banks under a lock, bank 0 last. So a get of bank 0 needs no lock: it finds the value before the set or the value
+//! after it, and never the value of a set that fails before bank 0. If a set in assembly fails, bank 0 still has the value to restore.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -45,7 +45,8 @@ pub(crate) struct HeldL2<'a> {
 
 #[cfg(target_arch = "sparc64")]
 impl L2Arbiter {
-    /// The offsets in bytes of the lock, which holds its owner's number plus 1 or 0, and of the count of ended accesses.
+    /// Offsets in bytes, for the assembly: of the lock, which holds its owner's number plus 1 (0 if it is free), and of the count of
+    /// ended accesses.
     pub(crate) const LOCK: usize = offset_of!(Self, lock);
     pub(crate) const ENDED: usize = offset_of!(Self, progress) + Progress::ENDED;
 }
@@ -110,8 +111,8 @@ impl HeldL2<'_> {
         result
     }
 
-    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores earlier banks. If the restoring fails, calls
-    /// `differ`.
+    /// Sets PERF_CONFIG of all banks, and no other bits. If a bank fails, restores the banks that are already set. If that fails too,
+    /// calls `differ`.
     #[inline(always)]
     pub(crate) fn set(
         &self,

@@ -35,5 +35,5 @@ pub use service::transfer::{self, CHANGE_LOCK_TRIES};
 pub use service::{PerfCounterContext, PerfCounterService};
 pub use units::{Unit, UnitState};
 
-/// The target of what the crate logs.
+/// The target of the crate's log messages.
 const LOG: &str = "perfctr-service";

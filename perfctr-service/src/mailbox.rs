@@ -26,7 +26,7 @@ use crate::{
     UnitState,
 };
 
-/// The number of words of a mailbox.
+/// The number of 64-bit words of a mailbox.
 pub const WORDS: usize = platform::memory_map::mailbox::OPERATOR_WORDS;
 
 /// The value of the first word before the first step.
@@ -45,7 +45,7 @@ const DATA: usize = 9;
 /// The result for an unknown step, or for a step with an unknown argument.
 const UNKNOWN: u64 = 1;
 
-/// A [`UnitState`] in the form in which [`Step::Look`] writes it.
+/// A [`UnitState`] as [`Step::Look`] writes it.
 #[bitfield(u64)]
 struct UnitWord {
     in_service: bool,
@@ -182,7 +182,7 @@ pub fn serve<E: Environment>(
 fn numbers(error: ChangeError) -> [u64; 3] {
     match error {
         ChangeError::Config(ConfigError::TwoGlobals(a, b)) => [2, a as u64, b as u64],
-        // The check of the configuration finds all other problems before the first guest starts.
+        // A step can only cause `TwoGlobals`: all other problems are found before the first guest starts.
         ChangeError::Config(_) => [UNKNOWN, 0, 0],
         ChangeError::OtherGuests { given, there_are } => [3, given as u64, there_are as u64],
         ChangeError::Busy => [4, 0, 0],

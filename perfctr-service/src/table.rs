@@ -10,7 +10,7 @@ use crate::units::Unit;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct Row {
-    /// The address of the register. It is 0 for register 0, and that of bank 0 for register 1.
+    /// The address of the register: 0 for register 0; for register 1, the address of bank 0.
     pub(crate) address: PhysicalAddress,
     /// The bits that a guest can write.
     pub(crate) mask: u64,

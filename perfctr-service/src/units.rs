@@ -49,7 +49,7 @@ impl Unit {
         }
     }
 
-    /// Returns the units of the largest machine that `global` covers, for a guest with strands on `nodes`.
+    /// Returns the units that `global` covers for a guest with strands on `nodes`, on the largest machine.
     pub(crate) fn under_global(nodes: NodeSet) -> impl Iterator<Item = Self> {
         Self::ALL.iter().copied().filter(move |unit| match unit {
             Self::Mcu(node, _) | Self::L2(node) => nodes.contains(*node),
@@ -65,7 +65,7 @@ impl Unit {
         })
     }
 
-    /// Returns `true` if a machine has the unit.
+    /// Returns `true` if the unit exists on `machine`. A memory channel must also be enabled.
     pub fn is_in(self, machine: Machine) -> bool {
         match self {
             Self::Mcu(node, mcu) => machine.has_channel(node, mcu),
@@ -154,8 +154,8 @@ pub(crate) struct Units {
     out: UnitSet,
     /// The units that may hold values of a guest that has lost the unit.
     unclean: UnitSet,
-    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues with
-    /// the next register. Relaxed: only the owner of the lock of changes uses this, so the lock orders it.
+    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues
+    /// with the next register. Relaxed is enough: only the owner of the change lock uses this, so the lock orders the accesses.
     scrubbed: [AtomicU8; Unit::COUNT],
     /// The number of faults. Only the operator reads this and `stuck`. Relaxed, because a count says nothing about other
     /// memory.

@@ -21,7 +21,7 @@ impl fmt::Debug for PhysicalAddress {
     }
 }
 
-/// The L2 control registers of a node, one register per bank. They have local addresses only.
+/// The L2 control registers of a node, one register per bank. The registers have local addresses only.
 const L2_CONTROL: u64 = 0xa9_0000_0000;
 const L2_BANK_STRIDE: u64 = 0x40;
 
@@ -77,8 +77,8 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     }
 }
 
-/// Returns the local address of a performance register; `None` for registers 0 and 1. For a DRAM register, the address means the
-/// accessing strand's node (section 2.2). For a hub register, it does not hold the number of the hub (section 3.1). The service
+/// Returns the local address of a performance register; `None` for registers 0 and 1. The address of a DRAM register means the
+/// accessing strand's node (section 2.2). The address of a hub register does not hold the number of the hub (section 3.1). The service
 /// uses only global addresses of hubs.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     Some(PhysicalAddress(match register.kind() {

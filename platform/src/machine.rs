@@ -12,7 +12,7 @@ struct Facts {
     hubs: &'static [Hub],
     /// The platforms of the family. The first stands for the family.
     platforms: &'static [&'static str],
-    /// How the first platform calls itself.
+    /// The name of the machine in the banner of the first platform.
     banner: &'static str,
 }
 
@@ -179,12 +179,12 @@ impl Machine {
         self.model
     }
 
-    /// Returns the number of nodes, 1 to 4. They are numbered from 0.
+    /// Returns the number of nodes, 1 to 4. Nodes are numbered from 0.
     pub const fn nodes(self) -> usize {
         self.nodes as usize
     }
 
-    /// Returns the number of strands. They are numbered from 0.
+    /// Returns the number of strands. Strands are numbered from 0.
     pub const fn strands(self) -> usize {
         self.nodes() * StrandId::PER_NODE
     }

@@ -22,9 +22,9 @@ pub const PARTITION: u64 = 0x8000_0000;
 pub const REAL: u64 = 0x8000_0000;
 /// The size in bytes of the memory of a guest without a description, unless [`start::MEMORY`] states another size.
 pub const ONLY_GUEST: u64 = 128 << 20;
-/// Addresses and sizes of guests' memory are multiples of this number of bytes.
+/// The size of a page in bytes. The addresses and sizes of guests' memory are multiples of this number.
 pub const PAGE: u64 = 8 << 10;
-/// The first console. (It is *assumed* that there are several.)
+/// The address of the first console. (It is *assumed* that there are several.)
 pub const CONSOLES: u64 = 0x1f_1000_0000;
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
@@ -32,7 +32,7 @@ pub const CONSOLE_STRIDE: u64 = 0x1000;
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
 /// The memory that contains the first instruction after power-on.
 pub const ROM: Range<u64> = 0xff_f000_0000..0xff_f040_0000;
-/// The first instruction after power-on.
+/// The address of the first instruction after power-on.
 pub const RESET: u64 = ROM.start + 0x20;
 
 /// The instructions at [`RESET`]: `sethi %hi(HYPERVISOR.start), %g1; jmp %g1; nop`.
@@ -115,7 +115,7 @@ pub mod mailbox {
     pub mod record {
         use super::RECORDS;
 
-        /// The value of word [`VERSION`] in a complete record. It differs while the record is written.
+        /// The value of word [`VERSION`] in a complete record. While the record is written, the word has another value.
         pub const CURRENT: u64 = 1;
         /// The value of a word that does not apply to the failure.
         pub const NONE: u64 = u64::MAX;

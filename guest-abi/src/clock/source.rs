@@ -36,7 +36,7 @@ pub struct Description {
     pub hz: u64,
     /// The smallest advance, in ticks: 1 for a counter, more for a variable that an interrupt handler updates.
     pub step: u64,
-    /// Among safe counters, the one with the highest rating is chosen.
+    /// Rates the counter: of several safe counters, the one with the highest rating is chosen.
     pub rating: u16,
     /// Whether strands share the counter.
     pub scope: Scope,
@@ -44,7 +44,7 @@ pub struct Description {
     pub hazards: Hazards,
 }
 
-/// Whether strands share a counter.
+/// Tells whether strands share a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// All strands read one counter.
@@ -76,7 +76,7 @@ impl Width {
     /// The width of %tick and %stick, whose bit 63 is NPT ("non-privileged trap") (UltraSPARC Architecture 2007).
     pub const TICK: Self = Self(63);
 
-    /// A whole word, 64 bits.
+    /// A full 64-bit word: every bit belongs to the counter.
     pub const WORD: Self = Self(64);
 
     /// Returns a width of `bits` bits; `None` unless `bits` is 8 to 64.

@@ -59,7 +59,7 @@ impl<H: Hypercall> Core<H> {
     pub fn write_fmt(&self, text: fmt::Arguments<'_>) -> Result<(), HvError> {
         let mut printer = Printer { console: self, result: Ok(()) };
         let printed = fmt::Write::write_fmt(&mut printer, text);
-        // Without a refusal, only a value that cannot be formatted fails.
+        // If no call was refused, the only possible failure is a value that cannot be formatted.
         printer.result.and(printed.map_err(|_| HvError::Invalid))
     }
 

@@ -70,7 +70,7 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         Self { counters, service: service.into() }
     }
 
-    /// Returns the registers.
+    /// Returns the registers that the driver reads and writes.
     pub const fn counters(&self) -> &S {
         &self.counters
     }
@@ -109,7 +109,7 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         self.change(false, pcr)
     }
 
-    /// Writes the PCR, whose HT is `ht` now.
+    /// Writes the PCR. `ht` is the present value of its HT.
     pub(crate) fn change(&self, ht: bool, pcr: SparcPcr) -> Result<(), HvError> {
         if pcr.hypervisor() != ht {
             return self.set_by_service(pcr);

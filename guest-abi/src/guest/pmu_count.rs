@@ -42,8 +42,8 @@ impl PmuCount {
         self.pmu
     }
 
-    /// Adds the events up to `snapshot`, and returns the count. It is right if at most [`right_up_to`](Self::right_up_to) events
-    /// happened since the last call.
+    /// Adds the events up to `snapshot`, and returns the count. The count is right if at most [`right_up_to`](Self::right_up_to)
+    /// events happened since the last call.
     ///
     /// # Errors
     /// If the snapshot is of another PMU. The count then stays.
@@ -66,7 +66,7 @@ impl PmuCount {
         }
     }
 
-    /// Returns the maximum number of events between the last two snapshots for which the count is right: see
+    /// Returns the largest number of events, between the last two snapshots, with which the count is still right: see
     /// [`Widened::right_up_to`](super::Widened::right_up_to).
     pub const fn right_up_to(&self) -> u64 {
         match &self.count {
@@ -76,7 +76,7 @@ impl PmuCount {
     }
 }
 
-/// A snapshot is not of the PMU whose events are counted.
+/// The error if a snapshot is of another PMU than the count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OtherPmu {
     /// The PMU whose events are counted.

@@ -46,7 +46,7 @@ impl Present {
         self.readable.union(self.busy)
     }
 
-    /// Returns the result of the probe of this PMU.
+    /// Returns the result of the read of this PMU's PCR.
     pub const fn presence(&self, pmu: Pmu) -> Presence {
         if self.readable.contains(pmu) {
             Presence::Readable

@@ -70,7 +70,7 @@ pub enum RetryError {
 }
 
 impl RetryError {
-    /// Returns the status of the last try.
+    /// Returns the status of the last try: always `Some`.
     pub const fn status(&self) -> Option<HvError> {
         match self {
             Self::StillBlocked(_) => Some(HvError::WouldBlock),

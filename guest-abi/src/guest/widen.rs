@@ -77,7 +77,7 @@ pub type StrandCount = Widened<32>;
 pub type HubCount = Widened<64>;
 
 impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
-    /// The maximum number of events between two reads for which the count is right without a flag: 2^`BITS` - 1.
+    /// The largest number of events, between two reads, with which the count is right without a flag: 2^`BITS` - 1.
     pub const MOST: u64 = Reading::<BITS, FLAG>::MOST;
 
     /// Returns a count of 0 for a counter that shows `reading`.
@@ -109,8 +109,8 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         self.events
     }
 
-    /// Returns the maximum number of events between the last two reads for which the count is right. With more events, the counter
-    /// may have wrapped once more than the count says.
+    /// Returns the largest number of events, between the last two reads, with which the count is still right. With more events, the
+    /// counter may have wrapped once more than the count says.
     ///
     /// - 2^64 - 1 if the flag shows that the counter has not wrapped.
     /// - The largest number of events with only one wrap, if the flag was clear and is set now.

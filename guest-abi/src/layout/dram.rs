@@ -7,7 +7,7 @@ use crate::error::OutOfRange;
 use crate::event::DramEvent;
 use crate::guest::Reading;
 
-/// DRAM PCR: two 4-bit event selects, of counter 1 in bits 3:0 and of counter 0 in bits 7:4.
+/// DRAM PCR: a 4-bit event select for each counter. Counter 0 has bits 7:4, counter 1 bits 3:0.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
 #[must_use]

@@ -4,7 +4,7 @@ use bitfield_struct::bitfield;
 
 use crate::event::{AsuEvent, GpdEvent, LpuEvent};
 
-/// LPU PCR: two 8-bit event selects, of counter 0 in bits 7:0 and of counter 1 in bits 15:8.
+/// LPU PCR: an 8-bit event select for each counter. Counter 0 has bits 7:0, counter 1 bits 15:8.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
 #[must_use]
@@ -15,7 +15,7 @@ pub struct LpuPcr {
     __: u64,
 }
 
-/// GPD PCR: two 4-bit event selects, of counter 0 in bits 3:0 and of counter 1 in bits 11:8.
+/// GPD PCR: a 4-bit event select for each counter. Counter 0 has bits 3:0, counter 1 bits 11:8.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
 #[must_use]
@@ -30,7 +30,7 @@ pub struct GpdPcr {
     __: u64,
 }
 
-/// ASU PCR: two 4-bit event selects, of counter 0 in bits 3:0 and of counter 1 in bits 11:8.
+/// ASU PCR: a 4-bit event select for each counter. Counter 0 has bits 3:0, counter 1 bits 11:8.
 #[bitfield(u64)]
 #[derive(PartialEq, Eq, Hash)]
 #[must_use]

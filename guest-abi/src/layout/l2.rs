@@ -56,11 +56,11 @@ impl PerfConfig {
 #[must_use]
 pub struct L2Control {
     dis: bool,
-    // DMMODE (direct-mapped replacement), SCRUBEN, 12 bits of interval, 6 bits of the strand that gets errors, and DBG.
+    // DMMODE (direct-mapped replacement), SCRUBEN, the scrub interval (12 bits), the strand that gets errors (6 bits), and DBG.
     #[bits(21)]
     __: u32,
     clear: bool,
-    // 2 bits; 8 bits of the address interleave ceiling mask; 3 bits.
+    // 2 other bits, the address interleave ceiling mask (8 bits), and 3 other bits.
     #[bits(13)]
     __: u16,
     #[bits(2, from = PerfConfig::from_field, into = PerfConfig::into_field)]

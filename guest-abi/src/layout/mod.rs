@@ -1,7 +1,7 @@
 //! The bit fields of the registers.
 //!
-//! Every control register selects an event for each of two counters: see [`EventSelect`]. Changing
-//! one event leaves all other bits unchanged. A value that a field may not hold has a type that cannot hold it, or is an error.
+//! Every control register selects an event for each of two counters: see [`EventSelect`]. Changing one event leaves all other bits
+//! unchanged. If the type of a value can hold more than its field, a value that does not fit is an error.
 // The fields are private: of the setters that `bitfield-struct` makes for a field, one panics and one fails without a reason.
 #![allow(dead_code, reason = "bitfield-struct makes all kinds of setters for each field")]
 
@@ -97,7 +97,7 @@ macro_rules! event_select {
 }
 use event_select;
 
-/// Makes public methods that read and replace private fields whose type holds exactly what the field holds.
+/// Makes public methods to read and replace private fields. The type of a field holds only values that fit the field.
 macro_rules! fields {
     ($register:ident { $($(#[$doc:meta])* $name:ident, $with:ident: $value:ty = $field:ident, $with_field:ident;)* }) => {
         impl $register { $(

@@ -62,7 +62,7 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     counting: bool,
-    /// All time up to this moment is in `enabled`.
+    /// The moment up to which time is counted in `enabled`.
     seen: u64,
     enabled: u64,
     interrupts: u64,

@@ -15,7 +15,7 @@ macro_rules! const_unless_loom {
     )*};
 }
 
-/// Returns an array whose elements are made by the same expression, a constant except under loom.
+/// Makes an array whose elements all come from one expression. The array is a constant, except under loom.
 #[cfg(not(loom))]
 #[doc(hidden)]
 #[macro_export]

@@ -1,13 +1,14 @@
 //! The time of day. It is separate from the clock that measures durations.
 
-/// A reading of the reference of a [`TimeOfDay`], such as a battery-backed clock or a time server. All times are in nanoseconds.
+/// A reading of the reference clock that a [`TimeOfDay`] follows, such as a battery-backed clock or a time server. All times are in
+/// nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DayReading {
-    /// The time on the clock before the reading.
+    /// The time on the local clock, just before the reference was read.
     pub before: u64,
     /// The time of day that the reference shows, since its epoch.
     pub day: u64,
-    /// The time on the clock after the reading.
+    /// The time on the local clock, just after the reference was read.
     pub after: u64,
     /// The maximum amount by which the reference may be behind the true time of day: its step plus the delay of its update.
     pub late: u64,
@@ -56,11 +57,11 @@ pub enum Followed {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TimeOfDay {
-    /// The time on the clock at the last reading.
+    /// The time on the local clock at the latest reading.
     clock: u64,
-    /// The time of day at the last reading, after the jump if the reading caused one.
+    /// The time of day at the latest reading, after the jump if the reading caused one.
     day: u64,
-    /// The correction since the last reading.
+    /// The correction in progress: what the latest reading called for.
     followed: Followed,
     /// The latest time of day that [`at`](Self::at) has returned.
     last: u64,
@@ -83,7 +84,8 @@ impl TimeOfDay {
         }
     }
 
-    /// Returns the time of day when the clock shows `clock`, in nanoseconds since the epoch of the reference. It never goes back.
+    /// Returns the time of day when the clock shows `clock`, in nanoseconds since the epoch of the reference. The time of day never
+    /// goes back.
     pub fn at(&mut self, clock: u64) -> u64 {
         self.last = self.last.max(self.corrected(clock));
         self.last

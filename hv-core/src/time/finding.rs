@@ -67,7 +67,7 @@ pub enum Skipped {
 /// The result of a check. Sources are indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// This was the first check of the present sources. The next check compares with it.
+    /// This was the first check of these sources. The next check compares with it.
     Begun,
     /// The chosen source agrees with the reference.
     Agrees,

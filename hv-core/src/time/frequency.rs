@@ -7,15 +7,15 @@ use guest_abi::clock::Description;
 /// The count of a clock, read between two reads of a reference. Counts have 64 bits: see [`Wrap`](super::Wrap).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// The count of the reference before the count of the clock.
+    /// The count of the reference, read before the clock.
     pub before: u64,
     /// The count of the clock.
     pub count: u64,
-    /// The count of the reference after the count of the clock.
+    /// The count of the reference, read after the clock.
     pub after: u64,
 }
 
-/// The bounds of a measured frequency, in millihertz. They are right if the reference has its nominal frequency.
+/// The bounds of a measured frequency, in millihertz. The bounds are right if the reference has its nominal frequency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frequency {
     /// The lowest possible frequency.

@@ -1,4 +1,4 @@
-//! The time from the chosen source. It continues when the source changes.
+//! The time from the chosen source. The time continues when the source changes.
 
 use core::fmt;
 
@@ -10,7 +10,7 @@ use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
 use super::source::{Candidate, Tracked};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The error if there is no usable source, or none besides the present one, or if another strand is
+/// The error if there is no usable source, or none except the chosen one, or if another strand is
 /// changing the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoUsableClock;
@@ -101,7 +101,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Some(Self::time_of(epoch, source, source.ticks(strand)?))
     }
 
-    /// Returns the index of the chosen source.
+    /// Returns the index of the chosen source in the list of candidates.
     pub fn chosen(&self) -> usize {
         self.current().map_or(0, Epoch::source)
     }
@@ -225,7 +225,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     }
 }
 
-/// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`]. It never goes back.
+/// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`]. A strand's clock never goes back.
 ///
 /// The clock stands still while the time of the timekeeper is behind the clock, and while the source cannot be read.
 #[derive(Debug)]

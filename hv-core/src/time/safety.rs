@@ -145,7 +145,7 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a counter of unknown hardware is not the clock of the CPU. Its rate must be the rate of a well-known timer, or
+/// Checks that a counter of unknown hardware is not the clock of the CPU. The counter's rate must be the rate of a well-known timer, or
 /// differ by at least 5% from the known rate of the CPU's clock.
 fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
     if let pc::PIT_HZ | pc::PMT_HZ = hz {

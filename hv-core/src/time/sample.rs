@@ -7,7 +7,7 @@ use super::finding::{Fault, Limits, Skipped};
 use super::frequency::{FrequencyMeter, Reading};
 use super::keeper::Timekeeper;
 
-/// The indices of the sources that a check compares.
+/// The indices of the sources that a check compares with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Roles {
     pub(super) chosen: usize,
@@ -51,7 +51,7 @@ impl Sample {
         self.reference[3]
     }
 
-    /// Returns `true` if the reference advanced during the sample, or since it had the count `before`.
+    /// Returns `true` if the reference advanced during the sample, or has advanced since its count was `before`.
     pub(super) fn reference_advanced(&self, before: Option<u64>) -> bool {
         let [first, .., last] = self.reference;
         first != last || before.is_some_and(|before| before != last)

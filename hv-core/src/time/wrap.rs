@@ -30,7 +30,8 @@ impl Wrap {
     /// Returns the value that the counter would show if it had 64 bits.
     #[inline]
     pub fn extend(&self, shown: u64) -> u64 {
-        // Relaxed, as are all accesses to `last`: any value of the last half wrap is right, and the word publishes no other memory.
+        // Relaxed, as are all accesses to `last`: a value that was stored within the last half wrap is right, and the word publishes no
+        // other memory.
         let last = self.last.load(Ordering::Relaxed);
         let beyond = 64 - self.width.bits();
         // The signed distance from the last value to `shown` is less than half a wrap.

@@ -29,11 +29,11 @@ pub struct Field {
     pub name: &'static str,
     /// The width in bits: 8, 16, 32 or 64.
     pub bits: u32,
-    /// The form in which a viewer shows the field.
+    /// How a viewer shows the field.
     pub shown: Shown,
 }
 
-/// The form in which a viewer shows a field.
+/// How a viewer shows a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// A decimal number.

@@ -2,7 +2,7 @@
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The number of a packet that does not exist, or that the writer is setting up. Packets are numbered from 1.
+/// The number that stands for no packet: none was begun here, or the writer is setting one up. Packets are numbered from 1.
 const NONE: u64 = 0;
 
 /// The data with which a packet begins.
@@ -71,7 +71,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn begin(&self, number: u64, start: Start) {
         self.number.store(NONE, Ordering::Release);
         fence(Ordering::Release);
-        // Relaxed: these stores come after the fence. A reader that loads a stored value also finds that the number has changed.
+        // Relaxed: these stores come after the fence. A reader that loads one of the new values also finds that the number has changed.
         self.base.store(start.base, Ordering::Relaxed);
         self.first.store(start.first, Ordering::Relaxed);
         self.discarded.store(start.discarded, Ordering::Relaxed);
@@ -132,7 +132,8 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
-        // Relaxed, as for the words: the load of the number after the fence shows whether the packet was overwritten.
+        // Relaxed, because the load of the number after the fence shows whether the packet was overwritten. The same holds for the
+        // words.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),

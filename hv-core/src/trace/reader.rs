@@ -43,7 +43,7 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     base: u64,
     /// The number of events that the reader has returned or counted as lost.
     passed: u64,
-    /// The number of events up to the end of the copy, including lost events.
+    /// The number of events offered to the ring up to the end of the copy, including lost events.
     offered: u64,
     /// The number of events that were discarded up to the end of the copy.
     discarded: u64,
@@ -124,7 +124,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         Some((time, header.id, from..from + payload))
     }
 
-    /// Returns an event's time in units of `1 << DROPPED` ticks: from the base on, the first time with the header's lower bits.
+    /// Returns an event's time in units of `1 << DROPPED` ticks: the first time from the base on that has the header's lower bits.
     fn units(&mut self, header: Header) -> u64 {
         match header.stamp {
             Stamp::Full(units) => {
@@ -174,7 +174,8 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         self.ring.release(number);
     }
 
-    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it at the end.
+    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is no
+    /// more to read.
     fn offered_at_last(&mut self) -> u64 {
         let discarded = self.ring.discarded();
         let newest = self.ring.newest();

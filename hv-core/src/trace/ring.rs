@@ -56,7 +56,7 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
         }
     }
 
-    /// Returns the memory of the packet with this number. It may hold a later packet by now.
+    /// Returns the memory of the packet with this number. The memory may hold a later packet by now.
     #[inline(always)]
     pub(super) fn packet(&self, number: u64) -> &Packet<WORDS> {
         &self.packets[number as usize % PACKETS]

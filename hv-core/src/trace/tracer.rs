@@ -8,7 +8,7 @@ use super::layout::{Clock27, Layout};
 use super::ring::Ring;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
-/// Returns a duration in ticks as a field of an event: at most `u32::MAX`. (A strand's time [never goes back](Clocks::ticks).)
+/// Returns `ended - started` in ticks, at most `u32::MAX`, as a field of an event. (A strand's time [never goes back](Clocks::ticks).)
 pub fn duration(started: u64, ended: u64) -> u32 {
     u32::try_from(ended.wrapping_sub(started)).unwrap_or(u32::MAX)
 }
@@ -21,11 +21,11 @@ pub trait Trace {
     /// The ring that holds a strand's events; `()` for a tracer without [`ring`](Self::ring)s.
     type Ring;
 
-    /// Returns `true` if tracing is on.
+    /// Returns `true` if tracing is on. The operator may switch it at any time.
     fn is_on(&self) -> bool;
 
-    /// Returns a flag that is `true` while tracing may be on. Trap entries need it if they do not call Rust for every hypercall.
-    /// This implementation's flag is always `true`.
+    /// Returns a flag that is `true` while tracing may be on. Trap entries need it if they handle some hypercalls without a call of
+    /// Rust. The default is a flag that is always `true`.
     #[inline(always)]
     fn switch(&self) -> &AtomicBool {
         static ALWAYS: AtomicBool = AtomicBool::new(true);
@@ -35,8 +35,8 @@ pub trait Trace {
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
-    /// Makes a call. Returns the time in ticks before the call, the result, and the time after the call, for an event. If tracing
-    /// is switched on or off during the call, this implementation returns the same time twice.
+    /// Runs `call`. Returns the time before it, its result, and the time after it, for an event. Times are in ticks. By default, both
+    /// times are the same if tracing is switched on or off meanwhile.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
         let started = self.time(strand);
@@ -48,15 +48,15 @@ pub trait Trace {
     /// Records an event at a time that [`time`](Self::time) returned on this strand.
     fn record<E: TraceEvent>(&self, strand: StrandId, time: u64, event: E);
 
-    /// Returns the ring of a strand, which is always the same one. This implementation returns `None`.
+    /// Returns the ring of a strand, the same one at every call. The default is `None`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn ring(&self, strand: StrandId) -> Option<&Self::Ring> {
         None
     }
 
-    /// [Records](Self::record) an event in the strand's [`ring`](Self::ring) if few instructions suffice. Returns `false` if it
-    /// has not recorded the event. This implementation always returns `false`.
+    /// [Records](Self::record) an event in the strand's [`ring`](Self::ring) if that takes few instructions. Returns `false` if the
+    /// event was not recorded; the default always does.
     #[inline(always)]
     #[allow(unused_variables)]
     fn try_record<E: TraceEvent>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {

@@ -9,7 +9,7 @@ use hypervisor::{Board, Handler, Place, Placed};
 use platform::Machine;
 use platform::sparc64::{Mmio, StrandRegs, panicked};
 
-/// The registers of the processor and of its devices.
+/// The `Board` of this image: the registers of the processor and of its devices.
 struct Devices;
 
 static PLACE: Place<Devices> = Place::new();

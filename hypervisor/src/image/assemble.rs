@@ -20,7 +20,7 @@ pub type Services<B> = (
 
 pub(super) type Trace<B> = <<B as Board>::Environment as Environment>::Trace;
 
-/// The hypervisor on a board.
+/// The hypervisor of an image with board `B`: its services, its guests and its tracer.
 pub type HypervisorOf<B> = Hypervisor<Services<B>, Guests<B>, Trace<B>>;
 
 /// Returns the hypervisor and its services for a layout, before they are [configured](configure).
@@ -45,7 +45,7 @@ pub fn configure<B: Board>(
 ) -> Result<(), ConfigError> {
     let mut configs = Vec::<GuestConfig, { GuestId::COUNT }>::new();
     for guest in &layout.guests {
-        // There is room for all guests of a layout. `collect` contains a panic.
+        // This cannot fail: there is room for all guests of a layout. (`collect` would add a panic to the image.)
         let _ = configs.push(guest.config);
     }
     hypervisor.services().0.configure(layout.machine, &configs)

@@ -31,7 +31,7 @@ pub trait Board: Sized + 'static {
         Err(HvError::BadTrap.into())
     }
 
-    /// Serves a CORE call that the specification does not have, as [`fast`](Self::fast) does for FAST calls.
+    /// Serves a CORE call that is not in the specification. The error and the default are as for [`fast`](Self::fast).
     fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         Self::fast(caller, function, registers)
     }

@@ -16,10 +16,10 @@ const LINE_STATUS: u64 = 5;
 const RECEIVED: u8 = 1;
 const READY: u8 = 0x20;
 
-/// The number of times that the hypervisor asks the UART whether it accepts a byte.
+/// How many times the hypervisor asks the UART whether it accepts a byte, before it gives up.
 const TRIES: usize = 100_000;
 
-/// A UART, by its address.
+/// A console, as the address of its UART.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Console(u64);
 

@@ -21,7 +21,7 @@ pub(super) const CROSS_CALL: u8 = 1;
 pub(super) const OPERATOR: u8 = mailbox::VECTOR;
 const STATE: u8 = 3;
 
-/// Values of [`Life::then`].
+/// The values of [`Life::then`]: what a guest does when all its strands have left it.
 const ENDS: u8 = 1;
 const RESTARTS: u8 = 2;
 
@@ -240,7 +240,7 @@ impl<B: Board> Image for Guests<B> {
         Console::for_guest::<B>(caller.guest).get().map(ConsoleInput::Byte)
     }
 
-    /// The machine was switched on at the time `layout.time`, and %stick has counted since.
+    /// Returns `layout.time`, when the machine was switched on, plus the seconds that %stick has counted since.
     fn time_of_day(&self) -> Result<u64, HvError> {
         const NPT: u64 = 1 << 63;
         let strand = StrandId::new(0).ok_or(HvError::NotSupported)?;

@@ -38,7 +38,7 @@ pub struct Handler<B: Board> {
 
 /// A board whose image has static memory for the hypervisor.
 pub trait Placed: Board {
-    /// Returns the `static` of the image that holds the hypervisor.
+    /// Returns the place of the hypervisor, a `static` of the image.
     fn place() -> &'static Place<Self>;
 }
 
@@ -66,7 +66,7 @@ impl<B: Board> Place<B> {
 
     /// Returns the hypervisor; `None` before strand 0 has prepared it.
     fn ready(&self) -> Option<&'static HypervisorOf<B>> {
-        // SAFETY: null, or from a reference that is valid for ever.
+        // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
         unsafe { self.ready.load(Acquire).as_ref() }
     }
 
@@ -211,7 +211,7 @@ impl<B: Board> Handler<B> {
         })
     }
 
-    /// Returns the guest and the strand.
+    /// Returns the guest, and the strand whose traps this handler serves.
     pub fn caller(&self) -> Caller {
         self.strand.caller()
     }
@@ -397,8 +397,8 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     }
 }
 
-/// Completes the end of a guest once all its strands have left it: resets its services. Then starts the guest again if a restart
-/// is requested and one of its strands is alive. Its memory stays unchanged: only the program that loads the guest has a copy.
+/// Completes the end of a guest once all its strands have left it: resets its services. Then starts the guest again if a restart is
+/// requested and one of its strands is alive. The guest's memory stays unchanged: only the program that loads the guest has a copy.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();

@@ -21,13 +21,13 @@ use platform::sparc64::Partition;
 pub struct GuestLayout {
     /// The strands and rights of the guest.
     pub config: GuestConfig,
-    /// The memory of the guest. The number of its translations in the TLBs is not set here: see [`Layout::partition`].
+    /// The memory of the guest. Its `id` is not set here: see [`Layout::partition`].
     pub memory: Partition,
     /// The real address at which the first strand starts.
     pub entry: u64,
 }
 
-/// A machine and its guests.
+/// The machine, its guests and their memory, as read at the start.
 #[derive(Debug)]
 pub struct Layout {
     /// The family of the machine, and which nodes and memory channels it has.
@@ -90,8 +90,8 @@ impl Layout {
         Some((GuestId::new(number)?, guest))
     }
 
-    /// Returns the memory of a guest, with the number that distinguishes its translations in the TLBs of a core. With at most eight
-    /// guests, this is the number of the guest. Otherwise it is the number, within the core, of the guest's first strand on the core.
+    /// Returns the memory of a guest, with the id of the guest's translations in the TLBs of the strand's core. The id is the guest's
+    /// number if there are at most eight guests. Otherwise it is the number, within the core, of the guest's first strand on the core.
     pub fn partition(&self, guest: &GuestLayout, number: GuestId, strand: StrandId) -> Partition {
         let core = strand.index() & !7;
         let mut strands = guest.config.strands.iter();

@@ -16,13 +16,13 @@ use guest_abi::kernel::{
     CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET,
 };
 
-/// The number of times that cpu_stop tests whether the other strand has stopped. Then it returns EWOULDBLOCK.
+/// How many times cpu_stop tests whether the other strand has stopped, before it returns EWOULDBLOCK.
 pub const STOP_TRIES: usize = 100_000;
 /// The maximum number of bytes that one cons_write sends.
 const MOST_WRITTEN: u64 = 256;
 /// The numbers of the interrupt queues, from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-/// The size in bytes of an instruction, which is also its alignment. [`TRAP_TABLE`] is the same for a trap table.
+/// The size of an instruction in bytes, and its alignment. [`TRAP_TABLE`] is the size and the alignment of a trap table.
 const INSTRUCTION: u64 = 4;
 const TRAP_TABLE: u64 = 256;
 
@@ -182,7 +182,8 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Done)
     }
 
-    /// Stops another strand, and waits until it has stopped. Gives up if this strand must stop too: the strands could deadlock.
+    /// Stops another strand, and waits until it has stopped. Gives up if the calling strand must stop too: two strands that stop each
+    /// other would wait for ever.
     fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, CallError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;

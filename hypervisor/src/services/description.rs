@@ -9,7 +9,8 @@
 //! | `cpus` | an arc to each `cpu` |
 //! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl` |
 //!
-//! `pid` is the number of the strand. At Sun, only descriptions for hypervisors have it. Linux and illumos read the other properties.
+//! `pid` is the number of the strand. Sun's descriptions have it only if they are for hypervisors. Linux and illumos read the other
+//! properties.
 
 use guest_abi::HvError;
 
@@ -122,7 +123,7 @@ const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
 /// The processors with which the CPUs are compatible: two strings, the more specific first.
 const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 
-// The index of the first element of the node `root`. The next constants are the same for the other nodes before the CPUs.
+// The index of the first element of node `root`. The constants below give this index for the other nodes that come before the CPUs.
 const ROOT: u64 = 0;
 const PLATFORM: u64 = ROOT + 5;
 const MEMORY: u64 = PLATFORM + 7;
@@ -132,7 +133,7 @@ const CPUS: u64 = MBLOCK + 5;
 const LIST: u64 = 3;
 /// The number of elements of a CPU's node.
 const CPU: u64 = 10;
-/// The number of words of the header.
+/// The number of 64-bit words of the header.
 const HEADER: u64 = 2;
 
 #[derive(Clone, Copy)]
@@ -172,7 +173,7 @@ impl Description {
         8 * HEADER + 16 * self.elements() + 8 * NAME_WORDS.len() as u64 + data
     }
 
-    /// Returns the word with this index. `pid` returns the number of a CPU's strand.
+    /// Returns the 64-bit word at this index of the description. `pid` returns the number of a CPU's strand.
     pub(crate) fn word(&self, index: u64, pid: impl FnOnce(u64) -> u8) -> u64 {
         let elements = HEADER + 2 * self.elements();
         if index < elements {
@@ -268,7 +269,7 @@ impl Description {
     }
 }
 
-/// Returns the two words of an element.
+/// Encodes an element. The first word has the tag and the place of the name, the second the value.
 fn element(tag: u8, name: Label, value: u64) -> [u64; 2] {
     let index = name as usize;
     let length = NAMES.get(index).map_or(0, |name| name.len() as u64);

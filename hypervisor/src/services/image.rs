@@ -18,7 +18,8 @@ pub enum ConsoleInput {
 
 /// The hypervisor image below the services. Methods with a [`Caller`] are called on its strand. Output goes to [`Embedder::console`].
 pub trait Image: Embedder {
-    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0. Their strands never change.
+    /// Returns the strand of a guest's virtual CPU; `None` if there is no such CPU. CPUs are numbered from 0. The strand of a CPU never
+    /// changes.
     fn strand(&self, guest: GuestId, cpu: u64) -> Option<StrandId>;
 
     /// Returns the number of the calling virtual CPU.

@@ -40,15 +40,15 @@ pub struct DescribedGuest<'a> {
     pub name: Option<&'a str>,
     /// The guest's unique number among the resources of the hypervisor.
     pub resource_id: u64,
-    /// The number that other guests use for the guest.
+    /// The number that other guests use for the guest; `None` if the node does not have the property.
     pub gid: Option<u64>,
     /// The guest's strands and rights.
     pub config: GuestConfig,
 }
 
-/// Returns the guests of a description in the order of the arcs to them; none without a `guests` node, as in a description for a
-/// guest. First checks all guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem. Fails if
-/// a guest has a strand that `machine` lacks.
+/// Returns the guests of a description, in the order of the arcs to them. A description without a `guests` node, such as one for a
+/// guest, has none. First checks all guests, as [`policy::check`](crate::rights::policy::check) does, and returns the first problem.
+/// Fails if a guest has a strand that `machine` lacks.
 pub fn guests<'a>(
     md: Md<'a>,
     machine: Option<Machine>,

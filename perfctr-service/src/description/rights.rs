@@ -28,7 +28,7 @@ pub(super) fn grant(guest: Node<'_>) -> Result<Grant, GuestError<'_>> {
     })
 }
 
-/// Returns `true` if the node has the property with a number other than 0.
+/// Returns `true` if the node has the property and its value is a number other than 0.
 pub(super) fn is_set<'a>(guest: Node<'a>, name: &str) -> Result<bool, GuestError<'a>> {
     Ok(guest.number(name)?.unwrap_or(0) != 0)
 }

@@ -112,7 +112,7 @@ impl Token {
         (self.0 as u64) << 32
     }
 
-    /// Both words of a closed gate whose hub is reserved for the strand.
+    /// Returns both words of a closed gate whose hub is reserved for the strand.
     pub(crate) const fn reserved(self) -> u64 {
         ((self.0 | RESERVED | CLOSED) as u64) << 32 | CLOSED as u64
     }
@@ -302,8 +302,8 @@ impl Gate {
         }
     }
 
-    /// Sets [`CLOSED`] or [`RESERVED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free. Then only the lock's
-    /// owner takes it.
+    /// Sets [`CLOSED`] or [`RESERVED`] in the state, after [`close`](Self::close). Returns `true` if the hub is free: then only the
+    /// lock's owner takes the hub.
     #[inline(always)]
     fn shut(&self, ended: impl FnOnce()) -> bool {
         exchanged();

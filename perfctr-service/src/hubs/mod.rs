@@ -61,7 +61,8 @@ impl HubArbiter {
         }
     }
 
-    /// Takes the hub if it is free and no strand is remembered. Then `give_back_free` or a [`guard`](Self::guard) releases it.
+    /// Takes the hub if it is free and no strand is remembered, and then returns `true`. `give_back_free` or a [`guard`](Self::guard)
+    /// releases the hub.
     #[inline(always)]
     pub(crate) fn take_free(&self, strand: impl Into<Token>) -> bool {
         self.gate.take_free(strand)

@@ -28,7 +28,7 @@ use crate::rights::policy::StrandSet;
 /// The state of the turns at a hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Turns {
-    /// Strands that have been refused.
+    /// The strands that have been refused and are not forgotten.
     pub remembered: StrandSet,
     /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, and no strand has the turn.
     pub turn: Option<StrandId>,
@@ -93,7 +93,7 @@ impl Turns {
                 self.remembered.remove(strand);
                 self.turn = self.turn.filter(|turn| *turn != strand);
             }
-            // `last` is reset too. It would tell the next guest which strand of the last guest had the last turn.
+            // `last` is reset too, because it would tell the next guest which strand of the previous guest had the last turn.
             HubEvent::Renewed => self = Self::NEW,
         }
         (self, Answer::Refused)

@@ -21,7 +21,7 @@ pub(crate) struct AccessWord(u64);
 
 /// The number of registers with their own bit: all registers below the hubs' registers.
 pub(crate) const SINGLE_REGISTERS: u64 = PerfReg::FIRST_OF_HUBS.id();
-/// The number of registers of one hub. They share a bit.
+/// The number of registers of one hub, which share a bit.
 pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 
 /// `true` if places are counted down from bit 63.
@@ -56,7 +56,7 @@ const fn bits(first: u64, last: u64) -> u64 {
 impl AccessWord {
     pub(crate) const NOTHING: Self = Self(0);
 
-    /// Register 0 without HT.
+    /// The bit of register 0, without HT.
     pub(crate) const PCR: Self = Self(bit(0));
     pub(crate) const HT: Self = Self(bit(HT));
     /// All bits that the fast path tests. If the bit for a call is clear, the slow path decides.
@@ -112,7 +112,7 @@ impl AccessWord {
         (self.0 >> GRANT_SHIFT & 7) as usize
     }
 
-    /// Returns a word with the same rights, the version and fast path of `opened`, and one more change.
+    /// Returns a word with the rights of this word, one more change, and the version and fast path of `opened`.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn reopened(self, opened: Self) -> Self {

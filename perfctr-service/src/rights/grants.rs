@@ -10,9 +10,9 @@ use crate::rights::policy::{ConfigError, Grant, OneGlobal, Right};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RightError {
-    /// The configuration does not have this guest.
+    /// The configuration has no guest with this number.
     NoSuchGuest(GuestId),
-    /// The guest does not have the right.
+    /// The guest does not have the right that should be revoked or transferred.
     NotHeld(GuestId, Right),
     /// The guest already has this right, or the other one of `strand` and `htstrand`.
     Excluded(GuestId, Right),
@@ -38,7 +38,8 @@ pub struct Grants {
 }
 
 impl Grants {
-    /// Returns a configuration of `guests` guests that grants nothing. Fails with [`ConfigError::TooManyGuests`].
+    /// Returns a configuration of `guests` guests that grants nothing. Fails with [`ConfigError::TooManyGuests`] above
+    /// [`GuestId::COUNT`].
     pub const fn none(guests: usize) -> Result<Self, ConfigError> {
         if guests > GuestId::COUNT {
             return Err(ConfigError::TooManyGuests);
@@ -52,7 +53,7 @@ impl Grants {
         Self { grants: [Grant::NONE; GuestId::COUNT], guests }
     }
 
-    /// Returns the number of guests.
+    /// Returns the number of guests, as given to [`none`](Self::none).
     pub const fn guests(&self) -> usize {
         self.guests
     }
@@ -63,7 +64,7 @@ impl Grants {
         grant.copied().unwrap_or(Grant::NONE)
     }
 
-    /// Replaces the grant of a guest.
+    /// Replaces the grant of a guest. Fails if the configuration does not have the guest.
     pub fn set(&mut self, guest: GuestId, grant: Grant) -> Result<(), RightError> {
         let mut guests = self.grants.iter_mut().take(self.guests);
         let old = guests.nth(guest.index());
@@ -71,14 +72,14 @@ impl Grants {
         Ok(())
     }
 
-    /// Grants a guest one more right.
+    /// Grants a guest one more right. Fails if the guest already has it, or has the other one of `strand` and `htstrand`.
     pub fn grant(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
         let grant = self.get(guest).with(right);
         let grant = grant.map_err(|held| RightError::Excluded(guest, held))?;
         self.set(guest, grant)
     }
 
-    /// Revokes a right, which the guest must have.
+    /// Revokes a right of a guest. Fails if the guest does not have it.
     pub fn revoke(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
         let grant = self.get(guest).without(right);
         let grant = grant.ok_or(RightError::NotHeld(guest, right))?;

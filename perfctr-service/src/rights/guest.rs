@@ -52,8 +52,8 @@ pub(crate) struct GuestRights {
     starting: AtomicBool,
     /// The operator's grant. The guest holds less while a change is pending.
     granted: AtomicU8,
-    /// The [words](StrandSet::words) of the guest's strands. This and what follows is the configuration, which is written once, before
-    /// the guest's first call.
+    /// The [words](StrandSet::words) of the guest's strands. This field and the fields below are the configuration, which is written
+    /// once, before the guest's first call.
     strands: [plain::AtomicU64; Node::ALL.len()],
     nodes: plain::AtomicU8,
     compatible: plain::AtomicBool,
@@ -160,7 +160,7 @@ impl GuestRights {
         AccessWord::from_bits(self.words.access.load(BEFORE_DEVICE))
     }
 
-    /// Returns the calls that are refused at once. The caller loads the negotiated version before.
+    /// Returns the calls that are refused at once. The caller must load the negotiated version first.
     #[inline(always)]
     pub(crate) fn refusals(&self) -> RefusalWord {
         RefusalWord::from_bits(self.words.refusals.load(Ordering::Acquire))
@@ -207,13 +207,13 @@ impl GuestRights {
     pub(crate) fn version_changed(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
-            // This does not end the version, because the slow path does not read the version from this word.
+            // The guest keeps its version: the slow path does not read the version from this word.
             self.withdraw(AccessWord::FAST.or(AccessWord::VERSION));
         }
     }
 
-    /// As [`version_changed`](Self::version_changed), in few instructions and without a stack. If another change disturbs it, or while calls
-    /// are traced or units are out of service, closes the fast path.
+    /// Like [`version_changed`](Self::version_changed), but in few instructions and without a stack. If another change disturbs it, or
+    /// while calls are traced or units are out of service, closes the fast path.
     #[inline(always)]
     pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
@@ -274,8 +274,8 @@ impl GuestRights {
                 }))
     }
 
-    /// Derives the refusals, unless they are held. If other changes disturb all tries, changes nothing: what the others have derived, or
-    /// closed, is right.
+    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing: the refusals that the other
+    /// strands have derived or closed are right.
     pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
         let refusals = &self.words.refusals;
         let _ = (0..tries).any(|_| {
@@ -300,7 +300,7 @@ impl GuestRights {
         held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
     }
 
-    /// Returns the version, and the fast path that these rights open in it if all units are in service.
+    /// Returns the version, with the fast path that a guest with these rights has in it if all units are in service.
     #[inline(always)]
     fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -309,7 +309,7 @@ impl GuestRights {
         AccessWord::from_bits(opened).or(of_strand)
     }
 
-    /// Returns what is refused to these rights in a version if all units are in service.
+    /// Returns the refusals for a guest with these rights in a version, if all units are in service.
     #[inline(always)]
     fn refused(&self, version: VfallsVersion, rights: usize) -> RefusalWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -318,7 +318,7 @@ impl GuestRights {
         RefusalWord::from_bits(refused).or(of_strand)
     }
 
-    /// Refuses the units in `bits`, too. Not inlined, because usually no unit is out of service.
+    /// Returns `word` with refusals of the units in `bits`, too. Not inlined, because usually no unit is out of service.
     #[cold]
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
@@ -331,8 +331,8 @@ impl GuestRights {
         }
     }
 
-    /// Closes the refusals until [`release`](Self::release), so that no call is refused at once. Only the owner of the lock of
-    /// changes calls this. If the owner dies, the refusals stay closed until the next change.
+    /// Closes the refusals until [`release`](Self::release), so that no call is refused at once. Only the owner of the change lock
+    /// calls this. If the owner dies, the refusals stay closed until the next change.
     pub(super) fn hold(&self) {
         self.words.refusals.fetch_or(RefusalWord::HELD.bits(), Ordering::SeqCst);
         self.close_refusals();
@@ -351,8 +351,8 @@ impl GuestRights {
     /// Sets whether calls are traced. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
-        // Cleared before the store, because a guest may give its version up; cleared after it, because a strand may have
-        // loaded the old setting.
+        // Cleared before the setting changes, because a guest may give its version up. Cleared again after it, because a strand may
+        // have loaded the old setting.
         let clear = || {
             clear(closed, AccessWord::FAST);
             self.close_refusals();
@@ -419,8 +419,9 @@ impl GuestRights {
         AccessWord::from_bits(self.words.access.load(Ordering::SeqCst))
     }
 
-    /// Returns `word` with the fast path that `allowed` opens now. There is no fast path if `recorded` differs from the present setting.
-    /// Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer registers.
+    /// Returns `word` with the fast path that `allowed` opens now. Opens no fast path if `recorded` differs from the setting of the
+    /// tracer. Inlined on SPARC V9, so that a negotiation needs few register windows. Not inlined elsewhere, so that calls save fewer
+    /// registers.
     #[cfg_attr(target_arch = "sparc64", inline(always))]
     #[cfg_attr(not(target_arch = "sparc64"), inline(never))]
     fn with_fast(

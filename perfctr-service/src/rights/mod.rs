@@ -45,7 +45,8 @@ pub(crate) struct Rights {
     units: plain::AtomicU32,
     /// The rights of the guests. Only the first `guest_count` guests exist.
     guests: [GuestRights; GuestId::COUNT],
-    /// Released when all guests are configured, and acquired before a strand makes its first call.
+    /// The number of guests. It is stored with release ordering when all guests are configured, and loaded with acquire ordering before
+    /// a strand makes its first call.
     guest_count: plain::AtomicUsize,
     requests: [Request; STRANDS],
     lock: OwnedLock,

@@ -27,7 +27,7 @@ use platform::Machine;
 /// The right to the calling strand's own PCR, register 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StrandRight {
-    /// No access.
+    /// No access to register 0.
     #[default]
     None,
     /// Register 0 without HT.
@@ -204,7 +204,7 @@ impl FromStr for Grant {
     }
 }
 
-/// A set of nodes.
+/// A set of nodes, with one bit for each node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeSet(u8);
 
@@ -223,7 +223,7 @@ impl NodeSet {
     }
 }
 
-/// A set of strands.
+/// A set of strands, with one word for each node and one bit for each strand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StrandSet([u64; Node::ALL.len()]);
 
@@ -325,17 +325,17 @@ impl FromIterator<StrandId> for StrandSet {
 pub struct GuestConfig {
     /// The strands that execute the guest.
     pub strands: StrandSet,
-    /// The guest's rights.
+    /// The rights that the operator grants the guest.
     pub grant: Grant,
     /// If `true`, version 1.0 also gives the guest the registers of version 1.1. Solaris and illumos negotiate 1.0 and expect this.
     pub compatible: bool,
 }
 
 impl GuestConfig {
-    /// Returns the configuration of a guest with these strands and rights. All other fields are as by [`default`](Self::default).
+    /// Returns the configuration of a guest with these strands and rights. All other fields have their [default](Self::default) values.
     ///
-    /// Use a literal or a pattern without `..` where every field has to be read, shown or copied: the compiler then asks for new
-    /// fields.
+    /// Code that must read, show or copy every field should use a literal or a pattern without `..`: the compiler then reports each new
+    /// field.
     pub const fn new(strands: StrandSet, grant: Grant) -> Self {
         Self { strands, grant, compatible: false }
     }

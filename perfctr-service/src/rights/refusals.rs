@@ -42,7 +42,7 @@ const _: () = assert!(
         && HvError::NotSupported.number() << HUB_STATUS_SHIFT & HUBS_NO_ACCESS == 0
 );
 
-/// Only assembly uses the offset. In models, where atomics are larger, it does not fit, and is 0.
+/// Returns the offset in bits 8:3. Only assembly uses it. In models, where atomics are larger, it does not fit, and is 0.
 const fn hub_count(refusal: Refusal) -> u64 {
     match cfg!(any(loom, shuttle)) {
         true => 0,
@@ -56,14 +56,14 @@ const _: () = assert!(
 );
 
 impl RefusalWord {
-    /// Nothing is refused.
+    /// A closed word, which refuses nothing.
     pub(crate) const CLOSED: Self = Self(0);
     pub(crate) const OPEN: Self = Self(1 << 63);
     pub(crate) const L2: Self = Self(1 << 46);
     pub(crate) const HUBS: Self = Self(0xf << 42);
-    /// Register 0.
+    /// The bit that refuses register 0.
     pub(crate) const PCR: Self = Self(1 << 41);
-    /// HT in register 0.
+    /// The bit that refuses sets of HT in register 0.
     pub(crate) const HT: Self = Self(1 << 40);
     pub(crate) const HELD: Self = Self(1 << 2);
     pub(crate) const CARRY: Self = Self(1 << 32);

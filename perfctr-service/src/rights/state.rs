@@ -67,7 +67,7 @@ impl Rights {
         self.resetting.store(None);
     }
 
-    /// Calls `step` under the lock until no mark is left. Leaves a mark if another strand owns the lock. Returns `false` if other
+    /// Calls `step` under the lock until no mark is left. If another strand owns the lock, only leaves a mark. Returns `false` if other
     /// strands keep leaving marks.
     #[inline(always)]
     pub(crate) fn until_unmarked(&self, on: StrandId, mut step: impl FnMut()) -> bool {

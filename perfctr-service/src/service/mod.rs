@@ -48,9 +48,9 @@ impl StrandState {
 
 /// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
 ///
-/// It has 212 KB besides its environment, and 1 KB in a `hv_core::Hypervisor`, which has 2 KB. [`new`](Self::new) and `Hypervisor::new` are constants, so
-/// that a static holds both, and [`configure`](Self::configure) fills them in place. A stack that they pass through on their way to a heap
-/// needs room for several copies.
+/// Its size is 212 KB plus its environment. It adds 1 KB to a `hv_core::Hypervisor`, whose own size is 2 KB. [`new`](Self::new) and
+/// `Hypervisor::new` are constants, so that a static holds both, and [`configure`](Self::configure) fills them in place. A stack that
+/// they pass through on their way to a heap needs room for several copies.
 ///
 /// Every image has the same offsets, whatever its environment, because the environment is last.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
 
-    /// Returns `true` if the machine has a unit.
+    /// Returns `true` if the unit exists on this machine. A memory channel must also be enabled.
     pub fn has_unit(&self, unit: Unit) -> bool {
         self.rights.has_unit(unit)
     }
@@ -132,7 +132,7 @@ impl<E: Environment> PerfCounterService<E> {
         sum
     }
 
-    /// Returns the state of a unit.
+    /// Returns the state of a unit: whether it is in service and clean, and how often it has failed.
     pub fn unit(&self, unit: Unit) -> UnitState {
         self.units.state(unit)
     }

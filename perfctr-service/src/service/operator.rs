@@ -82,7 +82,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// Returns the strands that the change waits for.
+    /// Returns the strands that the change waits for; the empty set for a complete change.
     pub const fn awaited(self) -> StrandSet {
         match self {
             Self::Complete => StrandSet::EMPTY,
@@ -93,12 +93,12 @@ impl Change {
 
 /// The steps that the operator takes. `on` is the strand that executes the step.
 impl<E: Environment> PerfCounterService<E> {
-    /// Returns what the guests are granted.
+    /// Returns the operator's grants of all guests, in effect or pending.
     pub fn grants(&self) -> Grants {
         self.rights.grants()
     }
 
-    /// Returns what a guest holds now. This is less than its grant while a change is pending.
+    /// Returns what a guest holds now: less than its grant while a change is pending.
     pub fn held(&self, guest: GuestId) -> Grant {
         self.rights.held(guest)
     }
@@ -155,7 +155,7 @@ impl<E: Environment> PerfCounterService<E> {
                     self.registers().set_pic(strand, 0);
                 }
             }
-            // Otherwise an earlier call's store could reach its device after the scrub.
+            // Without this, a store of an earlier call could reach its device after the scrub.
             self.bus().complete_writes(strand);
         });
         self.work(strand, StrandSet::EMPTY);

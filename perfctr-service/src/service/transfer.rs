@@ -51,7 +51,7 @@ use crate::rights::protocol::{Ledger, Scrub};
 use crate::trace::Why;
 use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
 
-/// After this number of tries to get the lock, a step of the operator fails with
+/// How often a step of the operator tries to get the lock, before it fails with
 /// [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 

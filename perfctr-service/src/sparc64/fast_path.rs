@@ -63,7 +63,7 @@ macro_rules! perfctr_asm {
     };
 }
 
-/// The fast path. The comment of an instruction names its purpose in a call that succeeds.
+/// The fast path. The comment of each instruction names its purpose in a call that succeeds.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_fast_path {

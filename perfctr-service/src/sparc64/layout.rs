@@ -35,7 +35,8 @@ pub mod word {
     pub const ROWS: usize = 2;
     /// The bits of register 0 that a guest can write.
     pub const PCR_MASK: usize = 3;
-    /// The address of the strand's counts less [`SETS`](super::SETS), so that the offset of a count of sets leads to that of gets.
+    /// The address of the strand's counts minus [`SETS`](super::SETS): with the offset of a count of sets, this leads to the same count
+    /// of gets.
     pub const COUNTS_OF_GETS: usize = 4;
     /// The address of the negotiated version.
     pub const VERSION: usize = 5;
@@ -43,8 +44,8 @@ pub mod word {
     pub const TOKEN: usize = 6;
     /// Both words of the gate of a hub that is reserved for the strand.
     pub const RESERVED: usize = 7;
-    /// The address of the strand's stopwatch of a hub, less that of the hub's arbiter shifted to the right by
-    /// [`WATCH_SHIFT`](super::WATCH_SHIFT).
+    /// The address of the strand's stopwatch of a hub, minus the address of the hub's arbiter shifted right by
+    /// [`WATCH_SHIFT`](super::WATCH_SHIFT). The difference is the same for all hubs.
     pub const WATCHES: usize = 8;
     /// The address of the arbiter of the node's L2 control.
     pub const L2: usize = 9;
@@ -73,7 +74,7 @@ pub const L2: usize = word(word::L2);
 pub const L2_READ: usize = word(word::L2_READ);
 pub const OWNER: usize = word(word::OWNER);
 
-/// The base 2 logarithm of the size of an arbiter divided by that of a stopwatch.
+/// The base 2 logarithm of the quotient of two sizes: of an arbiter and of a stopwatch.
 pub const WATCH_SHIFT: u32 = (size_of::<HubArbiter>() / size_of::<Stopwatch>()).trailing_zeros();
 const _: () = assert!(size_of::<Stopwatch>() << WATCH_SHIFT == size_of::<HubArbiter>());
 // The assembly reads the first field of a stopwatch.
@@ -93,7 +94,7 @@ pub const FIRST_OF_HUB: u64 = SINGLE_REGISTERS;
 pub const REGISTERS: u64 = PerfReg::COUNT as u64;
 
 pub const GATE_STATE: usize = HubArbiter::STATE;
-// `casx` has no offset.
+// `casx` takes an address without an offset.
 const _: () = assert!(GATE_STATE == 0);
 
 /// The left shift that moves HT to the sign bit.
@@ -106,7 +107,7 @@ pub const PLACE: usize = offset_of!(Row, place);
 const _: () = assert!(offset_of!(Row, address) == 0 && size_of::<Row>() == 1 << ROW_SHIFT);
 
 pub const L2_ENDED: usize = L2Arbiter::ENDED;
-// `cas` has no offset.
+// `cas` takes an address without an offset.
 const _: () = assert!(L2Arbiter::LOCK == 0);
 /// The distance in bytes between two banks of L2 control.
 pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
@@ -117,7 +118,7 @@ pub const BANK: u64 = match [l2_control(0), l2_control(1)] {
 const _: () = assert!(L2_BANKS == 8);
 /// The offset of register 1 in the table.
 pub const L2_ROW: usize = PerfReg::L2_PERF_CONFIG.index() << ROW_SHIFT;
-/// The shift that makes the right to gets of register 1 the sign of the guest's word.
+/// The left shift that moves the right to gets of register 1 to the sign bit of the guest's word.
 pub const L2_PLACE: u64 = access::L2;
 /// The bits of PERF_CONFIG in an L2 control register.
 const CONFIG: u64 = L2Control::new().with_perf_config(PerfConfig::from_value(u64::MAX)).into_bits();
@@ -135,13 +136,14 @@ pub const HUB_COUNT: u64 = refusals::HUB_COUNT;
 pub const HUB_STATUS_SHIFT: u32 = refusals::HUB_STATUS_SHIFT;
 pub const HUB_STATUS_BITS: u64 = 0xf;
 pub const REFUSALS: usize = offset_of!(FastWords, refusals);
-/// The shifts that make a refusal the sign of the word. HT's is one more than that of the strand's.
+/// The left shifts that move a refusal to the sign bit of the word. The shift for HT is one more than the shift for the strand.
 pub const L2_TO_SIGN: u32 = RefusalWord::L2.bits().leading_zeros();
 pub const STRAND_TO_SIGN: u32 = RefusalWord::PCR.bits().leading_zeros();
 const _: () = assert!(RefusalWord::HT.bits().leading_zeros() == STRAND_TO_SIGN + 1);
 /// The size of a count.
 pub const ONE_COUNT: usize = size_of::<u64>();
-/// The shift that makes the bit for ENOACCESS of a channel whose refusal is the sign the [size of a count](ONE_COUNT).
+/// For a word in which the refusal of a channel is the sign bit: the right shift that turns the channel's bit for ENOACCESS into the
+/// [size of a count](ONE_COUNT).
 pub const CHANNEL_TO_COUNT: u32 = 63 - TO_NO_ACCESS - ONE_COUNT.trailing_zeros();
 const _: () = assert!(NO_ACCESS == NOT_SUPPORTED + ONE_COUNT);
 

@@ -1,11 +1,12 @@
 //! A set of L2 control in assembly.
 //!
-//! It keeps the lock throughout, reads all banks first, and writes bank 0 last. A store that fails is reported at the next `membar #Sync` at
-//! the latest. If there is a report at one of the two, of whatever store, the call takes the slow path, which undoes the set. So if a bank
-//! has failed, the call is refused, because the unit is out of service by then, and no get has found a value that is undone.
+//! It keeps the lock throughout, reads all banks first, and writes bank 0 last. A store that fails is reported at the next `membar
+//! #Sync` at the latest: there is one before the write of bank 0, and one after it. If either brings a report, of whatever store, the
+//! call takes the slow path, which undoes the set. So if a bank fails, the unit is out of service by then, the call is refused, and no
+//! get has found a value that is undone.
 
-/// The instructions behind the check of the guest's rights. %g1 is the address of the counts of sets, %g3 that of the table of registers,
-/// and %g5 that of the guest's words.
+/// The instructions after the check of the guest's rights. %g1 is the address of the counts of sets, %g3 the address of the table of
+/// registers, and %g5 the address of the guest's words.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! perfctr_set_l2 {

@@ -96,11 +96,11 @@ messages! {
         NoPlatform = "describes processors, but the root has no node platform";
         UnknownPlatform(name: &'a str) = "platform {name} has no Victoria Falls processors",
             name = name.escape_default();
-        /// The second field is the number of valid identifiers.
+        /// `count` is the number of valid identifiers, from 0 on.
         Id(id: u64, count: usize) = "id {id}, expected 0 to {last}", last = count.saturating_sub(1);
         /// Another node of the same kind has this `id`.
         DuplicateId(id: u64) = "id {id} is there twice";
-        /// The processors are not numbered from 0 without a gap.
+        /// There is a gap in the numbers of the processors, which start at 0.
         MissingId(id: usize) = "id {id} is missing";
         /// The family of machines has no machine with this number of processors.
         Machine(error: MachineError) = "{error}";

@@ -6,7 +6,7 @@ use super::FORWARD;
 use super::error::{NodeError, Problem};
 use super::reader::{Content, Element, Md, offset};
 
-/// A node of a machine description.
+/// A node of a machine description: a name, and properties in order.
 #[derive(Clone, Copy)]
 pub struct Node<'a> {
     md: Md<'a>,
@@ -21,7 +21,7 @@ pub struct Property<'a> {
     index: usize,
 }
 
-/// The value of a property.
+/// The value of a property: one of the four kinds in the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     /// An arc to this node.

@@ -18,7 +18,7 @@ pub(super) fn decode(node: Node, address: PhysicalAddress) -> Option<Target> {
     let PhysicalAddress(address) = address;
     let offset = address & 0xffff_ffff;
     let hub_offset = || offset.checked_sub(0x3000_0000);
-    // The node or hub of a global address.
+    // The number of the node or hub in a global address.
     let number = (address >> 34 & 3) as usize;
     match address >> 32 {
         0x81 => hub_register(Hub::new(node.index())?, hub_offset()?),

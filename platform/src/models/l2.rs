@@ -41,7 +41,7 @@ impl L2 {
         self.control = [0; L2_BANKS];
     }
 
-    /// Returns PERF_CONFIG of each bank. It selects the misses that a strand's counters see.
+    /// Returns PERF_CONFIG of each bank. PERF_CONFIG selects the misses that a strand's counters see.
     pub fn perf_config(&self) -> [PerfConfig; L2_BANKS] {
         self.control.map(|control| L2Control::from_bits(control).perf_config())
     }

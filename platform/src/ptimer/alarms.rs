@@ -16,7 +16,7 @@ const ALARM: u32 = 1;
 #[derive(Debug)]
 pub struct Alarms<A, T, const N: usize> {
     timer: Ptimer<A>,
-    /// Counts since the time was 0.
+    /// The number of counts since the time was 0.
     counts: Widened<COUNTER_BITS>,
     /// Sorted by deadline, with the earliest deadline last. Among equal deadlines, the one that was scheduled first is last.
     list: Vec<Alarm<T>, N>,
@@ -102,7 +102,7 @@ impl<A: PtimerRegisters, T, const N: usize> Alarms<A, T, N> {
     /// Acknowledges the interrupt. If a deadline has passed, removes the earliest deadline and returns its token. Otherwise returns
     /// `None`, and the timer interrupts at the next deadline or before. An error leaves the list unchanged.
     pub fn expired(&mut self) -> Result<Option<T>, PtimerError> {
-        // Acknowledge before the read of the time, so that a later match interrupts again.
+        // Acknowledge before the time is read, so that a later match interrupts again.
         self.write(Register::Intr, ALARM)?;
         Ok(match self.arm()? {
             When::Now => self.list.pop().map(|alarm| alarm.token),

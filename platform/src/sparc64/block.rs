@@ -43,7 +43,7 @@ pub(super) struct Bounds {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct StrandBlock<H> {
-    /// [`FastPath::words`](super::FastPath::words).
+    /// The words of the fast path: see [`FastPath::words`](super::FastPath::words).
     pub(super) fast: Cell<[u64; FAST_WORDS]>,
     pub(super) stack: Cell<u64>,
     pub(super) pcr: Cell<u64>,
@@ -61,9 +61,9 @@ pub struct StrandBlock<H> {
     pub(super) served: Cell<MaybeUninit<Served<'static>>>,
     pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
-    /// For an interrupt, which the strand takes in its guest only.
+    /// The registers at an interrupt, which the strand takes in its guest only.
     pub(super) interrupted: Kept,
-    /// For any other trap, which may interrupt the handler of an interrupt.
+    /// The registers at any other trap, which may interrupt the handler of an interrupt.
     pub(super) trapped: Kept,
     pub(super) recovering: Cell<bool>,
     pub(super) reports: Reports,
@@ -73,7 +73,8 @@ pub struct StrandBlock<H> {
 unsafe impl<H> Sync for StrandBlock<H> {}
 
 impl<H> StrandBlock<H> {
-    /// Returns the block of a strand that has not started. It is all zero, so that the blocks take no room in the file of the image.
+    /// Returns the block of a strand that has not started. The block is all zero, so that the blocks take no room in the file of the
+    /// image.
     pub const fn zeroed() -> Self {
         // SAFETY: zero is a value of each field: of numbers, `false`, a null pointer, and memory that may be uninitialised.
         unsafe { MaybeUninit::zeroed().assume_init() }

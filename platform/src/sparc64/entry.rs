@@ -65,7 +65,7 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
     if block.reports.number.get() != 0 {
-        // The call has no answer yet.
+        // Function 0 stands for no call: this call has no answer yet.
         late::tell(block, handler, 0);
     }
     let trap = match entry {
@@ -95,9 +95,9 @@ pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock
 }
 
 fn ended<H: TrapHandler>(end: End) -> Entry {
-    // SAFETY: the boot code has given the strand its block, and `start_entry` has stored a reference that is valid for ever, or it is null.
+    // SAFETY: the boot code has given the strand its block.
     let block = unsafe { StrandBlock::<H>::own() };
-    // SAFETY: as above.
+    // SAFETY: `start_entry` has stored a reference that is valid for ever, or the pointer is null.
     let handler = unsafe { block.handler.get().as_ref() };
     late::clear_match();
     block.recovering.set(false);

@@ -34,7 +34,7 @@ pub struct Partition {
     pub real: u64,
     /// The physical address of the first real address.
     pub physical: u64,
-    /// The size in bytes.
+    /// The size of the memory in bytes.
     pub bytes: u64,
     /// The number, 0 to 7, that distinguishes the entries of this guest in the TLBs that the strands of a core share.
     pub id: u8,

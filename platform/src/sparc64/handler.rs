@@ -90,9 +90,9 @@ pub trait FastPath {
     /// [`TrapHandler::trap`] then serves as if it had just trapped.
     fn faulted(&self, registers: &Registers);
 
-    /// A store to `address` has failed. Its report arrived while the fast path served this call, which has then answered EOK. `id`
-    /// is %o0 of the call. If the call is for the device at `address`, counts the call as refused, and returns its new status.
-    /// Called after [`TrapHandler::faulted_late`].
+    /// Handles the report of a failed store to `address`. The report arrived while the fast path served a call, which has then answered
+    /// EOK. `id` is %o0 of the call. If the call is for the device at `address`, counts the call as refused, and returns its new
+    /// status. Called after [`TrapHandler::faulted_late`].
     fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError>;
 }
 

@@ -8,8 +8,8 @@ use guest_abi::StrandId;
 
 use super::layout;
 
-/// The ASI of the registers of a chip's strands (CMP), with one bit per strand. Node n has these registers n * [`NODE`] higher
-/// (*assumed*).
+/// The ASI of the registers that control a chip's strands (CMP), with one bit per strand. On node n, their addresses are higher by n *
+/// [`NODE`] (*assumed*).
 const CMP: usize = 0x41;
 const NODE: u64 = 0x1000;
 /// The address of the register that starts the strands whose bits are written as 1.
@@ -48,8 +48,8 @@ fn address(strand: StrandId, register: u64) -> u64 {
     strand.node().index() as u64 * NODE + register
 }
 
-/// Sends interrupt `number`, 0 to 63, to a strand, which may be this one. The strand that takes it sees all earlier writes of this
-/// strand.
+/// Sends interrupt `number`, 0 to 63, to a strand, which may be the sender. The strand that takes the interrupt sees all earlier writes
+/// of the sender.
 pub fn send(strand: StrandId, number: u8) {
     let value = (strand.index() as u64) << 8 | u64::from(number & 63);
     // SAFETY: the other strand takes the interrupt in its guest, or where it waits.

@@ -19,10 +19,9 @@ pub const CORE: u64 = Trap::Core.number() as u64;
 pub const FAST: u64 = Trap::Fast.number() as u64;
 /// Trap 0x80, for which the fast path made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
-/// The number of the [`WINDOWS`](super::WINDOWS) that the slow path saves or clears for every call. Each further window costs a
-/// trap.
+/// How many of the [`WINDOWS`](super::WINDOWS) the slow path saves or clears for every call. Each further window costs a trap.
 pub const FIRST_WINDOWS: usize = 2;
-/// The lowest of the large function numbers, which an image serves all or none.
+/// The lowest of the large function numbers. An image serves either all of these numbers or none.
 pub const LIMIT: u64 = FunctionSet::LIMIT;
 /// The value that `sun4v_load` and `sun4v_store` return if the access fails.
 pub const ACCESS_FAULTED: u64 = 1;

@@ -41,7 +41,7 @@ impl Mmio {
     /// Returns the bus.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode with the MMU off. It accesses device registers only.
+    /// The code runs in hyperprivileged mode with the MMU off, and accesses device registers only.
     pub const unsafe fn new() -> Self {
         Self(())
     }

@@ -13,7 +13,7 @@ use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE, Stop
 
 const STRANDS: usize = 4;
 
-/// How a strand asks. Times are in ticks.
+/// How a strand asks for the hub. Times are in ticks.
 #[derive(Clone, Copy, Debug)]
 struct Ask {
     strand: usize,

@@ -188,7 +188,8 @@ impl Both {
         self.gate.give_back(strand(self.model.give_back()));
     }
 
-    /// Lets only this strand ask, after all others have gone. It may be refused at most r times for each of them, and then never again.
+    /// Lets only this strand ask, after all others have gone. This strand may be refused at most r times for each of them, and then
+    /// never again.
     fn alone(&mut self, number: usize, told: &dyn core::fmt::Debug) {
         if self.model.holder.is_some() {
             self.release();

@@ -15,7 +15,7 @@ pub trait Ledger {
     fn holding(&self, guest: GuestId) -> Holding;
     /// Returns the strands of a guest.
     fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<Self>;
-    /// Returns what a strand is asked to do.
+    /// Returns what a strand is asked to do, and whether it is dead.
     fn asked(&self, strand: StrandId) -> Asked;
     /// Returns the guest that has `global`.
     fn global(&self) -> Global;

@@ -115,7 +115,7 @@ fn a_guest_loses_what_it_is_not_granted_any_more() {
         "htstrand htstrand none none none Pcr true",
         "global+strand global+strand global global global Pcr false",
         "global+strand global+strand htstrand strand strand Nothing true",
-        // The guest loses rights whose grant was still pending.
+        // The guest loses a right that it was granted but did not hold yet.
         "global+htstrand strand htstrand htstrand strand Nothing true",
         "global+htstrand global global global global Pcr false",
     ] {

@@ -1,10 +1,10 @@
-//! The fast path tests one word of the guest, makes the access and increments one count. It serves the whole call or changes nothing. It
-//! needs no stack unless the device fails. A call that this word does not allow is [refused](PerfCounterContext::refused) if another word
-//! of the guest says why.
+//! The fast path tests one word of the guest, makes the access and increments one count. It serves the whole call or changes nothing.
+//! It needs no stack unless the device fails. A call that the word does not allow is [refused](PerfCounterContext::refused) if another
+//! word of the guest says why.
 //!
-//! It is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it makes the
-//! same test on the word for untraced calls and on the word for traced calls. It takes the work twice: as a closure that is inlined
-//! where its operands are in registers, and as a function for the outlined code that traces calls.
+//! The code is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
+//! makes the same test on the word for untraced calls and on the word for traced calls. It takes the work twice: as a closure that is
+//! inlined where its operands are in registers, and as a function for the outlined code that traces calls.
 
 use guest_abi::{Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
@@ -140,8 +140,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a served call, even if this takes many instructions. The end of the call is `started` plus `ticks`, so
-    /// it needs no register.
+    /// Records a served call, even if this takes many instructions. The call ended at `started` plus `ticks`: a separate end would take
+    /// one more register.
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {

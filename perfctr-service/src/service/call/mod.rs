@@ -81,7 +81,7 @@ impl Access {
     }
 }
 
-/// What a call is for, by the number that the guest has passed.
+/// What the number that a guest passed stands for: a register, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Register(PerfReg),
@@ -97,7 +97,7 @@ impl Named {
         }
     }
 
-    /// Returns the number for an event.
+    /// Returns the register number that an event records.
     const fn number(self) -> u64 {
         match self {
             Self::Register(register) => register.id(),

@@ -19,7 +19,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     /// The fault may have come before the strand took the unit, or after it released the unit. Afterwards the slow path must serve the call
     /// as if it had just trapped. So the strand has the next turn at the hub: if it were refused, nobody would learn of the fault.
     ///
-    /// First restores the L2 control. If this fails, takes the L2 control out of service, because its banks may differ.
+    /// If the L2 control cannot be restored, takes it out of service, because its banks may differ.
     pub fn undo_fast_path(&self, id: u64) {
         if let Some((_, arbiter)) = self.strand.hub(id) {
             if let Some(guard) = arbiter.held(self.strand.caller.strand) {
@@ -37,8 +37,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// A store to `address` has failed after a fast path in assembly has answered its call with EOK. If the register `id` of the call
-    /// belongs to the unit at `address`, counts the call as refused and returns its new status.
+    /// Handles a store to `address` that failed after an assembly fast path had already answered EOK. If register `id` of that call
+    /// belongs to the unit at `address`, counts the call as refused and returns the new status.
     pub fn refused_late(
         &self,
         address: PhysicalAddress,
@@ -62,7 +62,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
 }
 
 impl<E: Environment> StrandContext<'_, E> {
-    /// Makes a call on the slow path, and counts and records its outcome.
+    /// Serves a call on the slow path, and counts and records its outcome.
     pub(in crate::service) fn counted(
         &self,
         named: Named,
@@ -90,8 +90,8 @@ impl<E: Environment> StrandContext<'_, E> {
         result
     }
 
-    /// Makes the checks of the contract in order, and then the access, for a guest that holds `grant`. `has` says whether the version
-    /// that the guest has negotiated, of the group whose call this is, has a register.
+    /// Makes the checks of the contract in order, then the access, for a guest that holds `grant`. `has` tells whether a register
+    /// exists in the version of this call's group that the guest has negotiated.
     pub(in crate::service) fn call(
         &self,
         grant: Grant,
@@ -157,7 +157,7 @@ impl<E: Environment> StrandContext<'_, E> {
         }
     }
 
-    /// Returns `true` if the machine has a register.
+    /// Returns `true` if this machine has the register.
     fn has(&self, register: PerfReg) -> bool {
         let unit = Unit::for_register(register, self.node);
         unit.is_none_or(|unit| self.service.has_unit(unit))
@@ -183,7 +183,8 @@ impl<E: Environment> StrandContext<'_, E> {
         self.faulted(Unit::for_register(register, self.node), guard)
     }
 
-    /// Takes a unit whose access has faulted out of service. Then drops `held`, so that the next holder finds the unit out of service.
+    /// Takes a unit out of service because an access to it has faulted. Then drops `held`, so that the next holder finds the unit out
+    /// of service.
     #[inline(always)]
     fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
         let was_in_service = unit.filter(|unit| self.service.faulted(self.caller.strand, *unit));
@@ -195,8 +196,8 @@ impl<E: Environment> StrandContext<'_, E> {
         Refusal::NoAccess
     }
 
-    /// Ends a call that did not get the hub or found the chip busy. Returns the reason for the
-    /// refusal.
+    /// Ends a call that did not get the hub or found the chip busy. Returns why the call is
+    /// refused.
     #[inline(always)]
     fn blocked(&self, hub: Hub, blocked: Blocked, why: Conflict) -> Refusal {
         self.note_conflict(hub, why);

@@ -33,7 +33,7 @@ impl Control {
             .with_modes(R10000Mode::ALL.iter().copied().map(bit).sum())
     }
 
-    /// Returns the value that counts in no mode.
+    /// Returns this value with every mode off, so that the counter counts nothing.
     #[must_use]
     pub const fn stopped(self) -> Self {
         self.with_modes(0)
@@ -90,7 +90,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Returns the mode in which events count; `None` at error level.
+    /// Returns the mode whose events count now; `None` at error level.
     pub const fn mode(self) -> Option<R10000Mode> {
         match self {
             Self { erl: true, .. } => None,

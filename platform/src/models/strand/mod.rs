@@ -105,7 +105,7 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Sets how many events before the wrap an overflow trap happens.
+    /// Sets the maximum number of events by which an overflow trap comes before the wrap.
     pub fn set_early(&mut self, early: Early) {
         self.early = early;
         self.select();
@@ -122,7 +122,7 @@ impl StrandUnit {
         self.select();
     }
 
-    /// Lets clocks pass. This matters only if PIC is updated every 8 clocks.
+    /// Lets clocks pass, which matters only if PIC is updated every 8 clocks.
     pub fn pass(&mut self, clocks: u64) {
         if let Some(behind) = &mut self.behind {
             let arrived = behind.pass(clocks);
@@ -178,11 +178,10 @@ impl StrandUnit {
         left.min().map_or(u64::MAX, u64::from)
     }
 
-    /// Counts `n` clocks. In each clock, all events that `events` selects happen together. Its classes 8 to 15 mean a flushed
-    /// instruction.
+    /// Counts `n` clocks. In each clock, all events that `events` selects happen together. Classes 8 to 15 mean a flushed instruction.
     ///
-    /// If events of one class happen in the same clock, report them in one call. If PIC is updated every 8 clocks, the first of the
-    /// `n` clocks is the current clock.
+    /// If events of one class happen in the same clock, report them in one call. If PIC is updated every 8 clocks, the first of the `n`
+    /// clocks is the current clock.
     #[inline(always)]
     pub fn count(&mut self, events: impl Into<SparcSelect>, n: u32) {
         let events = events.into();
