@@ -1,4 +1,4 @@
-//! Numbers the blocks and shapes of a recording.
+//! Assigns numbers to the blocks and shapes of a recording.
 
 use std::collections::HashMap;
 use std::error::Error;

@@ -79,7 +79,7 @@ impl Encoder {
     /// next block shows whether its branch was taken. Returns `false` if there is nothing to write.
     ///
     /// # Errors
-    /// The program has too much code. The recording ends before this log.
+    /// The program has too much code. Then the recording must end without this log.
     pub fn encode(
         &mut self,
         log: &mut Log,
