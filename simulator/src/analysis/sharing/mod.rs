@@ -81,7 +81,7 @@ struct Examined {
     cost: Cost,
     /// Whether the program was replayed to its end.
     complete: bool,
-    /// Whether the observer wants no more.
+    /// Whether the observer stopped the job.
     stopped: bool,
     /// The lines that moved, each with its number, in no particular order.
     lines: Vec<(u64, Moves)>,

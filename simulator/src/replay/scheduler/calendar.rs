@@ -28,7 +28,7 @@ impl Due {
         self.0 as usize % PIPELINES
     }
 
-    /// Returns the earliest time at which the pipeline `other`, if it is due then, comes after this pipeline.
+    /// Returns the earliest time at which the pipeline `other` can be due and still come after this pipeline.
     #[inline]
     pub(super) fn before(self, other: usize) -> u64 {
         (self.0 - other as u64).div_ceil(PIPELINES as u64)
