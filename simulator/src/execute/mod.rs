@@ -113,7 +113,7 @@ pub enum SetupError {
     Consoles(usize),
 }
 
-/// When [`Execution::run`] stops at the latest.
+/// The limits at which [`Execution::run`] stops, if nothing else stops it earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The maximum number of instructions and traps of all strands together.

@@ -30,7 +30,7 @@ struct Before {
 }
 
 impl Before {
-    /// Returns the span that `later` more spans follow.
+    /// Returns the span with `later` spans after it.
     #[inline]
     fn at(&mut self, later: usize) -> &mut Span {
         &mut self.spans[self.latest.wrapping_sub(later) % SPANS]
@@ -51,7 +51,7 @@ impl Before {
         earliest
     }
 
-    /// Removes the span that `later` more spans follow. An empty span at `time` becomes the earliest span.
+    /// Removes the span with `later` spans after it. An empty span at `time` becomes the earliest span.
     fn remove(&mut self, later: usize, time: u64) {
         for others in (0..later).rev() {
             *self.at(others + 1) = *self.at(others);

@@ -6,7 +6,7 @@ use platform::models::StrandUnit;
 
 use crate::recording::{Branch, ByKind, Kind};
 
-/// An event of a strand other than an instruction.
+/// An event of a strand. Instructions are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StrandEvent {
     InstructionCacheMiss,

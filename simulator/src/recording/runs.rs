@@ -27,7 +27,7 @@ pub(super) fn execute(
     while let Some(first) = rest.first() {
         let latest = &mut latest[place(first.address)];
         let length = code.count(latest.shape);
-        // Most runs equal the latest run with the same address.
+        // Most runs equal the latest run that begins at the same address.
         if !(ends(rest, length, latest.end)
             && code.is_execution(latest.shape, &rest[..length], data))
         {

@@ -27,7 +27,7 @@ fn program() -> Recording {
     Recording::from_threads("program", (0..4).map(thread).collect())
 }
 
-/// Returns how the replay says that its counts are wrong; `None` if it says that they are right.
+/// Returns what the replay reports if its counts are wrong; `None` if it reports no difference.
 fn told(machine: Machine, events: &str) -> Option<String> {
     let selection = match events {
         "" => Selection::default_for(machine),

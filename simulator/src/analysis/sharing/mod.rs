@@ -34,7 +34,7 @@ pub use users::{Code, Use, User, byte_list};
 
 /// How to examine a program, and the machine that replays it.
 ///
-/// [`Job::new`] sets what most examinations have. The methods that are named as the fields set others.
+/// [`Job::new`] sets what most examinations have. To change a field, call the method with the field's name.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Job {

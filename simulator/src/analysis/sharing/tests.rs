@@ -111,7 +111,7 @@ fn a_line_that_moves_when_it_is_read_is_truly_shared() {
 
 #[test]
 fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
-    // Both nodes read the first bytes, which no node writes. One node writes other bytes.
+    // Both nodes read bytes 0 to 7, which no node writes. Node 1 writes bytes 32 to 39.
     let report = report("0 r 1000\n64 r 1000\n64 w 1020\n0 r 1000\n");
     let line = only(&report);
     // The write takes the line from node 0. Node 0's second read takes it back.

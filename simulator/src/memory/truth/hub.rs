@@ -104,7 +104,7 @@ impl HubRecord {
 
     pub(super) fn lpu(&self, port: usize, event: LpuEvent) -> u64 {
         use LpuEvent as E;
-        // X, Y and Z are the other ports in ascending order.
+        // X, Y and Z are the ports except `port`, in ascending order.
         let mut others = [0, 1, 2, 3].into_iter().filter(|other| *other != port);
         let [x, y, z] = [(); 3].map(|()| others.next().unwrap_or(port));
         let cache = |other: usize| self.cache.iter().map(|reads| reads[port][other]).sum();

@@ -132,7 +132,7 @@ impl Calendar {
         let (word, cycle) = place(due);
         let left = self.pipelines[cycle] & !(1 << due.pipeline());
         self.pipelines[cycle] = left;
-        // There is no branch here, because a processor cannot predict whether other pipelines are due in the same cycle.
+        // There is no branch here, because a processor cannot predict whether more pipelines are due in this cycle.
         self.cycles[word] &= !(u64::from(left == 0) << (cycle % 64));
         if self.cycles[word] == 0 {
             self.words &= !(1 << word);
