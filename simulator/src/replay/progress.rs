@@ -30,7 +30,7 @@ impl Progress {
     }
 
     /// Returns what is done, and the whole: in references if their number is known, otherwise in bytes. Returns `None` if the
-    /// length of a recording is unknown, for example of a pipe.
+    /// length of a recording is unknown, for example because the recording comes from a pipe.
     #[must_use]
     pub fn done_of_all(&self) -> Option<(u64, u64)> {
         let references = self.total.map(|total| (self.references, total));
