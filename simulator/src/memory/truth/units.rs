@@ -57,7 +57,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened where it cannot happen. The simulator contradicts itself, so its counts mean nothing.
+/// The first event that happened at an impossible place. The simulator contradicts itself, so its counts mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",
