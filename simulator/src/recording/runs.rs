@@ -3,7 +3,7 @@
 use super::code::Code;
 use super::reference::Reference;
 
-/// The maximum number of references in a run. Only further data of the run's last instruction may exceed it.
+/// The maximum number of references in a run. A run is longer only if its last instruction has more data.
 const MOST: usize = 64;
 
 /// The maximum number of references in a run, including all data of its last instruction.
