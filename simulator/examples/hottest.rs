@@ -1,4 +1,4 @@
-//! Replays a recording, and prints what a guest counts and which lines of memory nodes take from each other most.
+//! Replays a recording, and prints what a guest counts, and the lines of memory that move most between nodes.
 
 use std::env;
 use std::error::Error;

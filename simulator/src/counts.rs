@@ -1,8 +1,9 @@
-//! Sums and differences of records, over all their counts.
+//! Adds and subtracts records, count by count.
 
-/// A record of counts. [`counts!`] implements it for a struct, which then has no count that sums and differences miss.
+/// A record of counts. [`counts!`] implements this trait for a struct, and does not compile if a field of the struct is
+/// missing.
 pub(crate) trait Counts {
-    /// Changes each count by the same count of another record.
+    /// Calls `with` for each count, with the corresponding count of `other`.
     fn combine(&mut self, other: &Self, with: impl Fn(&mut u64, u64) + Copy);
 
     fn add(&mut self, other: &Self) {
@@ -34,7 +35,8 @@ impl<T: Counts> Counts for Vec<T> {
     }
 }
 
-/// Implements [`Counts`] for structs: `Type { its counts } { its other fields, which stay }`. Every field has to be named.
+/// Implements [`Counts`] for structs: `Type { its counts } { its other fields, which do not change }`. Every field has to
+/// be named.
 macro_rules! counts {
     ($($type:ident { $($count:ident),* } $({ $($kept:ident),* })?)*) => { $(
         impl $crate::counts::Counts for $type {

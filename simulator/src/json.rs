@@ -1,11 +1,11 @@
-//! How things that have numbers, and addresses, are written in JSON.
+//! The JSON forms of addresses, and of things that have a number, such as strands.
 
 use guest_abi::{Counter, Hub, Node, PerfReg, StrandId};
 use hv_core::GuestId;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A thing, several things, or one that may be missing.
+/// An address or a thing with a number, or a list or an `Option` of these, with its form in JSON.
 pub(crate) trait Form: Sized {
     type Json: Serialize + DeserializeOwned;
 

@@ -1,6 +1,6 @@
-//! Methods that set fields, and `Debug`.
+//! Macros that define methods to set fields, and that implement `Debug`.
 
-/// Defines for each field a method that returns the value with another content of the field.
+/// Defines a method for each field. The method sets the field and returns the value.
 macro_rules! setters {
     ($($field:ident: $type:ty),* $(,)?) => {$(
         #[doc = concat!("Sets [`", stringify!($field), "`](Self#structfield.", stringify!($field), ").")]
@@ -12,7 +12,7 @@ macro_rules! setters {
     )*};
 }
 
-/// Implements `Debug` for types whose content nobody can print.
+/// Implements `Debug` for a type whose content cannot be printed: prints only a name.
 macro_rules! opaque {
     ($type:ty, $name:literal) => {
         impl std::fmt::Debug for $type {

@@ -28,7 +28,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 /// Returns a JSON text with the same values, in which escapes such as `\u202e` stand for what is not [plain](is_plain).
 pub fn json(text: &str) -> Cow<'_, str> {
     let stays = |character| character == '\n' || is_plain(character);
-    // All other characters have at most 16 bits.
+    // A character that is not plain has at most 16 bits.
     escaped(text, stays, |character| format!("\\u{:04x}", u32::from(character)))
 }
 

@@ -10,7 +10,8 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends a signed varint: twice the number, or twice its absolute value less one if it is negative. Numbers near 0 are short.
+/// Appends a signed varint: twice the number, or, if it is negative, twice its absolute value minus 1. Numbers near 0 are
+/// short.
 #[inline(always)]
 pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());

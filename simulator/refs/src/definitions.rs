@@ -1,4 +1,4 @@
-//! Numbers the blocks and shapes of a recording.
+//! Assigns numbers to the blocks and shapes of a recording.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -158,8 +158,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must come before all
-    /// references that have been encoded so far. So no other thread may write until this frame is written.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, the frame must come before all
+    /// references that have been encoded so far. So no other thread may write to the file until the frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };

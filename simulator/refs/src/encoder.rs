@@ -61,7 +61,7 @@ struct Written {
     /// The number of expected executions since the latest event.
     run: u64,
     control: Vec<u8>,
-    /// The first byte of the next event, without its run, and the further bytes with codes.
+    /// The bytes of the next event that hold codes. The first byte lacks its run.
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
@@ -79,7 +79,7 @@ impl Encoder {
     /// next block shows whether its branch was taken. Returns `false` if there is nothing to write.
     ///
     /// # Errors
-    /// The program has too much code. The recording ends before this log.
+    /// The program has too much code. Then the recording must end without this log.
     pub fn encode(
         &mut self,
         log: &mut Log,

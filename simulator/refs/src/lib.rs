@@ -6,7 +6,7 @@
 //! # The file
 //!
 //! Numbers are little-endian. A *varint* is a number of up to 64 bits in 1 to 10 bytes: 7 bits each, the lowest first, with bit 7
-//! set in all but the last. A *signed* varint holds twice the number, or twice its absolute value less one if it is negative. A
+//! set in all but the last. A *signed* varint holds twice the number, or, if it is negative, twice its absolute value minus 1. A
 //! *string* is a varint with its length and that number of bytes of UTF-8.
 //!
 //! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the version 1 in 4 bytes, 4 bytes of 0. Frames follow,

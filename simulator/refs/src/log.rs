@@ -68,8 +68,8 @@ impl Log {
 /// after its signal, so waits never form a circle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread starts or wakes another, or ends. Its references so far come before all references that follow a wait for this
-    /// number.
+    /// A thread starts or wakes another thread, or ends. Its references so far come before all references that follow a wait for
+    /// this number.
     Signal(u64),
     /// A thread waits: its further references come after the signal with this number.
     Wait(u64),

@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-/// The number of contexts that a predictor remembers. [`SLOTS`] and [`REGIONS`] are for slots and regions.
+/// The number of contexts that a predictor remembers. [`SLOTS`] and [`REGIONS`] are the numbers of slots and regions.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
 const REGIONS: usize = 1 << 8;
@@ -31,9 +31,9 @@ struct SlotHistory {
     by_stride: i8,
 }
 
-/// The next score, by prediction and score. The rows: neither prediction was right, only the region's, only the stride's, both.
-/// The columns: the scores 0, 1, -2 and -1. The score rises if only the stride was right, and falls if only the region was right.
-/// A table is faster than a bounded sum.
+/// The next score. The row says which predictions were right: neither, only the region's, only the stride's, or both. The column is
+/// the current score: 0, 1, -2 or -1. The score rises if only the stride was right, and falls if only the region was right. A table
+/// is faster than a bounded sum.
 const BY_STRIDE: [[i8; 4]; 4] = [[0, 1, -2, -1], [-1, 0, -2, -2], [1, 1, -1, 0], [0, 1, -2, -1]];
 
 /// A [`Predictor`] without its empty entries, for a thread that waits.

@@ -137,7 +137,7 @@ macro_rules! collectors {
             $(#[doc = concat!("With [`", stringify!($Layout), "`]")] $Layout(RingCollector<'a, C, $Layout>),)*
         }
 
-        /// Evaluates an expression with the collector's [`RingCollector`]. If the collector is off, evaluates another expression.
+        /// Evaluates `$on` with the collector's [`RingCollector`], or `$off` if the collector is off.
         macro_rules! with_rings {
             ($collector:expr, $off:expr, |$rings:ident| $on:expr) => {
                 match $collector {

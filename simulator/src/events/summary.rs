@@ -33,7 +33,7 @@ pub struct Summary {
     pub latencies: Vec<Latency>,
     /// The number of calls that found their hub taken, by time.
     pub conflicts: Vec<Conflicts>,
-    /// The number of other events, by name.
+    /// The number of events that are neither calls nor conflicts, by name.
     pub others: BTreeMap<&'static str, u64>,
     pub streams: Vec<StreamSummary>,
 }

@@ -44,7 +44,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may already have passed this time.
+        // Another strand may already be later than `now`.
         let now = now.max(self.truth().cycles());
         Work::tell(self, strand, now);
     }
@@ -92,7 +92,7 @@ impl Cost for PlainWork<'_> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may already have passed this time.
+        // Another strand may already be later than `now`.
         let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
         if passed > 0 {

@@ -9,7 +9,7 @@ pub use platform::memory_map::{
 pub(super) enum Device {
     /// A console: its number, and the offset of the register.
     Console(usize, u64),
-    /// Any other address. A device on the chip or beyond a link may be there.
+    /// An address that is not a console's. A device on the chip or beyond a link may be there.
     Other,
 }
 

@@ -113,7 +113,7 @@ pub enum SetupError {
     Consoles(usize),
 }
 
-/// When [`Execution::run`] stops at the latest.
+/// The limits at which [`Execution::run`] stops, if nothing else stops it earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The maximum number of instructions and traps of all strands together.
@@ -244,8 +244,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store that a strand's latest read of the report named; `None` if that read
-    /// found no report.
+    /// Returns the physical address of the failed store that a strand found when it last read its deferred error status register;
+    /// `None` if it found none.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)

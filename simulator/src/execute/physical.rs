@@ -1,4 +1,4 @@
-//! Physical memory, and its words decoded as instructions.
+//! Physical memory. It also holds the instructions that have been decoded from its words.
 
 use std::ops::Range;
 

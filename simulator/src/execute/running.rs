@@ -25,7 +25,7 @@ pub(super) struct Running {
     /// The time of the latest instruction.
     time: u64,
     off: bool,
-    /// The access of the last instruction, if it is one at which execution must stop.
+    /// The access of the last instruction, if execution must stop at this access.
     watched: Option<Observed>,
 }
 
@@ -219,7 +219,7 @@ impl Running {
         self.set_running(node, running);
     }
 
-    /// Sends a strand an interrupt that does not come from another strand, such as for a mailbox request.
+    /// Sends a strand an interrupt that does not come from another strand, for example because of a request in the mailbox.
     pub(super) fn interrupt(&mut self, to: StrandId, vector: u8) {
         let now = self.now();
         if let Some(executing) = self.strands.get_mut(to.index()) {

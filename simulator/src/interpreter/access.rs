@@ -142,7 +142,8 @@ const fn ordered(little: bool, shift: u8, value: u64) -> u64 {
     if little { value.swap_bytes() >> (64 - (8 << shift)) } else { value }
 }
 
-/// Returns the big-endian ASI for the same memory, whether `space` is little-endian, and the lowest level that may use `space`.
+/// Returns the big-endian ASI for the memory of `space`, whether `space` is little-endian, and the lowest level that may use
+/// `space`.
 #[inline(always)]
 const fn alternate(space: u8) -> (u8, bool, Level) {
     let least = match space {

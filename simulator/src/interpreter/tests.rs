@@ -105,7 +105,8 @@ fn after(word: u32, o0: u64) -> Strand {
     strand
 }
 
-/// Returns the address of the operating system's handler of a trap from trap level 0. The next function returns the hypervisor's.
+/// Returns the address of the operating system's handler of a trap from trap level 0. `hypervisors` returns the address of the
+/// hypervisor's handler.
 const fn guests(number: u64) -> u64 {
     TBA + number * 32
 }

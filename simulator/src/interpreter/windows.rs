@@ -91,7 +91,7 @@ impl WindowState {
         self.state >> shift & 7
     }
 
-    /// Executes SAVED, RESTORED and the other instructions for window handlers.
+    /// Executes SAVED, RESTORED or another instruction that window handlers use.
     pub(super) fn change(&mut self, windows: Windows) {
         match windows {
             Windows::Saved => {

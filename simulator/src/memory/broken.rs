@@ -1,6 +1,6 @@
-//! Maps that tests break, to see that the [truth](super::Truth) notices. Outside tests, nothing is broken and nothing is executed.
+//! Maps that tests break, to see that the [truth](super::Truth) notices. Outside tests, `mapped` returns each number as it is.
 
-/// A number that the memory system, or what is around it, computes.
+/// A number that the memory system, or the replay around it, computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Map {
     /// The number of the L2 bank of a line.
@@ -9,7 +9,7 @@ pub(crate) enum Map {
     Hub,
     /// The set of hubs whose counters count.
     CountingHubs,
-    /// The number of successive lines that chooses the home node.
+    /// The number of a group of successive lines. It decides which node is their home.
     Home,
     /// The number of the channel of a line in its home node.
     Channel,
@@ -21,7 +21,7 @@ pub(crate) enum Map {
     Port,
     /// The number of the hub whose registers count a hub's events.
     HubRegisters,
-    /// The number of the channel whose registers count the events of a channel, in its node.
+    /// The number, within its node, of the channel whose registers count a channel's events.
     ChannelRegisters,
     /// The number of a strand's node.
     NodeOfStrand,

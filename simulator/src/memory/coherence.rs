@@ -63,7 +63,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Asks the other nodes for a line. If `to_own` is set, they lose the line.
+    /// Asks the other nodes for a line. If `to_own` is set, these nodes lose the line.
     fn snoop(&mut self, line: L2Line, to_own: bool) -> Snoop {
         let nodes = self.plan.machine.nodes();
         let arrives = self.now;

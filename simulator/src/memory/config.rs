@@ -11,7 +11,7 @@ use crate::recording::FETCH_SHIFT;
 /// A cache. It replaces the least recently used line of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// The size in bytes.
+    /// The capacity in bytes.
     pub bytes: u64,
     /// The number of lines in a set.
     pub ways: u64,
@@ -69,12 +69,12 @@ pub struct Config {
     pub l1d: Cache,
     /// The L2 cache of a node: its eight banks together.
     pub l2: Cache,
-    /// The times of all operations.
+    /// How long hits, misses and transfers take, in cycles.
     pub timing: Timing,
 }
 
 impl Config {
-    /// The configuration of a T2 Plus.
+    /// The caches of an UltraSPARC T2 Plus, and the times in [`Timing::T2_PLUS`].
     pub const T2_PLUS: Self = Self {
         l1i: Cache { bytes: 16 << 10, ways: 8, line: 32 },
         l1d: Cache { bytes: 8 << 10, ways: 4, line: 16 },

@@ -48,7 +48,8 @@ impl Order {
     /// Returns the position of a way's digit: the number of bits below it.
     #[inline]
     fn shift(self, way: usize) -> u32 {
-        // XOR makes the digit of the way 0. The subtraction marks digits that are 0, but only its lowest mark is always right.
+        // XOR turns the digit that equals `way` into 0. The subtraction marks the digits that are 0, but only the lowest mark
+        // is always right.
         let digits = self.0 ^ (way as u64 * ONES);
         let zeros = digits.wrapping_sub(ONES) & !digits & (8 * ONES);
         zeros.trailing_zeros() & !3

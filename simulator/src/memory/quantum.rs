@@ -42,7 +42,8 @@ impl Quantum<'_> {
 pub struct Executed {
     /// The number of executed references.
     pub references: usize,
-    /// The time at which the last instruction was issued; 0 if all references are data of an earlier instruction.
+    /// The time at which the last instruction was issued; 0 if all references are data of an instruction that was
+    /// issued before the quantum.
     pub issued: u64,
     /// The time at which the strand can continue.
     pub ends: u64,

@@ -30,13 +30,13 @@ struct Before {
 }
 
 impl Before {
-    /// Returns the span after which there are `later` other spans.
+    /// Returns the span with `later` spans after it.
     #[inline]
     fn at(&mut self, later: usize) -> &mut Span {
         &mut self.spans[self.latest.wrapping_sub(later) % SPANS]
     }
 
-    /// Inserts a span before the latest `later` spans. Returns the earliest span, which is forgotten.
+    /// Inserts a span before the last `later` spans. Returns the earliest span, which is forgotten.
     #[inline]
     fn insert(&mut self, later: usize, span: Span) -> Span {
         if later == SPANS {
@@ -51,7 +51,7 @@ impl Before {
         earliest
     }
 
-    /// Removes the span after which there are `later` other spans. An empty span at `time` becomes the earliest span.
+    /// Removes the span with `later` spans after it. An empty span at `time` becomes the earliest span.
     fn remove(&mut self, later: usize, time: u64) {
         for others in (0..later).rev() {
             *self.at(others + 1) = *self.at(others);

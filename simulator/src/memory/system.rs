@@ -141,7 +141,7 @@ impl<V: Variant> MemorySystem<V> {
     }
 }
 
-/// Returns the strand whose registers count the events of a strand.
+/// Returns the strand whose registers count the events of `strand`.
 fn registers_of(strand: StrandId) -> StrandId {
     StrandId::new(mapped(Map::StrandRegisters, strand.index())).unwrap_or(strand)
 }

@@ -6,7 +6,7 @@ use platform::models::StrandUnit;
 
 use crate::recording::{Branch, ByKind, Kind};
 
-/// An event of a strand other than an instruction.
+/// An event of a strand. Instructions are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StrandEvent {
     InstructionCacheMiss,
@@ -47,7 +47,7 @@ const BRANCHES: [u16; 3] = [
 /// Events of a strand that have not been added to its counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StrandEvents {
-    /// The numbers of instructions by kind of fetch, then in the order of [`Branch`].
+    /// The number of instructions of each kind of fetch (first index) and each [`Branch`] (second index).
     instructions: [[u64; BRANCHES.len()]; INSTRUCTIONS.len()],
     others: [u64; EVENTS.len()],
     /// The number of the core's idle clocks that the counters already include.
@@ -90,7 +90,8 @@ impl StrandEvents {
     }
 }
 
-/// Returns the class and events of an instruction. A branch without data is only a branch.
+/// Returns the class and the events of an instruction. `branch` is 0 if the instruction is no branch. A branch without data has
+/// only the events of a branch; a branch with data has those of its data, too.
 const fn select(instruction: u16, branch: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
     SparcSelect::from_code(match instruction == other && branch != 0 {

@@ -152,7 +152,7 @@ impl Chunk {
         self.executions.length = references.len();
     }
 
-    /// Clears the chunk. Returns the storage for its executions, which must be executions of `code`, and for its signals and waits.
+    /// Clears the chunk. Returns its storage for executions of `code`, and its storage for signals and waits.
     pub(super) fn begin(
         &mut self,
         code: &Arc<Code>,

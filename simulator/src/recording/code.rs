@@ -77,12 +77,14 @@ impl ByKind {
 
 const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
 
-/// A step of a shape: a fetch from other bytes than the latest fetch, or an access to data. Either may access a cache.
+/// A step of a shape: an access to data, or a fetch outside the aligned [bytes](FETCH_SHIFT) of the previous fetch. Either may
+/// access a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeStep {
     /// The work that the shape has done before this step.
     pub(crate) done: Done,
-    /// The index of the reference after the step; [`WITHIN`](Self::WITHIN) if another step continues the same fetch.
+    /// The index of the reference after the step; [`WITHIN`](Self::WITHIN) if the next step fetches more of the same
+    /// instruction.
     pub(crate) next: u16,
     /// The address of a fetch minus the address of the shape.
     pub(crate) offset: i32,
@@ -115,7 +117,7 @@ pub(crate) enum StepAction {
 }
 
 impl ShapeStep {
-    /// The value of [`next`](Self::next) if another step continues the same fetch.
+    /// The value of [`next`](Self::next) if the next step fetches more of the same instruction.
     pub(crate) const WITHIN: u16 = u16::MAX;
 }
 

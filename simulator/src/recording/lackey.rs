@@ -12,13 +12,13 @@ use super::source::{BytesRead, Source};
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// The maximum number of references by which a block exceeds [`BLOCK`]. These references are data of the block's last
-/// instruction, whose fetch has a kind that depends on all its data. No x86 instruction has more data.
+/// How many references a block may have beyond [`BLOCK`]. They are data of the block's last instruction, because the kind of its
+/// fetch is known only after all its data. No x86 instruction has more data than this.
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
 
-/// What was expected if the first line has no known format.
+/// The expected content, for the error about a first line that has no known format.
 const A_FORMAT: &str = "a recording of \"vfalls record\", lines of lackey such as \"I  04001090,3\" or \
                         \" L 1ffeffe7c8,8\", or lines by hand such as \"0 w 0x1000 8\"";
 
@@ -171,8 +171,8 @@ impl LackeyReader {
     }
 }
 
-/// Parses lines of the common form. Stops at another line, at the end of the text, or when the block is full. Returns the length
-/// of the remaining text. The room is passed by value, so that its parts stay in registers.
+/// Parses lines of the common form. Stops at a line of another form, at the end of the text, or when the block is full. Returns the
+/// length of the remaining text. The room is passed by value, so that its parts stay in registers.
 #[inline(never)]
 fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
     let Room { mut block, behind, mut fetch } = room;

@@ -141,7 +141,8 @@ impl Fast {
     const BITS: u32 = 8;
 
     pub(super) fn new() -> Self {
-        // The table is filled with this entry, which matches only in its own place.
+        // Every slot starts with this entry. A line with this beginning looks for it in one slot only, where it is right. No other
+        // line matches it.
         let text = u64::from_le_bytes(*b"I  00000");
         let some = Beginning { text, digits: 0, kind: Kind::FetchOther };
         Self { beginnings: [some; 1 << Self::BITS] }

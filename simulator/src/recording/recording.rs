@@ -120,7 +120,7 @@ impl Recording {
         &self.about.name
     }
 
-    /// Returns the recording with another name for errors.
+    /// Returns the recording with `name` as its name in error messages.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.about.name = name.to_owned();
@@ -132,7 +132,7 @@ impl Recording {
         self.about.threads
     }
 
-    /// Returns the number of references of all threads. Returns `None` for a recording of lackey, whose end tells it.
+    /// Returns the number of references of all threads; `None` for a lackey recording, because the number is known only at its end.
     pub fn references(&self) -> Option<u64> {
         self.about.references
     }

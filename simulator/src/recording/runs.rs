@@ -3,7 +3,7 @@
 use super::code::Code;
 use super::reference::Reference;
 
-/// The maximum number of references in a run. Only further data of the run's last instruction may exceed it.
+/// The maximum number of references in a run. A run is longer only if its last instruction has more data.
 const MOST: usize = 64;
 
 /// The maximum number of references in a run, including all data of its last instruction.
@@ -27,7 +27,7 @@ pub(super) fn execute(
     while let Some(first) = rest.first() {
         let latest = &mut latest[place(first.address)];
         let length = code.count(latest.shape);
-        // Most runs equal the latest run with the same address.
+        // Most runs equal the latest run that begins at the same address.
         if !(ends(rest, length, latest.end)
             && code.is_execution(latest.shape, &rest[..length], data))
         {

@@ -24,7 +24,7 @@ use crate::setters::setters;
 
 /// The setup of a replay: what the machine executes and what a guest measures.
 ///
-/// [`Setup::new`] sets what most replays have. The methods that are named as the fields set others.
+/// [`Setup::new`] sets what most replays have. To change a field, call the method with the field's name.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]

@@ -1,5 +1,5 @@
-//! Breaks maps of the memory system, and of what is around it. The truth is derived without them, so the replay says each time that
-//! its counts are wrong: it ends with an error, or a counter differs from what happened.
+//! Breaks maps of the memory system, and of the replay around it. The truth does not use these maps, so the replay reports each
+//! time that its counts are wrong: it ends with an error, or a counter differs from what happened.
 
 use std::ops::ControlFlow;
 
@@ -27,7 +27,7 @@ fn program() -> Recording {
     Recording::from_threads("program", (0..4).map(thread).collect())
 }
 
-/// Returns how the replay says that its counts are wrong; `None` if it says that they are right.
+/// Returns what the replay reports if its counts are wrong; `None` if it reports no difference.
 fn told(machine: Machine, events: &str) -> Option<String> {
     let selection = match events {
         "" => Selection::default_for(machine),
@@ -46,7 +46,7 @@ fn machine(model: Model, nodes: usize) -> Machine {
     Machine::new(model, nodes).unwrap()
 }
 
-/// A map, its wrong numbers, a machine, the events that the guest counts, and what is told.
+/// A map, its wrong numbers, a machine, the events that the guest counts, and a part of what the replay says.
 type Breakage<'a> = (Map, fn(usize) -> usize, Machine, &'a str, &'a str);
 
 #[test]
@@ -58,7 +58,7 @@ fn a_broken_map_is_noticed() {
     let lacked = "which the machine does not have";
     let differs = "a counter differs";
     let breakages: [Breakage<'_>; 22] = [
-        // The hub of a line: other bits, two hubs exchanged, and two of four.
+        // Wrong hubs of a line: chosen by other bits, two hubs exchanged, only two of four hubs in use.
         (Map::Hub, |bits| bits >> 1, four, "", astray),
         (Map::Hub, |bits| bits ^ 1, two, "", astray),
         (Map::Hub, |bits| bits & 1, four, "", astray),
@@ -66,14 +66,14 @@ fn a_broken_map_is_noticed() {
         (Map::CountingHubs, |_| 1, linked, "", lacked),
         (Map::CountingHubs, |_| 0, four, "", differs),
         (Map::HubRegisters, |hub| hub ^ 1, four, "", differs),
-        // The home of a line: other bits, another node, another channel, a disabled channel.
+        // Wrong homes of a line: chosen by other bits, the next node, the wrong channel, a disabled channel.
         (Map::Home, |stripe| stripe >> 1, four, "", astray),
         (Map::Home, |stripe| stripe + 1, linked, "", astray),
         (Map::Channel, |bits| bits >> 1, four, "", astray),
         (Map::Channel, |bits| !bits, linked, "", astray),
         (Map::EnabledChannel, |_| 1, without, "", lacked),
         (Map::ChannelRegisters, |mcu| 1 - mcu, two, "", differs),
-        // The bank of a line, the links and the ports of a node.
+        // Wrong banks of a line, and wrong links and ports of a node.
         (Map::Bank, |bits| bits >> 1, four, "", astray),
         (Map::Bank, |bits| bits & 3, linked, "", astray),
         (Map::Link, |node| node ^ 1, four, "", "lines ("),
@@ -82,7 +82,7 @@ fn a_broken_map_is_noticed() {
         (Map::NodeOfStrand, |node| node ^ 1, two, "", astray),
         (Map::StrandRegisters, |strand| strand ^ 1, four, "", differs),
         (Map::Placement, |strand| strand ^ 8, linked, "", astray),
-        // What a guest writes to a register: without the second event of a PCR.
+        // A guest's write to a PCR loses the event of one counter.
         (Map::Written, |value| value & !0xf0, linked, "dram:mem_writes,dram:mem_reads", differs),
         (Map::Written, |value| value & !0xff00, four, "", differs),
     ];

@@ -11,7 +11,7 @@ pub(super) struct Threads {
     results: Vec<ThreadRun>,
     /// For each strand: its latest thread, and what had happened on the strand when the thread began.
     on: Vec<(usize, Waited)>,
-    /// The first thread that executed on another strand than its own.
+    /// The first thread that executed on a strand other than its own.
     stray: Option<Stray>,
 }
 

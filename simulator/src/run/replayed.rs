@@ -39,7 +39,7 @@ pub struct Replayed {
     pub usage: Usage,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
-    /// Whether the observer stopped the replay. Then all numbers are those of its part up to there.
+    /// Whether the observer stopped the replay. Then all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     /// The number of hypercalls of all guests.

@@ -7,9 +7,9 @@ use simulator::recording::{Flow, Kind, Reference};
 
 use crate::{every, fetch, profile, profile_flow};
 
-/// Returns a program of `length` instructions on 20 pages. Every other instruction loads, stores, or does both. The
-/// addresses are scattered over 4 MB, and each is used twice. So there are misses of every kind,
-/// and lines are written back. Every fifth instruction is a branch: taken, not taken, or indirect.
+/// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The addresses
+/// are scattered over 4 MB, and each is used twice. So there are misses of every kind, and lines are written back. Every fifth
+/// instruction is a branch: taken, not taken, or indirect.
 fn program_with_branches(length: u64) -> Vec<Reference> {
     let mut references = Vec::new();
     for number in 0..length {

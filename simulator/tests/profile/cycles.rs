@@ -1,4 +1,4 @@
-//! Cycles of the R10000.
+//! Short programs on an R10000, with their cycles computed by hand.
 
 use simulator::analysis::profile::SampledUnit;
 

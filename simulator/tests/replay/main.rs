@@ -79,7 +79,7 @@ fn progress_is_told_and_can_end_a_replay() {
         _ => ControlFlow::Continue(()),
     });
     assert_eq!(first, Some(100));
-    // What happened until then is known: 50 instructions, each with a reference to data.
+    // What happened before the stop is known: 50 instructions, each with a reference to data.
     let stopped = stopped.unwrap();
     assert!(stopped.stopped && stopped.truth_matches);
     assert_eq!((stopped.references, stopped.threads[0].instructions), (100, 50));
@@ -87,7 +87,7 @@ fn progress_is_told_and_can_end_a_replay() {
     assert_eq!(stopped.notes, [note]);
 }
 
-/// Returns the progress that a replay tells.
+/// Returns the progress that a replay reports.
 fn told(recording: Recording) -> Vec<Progress> {
     let mut told = Vec::new();
     let outcome = (Setup::new(machine(), recording).check().unwrap()).run(|stage| {
@@ -109,7 +109,8 @@ fn progress_has_a_total() {
     assert!(native.iter().all(|one| one.total == bundled().references()));
     let by_hand = told(recording("0 w 0x1000\n64 r 0x1000\n"));
     assert_eq!((by_hand[0].references, by_hand[0].total), (2, Some(2)));
-    // One of lackey does not: the bytes tell, if their number is known.
+    // A lackey recording does not know the number of its references. Then the progress is in bytes, if the length is
+    // known.
     let text = "I  04001090,3\n".repeat(100_000);
     let (length, text) = (text.len() as u64, || Cursor::new(text.clone()));
     let file = told(Recording::from_reader("file", text(), Some(length)).unwrap());

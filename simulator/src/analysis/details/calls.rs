@@ -140,7 +140,7 @@ fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -
     // In each stretch there is room for at least one event of each kind.
     let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES) as u128;
     let part = |time: u64| u128::from(time - first) * stretches / (u128::from(last - first) + 1);
-    // By stretch and kind: the number of other events, and the number of successful calls.
+    // By stretch and kind: the number of events that are not successful calls, and the number of successful calls.
     let mut counts = BTreeMap::<_, [usize; 2]>::new();
     for (time, kind, ended_well) in events() {
         counts.entry((part(time), kind)).or_default()[usize::from(ended_well)] += 1;

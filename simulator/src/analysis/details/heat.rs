@@ -20,9 +20,9 @@ const WIDTH: u64 = 256;
 
 /// Misses of the L2 caches by address and time.
 ///
-/// A row is a range of a program's addresses. There are at most 64 rows. As long as there are more, the two neighbours that span the
-/// fewest bytes together are merged. So distant regions stay separate. A column is a span of time. There are at most 128 columns:
-/// when time passes the last column, each pair of columns is merged into one.
+/// A row is a range of a program's addresses. There are at most 64 rows. While there are more, the two neighbouring rows that
+/// together span the fewest bytes are merged. So distant regions stay separate. A column is a span of time. There are at most 128
+/// columns: when one more is needed, each pair of columns is merged into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heat {
     /// The number of bytes of the smallest block of memory that has its own counts.

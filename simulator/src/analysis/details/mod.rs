@@ -41,7 +41,7 @@ pub struct Details {
     pub heat: Heat,
     /// Misses by instruction: the 1,024 instructions with the most waiting cycles, in descending order.
     pub code: Vec<InstructionMisses>,
-    /// The misses of all other instructions.
+    /// The misses of all instructions that are not in `code`.
     pub code_others: Missed,
     /// Lines that moved between nodes, and their users.
     pub lines: Lines,

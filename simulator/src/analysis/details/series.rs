@@ -9,7 +9,7 @@ use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points. It is `LEAST` for short intervals. With many counters it is lower, but at least `LEAST`.
+/// The maximum number of points. Short intervals and many counters lower the maximum, at most down to `LEAST`.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 

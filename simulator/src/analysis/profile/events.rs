@@ -54,7 +54,7 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// The maximum difference between a random period and the usual one, an eighth: the usual period is shifted right by this number.
+/// Random periods differ from the usual period by at most an eighth of it: the usual period shifted right by this number of bits.
 const SPREAD: u32 = 3;
 
 impl Rate {

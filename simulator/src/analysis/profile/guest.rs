@@ -59,7 +59,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         requests: &[Request<U::Event>],
     ) -> Result<Self, NoRoom<U::Event>> {
         let profiler = Box::new(Profiler::new(modes, requests)?);
-        // Events of the same counter also take turns.
+        // Events that use one counter take turns on it.
         let counters: Vec<_> = profiler.events().map(|report| report.counter).collect();
         let takes_turns = (1..counters.len()).any(|at| counters[..at].contains(&counters[at]));
         Ok(Self {

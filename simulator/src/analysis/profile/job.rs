@@ -31,7 +31,7 @@ use crate::setters::setters;
 
 /// A program to sample, and the settings for sampling.
 ///
-/// [`Job::new`] sets what most jobs have. The methods that are named as the fields set others.
+/// [`Job::new`] sets what most jobs have. To change a field, call the method with the field's name.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]

@@ -43,7 +43,7 @@ pub struct Rows {
     pub rows: Vec<CodeRow>,
     /// The total variation distance: half the sum of the differences between the shares; 0 if there are no events.
     pub total_variation: f64,
-    /// The mean distance that the same number of randomly drawn samples would have.
+    /// The mean total variation distance of as many randomly drawn samples.
     pub by_chance: f64,
 }
 

@@ -56,7 +56,8 @@ impl Apart {
     }
 }
 
-/// Returns the node that uses a byte of a line most, the first one in a tie; `None` if no node uses the byte.
+/// Returns the node that uses a byte of a line most. If several nodes do, returns the lowest of them. Returns `None` if no node
+/// uses the byte.
 fn owner(line: &SharedLine, byte: usize) -> Option<Node> {
     let mut times = [0; NODES];
     for user in line.users.iter().filter(|user| user.bytes >> byte & 1 != 0) {

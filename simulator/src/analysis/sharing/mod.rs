@@ -34,7 +34,7 @@ pub use users::{Code, Use, User, byte_list};
 
 /// How to examine a program, and the machine that replays it.
 ///
-/// [`Job::new`] sets what most examinations have. The methods that are named as the fields set others.
+/// [`Job::new`] sets what most examinations have. To change a field, call the method with the field's name.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Job {
@@ -81,7 +81,7 @@ struct Examined {
     cost: Cost,
     /// Whether the program was replayed to its end.
     complete: bool,
-    /// Whether the observer wants no more.
+    /// Whether the observer stopped the job.
     stopped: bool,
     /// The lines that moved, each with its number, in no particular order.
     lines: Vec<(u64, Moves)>,

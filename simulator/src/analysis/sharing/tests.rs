@@ -35,7 +35,7 @@ fn a_search_that_is_stopped_reports_what_it_knows() {
     let (whole, told) = run(3);
     assert_eq!(told, [(0, 4, Some(4)), (1, 4, Some(4)), (2, 4, Some(4))]);
     assert!(!whole.stopped && whole.notes.is_empty());
-    // Stopped after the replay that finds the lines, and after the one that finds their users.
+    // The job is stopped after the replay that finds the lines, and after the replay that finds their users.
     for (last, users) in [(0, 0), (1, 2)] {
         let (part, told) = run(last);
         assert_eq!(told.len(), last + 1);
@@ -92,7 +92,8 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
     let report = report(&text);
     let line = only(&report);
     assert_eq!(line.sharing, Sharing::False);
-    // The first increment takes the line from node 0, each later increment from the other node. Node 0's read takes it back.
+    // The first increment takes the line from node 0. Each later increment takes it from the node of the previous increment. Node
+    // 0's read takes it back.
     assert_eq!(line.moves, moves(201, 200));
     // Each counter now has its own line. Node 0 clears and reads both lines; the counter's node increments the counter.
     let apart = report.apart.unwrap().cost;
@@ -110,7 +111,7 @@ fn a_line_that_moves_when_it_is_read_is_truly_shared() {
 
 #[test]
 fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
-    // Both nodes read the first bytes, which no node writes. One node writes other bytes.
+    // Both nodes read bytes 0 to 7, which no node writes. Node 1 writes bytes 32 to 39.
     let report = report("0 r 1000\n64 r 1000\n64 w 1020\n0 r 1000\n");
     let line = only(&report);
     // The write takes the line from node 0. Node 0's second read takes it back.
@@ -149,7 +150,7 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(
         found,
         [
-            // Strand 64 reads the line from the other cache, then strand 0 writes it again.
+            // Strand 64 reads the line from the cache of node 0, then strand 0 writes the line again.
             (0x2000, moves(1, 1), Sharing::True),
             // Bytes 60 to 63 of line 3000 and bytes 0 to 3 of line 3040 are written. Only line 3040 moves.
             (0x3040, moves(1, 1), Sharing::True),
@@ -162,8 +163,8 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(report.lines_moved, 2);
 }
 
-/// A byte's new address has the same home, hub, channel and bank: bits 8:0 are equal, and the other bits are equal modulo the
-/// number of homes.
+/// A byte keeps its home, hub, channel and bank when it gets a new address: bits 8:0 of both addresses are equal, and the other
+/// bits are equal modulo the number of homes.
 #[test]
 fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);

@@ -16,7 +16,8 @@ pub(super) enum Type {
     },
     /// A value for each field, in this order.
     Struct { fields: Vec<(String, Type)>, align: u32 },
-    /// A value of one of several types. The value of the earlier field `tag` names the type.
+    /// A value of one of several types. The value of the field `tag`, which comes before this
+    /// value, names the type.
     Variant { tag: String, options: Vec<(String, Type)> },
     /// `length` values of one type.
     Array { of: Box<Type>, length: u64 },
@@ -110,7 +111,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Advances the time to the next one whose lowest `bits` bits are `low`, and returns it.
+    /// Advances the time to the next value whose lowest `bits` bits are `low`, and returns it.
     fn time(&mut self, bits: u32, low: u64) -> Option<u64> {
         let mask = u64::MAX >> (64 - bits);
         self.now = match bits {

@@ -1,4 +1,5 @@
-//! The labels of nodes. A label is the node's name. A number follows if the name alone would not be unique.
+//! The labels of nodes. A label is the node's name, followed by `-` and a number if the name alone would be
+//! ambiguous.
 
 use std::collections::HashMap;
 

@@ -16,9 +16,10 @@
 //! [cpu-1]
 //! ```
 //!
-//! The label of a node is its name. If several nodes have the name, or if the name itself ends in `-` and a number, a `-` and a
-//! number follow. [`print()`] numbers these nodes from 0 in their order. A property that occurs more than once is an array. In the
-//! array, strings are arcs, and a string is `{ string = "first" }`.
+//! The label of a node is its name. If several nodes have the same name, or if the name itself ends in `-` and a number, the label
+//! is the name, a `-` and a number. [`print()`] counts these numbers from 0 for each name, in the order of the nodes. A property
+//! that occurs more than once is written as an array. In an array, a plain string is an arc, and a string property is written as
+//! `{ string = "first" }`.
 //!
 //! If a source numbers its nodes in this way, [`parse()`] and then [`print()`] return the same source, without comments and layout.
 
@@ -40,7 +41,7 @@ pub struct Description {
     pub nodes: Vec<Node>,
 }
 
-/// A node of a description.
+/// A node: a name, and properties in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
     /// The node's name. Other nodes may have the same name.
@@ -49,7 +50,7 @@ pub struct Node {
     pub properties: Vec<Property>,
 }
 
-/// A property of a node.
+/// A named value of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Property {
     /// The name, such as `fwd`.
@@ -58,12 +59,12 @@ pub struct Property {
     pub value: Value,
 }
 
-/// The value of a property.
+/// The value of a property: one of the four types of the binary form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// An arc to the node with this index in [`Description::nodes`].
     Arc(usize),
-    /// A number of 64 bits.
+    /// A number. Its tag in the binary form is `v`.
     Number(u64),
     /// A string, here without the NUL that ends it.
     String(String),

@@ -84,7 +84,8 @@ fn values(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Vec<Value>>
     }
 }
 
-/// Returns the value of an array's member.
+/// Returns the value of a member of an array. A plain string is the label of the node that an arc
+/// leads to.
 fn member(item: &Item<'_>, labels: &HashMap<&str, usize>) -> Located<Value> {
     let DeValue::String(label) = item.get_ref() else {
         return plain(item);

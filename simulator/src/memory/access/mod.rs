@@ -99,7 +99,8 @@ impl<'w, V: Variant> Access<'w, V> {
             planes,
             channels,
             strand_record: &mut truth.strands[strand.index()],
-            // The truth does not ask the map of strands: cores have eight.
+            // Each core has eight strands. The memory system's own map of strands is not used here, because the truth
+            // checks it.
             core_record: &mut truth.cores[strand.index() / 8],
             unit_records: &mut truth.units,
             hub_events,

@@ -188,7 +188,7 @@ fn what_the_l2_loses_the_core_loses() {
     bench.load(0, 0);
     bench.fetch(0, 0x20);
     for n in 1..17 {
-        // Another core loads lines of the same L2 set.
+        // Strand 8, on core 1, loads 16 lines of the L2 set of address 0.
         bench.load(8, n * 0x4_0000);
     }
     bench.load(0, 0);

@@ -128,7 +128,7 @@ fn a_hub_lets_one_request_for_a_line_wait_for_another() {
     assert_eq!(ends, [293, 293 + 267]);
     assert_eq!((bench.asu(AsuEvent::CamHit), bench.asu(AsuEvent::Wakeup)), (1, 1));
     assert_eq!(bench.devices.now(), 560);
-    // A request for another line of the hub, whose home is node 3, waits only for the serialization.
+    // The hub also carries a line of home node 3. A request for this line waits only for the serialization.
     let mut bench = Bench::new(Model::Batoka, 4);
     let ends = bench.together(&[(0, load(0x480)), (64, load(0x680))]);
     assert_eq!(ends, [293, 295]);

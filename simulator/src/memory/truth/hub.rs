@@ -7,7 +7,7 @@ use crate::counts::counts;
 
 const NODES: usize = 4;
 
-/// Counts for pairs of nodes: by the requesting node, then by the other node.
+/// One count for each pair of nodes. The first index is the requesting node, and the second index is the other node.
 type Pairs = [[u64; NODES]; NODES];
 
 /// The numbers of a hub's transactions, by kind and nodes.
@@ -21,7 +21,8 @@ pub(in crate::memory) struct HubRecord {
     written: Pairs,
     /// The number of invalidations, by requester.
     invalidations: [u64; NODES],
-    /// The number of answers, by answering node, then in the order of [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer).
+    /// The number of answers of each node (first index) and each [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer) (second
+    /// index).
     answers: [[u64; 4]; NODES],
     /// The number of copies lost to a write, by writing node, then by losing node.
     lost: Pairs,
@@ -104,7 +105,7 @@ impl HubRecord {
 
     pub(super) fn lpu(&self, port: usize, event: LpuEvent) -> u64 {
         use LpuEvent as E;
-        // X, Y and Z are the other ports in ascending order.
+        // X, Y and Z are the ports except `port`, in ascending order.
         let mut others = [0, 1, 2, 3].into_iter().filter(|other| *other != port);
         let [x, y, z] = [(); 3].map(|()| others.next().unwrap_or(port));
         let cache = |other: usize| self.cache.iter().map(|reads| reads[port][other]).sum();

@@ -1,8 +1,8 @@
 //! The record of all events. The models of counter registers do not use it, so it can check them.
 //!
 //! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
-//! and each hub's transactions. The methods compute the count of each event from these records. The record of a unit counts the lines
-//! that [belong](owners) to the unit by a second map. An event at another unit is a [`Stray`], which ends the run.
+//! and each hub's transactions. The methods compute the count of each event from these records. The record of a unit counts the
+//! lines that [belong](owners) to the unit according to a second map. An event at another unit is a [`Stray`], which ends the run.
 
 mod hub;
 mod owners;

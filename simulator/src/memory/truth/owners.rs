@@ -1,5 +1,5 @@
 //! Which units a line belongs to. The memory system has maps of its own, in [`geometry`](crate::memory::geometry): it computes the
-//! units from bits of a line's number. Here, the units are listed from the same description, and each takes its lines in turn.
+//! units from bits of a line's number. Here, the units are listed in the order in which they take successive lines.
 
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;

@@ -90,7 +90,8 @@ impl CoreRecord {
 /// A strand's instructions by class, its requests by kind and by the unit that served them, and its waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
-    /// The number of instructions by class (without data, load, store, both), then by [`Branch`](crate::recording::Branch).
+    /// The number of instructions of each class (first index: without data, load, store, both) and each
+    /// [`Branch`](crate::recording::Branch) (second index).
     pub(in crate::memory) instructions: [[u64; 3]; 4],
     served: [[u64; 4]; 4],
     /// The number of cycles spent in each [`Wait`].

@@ -57,7 +57,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened where it cannot happen. The simulator contradicts itself, so its counts mean nothing.
+/// The first event that happened at an impossible place. The simulator contradicts itself, so its counts mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",
@@ -89,7 +89,7 @@ impl fmt::Display for What {
 }
 
 impl Stray {
-    /// Returns the error of a thread that executes on another strand than its own.
+    /// Returns the error of a thread that executes on a strand other than its own.
     pub(crate) fn thread(thread: usize, strand: usize) -> Self {
         Self { what: What::Thread(thread), at: Spot::Strand(strand), is_present: true }
     }
@@ -163,7 +163,8 @@ impl UnitRecords {
         channel.cycles_to_write += cycles;
     }
 
-    /// Records a request that has passed the hub, or the link, `at`. `counted` is `true` if a counter of the hub has counted it.
+    /// Records a request that has passed `at`: a hub, or a link if there are no hubs. `counted` is `true` if a counter of the hub
+    /// has counted it.
     pub(in crate::memory) fn passed(
         &mut self,
         line: L2Line,

@@ -165,7 +165,7 @@ impl Truth {
             (0..4).for_each(|kind| lines[kind] += by_kind[kind]);
         }
         if from == to {
-            // All other lines of the node's channels move to and from its own cache, without a hub.
+            // The remaining lines of the node's channels move to and from the node's own cache, without a hub.
             let others = (0..self.units.channels.len()).filter(|other| *other != from);
             let (mut read, mut written) = (0, 0);
             for [memory, ..] in others.clone().flat_map(|other| self.between(from, other)) {

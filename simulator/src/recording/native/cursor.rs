@@ -16,8 +16,8 @@ pub(super) struct Cursor {
     packed: PackedPredictor,
     /// The content of the current frame.
     pub(super) content: Vec<u8>,
-    /// The current position in the part `control`, whose end is `control_end`. There are such fields for each part of the
-    /// content.
+    /// The current position in the part `control`, which ends at `control_end`. Each other part of the content also has a
+    /// position and an end.
     control: usize,
     control_end: usize,
     literals: usize,

@@ -28,7 +28,7 @@ impl Due {
         self.0 as usize % PIPELINES
     }
 
-    /// Returns the earliest time at which the pipeline `other`, if it is due then, comes after this pipeline.
+    /// Returns the earliest time at which the pipeline `other` can be due and still come after this pipeline.
     #[inline]
     pub(super) fn before(self, other: usize) -> u64 {
         (self.0 - other as u64).div_ceil(PIPELINES as u64)
@@ -132,7 +132,7 @@ impl Calendar {
         let (word, cycle) = place(due);
         let left = self.pipelines[cycle] & !(1 << due.pipeline());
         self.pipelines[cycle] = left;
-        // There is no branch here, because a processor cannot predict whether other pipelines are due in the same cycle.
+        // There is no branch here, because a processor cannot predict whether more pipelines are due in this cycle.
         self.cycles[word] &= !(u64::from(left == 0) << (cycle % 64));
         if self.cycles[word] == 0 {
             self.words &= !(1 << word);

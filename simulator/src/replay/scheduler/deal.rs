@@ -60,7 +60,7 @@ impl Deal {
         }
     }
 
-    /// Reads the references of the next turn. Returns none at the end of the recording.
+    /// Reads the references of the next turn. Returns an empty list at the end of the recording.
     fn read(&mut self) -> Result<Vec<Reference>, RecordingError> {
         let mut turn: Vec<Reference> = Vec::with_capacity(Placement::TURN);
         loop {

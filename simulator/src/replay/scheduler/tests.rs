@@ -117,7 +117,7 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
     }
     let mut free = BTreeMap::new();
     let mut made = BTreeSet::new();
-    // The waiting threads with their signals, longest wait first, and the latest wake-up's time.
+    // The waiting threads with their signals, longest wait first. `woken_at` has the time at which a thread was last woken.
     let mut waiting: Vec<(usize, u64)> = Vec::new();
     let mut woken_at = BTreeMap::new();
     let (mut begins, mut time, mut dropped) = (Vec::new(), 0, 0);

@@ -219,7 +219,8 @@ mod tests {
         assert_eq!(first(&[('S', 512)]), 1);
     }
 
-    /// Two blocks of one set of the secondary cache are used in turns, with four blocks of one set of a primary cache between them.
+    /// Blocks 0 and `k512` share a set of the secondary cache and are used in turns. In between, `others` evicts them from the
+    /// primary cache.
     #[test]
     fn the_way_that_was_used_last_is_predicted() {
         let mut caches = Caches::new();

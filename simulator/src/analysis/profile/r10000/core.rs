@@ -392,7 +392,8 @@ impl Processor for Core {
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(truth)?;
         }
-        // Up to four instructions issue in one cycle, so the scheduler may see the same time for them.
+        // Up to four instructions issue in one cycle, so the time need not advance. The scheduler is told that this instruction was
+        // issued one cycle before `ends`, and lets the next one begin at `ends`.
         let ends = self.now.max(instruction.begins);
         Ok(Executed {
             references: references.len(),

@@ -5,7 +5,8 @@ use platform::models::r10000::{Cycle, Operation, R10000Event};
 use super::caches::Traffic;
 use crate::recording::Kind;
 
-/// Adds the issue of an instruction. An instruction that both loads and stores counts as one issued instruction.
+/// Returns `cycle` with one more issued instruction. An instruction that both loads and stores counts as one
+/// issued instruction.
 pub(super) fn issue(cycle: Cycle, kind: Kind) -> Cycle {
     add(cycle, kind, Cycle::issue, R10000Event::StoresIssued)
 }

@@ -119,7 +119,7 @@ impl<'a> Unwinder<'a> {
                     self.stacks.uncount(frame.call);
                     self.call(thread, frame.call.site, to, frame.back);
                 } else if self.after_calls.contains(&to) {
-                    // This is longjmp, unless it is a jump within a function.
+                    // A jump to a return address is longjmp, unless the jump stays within a function.
                     let function = |address| symbols?.function(address);
                     if function(to) != function(from.address) {
                         own.unwind_to_function(to, symbols);
