@@ -35,7 +35,7 @@ pub(super) struct Specified {
 }
 
 impl Specified {
-    fn step(&mut self, event: HubEvent) -> Answer {
+    pub(super) fn step(&mut self, event: HubEvent) -> Answer {
         let (turns, answer) = self.outcome.turns.step(event);
         self.outcome.turns = turns;
         answer
