@@ -76,7 +76,7 @@ fn every_control_value_interrupts_by_its_ie() {
     }
 }
 
-/// For every pair of values, neither control register affects the counter of the other.
+/// For every pair of values, the control register of one counter does not affect the other counter.
 #[test]
 fn every_pair_of_control_values() {
     let cycle = cycle();

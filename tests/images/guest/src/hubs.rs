@@ -51,7 +51,7 @@ pub fn count(report: &mut Report) {
     ask();
     states.die();
     control(Control::Caller(states.own));
-    // The other strand now has the turn.
+    // Now strand `other` has the turn, so strand `own` is refused.
     ask();
     counted[2] = counts::counted(Trap::Fast, [18, 0x55, GET]);
     control(Control::Caller(states.other));
