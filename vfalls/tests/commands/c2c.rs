@@ -27,7 +27,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
     let users = lines[1]["users"].as_array().unwrap();
     assert!(users.iter().all(|user| user["function"] == "take_ticket" && user["bytes"] == "0-7"));
 
-    // The hubs' counters show the same number: see the README of simulator.
+    // The hubs' counters show the same number of transfers: see the README of simulator.
     assert_eq!(json["cost"]["transfers"], 23_762);
     assert_eq!(json["cost"]["cycles"], 5_795_391);
     let (cost, apart) = (&json["cost"], &json["apart"]);

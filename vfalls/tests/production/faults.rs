@@ -93,7 +93,7 @@ fn a_store_fails_late() {
     assert!(calls > 100 && last > booted.0.now() - 1000, "{calls}");
 }
 
-/// The operator reports the death of two strands, of which one held a hub and the other had asked for it. Before the report, no
+/// The operator reports the death of two strands. One of them held a hub, and the other had asked for this hub. Before the report, no
 /// strand gets the hub. After the report, all other strands have their turns. The neighbour is not affected.
 #[test]
 #[ignore = "builds images"]

@@ -171,7 +171,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Starts a strand's next attack. During an attack that ends the guest, the other strand is idle.
+    /// Starts a strand's next attack. During an attack that ends the guest, the guest's other strand is idle.
     fn next(&mut self, execution: &mut Execution, strand: usize) {
         let other = self.flights[1 - strand].as_ref();
         let dies = |attack: &Attack| attack.demanded == Demanded::Death;
