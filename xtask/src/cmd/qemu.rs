@@ -40,7 +40,7 @@ pub struct QemuArgs {
     #[arg(long, value_name = "FILE")]
     guest: Option<PathBuf>,
 
-    /// What the service reaches when it serves that guest
+    /// The devices of the service, when it serves the guest of --guest
     #[arg(long, value_name = "D", default_value = "models", requires = "guest")]
     devices: Devices,
 

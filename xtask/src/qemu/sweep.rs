@@ -39,7 +39,8 @@ impl Machines for Host {
     }
 }
 
-/// What the other services need. The sweep negotiates these services, but does not call them.
+/// What the services other than the performance counter service need from the image. The sweep
+/// negotiates these services, but does not call them.
 #[derive(Clone, Copy)]
 struct Below;
 
