@@ -234,7 +234,8 @@ impl Bus {
         Some(Cell::Register(PerfReg::new((register + FIRST) as u64)?))
     }
 
-    /// Returns the address of the word to access. For a faulty register, this address traps. For a busy hub, returns an error.
+    /// Returns the address of the word to access. For a faulty register, returns an address at which an access traps. For a busy hub,
+    /// returns an error.
     fn place(
         &self,
         strand: StrandId,

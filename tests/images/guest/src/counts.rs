@@ -80,8 +80,8 @@ fn as_guest(grant: Grant, minor: Option<u64>) {
     }
 }
 
-/// Makes calls for these registers, which are refused with this status. Reports the instructions of the longest get and of the
-/// longest set.
+/// Makes calls for the registers `ids`, which must be refused with `status`. Reports the instructions of the longest get and of the longest
+/// set.
 fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
     for (name, function) in names.into_iter().zip([GET, SET]) {
         let mut longest = 0;

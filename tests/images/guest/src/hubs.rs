@@ -65,7 +65,7 @@ pub fn count(report: &mut Report) {
     }
 }
 
-/// Returns a machine with hubs, and three strands of its guest, which has all rights.
+/// Returns a machine with hubs, and three strands of its only guest. The guest has all rights.
 fn machine() -> Option<(Configuration, [StrandId; 3])> {
     let mut machines = parts::READ_BACK.configurations();
     let (_, machine) =
