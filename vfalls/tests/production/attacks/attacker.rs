@@ -19,7 +19,7 @@ use crate::{MEMORY, REAL};
 const DEMANDED: u64 = 100_000;
 const ATTACK: u64 = 2000;
 
-/// The number of turns in which no attack ends before the operator resets the guest.
+/// If no attack has ended for this number of turns, the operator resets the guest.
 const AWAY: usize = 1000;
 
 /// The address of the attacker's trap table, in which every trap jumps to [`CAUGHT`]. Attacks are

@@ -117,7 +117,7 @@ fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     }
 }
 
-/// Compares what the operator sees at the end: the rights, and the units but those that fail.
+/// Compares what the operator sees at the end: the rights, and all units except those that fail.
 fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
     let mut right = *right;
     let seen = found.look.unwrap();

@@ -107,7 +107,7 @@ struct Run<'a> {
     reported: Vec<Unit>,
     /// What the operator sees at the end.
     look: Option<Seen>,
-    /// The calls of this stage, by strand and place in the list, that had no answer when a report of their unit arrived.
+    /// The calls of this stage that had no answer when a report of their unit arrived, by strand and place in the list.
     must_refuse: Vec<(usize, usize)>,
 }
 
