@@ -82,8 +82,7 @@ const WITH_THREADS: [&str; 3] = [
     "--package=tests --test=hub_threads --test=l2_threads --test=negotiation_threads --test=operator_threads --test=rights_threads",
 ];
 
-/// Runs the tests with threads in Miri. Each seed chooses another order of threads, and other
-/// values that loads return from weak memory.
+/// Runs the tests with threads in Miri. Each seed chooses a different order of threads, and different values for loads from weak memory.
 fn miri() -> anyhow::Result<()> {
     const MISSING: &str = "Miri is missing; type: \
          rustup toolchain install nightly --component miri --component rust-src";

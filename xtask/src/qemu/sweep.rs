@@ -144,7 +144,7 @@ fn calls(line: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the first call, in this part, whose answer differs.
+/// Returns the first call of this part for which the answer differs.
 fn locate(
     of: SweptDevices,
     part: usize,
