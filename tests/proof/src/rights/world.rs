@@ -58,7 +58,7 @@ pub(crate) enum Tenure {
 pub(crate) struct Unit {
     /// The guest that has last written to the unit. `None` if the unit is 0.
     pub(crate) written: Option<(usize, Tenure)>,
-    /// Whether the unit is listed, because it holds values of a guest that has lost it.
+    /// Whether the unit is listed: it holds values of a guest that no longer has the unit.
     pub(crate) unclean: bool,
     pub(crate) out: bool,
 }
