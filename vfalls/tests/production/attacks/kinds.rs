@@ -414,9 +414,8 @@ fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// Returns from a trap level that no trap has entered, with each bit of %tstate. Some returns come
-/// after a call that nests traps in the hypervisor. The trap stack must not hold the hypervisor's
-/// privilege, so the next instruction, `rdhpr`, must trap.
+/// A program that returns from a trap level that no trap has entered, with each bit of %tstate. Some returns come after a call that nests
+/// traps in the hypervisor. The trap stack must not hold the hypervisor's privilege, so the next instruction, `rdhpr`, must trap.
 fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;
     let level = index.below(3) as u64;
