@@ -11,8 +11,8 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does
 ///
-/// Runs the larger sizes of the models in tests/proof, loom's models without a limit on preemptions where that ends in minutes,
-/// a million random schedules and a million PCT schedules of shuttle, and the tests with threads in Miri. PROOF.md says what the
+/// Runs the larger sizes of the models in tests/proof; without a limit on preemptions, those of loom's models for which this ends in
+/// minutes; a million random schedules and a million PCT schedules of shuttle; and the tests with threads in Miri. PROOF.md says what the
 /// steps show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
