@@ -47,7 +47,7 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
         if from < to && number < 0x180 {
             return None;
         }
-        // Deviation::TrapPstate, until the handler writes %pstate, and Deviation::RedState.
+        // QEMU deviates here: Deviation::TrapPstate, until the handler writes %pstate, and Deviation::RedState.
         let red = if after.get(TL) == 6 { 1 << 5 } else { 0 };
         let pstate = if number < 0x180 { PEF | PRIV } else { before.get(PSTATE) | red };
         theirs.set(PSTATE, pstate);
