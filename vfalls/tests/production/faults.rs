@@ -13,8 +13,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated, retried};
 use super::{Booted, ENOACCESS, Guest, image, strand};
 
-/// Stores to devices fail after their call has returned, or while it waits for them. Their units
-/// are then out of service, everything else works, and the neighbour is not affected.
+/// Stores to devices fail after their call has returned, or while the call waits for the store. The units are then out of service,
+/// everything else works, and the neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_store_fails_late() {

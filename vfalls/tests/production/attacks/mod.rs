@@ -33,8 +33,7 @@ const TURN: u64 = 2000;
 /// The maximum number of turns for one call of the neighbour.
 const PATIENCE: usize = 2000;
 
-/// The neighbour pauses if it has made this number of calls more than the attacker has made
-/// attacks.
+/// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
 const AHEAD: usize = 100;
 
 /// Boots this hypervisor. One guest makes the numbered attacks of a kind, the other makes calls.

@@ -96,8 +96,8 @@ impl Specified {
                         after.outcome.device = WRITTEN;
                     }
                     after.holder = None;
-                    // A call on the slow path passes the turn on when it ends. A call on the fast path does not, nor does a call during
-                    // whose end the other strand is first remembered. So both outcomes are possible.
+                    // A call on the slow path passes the turn on when it ends. A call on the fast path does not, and neither does a call
+                    // that ends just as the other strand is remembered. So both outcomes are possible.
                     let mut passed = after;
                     passed.step(HubEvent::Ended);
                     passed.outcomes(functions, overlap, first, all);
