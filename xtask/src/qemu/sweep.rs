@@ -116,7 +116,7 @@ pub fn expected(of: SweptDevices, detail: Detail) -> Vec<String> {
     lines
 }
 
-/// Compares what a guest has written about each part with the host. Returns a check and the number
+/// Compares what a guest and the host have written about each part. Returns a check and the number
 /// of calls for each part. If a part differs, `ask` boots the guest again for a longer report.
 pub fn compare(
     of: SweptDevices,
