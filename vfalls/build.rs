@@ -1,4 +1,4 @@
-//! Builds the recorder, a plug-in of QEMU's user-mode emulator, which the module `recorder` includes in this program.
+//! Builds the recorder, a plug-in for QEMU's user-mode emulator. The module `recorder` includes the plug-in in this program.
 
 use std::env;
 use std::ffi::OsString;

@@ -202,7 +202,7 @@ fn bytes_and_breaks() {
     assert_eq!(taken[3..], [ConsoleOutput::Break]);
 }
 
-/// The software traps between the specification's two (0x80 and 0xff) return EBADTRAP, unless the image claims them.
+/// The software traps between 0x80 and 0xff return EBADTRAP, unless the image claims them.
 #[test]
 fn software_traps_between_fast_and_core() {
     fn trap<E: Embedder>(embedder: E, number: u8) -> [u64; 3] {
@@ -360,7 +360,7 @@ fn versions_are_served_fast() {
     assert_eq!(answer(registers, 3), [0, 1, 1]);
 }
 
-/// One service that does not know a caller suffices for an error, wherever it is in the list.
+/// A caller is refused if one of the services, anywhere in the list, does not know this caller.
 #[test]
 fn a_strand_that_does_not_execute_the_guest() {
     fn refused(services: impl Services) -> bool {

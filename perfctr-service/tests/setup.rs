@@ -1,4 +1,5 @@
-//! How an image sets the service up, who is served, and what the operator is told. Loom has no constants for statics.
+//! How an image sets the service up, who is served, and what the operator is told. Under loom, atomics cannot be made in a constant, so
+//! there can be no static service.
 #![cfg(not(loom))]
 
 use std::sync::Mutex;
@@ -48,7 +49,7 @@ fn a_guest_is_served_on_its_own_strands_only() {
     assert_eq!(error.to_string(), "strand 200 does not execute guest 0");
 }
 
-/// A right that its holder has used is lost at once, and the change waits for the strands of the loser. What nobody held is granted
+/// A right that its holder has used is lost at once, and the change waits for the strands of the loser. A right that nobody held is granted
 /// at once.
 #[test]
 fn a_change_names_the_strands_that_it_awaits() {
@@ -85,7 +86,7 @@ type Service = PerfCounterService<(&'static Devices, &'static Devices)>;
 static HYPERVISOR: Hypervisor<(Service,), NoConsole> =
     Hypervisor::new((PerfCounterService::new((&DEVICES, &DEVICES)),), NoConsole);
 
-/// What is in a static is never on a stack.
+/// The service is in a static, so it is never on a stack.
 #[test]
 fn a_thread_with_a_small_stack_sets_the_service_up() {
     let run = || {
@@ -122,7 +123,7 @@ impl log::Log for Logger {
     fn flush(&self) {}
 }
 
-/// The operator is told once of a unit that goes out of service, under the name of the crate. Nothing else is logged.
+/// The service logs once that a unit goes out of service, with its crate as the target. It logs nothing else.
 #[test]
 fn what_is_logged() {
     static LOGGER: Logger = Logger(Mutex::new(Vec::new()));
@@ -157,7 +158,7 @@ fn a_service_is_configured_once() {
     assert_eq!(service.grants().get(GuestId::new(0).unwrap()), Grant::GLOBAL);
 }
 
-/// The documentation states these sizes. In the hypervisor are the versions that guests have negotiated.
+/// The documentation states these sizes. The hypervisor also has the versions that guests have negotiated.
 #[test]
 fn sizes() {
     assert_eq!(size_of::<Service>().div_ceil(1024), 212);

@@ -211,8 +211,8 @@ impl<'a> Comparison<'a> {
         self.machine.board().break_cell(cell, fault);
     }
 
-    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time. If a write failed at one bank and could not
-    /// be undone at another, the result would depend on the order of accesses, which the contract leaves open.
+    /// Returns `true` if a cell can break now. Only one bank of an L2 breaks at a time. With two broken banks, a write could fail at one
+    /// bank, and could not be undone at the other. The result would depend on the order of accesses, which the contract leaves open.
     pub fn can_break(&self, cell: Cell) -> bool {
         let unit = cell.unit();
         let is_broken = || self.world.faults.keys().any(|cell| cell.unit() == unit);

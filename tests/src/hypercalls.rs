@@ -246,8 +246,8 @@ fn break_something(
     Some(())
 }
 
-/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call. Without this
-/// last call, the service, but not the model, would refuse other strands on behalf of the strand.
+/// A hub is busy while a strand makes two calls. Then the hub is free or broken, and the strand makes one more call. Without this last
+/// call, the service would refuse other strands on behalf of this strand, which the model does not do.
 fn busy_hub(
     input: &mut Input<'_>,
     comparison: &mut Comparison<'_>,

@@ -105,7 +105,7 @@ fn an_access_that_takes_place_is_progress() {
             played(machine, &[(0, ticks, 9)]);
         }
         board.set_hub(1, HubCondition::Free);
-        // Strand 0 has the turn, so others are refused r = 4 times on its behalf.
+        // Strand 0 has the turn, so other strands are refused four times on its behalf.
         let served = (0..6).any(|_| machine.get(server, 36).0 == 0);
         assert!(served);
         board.set_hub(1, HubCondition::Busy);
@@ -136,7 +136,8 @@ fn a_hub_that_is_never_released() {
     thread::spawn(|| machine.set(1, 40, 1));
     stop.reached();
     played(machine, &[(64, 77, 9)]);
-    // Refusals of a strand that follow each other within `1 << 19` ticks count once, so the hub may go out of service that much later.
+    // If refusals of a strand follow each other within `1 << 19` ticks, they count once. So the hub may go out of service up to `1 << 19`
+    // ticks later.
     waits_for_limit(machine, 0, 10, 1 << 19);
     // When the strand is reported dead, the hub is free. When the hub is returned to service, it serves calls.
     machine.strand_died(0, 1);

@@ -208,7 +208,7 @@ fn the_watchdog_measures_stick_by_the_timer() {
         assert_eq!(watchdog.check(&keeper, strand), Finding::Agrees);
         let found = watchdog.frequency().unwrap();
         assert_eq!((found.source, found.reference), (0, 2));
-        // The expected frequency is 1 GHz and 90 parts per million, in millihertz.
+        // Expect 1 GHz plus 90 parts per million, in millihertz.
         let bounds = found.frequency.least..=found.frequency.most;
         assert!(bounds.contains(&1_000_090_000_000), "{bounds:?}");
         if number > 60 {

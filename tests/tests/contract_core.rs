@@ -1,4 +1,4 @@
-//! Compares CORE calls with the reference model. Only a host sees their effects: console output and exit.
+//! Compares CORE calls with the reference model. Only tests on the host can compare the effects of these calls: console output and exit.
 
 use tests::comparison::{Comparison, board};
 use tests::oracle::{Grant, Guest, Machine, Trap, World};

@@ -13,8 +13,8 @@ fn cell(bank: usize) -> Cell {
     Cell::L2 { node: 1, bank }
 }
 
-/// Starts a guest on strands 0 and 64 that may use the L2 of both nodes. Strand 64 writes `value`
-/// to PERF_CONFIG while these banks are broken, and must get ENOACCESS. Then calls `check`.
+/// Starts a guest on strands 0 and 64. The guest may use the L2 of both nodes. Strand 64 writes `value` to PERF_CONFIG while these banks
+/// are broken, and must get ENOACCESS. Then calls `check`.
 fn set_fails(
     machine: Machine,
     broken: &[(usize, Fault)],

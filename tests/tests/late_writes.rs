@@ -1,5 +1,5 @@
-//! A fast path in assembly writes to a device. The device has the written value only after the
-//! strand has waited for it. Until then, no other strand accesses the device.
+//! A fast path in assembly writes to a device. The device has the written value only after the strand has waited for the write. Until then,
+//! no other strand accesses the device.
 
 use std::sync::{Mutex, OnceLock};
 

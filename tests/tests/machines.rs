@@ -52,7 +52,7 @@ fn every_machine_has_a_description() {
     }
 }
 
-/// What the reference model says of a machine is what the machine has.
+/// The reference model knows how many nodes each machine can have, and which hubs.
 #[test]
 fn the_reference_model_knows_the_machines() {
     for model in Model::ALL.iter().copied() {

@@ -1,5 +1,5 @@
-//! Compares the 90 registers with the specification's table (FWARC/2007/529 section 3.1), which
-//! `tests::oracle::registers` copies line by line: names, addresses, masks, and the bus addresses of accesses.
+//! Compares the names, addresses and masks of the 90 registers, and the bus addresses of accesses, with the specification's table
+//! (FWARC/2007/529 section 3.1). `tests::oracle::registers` copies this table line by line.
 
 use guest_abi::{Hub, HubRole, HubUnit, PerfReg};
 use platform::address;

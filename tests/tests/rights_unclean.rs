@@ -42,7 +42,7 @@ fn half_scrubbed<'a>(board: &'a Board, happens: impl Fn(&Board)) -> MachineUnder
 fn scrubbing_a_hub_that_was_busy_goes_on_where_it_stopped() {
     let board = &board();
     let machine = half_scrubbed(board, |board| board.set_hub(1, HubCondition::Busy));
-    // The other hubs have already been scrubbed.
+    // ZAM2 and ZAM3 have already been scrubbed.
     assert!((54..90).all(|id| board.holds(Cell::Register(id)) == 0));
     assert_eq!(machine.get(2, 54).0, 10, "not all is scrubbed");
     board.set_hub(1, HubCondition::Free);

@@ -13,13 +13,13 @@ use crate::say::say;
 
 const MB: u64 = 1_000_000;
 
-/// The budget in bytes of a command for which the user sets none.
+/// The budget of a command, in bytes, unless the user sets one.
 static DEFAULT: AtomicU64 = AtomicU64::new(1000 * MB);
 
 /// The pause between two checks of the memory. A program can fill about 50 MB in this time.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Adds to the budget of a command for which the user sets none.
+/// Adds `bytes` to the budget of the command, unless the user sets one.
 pub(crate) fn allow(bytes: u64) {
     DEFAULT.fetch_add(bytes, Ordering::Relaxed);
 }

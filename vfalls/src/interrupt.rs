@@ -23,10 +23,11 @@ static BEFORE_END: OnceLock<fn()> = OnceLock::new();
 static CLEAN_UP: OnceLock<fn(&mut dyn FnMut())> = OnceLock::new();
 static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
 
-/// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's default action does not suffice: in
-/// a container this program may be process 1, for which the kernel ignores signals without a handler.
+/// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's default action does not suffice: in a
+/// container this program may be process 1, for which the kernel ignores signals without a handler.
 ///
-/// `clean_up` is for ends that a thread prepares: it removes what is not complete, and then calls its argument, which ends the process.
+/// If a thread ends the process early, it calls `clean_up`. This function must remove incomplete files, and then call its argument, which
+/// ends the process.
 pub fn end_at_once(clean_up: fn(&mut dyn FnMut())) -> io::Result<()> {
     let _ = CLEAN_UP.set(clean_up);
     // `signal_hook` installs a handler before it registers the action. A signal in between would be

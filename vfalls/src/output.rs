@@ -291,7 +291,7 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the name of a file in the directory that is not one of `files`.
+/// Returns the name of a file that is in `directory` but not in `files`.
 fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))

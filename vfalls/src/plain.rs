@@ -30,7 +30,7 @@ pub(crate) fn is_terminal() -> bool {
 /// Writes [escaped lines](text::lines) of UTF-8.
 pub struct Plain<W> {
     output: W,
-    /// The first bytes of a character whose other bytes arrive with the next write.
+    /// The beginning of a character that the next write completes.
     begun: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Every error says what happened in words, has the status of the call that failed, and passes through `?`.
+//! Every error says in words what happened, has the status of the call that failed, and passes through `?`.
 
 use guest_abi::event::{DramEvent, SparcEvent};
 use guest_abi::guest::{Bounds, NegotiateError, OtherPmu, RetryError, SnapshotError, Tries};
@@ -37,7 +37,7 @@ fn text_and_status() {
     says("mem".parse::<DramEvent>().unwrap_err(), "no event of a DRAM channel has this name", none);
 }
 
-/// All errors of a guest's work end in one type.
+/// A guest can pass on all errors of its work as one type, with `?`.
 #[test]
 fn question_marks() {
     let work = |steps| -> Result<u64, Error> {

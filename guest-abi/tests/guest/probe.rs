@@ -67,7 +67,8 @@ fn only_two_statuses_mean_absent() {
     }
 }
 
-/// Another strand releases the group before the first call of a probe, or in its middle.
+/// Another strand releases the group before the first call of a probe, or in the middle of the
+/// probe.
 #[test]
 fn a_group_that_is_not_negotiated_is_an_error() {
     for at in [0, 9, 31] {

@@ -106,7 +106,7 @@ fn ht_goes_through_register_0() {
 
     let stopped = act(HT | UT | PRIV, &[set(0, HOLD | PRIV)], |driver| driver.stop());
     assert_eq!(stopped, (Ok(()), vec![Pcr(HOLD | HT | PRIV)]));
-    // HT that is set is cleared first.
+    // HT is set, so it is cleared first.
     let started = act(HT | PRIV, &[set(0, HOLD | PRIV), set(0, HT | ST)], start(HT | ST));
     assert_eq!(started, (Ok(()), vec![Pcr(HOLD | HT | PRIV), Pic(3)]));
 }

@@ -3,7 +3,7 @@
 use guest_abi::guest::{DramCount, HubCount, Rate, Reading, StrandCount, Widened};
 use proptest::prelude::*;
 
-/// What a counter and its flag show, from the lowest bits of `raw`.
+/// Returns the reading of a counter and its flag, made from the lowest bits of `raw`.
 fn shows<const BITS: u32, const FLAG: bool>(raw: impl Into<u64>) -> Reading<BITS, FLAG> {
     Reading::new(raw.into())
 }
@@ -54,7 +54,7 @@ fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(shows(100u32));
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(shows(130u32)), 30);
-    // The clear flag shows that the counter has not wrapped, so the count is right however much time has passed.
+    // The flag is clear, so the counter has not wrapped. The count is right however much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
     // The counter has counted 2^31 + 20 more events since it read 130. Only after 2^32 - 130 events would it have wrapped twice.
     assert_eq!(count.update(shows(0x8000_0096u32)), 0x8000_0032);
@@ -97,7 +97,8 @@ fn longest_intervals() {
     assert_eq!([Rate::new(0, 1), Rate::new(1, 0), Rate::per_tick(0)], [None; 3]);
 }
 
-/// At one event per tick, an interval is too long if the counter can wrap twice in it; without a flag, if it can wrap.
+/// Events come once per tick. With a flag, an interval is too long if the counter can wrap twice in it. Without a flag, an interval is too
+/// long if the counter can wrap once.
 #[test]
 fn the_flag_makes_longer_intervals_safe() {
     let right = |last: u32, raw: u32, interval| {

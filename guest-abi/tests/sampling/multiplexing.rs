@@ -93,7 +93,7 @@ fn no_estimate_without_a_turn_and_no_error_with_one() {
     assert_eq!(once(5, 10, 15).to_string(), "15 +- ?");
 }
 
-/// A period that does not end in its turn continues in the event's next turn.
+/// If a sampling period has not ended at the end of its event's turn, it continues in the event's next turn.
 #[test]
 fn samples_go_on_in_the_next_turn() {
     let (mut profiler, mut unit) = started::<0, 3>(&[every(10, 100), every(11, 50)]);

@@ -142,7 +142,7 @@ fn spurious_interrupts_are_counted_and_change_nothing() {
     assert_eq!(periods(&mut profiler), [100]);
 }
 
-/// The unit interrupts 17 events before the overflow, which is earlier than hardware can be.
+/// The unit interrupts 17 events before the overflow. Hardware interrupts at most 16 events before it.
 #[test]
 fn an_overflow_that_is_not_due_is_spurious() {
     let (mut profiler, mut unit) = started::<0, 1>(&[every(3, 100)]);

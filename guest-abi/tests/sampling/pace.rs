@@ -179,7 +179,7 @@ fn a_period_that_is_too_short_is_doubled() {
     let pace = Pace::every(period(10)).throttled(bound(5, 1000));
     let samples = run(pace, 100_000, |_| 1);
     let periods = periods_of(&samples);
-    // The sixth interrupt in a window exceeds the bound.
+    // The bound is 5 interrupts in a window, so the sixth interrupt doubles the period.
     let mut expected = [10_u64, 20, 40, 80].map(|period| [period; 6]).concat();
     // At period 160, a window of 1000 ticks has six or seven interrupts, which still exceeds the bound.
     expected.extend([160; 6]);

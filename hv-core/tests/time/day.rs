@@ -120,7 +120,7 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
         let clock = keeper.clock(strand(0));
         let system_time = |now: u64| {
             let (update, within) = (now / (10 * MILLISECOND), now % (10 * MILLISECOND));
-            // Each 57th update comes 3 ms late, and each 32nd update 2 ms early, at 8 of 10 ms.
+            // Each 57th update comes 3 ms late. Each 32nd update comes 2 ms early, that is, after 8 ms instead of 10.
             let is_late = update.is_multiple_of(57) && within < 3 * MILLISECOND;
             let is_early = (update + 1).is_multiple_of(32) && within >= 8 * MILLISECOND;
             let shown = update - u64::from(is_late) + u64::from(!is_late && is_early);

@@ -87,8 +87,8 @@ fn good_clocks_agree() {
     assert!((time - world.now()).abs_diff(world.now() / 10_000) < MICROSECOND);
 }
 
-/// Injects a fault into the chosen source between two checks. Asserts that the second check finds `fault` and
-/// replaces the source, and that the time does not step back. Does so with two sources and with three.
+/// Injects a fault into the chosen source between two checks. Asserts that the second check finds `fault` and replaces the source, and that
+/// the time does not step back. Tests this with two sources, and with three.
 fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
     fn case<const N: usize>(inject: &dyn Fn(&Counter<'_>), fault: Fault) {
         let watched = Watched::<N>::new(|world, _| world.pass(SECOND));

@@ -55,8 +55,8 @@ fn check<L: Layout>(
 }
 
 /// Each layout has "1 bit to select event type" and "payload size known by facility". Lines 12 to 21: 4 bits of number, 27 bits of
-/// clock without the upper bits, "granularity : 2^0 = 1 cycle". Lines 25 to 32: the same, but "granularity : 2^5 = 32 cycles". Lines 36
-/// to 43: 5 and 26 bits, "granularity : 2^6 = 64 cycles". Lines 47 to 54: 6 and 25 bits, "granularity : 2^7 = 128 cycles".
+/// clock without the upper bits, "granularity : 2^0 = 1 cycle". Lines 25 to 32: the same widths, but "granularity : 2^5 = 32 cycles".
+/// Lines 36 to 43: 5 and 26 bits, "granularity : 2^6 = 64 cycles". Lines 47 to 54: 6 and 25 bits, "granularity : 2^7 = 128 cycles".
 #[test]
 fn one_word_with_a_type_bit() {
     let short = |id, word: &'static [u32], low| [(id, TIME, word, Low(low))];

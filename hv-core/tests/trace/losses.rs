@@ -138,7 +138,7 @@ fn unknown_events_count_as_lost() {
     }
 }
 
-/// A reader reports a loss before later events, even if the same packet holds the later events.
+/// A reader reports a loss before the event that follows the loss, even if the lost event and the following one are in one packet.
 #[test]
 fn a_loss_comes_before_the_events_behind_it() {
     let ring = ring(Mode::Overwrite);

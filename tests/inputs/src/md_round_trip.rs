@@ -1,5 +1,5 @@
-//! Round trips of machine descriptions. A description that was read from bytes or from a source is the same after it is
-//! built and read again, and after it is printed and parsed again. Its machine and its guests are the same, too.
+//! Round trips of machine descriptions. A description that was read from bytes or from a source does not change when it is built and read
+//! again, or when it is printed and parsed again. Its machine and its guests do not change, either.
 
 use platform::md::Md;
 use simulator::machine::description::{Described, Description, Property, parse, print};

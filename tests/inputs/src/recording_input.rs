@@ -1,5 +1,5 @@
-//! Recordings of memory references, plain and compressed. The reader finds the same references however the input is split. In text
-//! recordings, a second reader, which is slow and simple, finds the same references too.
+//! Recordings of memory references, plain and compressed. The reader finds the same references however the input is split. A second reader,
+//! slow and simple, must find the same references in text recordings.
 
 mod by_hand;
 mod native;

@@ -40,7 +40,7 @@ fn gdb_packets() {
     let reached = replay("gdb_packets", gdb_packets::check);
     assert!(reached["session"].known >= 20, "{reached:?}");
     assert!(reached["wrong"].wrong >= 15, "{reached:?}");
-    // Each of the two machines counts half of these refusals and kills, because `$` begins a packet anywhere in the input.
+    // Two machines get the input, and each counts half of these refusals and kills. A `$` begins a packet anywhere in the input.
     assert_eq!((reached["raw"].refused, reached["raw"].killed), (4, 2), "{reached:?}");
     for number in 0..4000 {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/gdb_packets");

@@ -89,7 +89,7 @@ where
 
 /// The number of parts of the table. Only one thread at a time uses a part.
 const PARTS: usize = 256;
-/// How many states a thread takes from a level, or looks up in a part, at a time.
+/// How many states a thread takes from a level at once, or looks up in a part at once.
 const BATCH: usize = 128;
 /// How many recent states a thread remembers, because several actions often lead to the same state.
 const RECENT: usize = 1 << 12;

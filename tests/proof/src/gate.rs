@@ -43,7 +43,8 @@ enum Watched {
     Absence(u32),
 }
 
-/// The history since a strand was refused. The strand keeps asking, at least once in every r requests of other strands.
+/// The history since a strand was refused. The strand keeps asking: it asks again before other strands have asked r times, where r is twice
+/// the number of remembered strands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wait {
     accesses: u32,
@@ -51,7 +52,7 @@ struct Wait {
     in_flight: bool,
     /// How often other strands have asked since the strand last asked.
     asks: u32,
-    /// The smallest number w of remembered strands since the strand last asked. r = 2w.
+    /// The smallest number of remembered strands since the strand last asked. The bound r is twice this number.
     fewest: u32,
 }
 
@@ -62,7 +63,8 @@ pub enum Action {
     /// The strand asks but cannot enter the gate, because another strand is inside or has died there.
     CannotEnter(u8),
     Ends,
-    /// The access in flight ends, and its strand knows of no other that is remembered: the fast path, or a refusal at the same moment.
+    /// The access in flight ends, but does not pass the turn on. Its strand does not see that another strand is remembered, because it took
+    /// the fast path, or because the other strand was refused at that moment.
     EndsUnseen,
     /// The access in flight does not happen, because the chip is busy.
     ChipBusy,
@@ -116,7 +118,8 @@ impl Gate {
             })
     }
 
-    /// If a strand asks at least once in every r requests of other strands, it is served after at most b = N - 1 of their accesses.
+    /// If a strand asks again before other strands have asked r = 2w times, where w strands are remembered, it is served after at most
+    /// N - 1 of their accesses (the bound b).
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
@@ -139,8 +142,8 @@ impl Gate {
         })
     }
 
-    /// If the chip was busy for a strand, this strand keeps its turn. Until it asks again, no other strand is served,
-    /// except after r refusals.
+    /// If the chip was busy for a strand, this strand keeps its turn. Until it asks again, no other strand is served, unless it stays away
+    /// for so many refusals that it loses the turn.
     fn a_busy_chip_keeps_the_turn(&self, state: &State) -> bool {
         let Some(holder) = state.in_flight.map(|holder| self.strand(holder)) else {
             return true;
@@ -151,7 +154,8 @@ impl Gate {
             && after.step(HubEvent::AsksFree(holder)).1 == Answer::Served
     }
 
-    /// If only one strand still asks, it is refused at most r = 2w times for each remembered strand. After that it is always served.
+    /// If only one strand still asks, it is refused at most 2w times on behalf of each remembered strand, where w strands are remembered at
+    /// that time. After that it is always served.
     fn who_is_alone_is_served(&self, state: &State) -> bool {
         (0..self.strands).map(|number| self.strand(number)).all(|alone| {
             let mut turns = state.turns;
@@ -194,7 +198,7 @@ impl Gate {
         answer: Answer,
     ) -> Option<Wait> {
         let served = answer == Answer::Served;
-        // w is at least 2: the refused strand and the strand on whose behalf it is refused. If the refused strand is not
+        // w counts at least two strands: the refused strand, and the strand on whose behalf it is refused. If the refused strand is not
         // remembered, its next request is refused too.
         let w = (after.remembered.len() as u32).max(2);
         let refused = Wait { accesses: 0, in_flight: false, asks: 0, fewest: w };

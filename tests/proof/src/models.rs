@@ -58,8 +58,8 @@ const GLOBAL_OF_THREE: &[[Grant; 3]] =
     &[[GLOBAL, NONE, NONE], [NONE, GLOBAL, NONE], [NONE, NONE, GLOBAL]];
 const ALL_AND_BOTH: &[[Grant; 2]] = &[[Grant::ALL, NONE], [STRAND, GLOBAL]];
 
-/// Returns a model in which guests get each other's rights from changes among these configurations.
-/// No other action happens between two steps of a change.
+/// Returns a model in which the operator switches between these configurations, so that rights pass
+/// from guest to guest. No other action happens between two steps of a change.
 const fn passing<const G: usize, const S: usize>(
     configurations: &'static [[Grant; G]],
     alike: Alike,

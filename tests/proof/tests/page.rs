@@ -1,4 +1,4 @@
-//! PROOF.md names only checks that exist: the target of each link exists and declares the name in the link. the recipes of
+//! PROOF.md names only checks that exist: the target of each link exists, and declares the name in the link. The recipes of
 //! CONTRIBUTING.md name only paths that exist.
 
 use std::fs;
@@ -40,7 +40,7 @@ fn each_check_that_the_page_names_exists() {
     assert!(checks > 20, "{checks}");
 }
 
-/// A path in backquotes begins with a folder of the house, or names a file in the folder of the path before it.
+/// A path in backquotes begins with a folder of the project, or is the name of a file in the same folder as the path before it.
 #[test]
 fn each_path_that_the_recipes_name_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -52,7 +52,7 @@ fn each_path_that_the_recipes_name_exists() {
         let file = path.ends_with(".rs") && !path.contains('/');
         let first = path.split('/').next().unwrap();
         let in_house = named.contains('/') && root.join(first).is_dir();
-        // NAME stands for the reader's own.
+        // NAME stands for a name that the reader chooses.
         if path.contains(' ') || path.contains("NAME") || !file && !in_house {
             continue;
         }

@@ -74,8 +74,8 @@ impl Counter {
 
 /// Returns a random sequence. The same seed and length always return the same sequence.
 ///
-/// Of 8 steps, 5 are clocks, which add 0 to 8 to each select. The others write the PCR (all selects, with random bits above
-/// them), write the PIC (most counters are at most 20 counts below their wrap, with or without the flag), or read one of them.
+/// Of 8 steps, 5 are clocks, which add 0 to 8 to each select. The other steps write the PCR, write the PIC, or read one of them. A written
+/// PCR has any selects, and random bits above them. Most written counters are at most 20 counts below their wrap, with or without the flag.
 pub fn sequence(seed: u64, length: usize) -> Vec<Step> {
     let random = &mut Random(seed);
     (0..length)

@@ -1,4 +1,4 @@
-//! The service on devices that the sweep can change: models (in an image and on the host), or words of memory in an image.
+//! The service on devices that the sweep can change. On the host these are models; in an image, models or words of memory.
 
 use guest_abi::{Hub, HubRole, HubUnit, Hypercall, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};
@@ -12,7 +12,7 @@ use crate::{Cell, Change, Configuration, System, state};
 
 /// Devices that the sweep can change and inspect.
 pub trait Hardware {
-    /// Makes these hubs answer "busy" to every access, and the other hubs serve every access. A hub that faults is not busy.
+    /// Makes the hubs in `busy` answer "busy" to every access. The other hubs serve every access. A hub that faults is not busy.
     fn occupy_hubs(&self, busy: [bool; Hub::ALL.len()]);
 
     /// Makes a unit fault or work again.

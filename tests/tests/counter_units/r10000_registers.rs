@@ -5,8 +5,8 @@ use guest_abi::sampling::CounterUnit;
 use platform::models::R10000;
 use platform::models::r10000::{Control, Cycle, Ksu, R10000Event, Status};
 
-/// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1 happens n + 101 times. Event 0
-/// counts cycles. The cycle itself is one event 0, so one less is added.
+/// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1 happens n + 101 times. Event 0 counts
+/// cycles. The cycle itself counts once, so one event 0 fewer is added.
 fn cycle() -> Cycle {
     R10000Event::ALL.iter().fold(Cycle::new(), |cycle, event| {
         let (first, number) = match event.counter() {
@@ -76,7 +76,7 @@ fn every_control_value_interrupts_by_its_ie() {
     }
 }
 
-/// For every pair of values, neither control register affects the counter of the other.
+/// For every pair of values, the control register of one counter does not affect the other counter.
 #[test]
 fn every_pair_of_control_values() {
     let cycle = cycle();

@@ -166,7 +166,8 @@ fn channels_do_as_the_second_reading_says() {
     }
 }
 
-/// Many clocks at once have the same effect as the clocks one by one, without a phase and in each phase, near the wrap and far from it.
+/// Many clocks at once have the same effect as these clocks one by one. This holds without a phase and in each phase, near the wrap and far
+/// from it.
 #[test]
 fn many_clocks_at_once_are_clocks_one_by_one() {
     let random = &mut Random(1);

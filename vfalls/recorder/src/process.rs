@@ -39,7 +39,7 @@ struct Start {
 }
 
 thread_local! {
-    /// The thread that this host thread is about to start. [`Process::thread`] takes it on the same host thread.
+    /// The thread that this host thread is about to start. [`Process::thread`] takes this value when it is called on this host thread.
     static START: Cell<Option<Start>> = const { Cell::new(None) };
 }
 

@@ -40,8 +40,8 @@ pub struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// End with an error if the command takes more memory, in MB; on Linux [default: 1000, and 100 times what each recording has
-    /// beyond 10 MB, or the memory of the guests that are booted]. A recording has at most 65536 threads
+    /// End with an error if the command takes more than this number of MB of memory (Linux only). The default is 1000, plus 100 times the
+    /// part of each recording beyond 10 MB, plus the memory of booted guests
     #[arg(long, global = true, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     memory_limit: Option<u64>,
 }

@@ -29,8 +29,8 @@ const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
-    /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand;
-    /// r, w, m or i; address; bytes); plain, gzip or zstd; `-` for standard input [default: ./vfalls.refs if it exists, or
+    /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand; r, w, m or i;
+    /// address; bytes); plain, gzip or zstd; `-` for standard input; at most 65536 threads each [default: ./vfalls.refs if it exists, or
     /// else a bundled recording]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
@@ -61,7 +61,7 @@ impl SourceArgs {
     }
 }
 
-/// Returns the recordings in these files. Lets the command take 100 times what each has beyond [`FREE`] in memory.
+/// Returns the recordings in these files. Allows the command 100 bytes more memory for each byte of a file beyond [`FREE`].
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
     let sizes = paths.iter().filter_map(|path| path.metadata().ok());
     sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));

@@ -87,7 +87,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     Some((ratio(line.moves.transfers, misses), sentence))
 }
 
-/// Finds two nodes, one of which serves most misses of the other.
+/// Finds a node that serves most misses of another node.
 fn served_by_another_node(run: &Replayed) -> Option<Finding> {
     let gives = |one: &&Traffic| matches!(one.kind, TrafficKind::Memory | TrafficKind::C2c);
     let all: u64 = run.usage.traffic.iter().filter(gives).map(|one| one.lines).sum();

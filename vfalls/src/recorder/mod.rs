@@ -62,7 +62,7 @@ impl fmt::Display for Recorded {
     }
 }
 
-/// Checks that the program of a command can be recorded: on this system, and it exists, is for x86-64 or SPARC V9, and has its shared
+/// Checks that the program of a command can be recorded on this system: it must exist, be for x86-64 or SPARC V9, and have its shared
 /// libraries.
 pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     plugin()?;

@@ -132,8 +132,8 @@ impl Binary {
         self.variables[first..].iter().take_while(within).map(|variable| &*variable.name)
     }
 
-    /// Returns the load bias: an address in memory minus the same address in the file. The byte at `offset` was mapped at `start`,
-    /// and `lowest` is the lowest address of the file's mappings. Returns `None` if no segment has this offset.
+    /// Returns the load bias: the number to add to an address in the file to get the address in memory. The byte at `offset` was mapped at
+    /// `start`, and `lowest` is the lowest address of the file's mappings. Returns `None` if no segment has this offset.
     pub(super) fn loaded_at(&self, start: u64, offset: u64, lowest: u64) -> Option<u64> {
         if !self.anywhere {
             return Some(0);

@@ -15,8 +15,8 @@ pub(super) struct Separate {
 }
 
 impl Separate {
-    /// Returns the file with the debugging information of the ELF file `elf` at `path`. Looks for its build id below `root`. Then
-    /// looks for the name and checksum of .gnu_debuglink: in the same directory, in its directory .debug, and below `root`.
+    /// Returns the file with the debugging information of the ELF file `elf` at `path`. Looks below `root` for the build id of `elf`. Then
+    /// looks for the name and checksum in .gnu_debuglink: in the directory of `path`, in the directory .debug there, and below `root`.
     pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
         let build_id = elf.build_id().ok().flatten().unwrap_or_default();
         if let Some(path) = by_build_id(root, build_id)

@@ -146,7 +146,7 @@ fn debugging_information_apart() {
     fs::create_dir_all(&below).unwrap();
     fs::rename(library.path(".debug/full.debug"), below.join("full.debug")).unwrap();
     library.knows_all("linked.so");
-    // A file of another program with the same name is not used.
+    // A file with the right name, but of another program, is not used.
     let mut bytes = fs::read(below.join("full.debug")).unwrap();
     bytes.push(0);
     fs::write(below.join("full.debug"), bytes).unwrap();

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use crate::program::{Place, squeezed, vfalls};
 
-/// Eight clerks of the bundled program count 2,500 sales each in one line, and take 4,000 tickets from a counter: see its README.
+/// Eight clerks of the bundled program count 2,500 sales each in one line, and take 4,000 tickets from a counter: see the program's README.
 #[test]
 fn the_bundled_program_shares_falsely_and_truly() {
     let place = Place::new("c2c");
@@ -27,7 +27,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
     let users = lines[1]["users"].as_array().unwrap();
     assert!(users.iter().all(|user| user["function"] == "take_ticket" && user["bytes"] == "0-7"));
 
-    // The hubs' counters show the same number: see the README of simulator.
+    // The hubs' counters show the same number of transfers: see the README of simulator.
     assert_eq!(json["cost"]["transfers"], 23_762);
     assert_eq!(json["cost"]["cycles"], 5_795_391);
     let (cost, apart) = (&json["cost"], &json["apart"]);

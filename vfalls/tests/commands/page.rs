@@ -62,8 +62,8 @@ fn marks_are_where_the_numbers_say() {
             "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
         ],
     );
-    // The rates are 40,000, 80,000, 0 and 160,000; the last one is 120,000 in truth. The scale ends at 200,000, which is 26 units
-    // high. The chart is drawn from x = 112 to 354.
+    // The rates are 40,000, 80,000, 0 and 160,000. In truth, the fourth rate is 120,000. The scale ends at 200,000, which is 26 units high.
+    // The chart is drawn from x = 112 to 354.
     has(
         "counter-0",
         &[

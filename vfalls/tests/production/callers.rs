@@ -1,5 +1,4 @@
-//! Strands of guests that make the calls that a test requests: see `requests.s`. Records the
-//! registers before and after each call.
+//! Strands of guests make the calls that a test requests: see `requests.s`. Records the registers before and after each call.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

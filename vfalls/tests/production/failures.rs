@@ -22,10 +22,10 @@ const UNEXPECTED: u64 = 3;
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
-/// The test takes one of this number of instructions of a request.
+/// The distance between two injected traps while the hypervisor carries out an operator's request, in instructions of the hypervisor.
 const REQUESTS: u64 = 97;
 
-/// Every kind of call. Only the last two change their entries in the list.
+/// Returns a list with every kind of call. Only the last two calls store their results in the list.
 fn list() -> Vec<Entry> {
     let calls = [
         (GET, 0),
@@ -94,7 +94,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     if step && answer(&mut booted).is_none() {
         return Some("the operator gets no answer".to_owned());
     }
-    // What the strand held is free: the guest restarts, and both guests' calls are served.
+    // Everything that the strand held is free: the guest restarts, and both guests' calls are served.
     booted.0.operate(strand(8), &Step::Reset(GuestId::new(0).unwrap())).unwrap();
     if answer(&mut booted).is_none() {
         return Some("the guest is not reset".to_owned());
@@ -151,7 +151,7 @@ fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     Some(format!("not served: {:?}", missing.collect::<Vec<_>>()))
 }
 
-/// Injects a trap at each of the hypervisor's instructions that the run executes in calls.
+/// Injects a trap at every 11th of the hypervisor's instructions in calls, or with `ALL` in the environment at each.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_at_any_instruction() {
@@ -159,7 +159,7 @@ fn the_hypervisor_traps_at_any_instruction() {
     assert!(wrong.is_empty(), "{} of {number} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Injects a trap at each of the instructions with which the hypervisor carries out a request of the operator.
+/// Injects traps at the instructions with which the hypervisor carries out a request of the operator.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_in_any_request() {
@@ -177,8 +177,8 @@ fn the_hypervisor_traps_in_any_request() {
     }
 }
 
-/// Injects a trap at each of this number of the hypervisor's instructions on strand 0, or until the operator's request is answered.
-/// Returns the number of instructions, and what is wrong.
+/// Injects traps at the hypervisor's next `most` instructions on strand 0, or until the operator's request `step` is answered. With `ALL`
+/// in the environment, injects a trap at each instruction. Returns the number of instructions, and what is wrong.
 fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64, Vec<String>) {
     let every = if step.is_some() { REQUESTS } else { 11 };
     let every = if std::env::var_os("ALL").is_some() { 1 } else { every };

@@ -13,8 +13,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated, retried};
 use super::{Booted, ENOACCESS, Guest, image, strand};
 
-/// Stores to devices fail after their call has returned, or while it waits for them. Their units
-/// are then out of service, everything else works, and the neighbour is not affected.
+/// Stores to devices fail after their call has returned, or while the call waits for the store. The units are then out of service,
+/// everything else works, and the neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_store_fails_late() {
@@ -93,7 +93,7 @@ fn a_store_fails_late() {
     assert!(calls > 100 && last > booted.0.now() - 1000, "{calls}");
 }
 
-/// The operator reports the death of two strands, of which one held a hub and the other had asked for it. Before the report, no
+/// The operator reports the death of two strands. One of them held a hub, and the other had asked for this hub. Before the report, no
 /// strand gets the hub. After the report, all other strands have their turns. The neighbour is not affected.
 #[test]
 #[ignore = "builds images"]

@@ -320,7 +320,7 @@ fn reports_that_come_together() {
     }
 }
 
-/// The operator's interrupt comes at about the same time as the report.
+/// The operator's interrupt comes at about the same time as the report of the failed store.
 #[test]
 #[ignore = "builds images"]
 fn a_channel_fails_while_an_interrupt_comes() {
@@ -344,8 +344,8 @@ fn a_channel_fails_while_an_interrupt_comes() {
     }
 }
 
-/// A store for which Rust waits fails, while the operator takes the rights. Where the access returns to Rust, the level of the report
-/// is clear: a slow call may go back to the guest from there.
+/// The hypervisor's Rust code waits for a store that fails, while the operator takes the rights. When the access returns to Rust, the trap
+/// level of the report must be clear, because a slow call may then go back to the guest.
 #[test]
 #[ignore = "builds images"]
 fn a_failed_access_leaves_no_trap_level() {

@@ -139,8 +139,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
     let guest = Guest::listed(&[0], "global,htstrand");
     let mut booted = Booted::new(Production::Shipped, &[guest]);
     booted.list(0, 0, &list);
-    // The hypervisor's instructions since the guest's previous one, and the counts of all calls. An
-    // instruction that waits for a device is fetched twice, and counts once.
+    // The hypervisor's instructions since the guest's previous instruction, and the counts of all
+    // calls. An instruction that waits for a device is fetched twice, and counts once.
     let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
     let counts = Rc::clone(&counted);
     let mut before = 0;

@@ -171,7 +171,7 @@ impl Booted {
         Self(execution)
     }
 
-    /// Requests a step of the operator on this strand, which the hypervisor must carry out.
+    /// Requests a step of the operator on this strand. The hypervisor must carry out the step.
     fn operate(&mut self, on: usize, step: &Step, instructions: u64) {
         self.0.operate(strand(on), step).unwrap();
         self.0.run(Limits::instructions(instructions));

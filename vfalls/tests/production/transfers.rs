@@ -22,8 +22,8 @@ const DRAM_PIC: u64 = 3;
 
 const SAMPLE: Entry = [8, 0, 0, 0, 0, 0, 0, 0];
 
-/// The number of cycles after the operator's request for which the losing guest may still use its
-/// right. The hypervisor needs them to carry out the step, with code that is in no cache.
+/// The number of cycles after the operator's request in which the losing guest may still use its right. The hypervisor needs these cycles
+/// to carry out the step, with code that is in no cache.
 const SOON: u64 = 50_000;
 
 /// Moves `global` and `strand` from one guest to `next`. Returns the time of the request.
@@ -90,7 +90,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     let truth = booted.0.truth().unwrap();
     let most = truth.dram(Node::Node0, Mcu::ALL[0], DramEvent::Reads);
     assert!(most < MARKS[0]);
-    // For each guest, how often it read a value that nobody wrote, how often a value of its own, and how often it was refused.
+    // For each guest, how often it read a value that nobody wrote, how often it read a value of its own, and how often it was refused.
     let mut found = [[0_u64; 3]; 2];
     for (tenure, times) in times.windows(2).enumerate() {
         let of_tenure = |call: &&Call| (times[0]..times[1]).contains(&call.began);

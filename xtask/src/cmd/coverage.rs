@@ -17,8 +17,8 @@ use vfalls::table;
 
 /// Print line and branch coverage of the library crates
 ///
-/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Neither code for SPARC V9,
-/// which this host does not compile, nor the C interface, which programs in C test, is measured.
+/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Not measured are code for SPARC V9,
+/// because this host does not compile it, and the C interface, because programs in C test it.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
 pub struct CoverageArgs {

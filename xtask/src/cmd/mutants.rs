@@ -16,9 +16,9 @@ use vfalls::exit::Mismatch;
 
 /// Change the code in one place at a time, and check that the tests notice
 ///
-/// cargo-mutants makes the mutants; .cargo/mutants.toml says of which files, and excludes with reasons the changes that no test can
-/// notice. Of the others, a share is tested. The exit status is 1 if the tests miss a mutant, or if more than 3% of all mutants
-/// are excluded. A seventh, some 400 mutants, takes about 40 minutes on two cores. The outcome of each mutant is in
+/// cargo-mutants makes the mutants. .cargo/mutants.toml selects the files, and lists with reasons the changes that no test can notice. A
+/// share of the remaining mutants is tested: by default a seventh, some 400, which takes about 40 minutes on two cores. The exit status is
+/// 1 if the tests miss a mutant, or if more than 3% of all mutants are excluded. The outcome of each mutant is in
 /// target/mutants/mutants.out.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -129,7 +129,7 @@ pub fn run(args: MutantsArgs) -> anyhow::Result<()> {
     let records = place.join("mutants.out");
     let _ = fs::remove_dir_all(&records);
     fs::create_dir_all(&records)?;
-    // cargo-mutants skips the mutants in this file.
+    // cargo-mutants skips the mutants that caught.txt lists.
     let caught = records.join("caught.txt");
     let passed_over = all.iter().filter(|name| !chosen.contains(name.as_str()));
     fs::write(&caught, passed_over.map(|name| format!("{name}\n")).collect::<String>())?;
@@ -195,8 +195,8 @@ impl Config {
         toml::from_str(&text).context(CONFIG)
     }
 
-    /// Returns the names of all mutants, even those that the configuration excludes by regular
-    /// expressions. A name is `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
+    /// Returns the names of all mutants, even those that the configuration excludes by regular expressions. A name looks like
+    /// `hv-core/src/caller.rs:26:9: replace GuestId::index -> usize with 1`.
     fn mutants(&self) -> anyhow::Result<Vec<String>> {
         let mut command = mutants(false)?;
         command.args(["--no-config", "--list", "--colors=never"]);

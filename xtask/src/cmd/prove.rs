@@ -11,8 +11,8 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does
 ///
-/// Runs the larger sizes of the models in tests/proof, loom's models without a limit on preemptions where that ends in minutes,
-/// a million random schedules and a million PCT schedules of shuttle, and the tests with threads in Miri. PROOF.md says what the
+/// Runs the larger sizes of the models in tests/proof; without a limit on preemptions, those of loom's models for which this ends in
+/// minutes; a million random schedules and a million PCT schedules of shuttle; and the tests with threads in Miri. PROOF.md says what the
 /// steps show. The first step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -82,8 +82,7 @@ const WITH_THREADS: [&str; 3] = [
     "--package=tests --test=hub_threads --test=l2_threads --test=negotiation_threads --test=operator_threads --test=rights_threads",
 ];
 
-/// Runs the tests with threads in Miri. Each seed chooses another order of threads, and other
-/// values that loads return from weak memory.
+/// Runs the tests with threads in Miri. Each seed chooses a different order of threads, and different values for loads from weak memory.
 fn miri() -> anyhow::Result<()> {
     const MISSING: &str = "Miri is missing; type: \
          rustup toolchain install nightly --component miri --component rust-src";

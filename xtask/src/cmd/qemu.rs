@@ -24,7 +24,7 @@ use vfalls::output::Force;
 /// of the devices; as it is shipped, to count the instructions of each call; with devices that
 /// fault; and with a hypervisor that leaks, for the guest to find. A guest written in C makes the same calls by the C
 /// interface of guest-abi. Then the guest makes all calls of the contract sweep, on every machine and with every grant,
-/// and must be answered as the host.
+/// and must get the host's answers.
 ///
 /// QEMU's machine has one strand, no counters, no hubs, and nothing that keeps guests apart. vfalls boot boots guests on a machine
 /// that has all of these.
@@ -40,7 +40,7 @@ pub struct QemuArgs {
     #[arg(long, value_name = "FILE")]
     guest: Option<PathBuf>,
 
-    /// What the service reaches when it serves that guest
+    /// The devices of the service, when it serves the guest of --guest
     #[arg(long, value_name = "D", default_value = "models", requires = "guest")]
     devices: Devices,
 

@@ -68,8 +68,8 @@ pub fn stripped(image: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(fs::read(&stripped)?)
 }
 
-/// Rebuilds the bundled files. Fails unless the installed toolchain is the pinned one. If `pins`, pins the installed toolchain
-/// first.
+/// Rebuilds the bundled files. If `pins` is `true`, first pins the installed toolchain. Fails unless the installed toolchain is the pinned
+/// one.
 pub fn make(pins: bool) -> anyhow::Result<()> {
     let toolchain = Toolchain::find()?;
     let found = versions(&toolchain)?;

@@ -126,8 +126,8 @@ impl Checks<'_> {
         self.say(&budgets)
     }
 
-    /// Checks the image files of the shipped hypervisor and of the documentation's example. Also checks an image with test control, to show
-    /// that the check finds the control.
+    /// Checks the image files of the shipped hypervisor and of the documentation's example. Also checks an image that serves control calls
+    /// of tests, to show that the check finds them.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::production(self.toolchain, Production::Shipped)?;
         let example = build::example(self.toolchain)?;

@@ -83,8 +83,8 @@ fn last_name(symbol: &str) -> String {
     parts.last().unwrap_or(symbol).to_owned()
 }
 
-/// Returns the first difference between the entry code of two images. Ignores the trap table's
-/// entries for software traps in `claimed`, which one of the images claims.
+/// Returns the first difference between the entry code of two images. Ignores the trap table's entries for the software traps in `claimed`:
+/// one of the images claims these traps.
 pub fn difference(
     shipped: &Elf<'_>,
     tested: &Elf<'_>,

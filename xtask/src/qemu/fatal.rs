@@ -1,4 +1,4 @@
-//! Finds the functions and lines of code addresses among the registers that the hypervisor prints after a fatal trap.
+//! Finds the function and the source line of each code address in the registers that the hypervisor prints after a fatal trap.
 
 use std::path::Path;
 use std::process::Command;

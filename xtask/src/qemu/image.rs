@@ -115,7 +115,7 @@ fn waits_first(instructions: &[(u64, u32)], from: u64) -> bool {
     before.any(|code| code == SYNC)
 }
 
-/// Returns whether the instruction at an address is `stx`, and `membar #Sync` and `stw %g0` follow.
+/// Returns whether the instruction at an address is `stx`, followed by `membar #Sync` and `stw %g0`.
 fn waits(instructions: &[(u64, u32)], address: u64) -> bool {
     let mut from = instructions.iter().skip_while(|(at, _)| *at != address);
     let mut next = || from.next().map_or(0, |(_, code)| *code);

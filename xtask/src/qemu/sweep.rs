@@ -39,7 +39,8 @@ impl Machines for Host {
     }
 }
 
-/// What the other services need. The sweep negotiates these services, but does not call them.
+/// What the services other than the performance counter service need from the image. The sweep
+/// negotiates these services, but does not call them.
 #[derive(Clone, Copy)]
 struct Below;
 
@@ -115,7 +116,7 @@ pub fn expected(of: SweptDevices, detail: Detail) -> Vec<String> {
     lines
 }
 
-/// Compares what a guest has written about each part with the host. Returns a check and the number
+/// Compares what a guest and the host have written about each part. Returns a check and the number
 /// of calls for each part. If a part differs, `ask` boots the guest again for a longer report.
 pub fn compare(
     of: SweptDevices,
@@ -143,7 +144,7 @@ fn calls(line: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the first call, in this part, whose answer differs.
+/// Returns the first call of this part for which the answer differs.
 fn locate(
     of: SweptDevices,
     part: usize,

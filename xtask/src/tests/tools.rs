@@ -19,8 +19,9 @@ fn host(name: &str, root: bool) -> (Installer, PathBuf) {
     (host, directory)
 }
 
-/// Writes a script from another process. If this process wrote it, a child that another test starts
-/// meanwhile would inherit the open file, and a file that is open for writing cannot be executed.
+/// Writes a script from another process. If this process had the file open, a child that another
+/// test starts meanwhile would inherit the open file. A file that is open for writing cannot be
+/// executed.
 pub(crate) fn program(path: &Path, text: &str) {
     let write = r#"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
     let status = Command::new("sh").args(["-c", write, "sh"]).arg(path).arg(text).status();

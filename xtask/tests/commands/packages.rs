@@ -2,8 +2,8 @@
 
 use crate::program::{command, end, place, script};
 
-/// Runs the program with a cargo that shows its arguments. The program calls it once, to run this
-/// package. Returns the last `last` arguments.
+/// Runs the program with a cargo that shows its arguments. The program calls cargo once, to run the
+/// package `package`. Returns the last `last` arguments.
 fn called(package: &str, arguments: &[&str], last: usize) -> Vec<String> {
     let place = place(&arguments.join("-").replace('/', ""));
     let cargo = script(&place, "cargo", "printf '%s\\n' \"$@\"\nexit 3");

@@ -139,7 +139,8 @@ fn find_table() -> Option<(Table, [*mut u64; NODES])> {
             let of_node = match register.kind() {
                 Kind::Dram { node, mcu, role } if address::local(register) == Some(value) => {
                     let turn = &mut local[2 * mcu.index() + role as usize];
-                    // Here all nodes have the same local address. Their tables are told apart by order: they are in the order of the nodes.
+                    // All nodes have the same local addresses for their DRAM registers. The tables are in the order of the nodes, so the
+                    // order tells them apart.
                     if *turn != node.index() {
                         continue;
                     }
@@ -233,7 +234,8 @@ impl Bus {
         Some(Cell::Register(PerfReg::new((register + FIRST) as u64)?))
     }
 
-    /// Returns the address of the word to access. For a faulty register, this address traps. For a busy hub, returns an error.
+    /// Returns the address of the word to access. For a faulty register, returns an address at which an access traps. For a busy hub,
+    /// returns an error.
     fn place(
         &self,
         strand: StrandId,

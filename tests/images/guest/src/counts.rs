@@ -80,8 +80,8 @@ fn as_guest(grant: Grant, minor: Option<u64>) {
     }
 }
 
-/// Makes calls for these registers, which are refused with this status. Reports the instructions of the longest get and of the
-/// longest set.
+/// Makes calls for the registers `ids`, which must be refused with `status`. Reports the instructions of the longest get and of the longest
+/// set.
 fn refusals(report: &mut Report, names: [&str; 2], status: u64, ids: &[u64]) {
     for (name, function) in names.into_iter().zip([GET, SET]) {
         let mut longest = 0;
@@ -100,7 +100,7 @@ fn same(check: &mut Check<'_>, id: u64, value: u64, function: u64, status: u64) 
 
 /// Turns the hypervisor's tracer on and off through software trap 0xfe. While the tracer is off, calls return without entering Rust.
 pub fn traced(check: &mut Check<'_>) {
-    /// More instructions than any call takes that ends in assembly or in a leaf function.
+    /// A call with at most this number of instructions ends in assembly or in a leaf function. A call that enters Rust takes more.
     const SHORT: u64 = 100;
     negotiate(Some(0));
     for on in [0, 1, 0] {

@@ -51,7 +51,7 @@ pub fn count(report: &mut Report) {
     ask();
     states.die();
     control(Control::Caller(states.own));
-    // The other strand now has the turn.
+    // Now strand `other` has the turn, so strand `own` is refused.
     ask();
     counted[2] = counts::counted(Trap::Fast, [18, 0x55, GET]);
     control(Control::Caller(states.other));
@@ -65,7 +65,7 @@ pub fn count(report: &mut Report) {
     }
 }
 
-/// Returns a machine with hubs, and three strands of its guest, which has all rights.
+/// Returns a machine with hubs, and three strands of its only guest. The guest has all rights.
 fn machine() -> Option<(Configuration, [StrandId; 3])> {
     let mut machines = parts::READ_BACK.configurations();
     let (_, machine) =

@@ -132,7 +132,7 @@ extern "C" fn strand_main(strand: &'static Strand) {
     }
 }
 
-/// Starts the other strands of the machine description. Then measures, and prints the results.
+/// Starts all strands of the machine description except this one. Then measures, and prints the results.
 fn first() -> ! {
     let console = Core::new(sun4v());
     let _ = console.api_set_version(ApiGroup::CORE, Version::V1_0);

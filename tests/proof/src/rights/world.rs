@@ -10,9 +10,9 @@ use super::guest;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct World<const G: usize, const S: usize> {
     pub(crate) guests: [Holding; G],
-    /// Guests whose reset no strand has begun to handle.
+    /// For each guest, whether it was reset and no strand has begun to handle the reset.
     pub(crate) reset: [bool; G],
-    /// The guest whose reset a strand has begun to handle but has not finished.
+    /// The guest with a reset that a strand has begun to handle and nobody has finished.
     pub(crate) resetting: Option<GuestId>,
     pub(crate) global: Global,
     pub(crate) strands: [[Strand; S]; G],
@@ -58,7 +58,7 @@ pub(crate) enum Tenure {
 pub(crate) struct Unit {
     /// The guest that has last written to the unit. `None` if the unit is 0.
     pub(crate) written: Option<(usize, Tenure)>,
-    /// Whether the unit is listed, because it holds values of a guest that has lost it.
+    /// Whether the unit is listed: it holds values of a guest that no longer has the unit.
     pub(crate) unclean: bool,
     pub(crate) out: bool,
 }
@@ -87,7 +87,8 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns the guest whose reset is unfinished. If there is none, returns the first of `guests` whose reset no strand has begun.
+    /// Returns the guest with an unfinished reset. If there is none, returns the first of `guests` with a reset that no strand has begun to
+    /// handle.
     pub(crate) fn next_reset(&self, mut guests: impl Iterator<Item = GuestId>) -> Option<GuestId> {
         let flagged = || guests.find(|guest| self.reset[guest.index()]);
         self.resetting.or_else(flagged)

@@ -35,7 +35,8 @@ fn z3(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Each claims file begins with a command that checks the file, with all files that it needs. Each question states its answer.
+/// Asks z3 the questions of each claims file, together with the files that the first line of the claims file names. Compares the answers
+/// with those that the claims file states beside the questions.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn all_claims_hold() {

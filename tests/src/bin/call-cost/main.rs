@@ -1,6 +1,6 @@
-//! Makes one kind of call many times. A tool counts the instructions of [`hypercall`], [`rustsbi_fw_read`] and
-//! [`record_event`]. A call begins and ends with the guest's registers in memory. An event begins with its fields in
-//! registers and ends in the ring. The board here is not that of the tests, because each of its accesses must cost one load or store.
+//! Makes one kind of call many times. A tool counts the instructions of [`hypercall`], [`rustsbi_fw_read`] and [`record_event`]. A call
+//! begins and ends with the guest's registers in memory. An event begins with its fields in registers and ends in the ring. The program has
+//! its own board. Each access to this board costs one load or store.
 //!
 //! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times them instead.
 

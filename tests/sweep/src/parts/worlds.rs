@@ -41,7 +41,8 @@ const PLACES: usize = 3;
 /// All world numbers are below this limit.
 pub(super) const LIMIT: usize = MACHINES.len() * PLACES * GRANTS.len() * 2;
 
-/// Returns the world with this number: the guest under test, and a neighbour without rights on the strand after the guest's first.
+/// Returns the world with this number: the guest under test, and a neighbour without rights. The neighbour is on the strand that follows
+/// the guest's first strand.
 pub(super) fn world(number: usize) -> Option<Configuration> {
     let (number, compatible) = (number / 2, number % 2 == 1);
     let (number, grant) = (number / GRANTS.len(), GRANTS[number % GRANTS.len()]);

@@ -272,7 +272,7 @@ fn theirs(directory: &Path, walk: &Walk, many: usize) -> Option<State> {
     }
     for _ in 0..many {
         last.clone_from(&text);
-        // If QEMU stops before the instruction, it writes a state twice.
+        // QEMU writes a state twice if it stops before it executes the next instruction.
         while text == last {
             machine.next(&mut text).then_some(())?;
         }

@@ -36,18 +36,18 @@ fn theirs(before: &State, after: &State, step: Step) -> Option<State> {
     let Step::Trapped(number) = step else {
         return Some(after.clone());
     };
-    // This is Deviation::GlobalLevelOfTrap.
+    // QEMU deviates here: Deviation::GlobalLevelOfTrap.
     if after.get(GL) == before.get(GL) {
         return None;
     }
     let mut theirs = after.clone();
     let (from, to) = (before.level(), after.level());
     if to == Level::Hyperprivileged {
-        // These are Deviation::HypervisorTraps and Deviation::GuestWatchdog.
+        // QEMU deviates here: Deviation::HypervisorTraps and Deviation::GuestWatchdog.
         if from < to && number < 0x180 {
             return None;
         }
-        // Deviation::TrapPstate, until the handler writes %pstate, and Deviation::RedState.
+        // QEMU deviates here: Deviation::TrapPstate, until the handler writes %pstate, and Deviation::RedState.
         let red = if after.get(TL) == 6 { 1 << 5 } else { 0 };
         let pstate = if number < 0x180 { PEF | PRIV } else { before.get(PSTATE) | red };
         theirs.set(PSTATE, pstate);
@@ -83,13 +83,13 @@ fn compare(seed: u64, walk: &Walk, stages: &[Stage], directory: &Path) {
     }
     for (number, stage) in stages.iter().enumerate() {
         let ours = stage.state.to_string();
-        // If QEMU stops before the instruction, it writes a state twice.
+        // QEMU writes a state twice if it stops before it executes the next instruction.
         for _ in 0..3 {
             if theirs == last {
                 assert!(machine.next(&mut theirs), "seed {seed}: QEMU has ended");
             }
         }
-        // Before an interrupt, QEMU may write no state.
+        // QEMU may leave out the state before an interrupt.
         let may_interrupt = match stage.step {
             Some(Step::Trapped(number)) => (0x41..=0x4f).contains(&number),
             Some(Step::Executed(_)) => false,

@@ -1,8 +1,9 @@
-//! The output of a guest's UART: the guest's bytes, and the hypervisor's message at the guest's end.
+//! The output of a guest's UART: the guest's bytes, and the hypervisor's message that the guest has
+//! ended.
 
 use platform::memory_map::escape::{DLE, END};
 
-/// Separates the guest's bytes from the hypervisor's message.
+/// Separates the guest's bytes from the hypervisor's message that the guest has ended.
 #[derive(Debug, Default)]
 pub struct Console {
     text: Vec<u8>,
@@ -39,7 +40,7 @@ impl Console {
         &self.text[old..]
     }
 
-    /// Returns all bytes except the hypervisor's message.
+    /// Returns all bytes except the hypervisor's message that the guest has ended.
     pub fn text(&self) -> &[u8] {
         &self.text
     }

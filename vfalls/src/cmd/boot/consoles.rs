@@ -76,7 +76,7 @@ impl Consoles {
         self.guests[guest].console.text()
     }
 
-    /// Returns the exit code of a guest, if the guest's console has the hypervisor's message.
+    /// Returns a guest's exit code, if the hypervisor has written on its console that the guest has ended.
     pub(crate) fn ended(&self, guest: usize) -> Option<u64> {
         self.guests[guest].console.ended()
     }

@@ -101,8 +101,8 @@ pub(crate) struct BootArgs {
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 
-    /// Carry out an operator's steps, each after a number of instructions of all strands: a file as vfalls stat --help describes it,
-    /// without guests. A guest that is reset begins at its entry, with its memory unchanged
+    /// Carry out the operator's steps in this file, each after a number of instructions of all strands together. vfalls stat --help
+    /// describes such files; here they have no guests. A guest that is reset begins at its entry, with its memory unchanged
     #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
     scenario: Option<PathBuf>,
 

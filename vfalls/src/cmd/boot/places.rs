@@ -12,8 +12,8 @@ use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
 use crate::symbols::debugging::Debugging;
 
-/// For each guest whose console ends with a fatal trap, prints the function and the source line of each address in the printed
-/// registers, and the instruction at %tpc.
+/// For each guest whose console ends with a fatal trap, prints the function and the source line of each address in the printed registers.
+/// Also prints the instruction at %tpc.
 pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,

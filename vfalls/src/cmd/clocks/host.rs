@@ -152,7 +152,7 @@ fn nanoseconds(time: nix::sys::time::TimeSpec) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(rest)
 }
 
-/// Reads the processor's cycle counter. Neither earlier nor later instructions are reordered with the read.
+/// Reads the processor's cycle counter. No instruction before or after the read is reordered with it.
 #[cfg(target_arch = "x86_64")]
 fn cycles() -> Option<u64> {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};

@@ -14,7 +14,7 @@ pub(crate) struct Processors {
     pub(crate) kernel: Option<KernelClocks>,
 }
 
-/// The counters from which a kernel can derive its own time, and the one that it uses.
+/// The counters from which a kernel can derive its own time, and the counter that it uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelClocks {
     pub(crate) available: Vec<String>,

@@ -215,7 +215,7 @@ fn find(
     Ok(clocks)
 }
 
-/// Compares a clock with the best other clock whose own frequency need not be measured.
+/// Compares a clock with the best other clock of known frequency.
 fn compare(
     name: ClockName,
     clocks: &[Option<HostClock>; ClockName::ALL.len()],

@@ -32,7 +32,7 @@ pub(crate) struct About {
     pub(crate) colours: bool,
 }
 
-/// What a key requests, other than another view.
+/// What a key requests, unless it chooses a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Nothing,

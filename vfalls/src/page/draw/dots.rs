@@ -1,4 +1,4 @@
-//! Distributions of durations on a logarithmic axis, one in each row.
+//! Distributions of durations, one in each row, on a logarithmic axis.
 
 use maud::html;
 

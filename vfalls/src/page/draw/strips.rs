@@ -12,7 +12,7 @@ pub(crate) struct Strip {
     pub label: String,
     /// The value of each interval, drawn as an area.
     pub values: Vec<f64>,
-    /// For each interval, the value that is compared with the area, drawn as a line.
+    /// For each interval, the value to compare with the area. It is drawn as a line.
     pub truth: Option<Vec<f64>>,
 }
 

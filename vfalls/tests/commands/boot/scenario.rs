@@ -11,9 +11,9 @@ fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
 }
 
-/// The first guest has strands 0, 8 and 64, and no right to the memory channels at first. The second has strands 72 and 80, and this
-/// right. The third has strand 88, which dies. The first step comes when all guests run. A channel breaks before the first guest gets
-/// the right, and is mended before this guest is reset.
+/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels. The second guest has strands 72 and 80, and the
+/// right to the channels. The third guest has strand 88, which dies. The first step comes when all guests run. A channel breaks before the
+/// first guest gets the right, and is mended before this guest is reset.
 #[test]
 fn rights_move_units_break_and_strands_die() {
     let place = Place::new("scenario");

@@ -48,7 +48,8 @@ fn existing_directories() {
     assert_eq!(place.names("events").len(), 3);
 }
 
-/// During the replay, another program makes a file in the directory or with an output's name.
+/// During the replay, another program creates a file: in the trace's directory, or at the path of
+/// an output.
 #[test]
 fn what_comes_meanwhile_stays() {
     let place = Place::new("events-meanwhile");

@@ -59,7 +59,7 @@ fn the_default_run_records_every_call_and_loses_none() {
         let summary = summary(&place, "events");
         assert_eq!(summary["events"], events.lines().count());
         assert_eq!((&summary["lost"], &summary["missed"]), (&0.into(), &0.into()));
-        // The service's statistics count the same calls.
+        // The summary has the calls that the service's statistics count.
         let results = place.json("results.json");
         let guests = results["guests"].as_array().unwrap();
         let counted = by_status(guests.iter().flat_map(|guest| {

@@ -27,7 +27,7 @@ fn a_command_that_takes_too_much_memory_ends() {
     place.run("regs --memory-limit 0").badly("0 is not in 1..=16777216");
 }
 
-/// Returns a recording of threads that all wait for the last one, each with at least this number of bytes in its frame.
+/// Returns a recording of threads that all wait for the last thread. Each thread has at least `bytes` bytes in its frame.
 fn waiting(threads: u32, bytes: usize) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
     let block = BlockDefinition { address: 0x1000, sizes: vec![4], exit: Exit::None };

@@ -19,8 +19,8 @@ fn a_block_for_each_interval_and_then_what_stat_prints() {
         text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand)\n"),
         "{text}"
     );
-    // There are two events on each unit: 8 channels, 4 link port units and an address serialization
-    // unit of each of 4 hubs, and 2 strands.
+    // There are two events on each unit. The units are 8 channels, 2 strands, and on each of 4 hubs 4 link port units and an address
+    // serialization unit.
     let end = text.lines().last().unwrap();
     assert!(
         end.starts_with("Truth: all 60 counters show exactly what happened (2000 references in "),

@@ -19,7 +19,7 @@ use crate::{MEMORY, REAL};
 const DEMANDED: u64 = 100_000;
 const ATTACK: u64 = 2000;
 
-/// The number of turns in which no attack ends before the operator resets the guest.
+/// If no attack has ended for this number of turns, the operator resets the guest.
 const AWAY: usize = 1000;
 
 /// The address of the attacker's trap table, in which every trap jumps to [`CAUGHT`]. Attacks are
@@ -171,7 +171,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Starts a strand's next attack. During an attack that ends the guest, the other strand is idle.
+    /// Starts a strand's next attack. During an attack that ends the guest, the guest's other strand is idle.
     fn next(&mut self, execution: &mut Execution, strand: usize) {
         let other = self.flights[1 - strand].as_ref();
         let dies = |attack: &Attack| attack.demanded == Demanded::Death;

@@ -261,8 +261,8 @@ fn register(index: &mut Index) -> Attack {
 
 /// A call of cpu_state for CPU 0.
 const CPU_STATE: [u32; 3] = [mov(O0, 0), mov(O5, 0x17), trap(0x80)];
-/// Returns calls that set a hub's register. The other strand makes the same calls at the same time,
-/// so the hypervisor takes its deepest path.
+/// Returns calls that set a hub's register. The guest's other strand makes the same calls at the same time, so the hypervisor takes its
+/// deepest path.
 fn hub() -> Vec<u32> {
     [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
 }
@@ -414,9 +414,8 @@ fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// Returns from a trap level that no trap has entered, with each bit of %tstate. Some returns come
-/// after a call that nests traps in the hypervisor. The trap stack must not hold the hypervisor's
-/// privilege, so the next instruction, `rdhpr`, must trap.
+/// A program that returns from a trap level that no trap has entered, with each bit of %tstate. Some returns come after a call that nests
+/// traps in the hypervisor. The trap stack must not hold the hypervisor's privilege, so the next instruction, `rdhpr`, must trap.
 fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;
     let level = index.below(3) as u64;

@@ -1,6 +1,6 @@
-//! One guest attacks the production image while another guest makes calls. The attacker must reach nothing outside its own
-//! memory. The neighbour's answers must be the reference model's, and the hypervisor must survive. If an image lacks one of its
-//! guarding instructions, the attacks find it.
+//! One guest attacks the production image while another guest makes calls. The attacker must reach nothing outside its own memory. The
+//! neighbour's answers must be the reference model's, and the hypervisor must survive. The attacks find an image that lacks a guarding
+//! instruction.
 
 mod attacker;
 mod edges;
@@ -33,8 +33,7 @@ const TURN: u64 = 2000;
 /// The maximum number of turns for one call of the neighbour.
 const PATIENCE: usize = 2000;
 
-/// The neighbour pauses if it has made this number of calls more than the attacker has made
-/// attacks.
+/// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
 const AHEAD: usize = 100;
 
 /// Boots this hypervisor. One guest makes the numbered attacks of a kind, the other makes calls.

@@ -209,7 +209,7 @@ fn deep(random: &mut Random) -> Vec<u32> {
     ]
 }
 
-/// Returns from a trap level that no trap has entered, to the next instruction of the program.
+/// Returns instructions that return from a trap level that no trap has entered. The program then continues with its next instruction.
 fn climb(random: &mut Random) -> Vec<u32> {
     let level = 1 + random.below(2) as u32;
     vec![

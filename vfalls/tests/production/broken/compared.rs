@@ -117,7 +117,7 @@ fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     }
 }
 
-/// Compares what the operator sees at the end: the rights, and the units but those that fail.
+/// Compares what the operator sees at the end: the rights, and all units except those that fail.
 fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
     let mut right = *right;
     let seen = found.look.unwrap();
@@ -175,10 +175,9 @@ fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug)
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
 }
 
-/// Returns the units that the operator knows to have failed. In the first stage, adds units about
-/// which a strand may be about to tell the operator. Fails if the operator is told twice about a
-/// unit. At the end, also fails if the operator has not been told about a unit whose report has
-/// arrived.
+/// Returns the units that the operator knows to have failed. In the first stage, also returns units whose failure a strand may be about to
+/// report to the operator. Fails if the operator is told twice about a unit. At the end, also fails if the report of a unit has arrived,
+/// but the operator has not been told about the unit.
 fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
     let may_repeat = (stage, run.plan.between) == (1, Between::Return);

@@ -203,10 +203,10 @@ fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
     changed.file
 }
 
-/// Returns the first seed whose runs fail, and why.
+/// Returns the first seed whose runs fail, and why they fail.
 fn found(hypervisor: &[u8], seeds: u64) -> Option<(u64, String)> {
     let mut ready = Ready::new(hypervisor);
-    // The image may lack them.
+    // A changed image may lack the table of these ranges, so the shipped image's table is used.
     ready.unanswered = unanswered(&elf::parse(&image(Production::Shipped)).unwrap());
     let mut made = (1..=seeds).map(|seed| (seed, make(&ready, seed, &mut Table::new())));
     made.find_map(|(seed, made)| Some((seed, made.err()?)))

@@ -107,7 +107,7 @@ struct Run<'a> {
     reported: Vec<Unit>,
     /// What the operator sees at the end.
     look: Option<Seen>,
-    /// The calls of this stage, by strand and place in the list, that had no answer when a report of their unit arrived.
+    /// The calls of this stage that had no answer when a report of their unit arrived, by strand and place in the list.
     must_refuse: Vec<(usize, usize)>,
 }
 
@@ -191,7 +191,8 @@ impl<'a> Run<'a> {
                 for fault in &self.plan.faults {
                     self.execution.devices().set_faulty(faulty(fault.unit), false);
                 }
-                // A report of an earlier store may arrive after the first return, and take the unit out of service again.
+                // Each unit is returned to service twice: after the first time, the report of an earlier store to the unit may arrive, and
+                // take the unit out of service again.
                 for _ in 0..2 {
                     for Fault { unit, .. } in &self.plan.faults {
                         // Only strands of a node can access the L2 control of this node.
@@ -239,7 +240,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs until the reports of all earlier stores have arrived.
+    /// Runs until the reports of all stores so far have arrived.
     fn quiet(&mut self) -> Result<(), String> {
         let at = self.execution.now() + QUIET;
         self.until("time goes on", |run| run.execution.now() >= at)
@@ -341,7 +342,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the entry of its list that a strand executes, whose trap is in this frame, and the entry's address.
+    /// Returns the address and the words of the list entry that a strand executes. `call` is the trap frame of the entry's call.
     fn entry(&mut self, number: usize, call: &TrapFrame) -> (u64, Entry) {
         let mut registers = self.execution.strand(strand(STRANDS[number])).registers.clone();
         registers.set_window(call.state as usize & 7);

@@ -14,7 +14,7 @@ use super::strand;
 /// The strands: three of the guest with the rights, and one of its neighbour.
 pub(super) const STRANDS: [usize; 4] = [0, 1, 64, 8];
 
-/// A unit fails within this number of cycles. If it works again, this also happens within this number of cycles.
+/// The number of cycles, from the start of a run, in which a unit can fail and can work again.
 pub(super) const FAILS: u64 = 2000;
 
 const GROUP: u64 = 0x205;
@@ -150,7 +150,7 @@ impl Plan {
             Between::Exit,
             Between::Return,
         ]);
-        // A strand can change the version only if no other one of its guest makes calls.
+        // A strand can change the version only if no other strand of its guest makes calls.
         let alone = random.below(4) == 0;
         let lists = array::from_fn(|stage| {
             array::from_fn(|number| match number {

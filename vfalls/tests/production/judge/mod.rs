@@ -3,7 +3,8 @@
 //!
 //! - Accesses to devices have an order. The model makes the calls in this order.
 //! - Negotiations access no device. The test finds an order of simultaneous negotiations that
-//!   explains the answers. A call during its guest's negotiation has the version before or after it.
+//!   explains the answers. A call during its guest's negotiation has the version before or
+//!   after the negotiation.
 //! - EWOULDBLOCK needs a reason: an access in flight, or a refused strand.
 
 mod negotiations;
@@ -280,7 +281,7 @@ impl Judge {
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns whether all loads of a strand see this value instead of the earlier value.
+    /// Returns whether all loads of a strand see this value instead of the value `earlier`.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
         let comes_later = self.time > earlier.time + LATE

@@ -7,9 +7,9 @@ use super::{Judge, VERSIONS};
 use crate::callers::{Made, Request};
 
 impl Judge {
-    /// Finds an order of a guest's negotiations in which the model gives the image's answers. Every
-    /// other call must have the answer for a version that the guest had before, during or after
-    /// overlapping negotiations.
+    /// Looks for an order of the guest's negotiations in which the model answers as the image did.
+    /// A call that is not a negotiation may have the answer for any version that the guest had
+    /// before, during or after the negotiations that overlap the call.
     pub(super) fn negotiated(
         &mut self,
         guest: usize,
@@ -27,7 +27,8 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The possible versions, each with calls that are earlier in the order but return later.
+        // The versions that are possible so far. Each has the calls that its order contains
+        // already, although they have not returned yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();

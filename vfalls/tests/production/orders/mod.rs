@@ -362,7 +362,8 @@ impl Orders {
         assert_eq!(lock, 0);
         let open = turns.remembered.is_empty();
         assert_eq!(closed == 0, open, "{turns:?}");
-        // A shut gate is closed. Only the third strand may still hold the hub. A free hub is reserved for the strand of the turn.
+        // The bit SHUT implies the word CLOSED. Only the third strand may still hold the hub. A free hub is reserved for the strand of the
+        // turn.
         assert!(word & SHUT <= closed, "{word:#x} {turns:?}");
         assert!([0, token(C)].contains(&holder), "{word:#x} {turns:?}");
         if word & RESERVED != 0 {

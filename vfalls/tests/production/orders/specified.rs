@@ -64,7 +64,7 @@ impl Specified {
         served
     }
 
-    /// Adds all possible outcomes. Unless calls `overlap`, `first` returns before the other begins.
+    /// Adds all possible outcomes. If `overlap` is `false`, call `first` returns before the other call begins.
     pub(super) fn outcomes(
         self,
         functions: [u64; 2],
@@ -96,7 +96,8 @@ impl Specified {
                         after.outcome.device = WRITTEN;
                     }
                     after.holder = None;
-                    // A call on the slow path gives the turn on, unless the other strand is remembered only then.
+                    // A call on the slow path passes the turn on when it ends. A call on the fast path does not, and neither does a call
+                    // that ends just as the other strand is remembered. So both outcomes are possible.
                     let mut passed = after;
                     passed.step(HubEvent::Ended);
                     passed.outcomes(functions, overlap, first, all);

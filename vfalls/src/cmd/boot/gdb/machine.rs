@@ -51,7 +51,7 @@ pub(super) enum Resume {
         strands: Vec<StrandId>,
         begun: bool,
     },
-    /// One strand executes one instruction. Others execute while it waits, unless it is `alone`.
+    /// One strand executes one instruction. If this strand waits, other strands execute meanwhile, unless it steps `alone`.
     Step {
         strand: StrandId,
         from: Level,
@@ -62,7 +62,7 @@ pub(super) enum Resume {
 /// Why the machine has stopped executing.
 pub(super) enum Reached {
     Stop(Stop),
-    /// A strand has executed its step.
+    /// The strand has executed the step of [`Resume::Step`].
     Stepped(StrandId),
     /// A strand waits, and no other strand may execute.
     Waits(StrandId),

@@ -153,7 +153,7 @@ fn one_strand_executes_while_the_others_are_locked() {
     run.ends_by("INT");
 }
 
-/// The bundled guest's other strand is halted. With scheduler locking, it cannot execute.
+/// The bundled guest's second strand is halted, so it cannot execute. With scheduler locking, no other strand executes either.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn a_locked_strand_that_waits_is_reported() {
@@ -181,7 +181,7 @@ fn an_old_debugger_steps_and_continues() {
     run.ends_well();
 }
 
-/// The test writes an instruction that adds 100.
+/// gdb replaces an instruction of the guest with one that adds 100.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn memory_and_registers_are_written() {
