@@ -21,10 +21,10 @@ impl<E: Environment> PerfCounterContext<'_, E> {
     ///
     /// If the L2 control cannot be restored, takes it out of service, because its banks may differ.
     pub fn undo_fast_path(&self, id: u64) {
-        if let Some((_, arbiter)) = self.strand.hub(id) {
-            if let Some(guard) = arbiter.held(self.strand.caller.strand) {
-                guard.keep_turn();
-            }
+        if let Some((_, arbiter)) = self.strand.hub(id)
+            && let Some(guard) = arbiter.held(self.strand.caller.strand)
+        {
+            guard.keep_turn();
         }
         let (service, unit) = (self.strand.service, Unit::L2(self.strand.node));
         if let Some(held) = service.l2(self.strand.node).held(self.strand.caller.strand) {
