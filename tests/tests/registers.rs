@@ -33,7 +33,7 @@ fn l2_control_registers() {
     assert_eq!(addresses, expected);
 }
 
-/// Addresses of accesses (sections 2.4 to 2.6) have 0x813 in bits 39:28. Bits 31:0 are those of the global addresses of section 3.1.
+/// The address of an access (sections 2.4 to 2.6) has 0x81 in bits 39:32. Bits 31:0 are those of the global address in section 3.1.
 #[test]
 fn access_addresses_of_hub_registers() {
     let mut lines = REGISTERS[18..].iter();

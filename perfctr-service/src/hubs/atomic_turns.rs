@@ -1,11 +1,12 @@
-//! [`Turns`] in words that several strands change at the same time.
+//! [`Turns`], stored in atomics that several strands change at the same time.
 //!
 //! **A decision** ([`decide`](AtomicTurns::decide)) is a step that only one strand makes at a time. While the hub is free, only the owner
 //! of the gate's lock decides. While the hub is taken, only the strand that holds it decides. A decision sets a bit in
 //! [`AtomicTurns::turn`] until it ends.
 //!
-//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step that any strand makes without the lock when it asks for a free hub in another
-//! strand's turn. It changes only the strand's bit, and the count of refusals in [`AtomicTurns::turn`] unless a decision has begun.
+//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step that any strand can make without the lock when it asks for a free hub in
+//! another strand's turn. It sets the strand's bit. If no decision has begun, it also adds 1 to the count of refusals in
+//! [`AtomicTurns::turn`].
 //!
 //! A death, at any time, clears the bit of the dead strand and ends its turn.
 
@@ -69,7 +70,7 @@ impl AtomicTurns {
         self.remembered().is_empty()
     }
 
-    /// Returns the strand that has the turn.
+    /// Returns [`Turns::turn`], even if that strand died while it got the turn.
     pub(super) fn turn(&self) -> Option<StrandId> {
         Turn(self.turn.load(Ordering::SeqCst)).strand()
     }
@@ -81,8 +82,9 @@ impl AtomicTurns {
         self.change(StrandSet::EMPTY, added.remembered);
     }
 
-    /// Makes the step [`HubEvent::AsksFree`] if it refuses the strand in another strand's turn, and returns `true`. Otherwise changes
-    /// only the strand's bit, and returns `false`: a decision that ends the turn meanwhile finds the strand remembered.
+    /// Tries to make the step [`HubEvent::AsksFree`] without the lock. If it is another strand's turn and no decision begins, refuses
+    /// the strand and returns `true`. Otherwise sets at most the strand's bit and returns `false`. A decision that ends the turn after
+    /// that finds the bit.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));
@@ -118,7 +120,7 @@ impl AtomicTurns {
     }
 
     /// Makes a decision. The caller ensures that no other strand makes one at the same time.
-    // Inlined, because the code for most events is short, and calls on SPARC nest in few register windows.
+    // Inlined, because the code for most events is short, and SPARC has few register windows for nested calls.
     #[inline(always)]
     pub(super) fn decide(&self, event: HubEvent) -> Answer {
         let found = Turn(self.turn.fetch_or(Turn::DECIDING, Ordering::SeqCst));
@@ -134,10 +136,12 @@ impl AtomicTurns {
         answer
     }
 
-    /// Makes the step [`HubEvent::Died`]. A decision in progress may still give the turn to the dead strand; then no strand has the turn.
+    /// Makes the step [`HubEvent::Died`]. A decision in progress may still write the dead strand into the turn.
+    /// Such a turn counts as no turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);
-        // A strand that is not remembered has no turn. In this strand's turn, each other strand may have begun one refusal.
+        // When the strand's bit is cleared, its turn is over, and no refusal begins in it. Each other strand may have begun one before, and
+        // each of these makes the exchange fail at most once.
         for _ in 0..StrandId::COUNT {
             let found = Turn(self.turn.load(Ordering::SeqCst));
             let turns = self.turns(found);

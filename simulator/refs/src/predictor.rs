@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-/// The number of contexts that a predictor remembers. [`SLOTS`] and [`REGIONS`] are the numbers of slots and regions.
+/// The number of contexts that a predictor remembers.
 const CONTEXTS: usize = 1 << 14;
 const SLOTS: usize = 1 << 14;
 const REGIONS: usize = 1 << 8;
@@ -19,7 +19,7 @@ pub struct Predictor {
     moved: Box<[u64; REGIONS]>,
 }
 
-/// The history of the addresses of one access of a block.
+/// The recent addresses of one access to data in a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct SlotHistory {
     last: u64,

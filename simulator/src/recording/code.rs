@@ -7,12 +7,12 @@ use super::reference::{Branch, Kind, Reference};
 /// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first needs a [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
-/// The shapes of a program. A *shape* is one way in which a block executes. It has all references, but without the addresses of
-/// data.
+/// The shapes of a program. A *shape* is one way in which a block executes. It has all references, but those to data
+/// have no addresses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,
-    /// The references of all shapes. In place of an address, a load or store has its index among the shape's data.
+    /// The references of all shapes. In place of an address, a reference to data has its index among the shape's references to data.
     references: Vec<Reference>,
     steps: Vec<ShapeStep>,
 }
@@ -21,11 +21,11 @@ pub(super) struct Code {
 pub(crate) struct Shape {
     /// The number of references.
     pub(crate) count: u32,
-    /// The number of data among the references.
+    /// The number of references to data.
     pub(crate) data: u32,
-    /// The index of the shape's first reference.
+    /// The index of the shape's first reference among the references of [`Code`].
     first: u32,
-    /// The index of the shape's first step.
+    /// The index of the shape's first step among the steps of [`Code`].
     first_step: u32,
     /// The number of the shape's steps; 0 if the shape is executed reference by reference.
     steps: u32,
@@ -36,7 +36,8 @@ pub(crate) struct Shape {
     pub(crate) by_kind: ByKind,
 }
 
-/// Numbers of instructions. Each kind of fetch has a word, with a count of `ByKind::BITS` bits for each [`Branch`].
+/// The number of instructions of each kind of fetch and each [`Branch`]. Each kind of fetch has one word, in which each [`Branch`] has a
+/// count of `ByKind::BITS` bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByKind([u64; Kind::FETCHES.len()]);
 
@@ -77,8 +78,7 @@ impl ByKind {
 
 const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
 
-/// A step of a shape: an access to data, or a fetch outside the aligned [bytes](FETCH_SHIFT) of the previous fetch. Either may
-/// access a cache.
+/// A step of a shape: an access to data, or a fetch outside the aligned [bytes](FETCH_SHIFT) of the previous fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ShapeStep {
     /// The work that the shape has done before this step.
@@ -88,7 +88,7 @@ pub(crate) struct ShapeStep {
     pub(crate) next: u16,
     /// The address of a fetch minus the address of the shape.
     pub(crate) offset: i32,
-    /// The number of bytes of data minus 1.
+    /// The number of bytes of data that the step accesses, minus 1.
     pub(crate) further: u16,
     pub(crate) action: StepAction,
 }
@@ -128,8 +128,8 @@ impl Code {
         self.steps.clear();
     }
 
-    /// Adds a shape with these references and returns its number. The addresses of data are ignored. The shape gets steps if it
-    /// begins with an instruction.
+    /// Adds a shape with these references and returns its number. The addresses of references to data are ignored. The shape
+    /// gets steps if it begins with an instruction, and no instruction is longer than `1 << FETCH_SHIFT` bytes.
     pub(super) fn add(&mut self, references: &[Reference]) -> u32 {
         let first_step = self.steps.len();
         let mut shape = Shape {
@@ -175,7 +175,8 @@ impl Code {
         (self.shapes.get(shape as usize)).map_or(0, |shape| shape.count as usize)
     }
 
-    /// Returns `true` if the references are an execution of the shape. If so, appends the addresses of the execution's data.
+    /// Returns `true` if the references are an execution of the shape. If so, appends the addresses of the references to
+    /// data to `data`.
     #[inline]
     pub(super) fn is_execution(
         &self,

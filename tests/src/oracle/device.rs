@@ -132,7 +132,6 @@ pub enum Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Read,
-    /// A 64-bit write of a value.
     Write(u64),
 }
 

@@ -36,7 +36,7 @@ fn count(unit: &mut StrandUnit, events: &[Event], flushed: u8) {
     }
 }
 
-/// Executes a clock of a strand. After the clock, the strand takes no interrupts.
+/// Simulates one clock of a strand. After it, the strand takes no interrupts.
 fn clock(unit: &mut StrandUnit, input: &StrandClock, core_is_idle: bool) -> Outcome {
     let can_trap = input.pil < 15 && input.interrupts && input.issues();
     unit.set_mode(mode(input.level));
@@ -166,8 +166,8 @@ fn channels_do_as_the_second_reading_says() {
     }
 }
 
-/// Many clocks at once have the same effect as these clocks one by one. This holds without a phase and in each phase, near the wrap and far
-/// from it.
+/// Counting the events of many clocks at once has the same effect as counting them clock by clock. This holds without a phase and in each
+/// phase, near the wrap and far from it.
 #[test]
 fn many_clocks_at_once_are_clocks_one_by_one() {
     let random = &mut Random(1);

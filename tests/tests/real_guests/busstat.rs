@@ -66,8 +66,8 @@ fn busstat_on_a_hub() {
     ]);
 }
 
-/// Two strands spin on a hub as `busstat` does. The strand that was refused first is next. The reference
-/// model does not refuse a strand on behalf of another, so the test calls only the service.
+/// Two strands spin on a hub as `busstat` does. The strand that was refused first is next. The reference model does not
+/// refuse a strand because it is another strand's turn, so the test calls only the service.
 #[test]
 #[rustfmt::skip]
 fn busstat_twice() {

@@ -40,7 +40,8 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program, or `None` if this program's path is `turns`.
+    /// Returns the command line of the latest program, or `None` if this is the program at the path `turns`, into which the recorded
+    /// program turned first.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);

@@ -2,7 +2,8 @@ use serde_json::json;
 
 use crate::program::{Place, squeezed, vfalls};
 
-/// Eight clerks of the bundled program count 2,500 sales each in one line, and take 4,000 tickets from a counter: see the program's README.
+/// Each of the bundled program's eight clerks (threads) counts 2,500 coins in a counter of its own; all these counters are in one cache
+/// line. Together the clerks take 4,000 tickets from another counter: see the program's README.
 #[test]
 fn the_bundled_program_shares_falsely_and_truly() {
     let place = Place::new("c2c");

@@ -17,8 +17,7 @@ use super::{Booted, Guest, image, strand};
 /// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
 const UNEXPECTED: u64 = 3;
 
-/// The number of times that a test waits for something. [`SLICE`] is the number of instructions in
-/// each wait.
+/// The maximum number of waits before a test gives up. Each wait runs [`SLICE`] instructions.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
@@ -116,7 +115,7 @@ fn grants(global: usize) -> Grants {
     grants
 }
 
-/// Makes strand 8 carry out a request of the operator. Returns whether it is done.
+/// Makes strand 8 carry out a request of the operator. Returns `true` if it is done in time.
 fn is_done(booted: &mut Booted, step: &Step) -> bool {
     booted.0.operate(strand(8), step).unwrap();
     matches!(answer(booted), Some(Ok(_)))
@@ -151,7 +150,7 @@ fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     Some(format!("not served: {:?}", missing.collect::<Vec<_>>()))
 }
 
-/// Injects a trap at every 11th of the hypervisor's instructions in calls, or with `ALL` in the environment at each.
+/// Injects a trap at every 11th hypervisor instruction in calls. If `ALL` is set in the environment, injects one at every instruction.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_at_any_instruction() {
@@ -177,8 +176,9 @@ fn the_hypervisor_traps_in_any_request() {
     }
 }
 
-/// Injects traps at the hypervisor's next `most` instructions on strand 0, or until the operator's request `step` is answered. With `ALL`
-/// in the environment, injects a trap at each instruction. Returns the number of instructions, and what is wrong.
+/// Injects traps on strand 0 among the hypervisor's next `most` instructions, but only until the operator's request `step` is answered.
+/// Without a request, every 11th instruction traps; with one, every [`REQUESTS`]th. If `ALL` is set in the environment, every instruction
+/// traps. Returns the number of instructions, and what is wrong.
 fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64, Vec<String>) {
     let every = if step.is_some() { REQUESTS } else { 11 };
     let every = if std::env::var_os("ALL").is_some() { 1 } else { every };
@@ -254,7 +254,8 @@ fn a_strand_without_a_guest_leaves_service() {
     assert!(number > 300, "{number}");
 }
 
-/// The strand of the guest with the rights dies. A strand without a guest takes the rights away, and finds a broken channel.
+/// Strand 8 dies, whose guest has all rights. Strand 0, which has no guest, takes the rights away, finds that a memory controller is
+/// faulty, and takes it out of service.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_fails_on_a_strand_without_a_guest() {

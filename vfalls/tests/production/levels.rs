@@ -3,7 +3,7 @@
 use simulator::execute::map;
 use simulator::interpreter::{Strand, TrapFrame};
 
-/// HTSTATE.HPRIV.
+/// The bit HPRIV of HTSTATE.
 pub(super) const HPRIV: u16 = 4;
 
 /// The number of trap levels that a guest can select.
@@ -12,7 +12,8 @@ const GUESTS: usize = 2;
 /// The hypervisor's level of globals in TSTATE.
 const MAXGL: u64 = 3;
 
-/// Returns `true` if a level holds an address, the privilege or the level of globals of the hypervisor, or is cleared only in part.
+/// Returns `true` if the trap level shows something of the hypervisor (an address, its privilege, or its level of globals), or if only
+/// some of its registers are cleared.
 fn is_hypervisors(frame: &TrapFrame) -> bool {
     let TrapFrame { pc, npc, state, number, hpstate } = *frame;
     let is_cleared = pc == 0 && npc == 0;
@@ -22,7 +23,7 @@ fn is_hypervisors(frame: &TrapFrame) -> bool {
         || is_cleared && (state, number) != (0, 0)
 }
 
-/// Judges the trap levels of a strand that is in its guest. The error shows what the hypervisor has left.
+/// Checks the trap levels of a strand that runs its guest. The error shows what the hypervisor left behind in them.
 pub(super) fn judge(strand: &Strand) -> Result<(), String> {
     let (used, unused) = strand.control.frames();
     match used.iter().chain(unused).take(GUESTS).find(|frame| is_hypervisors(frame)) {

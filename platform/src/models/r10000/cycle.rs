@@ -13,7 +13,7 @@ pub enum Operation {
     Store,
     /// Store conditional. It counts as a store too.
     StoreConditional {
-        /// `true` if the store succeeded.
+        /// `false` if the instruction failed and stored nothing.
         stored: bool,
     },
     /// An instruction that sets bits of the FP status register (EVZOUI).
@@ -40,7 +40,7 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Returns a cycle without events, except for the cycle itself.
+    /// Returns a cycle whose only event is the cycle itself.
     pub fn new() -> Self {
         let counts = [0; R10000Event::COUNT];
         Self { counts }.and(R10000Event::Cycles0, 1).and(R10000Event::Cycles1, 1)
@@ -111,7 +111,7 @@ impl Cycle {
         self.and(R10000Event::TlbRefills, 1)
     }
 
-    /// Returns how often an event happens in this cycle.
+    /// Returns the number of occurrences of `event` in this cycle. It saturates at `u32::MAX`.
     pub const fn count(&self, event: R10000Event) -> u32 {
         self.counts[event as usize]
     }

@@ -69,8 +69,8 @@ pub(in crate::memory) struct CoreRecord {
 }
 
 impl CoreRecord {
-    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. No strand of the core may
-    /// have issued an instruction after `first` before this call.
+    /// Records that a strand issued `count` instructions in different clocks, from `first` to `last`. Before this call, no
+    /// strand of the core may have issued an instruction in a clock later than `first`.
     #[inline(always)]
     pub(in crate::memory) fn issue(&mut self, first: u64, last: u64, count: u64) {
         self.busy += count - u64::from(first < self.after);
@@ -112,7 +112,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// Returns the sum of all units except the L2 cache of the node.
+    /// Returns the sum over all units except the L2 cache of the core's node.
     pub const fn misses(&self) -> u64 {
         self.local + self.remote + self.c2c
     }
@@ -150,7 +150,7 @@ impl AddAssign for Served {
 }
 
 impl Waited {
-    /// Returns the requests and waits since an earlier record.
+    /// Returns these counts minus those of `earlier`, an earlier copy of the same counts.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = *self;
         delta.subtract(earlier);
@@ -190,8 +190,8 @@ impl StrandRecord {
         by_kind.add_to(&mut self.instructions);
     }
 
-    /// Returns the number of clocks in which a selected event happens. The events of one instruction share a clock. Each event of the
-    /// instruction's references has its own clock.
+    /// Returns the number of clocks in which a selected event happens. An instruction's own events all happen in one clock. Each event
+    /// of its memory references is counted in a clock of its own.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;

@@ -21,7 +21,6 @@ fn read(name: &str) -> String {
     fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Runs z3 with this input. Returns its output.
 fn z3(text: &str) -> String {
     let mut z3 = Command::new(Z3.find().unwrap());
     z3.arg("-in").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -35,7 +34,7 @@ fn z3(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Asks z3 the questions of each claims file, together with the files that the first line of the claims file names. Compares the answers
+/// For each claims file: gives z3 the files that the first line of the claims file names, the claims file last, and compares z3's answers
 /// with those that the claims file states beside the questions.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
@@ -66,7 +65,7 @@ fn all_claims_hold() {
     assert!(asked > 0);
 }
 
-/// Asserts that the formula of each step is true under these definition files.
+/// Asserts that the formula of each step is true with the definitions in these files.
 fn all_are_true<T: std::fmt::Debug>(definitions: &[&str], steps: &[(T, String)]) {
     let mut text: String = definitions.iter().map(|name| read(name)).collect();
     for (_, formula) in steps {

@@ -1,4 +1,4 @@
-//! Decodes SPARC V9: The SPARC Architecture Manual, version 9, appendices A and E.
+//! Decodes SPARC V9 instructions (The SPARC Architecture Manual, version 9, appendices A and E).
 
 use refs::Exit;
 

@@ -1,4 +1,4 @@
-//! Reads the clocks of the host.
+//! The clocks that a host may have, how to find them, and how to read them.
 #![allow(unsafe_code)]
 
 use guest_abi::StrandId;
@@ -71,7 +71,8 @@ enum How {
 }
 
 impl HostClock {
-    /// Returns a clock, if the host has it. [`with_hz`](Self::with_hz) sets the frequency of the cycle counter.
+    /// Returns the clock with this name, or `None` if the host does not have it. [`with_hz`](Self::with_hz) sets the
+    /// frequency of the cycle counter.
     pub(crate) fn find(name: ClockName, processors: &Processors) -> Option<Self> {
         if name == ClockName::Tsc {
             cycles()?;

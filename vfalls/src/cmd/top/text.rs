@@ -9,8 +9,7 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// The number of intervals at the start of a replay that have a block each. Later blocks cover
-/// several intervals.
+/// Each of the first `BLOCKS` intervals of a replay gets a block of its own. Later blocks cover several intervals.
 const BLOCKS: u64 = 50;
 
 /// Prints blocks less and less often, so that the text of a long replay stays short.
