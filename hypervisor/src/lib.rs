@@ -27,5 +27,5 @@ pub mod services;
 #[cfg(target_arch = "sparc64")]
 pub use image::{
     Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Placed, Reporting, Services,
-    assemble, configure, cross_call, failed,
+    Stick, assemble, configure, cross_call, failed,
 };

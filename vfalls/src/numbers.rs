@@ -2,6 +2,14 @@
 
 use simulator::run::Time;
 
+/// Parses a number of 64 bits, decimal or 0x hexadecimal.
+pub(crate) fn parse(text: &str) -> Option<u64> {
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let (digits, radix) = hexadecimal.map_or((text, 10), |digits| (digits, 16));
+    // The standard library would accept a sign.
+    (!digits.starts_with('+')).then(|| u64::from_str_radix(digits, radix).ok()).flatten()
+}
+
 /// Returns a number with commas as thousands separators: `12,345`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();

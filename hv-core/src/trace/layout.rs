@@ -59,6 +59,18 @@ pub trait Layout {
     /// Each event begins at a multiple of this number of words.
     const ALIGNMENT: usize = 1;
 
+    /// The numbers that determine how a header is stored.
+    const SHAPE: Shape = Shape([
+        Self::TYPE_BITS as u8,
+        Self::ID_BITS as u8,
+        Self::SIZE_BITS as u8,
+        Self::CLOCK_BITS as u8,
+        Self::DROPPED as u8,
+        Self::SHORT_WORDS as u8,
+        Self::FULL_WORDS as u8,
+        Self::ALIGNMENT as u8,
+    ]);
+
     /// The longest time since the base that a short header can express, in units of `1 << DROPPED` ticks.
     const REACH: u64 = u64::MAX >> (64 - Self::CLOCK_BITS);
 
@@ -72,6 +84,25 @@ pub trait Layout {
 
     /// Decodes the header at the beginning of `words`. Returns `None` if no more events follow.
     fn read(words: &[u32]) -> Option<Header>;
+}
+
+/// The numbers that tell a [`Layout`] from others: its bits for the type, the kind's number, the payload's size and the clock, the bits
+/// that it drops, the words of its short and of its full header, and its alignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape([u8; 8]);
+
+impl Shape {
+    /// Returns the shape of these bits, the first number in the most significant byte.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits.to_be_bytes())
+    }
+
+    /// The reverse of [`from_bits`](Self::from_bits).
+    #[must_use]
+    pub const fn into_bits(self) -> u64 {
+        u64::from_be_bytes(self.0)
+    }
 }
 
 /// Returns the length of an event in words; `header` and `payload` are the lengths of its parts.

@@ -33,6 +33,7 @@ mod event;
 mod layout;
 mod packet;
 mod reader;
+pub mod remote;
 mod ring;
 mod tracer;
 
@@ -41,7 +42,7 @@ pub use conditions::Conditions;
 pub use event::{Class, Field, STATUSES, Shown, TraceEvent, fits, put, take};
 pub use layout::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Compact, Header, Layout, Stamp, Whole,
+    Clock64Aligned, Compact, Header, Layout, Shape, Stamp, Whole,
 };
 pub use reader::{Next, Reader, RingEvent};
 pub use ring::{Mode, Ring};

@@ -21,8 +21,9 @@ pub(super) struct Start {
 pub(super) struct Fill(u32);
 
 impl Fill {
-    /// No events, and no room for any event.
-    const FULL: Self = Self(0xffff);
+    pub(super) const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
 
     #[inline(always)]
     pub(super) const fn words(self) -> usize {
@@ -40,31 +41,38 @@ impl Fill {
     }
 }
 
-/// The words of a packet, with a sequence lock: if the writer overwrites the packet, a reader finds that `number` has changed.
+/// The words of a packet, with a sequence lock: if the writer overwrites the packet, a reader finds that `number` has changed. All bytes
+/// of a packet that nothing has begun are 0. [`remote`](super::remote) reads packets by the offsets of these fields.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Packet<const WORDS: usize> {
     /// The number of the packet that is stored here.
-    number: AtomicU64,
-    base: AtomicU64,
-    first: AtomicU64,
-    discarded: AtomicU64,
+    pub(super) number: AtomicU64,
+    pub(super) base: AtomicU64,
+    pub(super) first: AtomicU64,
+    pub(super) discarded: AtomicU64,
     /// A [`Fill`]. The writer stores the fill last, after the words that it covers.
-    fill: AtomicU32,
-    words: [AtomicU32; WORDS],
+    pub(super) fill: AtomicU32,
+    pub(super) words: [AtomicU32; WORDS],
 }
 
 impl<const WORDS: usize> Packet<WORDS> {
     pub(super) const fn new() -> Self {
-        // The largest full header has 4 words. `Fill` has 16 bits for the number of words, and 0xffff means that there is no room.
+        // The largest full header has 4 words. `Fill` has 16 bits for the number of words.
         const { assert!(WORDS >= 4 && WORDS < 0xffff) };
         Self {
             number: AtomicU64::new(NONE),
             base: AtomicU64::new(0),
             first: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
-            fill: AtomicU32::new(Fill::FULL.0),
+            fill: AtomicU32::new(0),
             words: [const { AtomicU32::new(0) }; WORDS],
         }
+    }
+
+    /// For the writer, before its first event: makes this a packet that nothing has begun. The words keep their values.
+    pub(super) fn clear(&self) {
+        self.begin(NONE, Start::default());
     }
 
     /// For the writer: begins a packet in this memory. Readers of the overwritten packet find that the number has changed.
@@ -120,14 +128,8 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For a reader: copies the written words after the first `from`. Returns `None` if the packet with this number is not stored
-    /// here, or if it was overwritten during the copy; the contents of `copy` are then invalid.
-    pub(super) fn read(
-        &self,
-        number: u64,
-        from: usize,
-        copy: &mut [u32; WORDS],
-    ) -> Option<(Start, Fill)> {
+    /// See [`Source::read`](super::reader::Source::read).
+    pub(super) fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)> {
         if self.number.load(Ordering::Acquire) != number {
             return None;
         }

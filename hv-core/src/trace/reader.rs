@@ -1,8 +1,10 @@
 //! Reads a ring, on any strand, while the writer writes.
 
+use core::marker::PhantomData;
 use core::ops::Range;
 
 use super::layout::{Header, Layout, Stamp, size};
+use super::packet::{Fill, Start};
 use super::ring::Ring;
 
 /// The maximum number of packets that one call reads, if the writer overtakes the reader repeatedly.
@@ -28,13 +30,55 @@ pub enum Next<'a> {
     Lost(u64),
 }
 
-/// Reads a ring from its oldest event on. Holds a copy of the present packet.
+/// Reads a ring from its oldest event on.
 #[derive(Debug)]
 pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     ring: &'a Ring<L, PACKETS, WORDS>,
+    cursor: Cursor<L, [u32; WORDS]>,
+}
+
+impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACKETS, WORDS> {
+    /// Returns a reader that begins with the oldest event in the ring.
+    pub fn new(ring: &'a Ring<L, PACKETS, WORDS>) -> Self {
+        Self { ring, cursor: Cursor::new([0; WORDS]) }
+    }
+
+    /// Returns the next event, or the number of lost events before it; `None` if there is nothing to read now. Each event that the
+    /// writer offers to the ring is either returned once or counted once as [lost](Next::Lost).
+    ///
+    /// `words` returns the number of words of the payload of a kind of event, or `None` if the kind is unknown. An event of
+    /// an unknown kind, and the rest of its packet, count as lost.
+    pub fn next(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<Next<'_>> {
+        self.cursor.next(self.ring, words)
+    }
+}
+
+/// A ring as a reader sees it, in the memory of this program or of another machine.
+pub(super) trait Source {
+    /// Returns the number of packets that the ring has room for.
+    fn packets(&self) -> u64;
+
+    /// Returns the number of the packet that the writer fills. All earlier packets are complete.
+    fn newest(&self) -> u64;
+
+    /// Returns the total number of events that were discarded because the ring had no room.
+    fn discarded(&self) -> u64;
+
+    /// Permits the writer to overwrite this number of packets, counted from the first one.
+    fn finish(&self, packets: u64);
+
+    /// Copies the written words after the first `from`. Returns `None` if the packet with this number is not stored in the ring, if it was
+    /// overwritten during the copy, or if it has more words than `copy`; the contents of `copy` are then invalid.
+    fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)>;
+}
+
+/// A reader's place in a ring, with a copy of the present packet.
+#[derive(Debug)]
+pub(super) struct Cursor<L, C> {
+    layout: PhantomData<fn() -> L>,
     /// The number of the packet in the copy.
     number: u64,
-    copy: [u32; WORDS],
+    copy: C,
     /// The number of words in the copy.
     copied: usize,
     /// The number of words of the copy that are decoded.
@@ -58,13 +102,13 @@ enum Look {
     Nothing,
 }
 
-impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACKETS, WORDS> {
-    /// Returns a reader that begins with the oldest event in the ring.
-    pub fn new(ring: &'a Ring<L, PACKETS, WORDS>) -> Self {
+impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
+    /// Returns the place of the oldest event. `copy` has room for the words of a packet.
+    pub(super) const fn new(copy: C) -> Self {
         Self {
-            ring,
+            layout: PhantomData,
             number: 1,
-            copy: [0; WORDS],
+            copy,
             copied: 0,
             at: 0,
             base: 0,
@@ -74,30 +118,35 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         }
     }
 
-    /// Returns the next event, or the number of lost events before it; `None` if there is nothing to read now. Each event that the
-    /// writer offers to the ring is either returned once or counted once as [lost](Next::Lost).
-    ///
-    /// `words` returns the number of words of the payload of a kind of event, or `None` if the kind is unknown. An event of
-    /// an unknown kind, and the rest of its packet, count as lost.
-    pub fn next(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<Next<'_>> {
+    /// See [`Reader::next`].
+    pub(super) fn next(
+        &mut self,
+        ring: &impl Source,
+        words: impl Fn(u16) -> Option<usize>,
+    ) -> Option<Next<'_>> {
         for _ in 0..TRIES {
             if let Some((time, id, payload)) = self.event(&words) {
-                let payload = self.copy.get(payload).unwrap_or(&[]);
+                let payload = self.copy.as_ref().get(payload).unwrap_or(&[]);
                 return Some(Next::Event(RingEvent { time, id, payload }));
             }
             if self.passed < self.offered {
                 return self.lost(self.offered);
             }
-            match self.look() {
+            match self.look(ring) {
                 Look::More { first } if self.passed < first => return self.lost(first),
                 Look::More { .. } | Look::Over => {}
                 Look::Nothing => {
-                    let all = self.offered_at_last();
+                    let all = self.offered_at_last(ring);
                     return self.lost(all);
                 }
             }
         }
         None
+    }
+
+    /// Returns the number of packets that have been read, whether or not all their events have been returned.
+    pub(super) const fn finished(&self) -> u64 {
+        self.number - 1
     }
 
     /// Counts as lost all events up to `number` that the reader has not returned.
@@ -110,7 +159,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
     /// Decodes the next event of the copy. Returns its time, its kind, and the range of its payload. If there is no event, or if it
     /// cannot be decoded, returns `None` and skips the rest of the copy.
     fn event(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<(u64, u16, Range<usize>)> {
-        let rest = self.copy.get(self.at..self.copied)?;
+        let rest = self.copy.as_ref().get(self.at..self.copied)?;
         let known = L::read(rest)
             .and_then(|header| Some((header, header.payload.or_else(|| words(header.id))?)));
         let Some((header, payload)) = known else {
@@ -119,7 +168,7 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         };
         let from = self.at + header.words;
         self.at += size::<L>(header.words, payload);
-        self.passed += 1;
+        self.passed = self.passed.saturating_add(1);
         let time = self.units(header) << L::DROPPED;
         Some((time, header.id, from..from + payload))
     }
@@ -139,49 +188,49 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
     }
 
     /// Copies the words that are new in the packet, or moves to another packet.
-    fn look(&mut self) -> Look {
+    fn look(&mut self, ring: &impl Source) -> Look {
         // Loaded before the packet: if there is a newer packet already, the copy of this packet is complete.
-        let newest = self.ring.newest();
-        let packet = self.ring.packet(self.number);
-        match packet.read(self.number, self.copied, &mut self.copy) {
+        let newest = ring.newest();
+        match ring.read(self.number, self.copied, self.copy.as_mut()) {
             Some((start, fill)) if fill.words() > self.copied => {
                 if self.copied == 0 {
                     (self.base, self.discarded) = (start.base, start.discarded);
                 }
                 self.copied = fill.words();
-                self.offered = start.first + fill.events();
+                self.offered = start.first.saturating_add(fill.events());
                 Look::More { first: start.first }
             }
             Some(_) if newest > self.number => {
-                self.go_to(self.number + 1);
+                self.go_to(ring, self.number + 1);
                 Look::Over
             }
             Some(_) => Look::Nothing,
             None => {
-                let oldest = (self.ring.newest() + 1).saturating_sub(PACKETS as u64);
+                let oldest = ring.newest().saturating_add(1).saturating_sub(ring.packets());
                 if oldest <= self.number {
                     return Look::Nothing;
                 }
-                self.go_to(oldest);
+                self.go_to(ring, oldest);
                 Look::Over
             }
         }
     }
 
-    fn go_to(&mut self, number: u64) {
+    fn go_to(&mut self, ring: &impl Source, number: u64) {
         self.number = number;
         (self.copied, self.at) = (0, 0);
-        self.ring.release(number);
+        ring.finish(number - 1);
     }
 
     /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is no
     /// more to read.
-    fn offered_at_last(&mut self) -> u64 {
-        let discarded = self.ring.discarded();
-        let newest = self.ring.newest();
+    fn offered_at_last(&mut self, ring: &impl Source) -> u64 {
+        let discarded = ring.discarded();
+        let newest = ring.newest();
         // If this packet is no longer the last one, the reader must return the events of the newer packet first.
         if newest == self.number && self.copied > 0 || newest == 0 {
-            self.offered += discarded.saturating_sub(self.discarded);
+            let more = discarded.saturating_sub(self.discarded);
+            self.offered = self.offered.saturating_add(more);
             self.discarded = discarded;
         }
         self.offered

@@ -4,7 +4,8 @@ use core::marker::PhantomData;
 
 use super::event::TraceEvent;
 use super::layout::{Layout, size};
-use super::packet::{Packet, Start};
+use super::packet::{Fill, Packet, Start};
+use super::reader::Source;
 use crate::sync::plain::{AtomicU64, Ordering};
 
 /// What happens to events when the ring is full.
@@ -25,19 +26,23 @@ pub enum Mode {
 /// before it, so that the number of lost events is exact.
 ///
 /// A write is fastest if the size of a packet in memory is a power of two: `WORDS` is then nine less than a power of two.
+///
+/// All bytes of an empty ring that overwrites are 0. Its memory may hold anything before it is [cleared](Self::clear).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     // The first field, so that the address of a packet is found without an addition.
     packets: [Packet<WORDS>; PACKETS],
     /// The number of the packet that the writer fills. 0 before the first event, when no packet has begun.
-    number: AtomicU64,
-    /// The latest time that a short header can express with the present base, in units of `1 << DROPPED` ticks.
-    reach: AtomicU64,
-    discarded: AtomicU64,
-    /// The number of the first packet that no reader has finished.
-    unread: AtomicU64,
-    mode: Mode,
+    pub(super) number: AtomicU64,
+    /// The earliest time that a short header cannot express with the present base, in units of `1 << DROPPED` ticks. 0 before the first
+    /// event, which so gets a full header.
+    limit: AtomicU64,
+    pub(super) discarded: AtomicU64,
+    /// The number of packets that a reader has finished.
+    pub(super) finished: AtomicU64,
+    /// 1 in [`Mode::Discard`], else 0. A number, so that memory with any content is a ring before it is cleared.
+    discards: AtomicU64,
     layout: PhantomData<fn() -> L>,
 }
 
@@ -48,11 +53,21 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
         Self {
             packets: [const { Packet::new() }; PACKETS],
             number: AtomicU64::new(0),
-            reach: AtomicU64::new(0),
+            limit: AtomicU64::new(0),
             discarded: AtomicU64::new(0),
-            unread: AtomicU64::new(1),
-            mode,
+            finished: AtomicU64::new(0),
+            discards: AtomicU64::new(mode as u64),
             layout: PhantomData,
+        }
+    }
+
+    /// For the writer, before its first event: empties the ring.
+    pub fn clear(&self, mode: Mode) {
+        self.discards.store(mode as u64, Ordering::Relaxed);
+        self.packets.iter().for_each(Packet::clear);
+        // Relaxed: there is no reader yet.
+        for word in [&self.number, &self.limit, &self.discarded, &self.finished] {
+            word.store(0, Ordering::Relaxed);
         }
     }
 
@@ -62,19 +77,31 @@ impl<L, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS> {
         &self.packets[number as usize % PACKETS]
     }
 
-    /// For a reader: returns the number of the packet that the writer fills. All earlier packets are complete.
-    pub(super) fn newest(&self) -> u64 {
-        self.number.load(Ordering::Acquire)
-    }
-
     /// Returns the total number of events that were discarded because the ring had no room.
     pub fn discarded(&self) -> u64 {
         self.discarded.load(Ordering::Acquire)
     }
+}
 
-    /// For a reader: permits the writer to overwrite the packets before `unread`.
-    pub(super) fn release(&self, unread: u64) {
-        self.unread.fetch_max(unread, Ordering::Release);
+impl<L, const PACKETS: usize, const WORDS: usize> Source for Ring<L, PACKETS, WORDS> {
+    fn packets(&self) -> u64 {
+        PACKETS as u64
+    }
+
+    fn newest(&self) -> u64 {
+        self.number.load(Ordering::Acquire)
+    }
+
+    fn discarded(&self) -> u64 {
+        self.discarded()
+    }
+
+    fn finish(&self, packets: u64) {
+        self.finished.fetch_max(packets, Ordering::Release);
+    }
+
+    fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)> {
+        self.packet(number).read(number, from, copy)
     }
 }
 
@@ -107,7 +134,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         let packet = self.packet(self.number.load(Ordering::Relaxed));
         let fill = packet.fill();
         if E::ID < L::SHORT_IDS
-            && units <= self.reach.load(Ordering::Relaxed)
+            && units < self.limit.load(Ordering::Relaxed)
             && let Some(room) = packet.room(fill, size)
             && let Some((header, rest)) = room.split_at_checked(L::SHORT_WORDS)
         {
@@ -137,9 +164,9 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         // Relaxed, as in `record`: no other strand writes these words.
         let number = self.number.load(Ordering::Relaxed);
         let mut packet = self.packet(number);
-        if packet.room(packet.fill(), size).is_none() {
-            let full = self.mode == Mode::Discard
-                && (number + 1).wrapping_sub(self.unread()) >= PACKETS as u64;
+        if number == 0 || packet.room(packet.fill(), size).is_none() {
+            let full = self.discards.load(Ordering::Relaxed) != 0
+                && number.wrapping_sub(self.finished.load(Ordering::Acquire)) >= PACKETS as u64;
             if full || size > WORDS {
                 packet.close();
                 let discarded = self.discarded.load(Ordering::Relaxed);
@@ -180,12 +207,8 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
 
     /// Makes `units` the base of the following events: a full time, in units of `1 << DROPPED` ticks.
     fn set_base(&self, units: u64) {
-        let reach = units.saturating_add(L::REACH);
+        let limit = units.saturating_add(L::REACH).saturating_add(1);
         // Relaxed: no other strand uses this value.
-        self.reach.store(reach, Ordering::Relaxed);
-    }
-
-    fn unread(&self) -> u64 {
-        self.unread.load(Ordering::Acquire)
+        self.limit.store(limit, Ordering::Relaxed);
     }
 }

@@ -5,6 +5,7 @@ use static_assertions::assert_impl_all;
 
 use super::event::TraceEvent;
 use super::layout::{Clock27, Layout};
+use super::remote::MAGIC;
 use super::ring::Ring;
 use crate::sync::plain::{AtomicBool, AtomicU64, Ordering};
 
@@ -158,23 +159,49 @@ impl<C: Clock> Clocks for PerStrand<'_, C> {
     }
 }
 
-/// Records each strand's events in the strand's ring, with times from the strand's clock.
+/// Records each strand's events in the strand's ring, with times from the strand's clock. [`remote`](super::remote) describes the first
+/// words, from `magic` to `missed`.
 #[derive(Debug)]
+#[repr(C)]
+#[allow(dead_code, reason = "another machine reads the first words")]
 pub struct Tracer<'a, C, L, const PACKETS: usize, const WORDS: usize> {
+    magic: u64,
+    before_on: [u8; 7],
     on: AtomicBool,
-    clocks: C,
-    rings: &'a [Ring<L, PACKETS, WORDS>],
+    number: u64,
+    first: Option<&'a Ring<L, PACKETS, WORDS>>,
+    stride: u64,
+    packets: u64,
+    words: u64,
+    shape: u64,
     missed: AtomicU64,
+    rings: &'a [Ring<L, PACKETS, WORDS>],
+    clocks: C,
 }
 
 assert_impl_all!(Tracer<'_, (), Clock27, 2, 4>: Send, Sync);
 
-impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
+impl<'a, C, L: Layout, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
     /// Returns a tracer that is off. The number of a strand is the index of its ring in `rings`.
     pub const fn new(clocks: C, rings: &'a [Ring<L, PACKETS, WORDS>]) -> Self {
-        Self { on: AtomicBool::new(false), clocks, rings, missed: AtomicU64::new(0) }
+        Self {
+            magic: MAGIC,
+            before_on: [0; 7],
+            on: AtomicBool::new(false),
+            number: rings.len() as u64,
+            first: rings.first(),
+            stride: size_of::<Ring<L, PACKETS, WORDS>>() as u64,
+            packets: PACKETS as u64,
+            words: WORDS as u64,
+            shape: L::SHAPE.into_bits(),
+            missed: AtomicU64::new(0),
+            rings,
+            clocks,
+        }
     }
+}
 
+impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKETS, WORDS> {
     /// Switches tracing on or off. A call in progress may still follow the old setting.
     ///
     /// Some services must be notified of the switch: their documentation says so.

@@ -20,6 +20,7 @@ mod events;
 mod headers;
 mod hypervisor;
 mod losses;
+mod remote;
 mod threads;
 mod times;
 

@@ -3,8 +3,12 @@
 #![no_main]
 #![feature(asm_experimental_arch)]
 
+mod events;
+
 use core::panic::PanicInfo;
 
+use events::SharedTracer;
+use guest_abi::StrandId;
 use hypervisor::{Board, Handler, Place, Placed};
 use platform::Machine;
 use platform::sparc64::{Mmio, StrandRegs, panicked};
@@ -15,11 +19,16 @@ struct Devices;
 static PLACE: Place<Devices> = Place::new();
 
 impl Board for Devices {
-    type Environment = (Mmio, StrandRegs);
+    type Environment = (Mmio, StrandRegs, SharedTracer);
 
     fn environment(_: Machine) -> Self::Environment {
         // SAFETY: this is a hypervisor with the MMU off. The service uses only device registers, each on the strand that owns it.
-        unsafe { (Mmio::new(), StrandRegs::new(hypervisor::cross_call)) }
+        let (bus, registers) = unsafe { (Mmio::new(), StrandRegs::new(hypervisor::cross_call)) };
+        (bus, registers, &events::TRACER)
+    }
+
+    fn begin(strand: StrandId) {
+        events::begin(strand);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an image plugs into the hypervisor.
 
-use guest_abi::{HvError, Registers};
+use guest_abi::{HvError, Registers, StrandId};
 use hv_core::{CallError, Caller, GuestId, Reply};
 use perfctr_service::Environment;
 use platform::Machine;
@@ -19,6 +19,11 @@ pub trait Board: Sized + 'static {
 
     /// Returns the hardware that the performance counter service uses. Called once, at the start.
     fn environment(machine: Machine) -> Self::Environment;
+
+    /// Prepares a strand, for example its ring of events. Each strand calls this once, before anything else.
+    fn begin(strand: StrandId) {
+        let _ = strand;
+    }
 
     /// Returns the address of the 16550 UART that is the console of a guest.
     fn console(guest: GuestId) -> u64 {

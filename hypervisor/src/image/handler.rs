@@ -79,6 +79,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
     type Context = PerfCounterContext<'static, Reporting<B::Environment>>;
 
     fn start(strand: StrandId) -> &'static Self {
+        B::begin(strand);
         let hypervisor = B::place().ready().unwrap_or_else(prepare::<B>);
         let guests = hypervisor.embedder();
         let guest = guests.layout.guest_of(strand);

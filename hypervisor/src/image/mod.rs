@@ -8,6 +8,7 @@ mod handler;
 mod layout;
 mod mailbox;
 mod record;
+mod stick;
 
 use spin::{Mutex, MutexGuard};
 
@@ -17,6 +18,7 @@ pub use guests::Guests;
 pub use handler::{Handler, Place, Placed, cross_call, failed};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
+pub use stick::Stick;
 
 /// Stores a value for ever. The lock is never released, so each place can be used only once. (`spin::Once` contains a panic.)
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {

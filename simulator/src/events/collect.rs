@@ -71,6 +71,19 @@ impl Keep {
     }
 }
 
+/// Appends what a reader has returned. A gap after a gap is one gap.
+pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
+    match (next, entries.last_mut()) {
+        (Next::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {
+            time: event.time,
+            id: event.id,
+            payload: event.payload.into(),
+        })),
+        (Next::Lost(more), Some(StreamEntry::Lost(lost))) => *lost = lost.saturating_add(more),
+        (Next::Lost(lost), _) => entries.push(StreamEntry::Lost(lost)),
+    }
+}
+
 /// The reader of a ring, and the entries that the reader has returned.
 type ReadEntries<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<StreamEntry>);
 
@@ -84,15 +97,7 @@ impl<C, L: Layout> RingCollector<'_, C, L> {
     fn collect(&self, strand: StrandId) {
         let (reader, entries) = &mut self.streams.borrow_mut()[strand.index()];
         while let Some(next) = reader.next(DecodedEvent::words) {
-            match (next, entries.last_mut()) {
-                (Next::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {
-                    time: event.time,
-                    id: event.id,
-                    payload: event.payload.into(),
-                })),
-                (Next::Lost(more), Some(StreamEntry::Lost(lost))) => *lost += more,
-                (Next::Lost(lost), _) => entries.push(StreamEntry::Lost(lost)),
-            }
+            append(entries, next);
         }
     }
 

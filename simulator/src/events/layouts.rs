@@ -2,7 +2,7 @@
 
 use hv_core::trace::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Conditions, Layout,
+    Clock64Aligned, Conditions, Layout, Shape,
 };
 use serde::Serialize;
 
@@ -43,6 +43,14 @@ macro_rules! names {
             pub const fn bits(self) -> Bits {
                 match self {
                     $(Self::$Layout => Bits::for_layout::<$Layout>(),)*
+                }
+            }
+
+            /// Returns the numbers that determine how headers are stored.
+            #[must_use]
+            pub const fn shape(self) -> Shape {
+                match self {
+                    $(Self::$Layout => $Layout::SHAPE,)*
                 }
             }
 

@@ -5,6 +5,7 @@ pub mod chrome;
 pub mod collect;
 pub mod ctf;
 pub mod layouts;
+pub mod rings;
 pub mod summary;
 
 use guest_abi::StrandId;

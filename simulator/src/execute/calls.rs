@@ -12,7 +12,7 @@ use crate::interpreter::instruction::Register;
 use crate::machine::clock::HZ;
 use crate::machine::guests::NamedGuest;
 
-/// A hypercall that has returned to the guest.
+/// A hypercall. If it has not returned, `status`, `value` and `ended` mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Call {
@@ -60,8 +60,13 @@ impl Calling {
         Some(Self { call, returns })
     }
 
+    /// Returns the call as it is before it returns.
+    pub(super) const fn unreturned(&self) -> Call {
+        self.call
+    }
+
     /// Returns the completed call; `None` if the strand continues at another address, as after mach_exit.
-    pub(super) fn returned(self, strand: &Strand, now: u64) -> Option<Call> {
+    pub(super) fn returned(&self, strand: &Strand, now: u64) -> Option<Call> {
         (strand.pc == self.returns).then(|| Call {
             status: out_registers(strand)[0],
             value: out_registers(strand)[1],

@@ -23,7 +23,7 @@ pub(super) struct Executing {
     /// The time at which the strand can execute its next instruction.
     pub(super) ready: u64,
     /// The hypercall that has not returned yet, if there is one.
-    calling: Option<Calling>,
+    pub(super) calling: Option<Calling>,
     /// Whether execution stopped at a breakpoint on the strand's next instruction.
     pub(super) stopped: bool,
 }
@@ -149,7 +149,10 @@ impl<C: Cost> AtWork<'_, C> {
             }
             local.counts.traps += 1;
             if exception.trap.is_software() && level < Level::Hyperprivileged {
-                *self.calling = Calling::new(id, strand, exception.trap.number(), npc, now);
+                let calling = Calling::new(id, strand, exception.trap.number(), npc, now);
+                if let Some(left) = std::mem::replace(self.calling, calling) {
+                    shared.left.push(left.unreturned());
+                }
             }
             if let Err(state) = strand.take(exception) {
                 local.state = State::Error;
@@ -158,9 +161,11 @@ impl<C: Cost> AtWork<'_, C> {
         } else if settles
             && level > strand.level()
             && let Some(calling) = self.calling.take()
-            && let Some(call) = calling.returned(strand, ends)
         {
-            shared.called(&call);
+            match calling.returned(strand, ends) {
+                Some(call) => shared.called(&call),
+                None => shared.left.push(calling.unreturned()),
+            }
         }
         if settles {
             self.changed = true;

@@ -36,6 +36,7 @@ pub mod map;
 mod niagara;
 mod physical;
 mod reach;
+pub mod recorded;
 pub mod records;
 pub mod results;
 mod running;
@@ -48,6 +49,7 @@ mod tlb;
 use std::collections::BTreeSet;
 
 use guest_abi::StrandId;
+use hv_core::trace::remote::Memory;
 use perfctr_service::mailbox::Step;
 use platform::Machine;
 use platform::models::Devices;
@@ -56,7 +58,7 @@ use crate::interpreter::{ErrorState, Strand};
 use crate::memory::{AnyMemory, Config, MemoryError, Stray, Truth, Usage};
 use crate::operator::{Answer, Operated};
 use crate::setters::{opaque, setters};
-use calls::CallObserver;
+use calls::{Call, CallObserver, Calling};
 use cost::Plain;
 use log::Log;
 use mailbox::{GuestState, StepBefore};
@@ -184,6 +186,12 @@ macro_rules! with_cost {
 }
 
 opaque!(Execution, "Execution");
+
+impl Memory for Execution {
+    fn load(&self, address: u64) -> Option<u64> {
+        self.running.shared.physical.peek(address)
+    }
+}
 
 impl Execution {
     /// Returns a machine after power on. Its memory is zero.
@@ -393,6 +401,15 @@ impl Execution {
     /// Sets the function that is called for every hypercall that returns, in place of the previous function.
     pub fn observe_calls(&mut self, observer: Option<CallObserver>) {
         self.running.shared.call_observer = observer;
+    }
+
+    /// Returns the hypercalls that have not returned, in the order in which each strand began them: the hypervisor went on elsewhere, as
+    /// after mach_exit, or the call is in progress.
+    pub fn unreturned(&self) -> impl Iterator<Item = Call> {
+        let strands = self.running.strands.iter();
+        let in_progress = strands.filter_map(|strand| strand.calling.as_ref());
+        let left = self.running.shared.left.iter().copied();
+        left.chain(in_progress.map(Calling::unreturned))
     }
 
     /// Returns the breakpoints. They are addresses of instructions in the form that the strands use, and execution stops before

@@ -75,6 +75,14 @@ impl Physical {
         Some(PageNumber(*number - 1))
     }
 
+    /// Returns the word of 64 bits at an address that is a multiple of 8; `None` if there is no memory.
+    pub(super) fn peek(&self, physical: u64) -> Option<u64> {
+        let memory = self.ranges.iter().find(|memory| memory.range.contains(&physical))?;
+        let number = memory.pages[(physical - memory.range.start) as usize >> PAGE_SHIFT];
+        let allocated = number.checked_sub(1).map(PageNumber);
+        Some(allocated.map_or(0, |page| self.read(page, physical, 3)))
+    }
+
     /// Reads a value of `1 << shift` bytes at an address's offset in the page. The address must be
     /// a multiple of the size.
     #[inline(always)]

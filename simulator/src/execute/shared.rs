@@ -67,6 +67,8 @@ pub(super) struct Shared {
     /// For each node, one bit per strand: 1 if the strand is not parked.
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
+    /// The hypercalls that did not return, because the hypervisor went on elsewhere.
+    pub(super) left: Vec<Call>,
     pub(super) observer: Option<Observer>,
     pub(super) watch: Option<Watch>,
     /// Whether there is an observer or a watch.
@@ -87,6 +89,7 @@ impl Clone for Shared {
             stores: self.stores,
             running: self.running,
             hypercalls: self.hypercalls.clone(),
+            left: self.left.clone(),
             observer: None,
             watch: None,
             observes: false,
@@ -113,6 +116,7 @@ impl Shared {
             stores: StoreConduct::default(),
             running: [0; Node::ALL.len()],
             hypercalls: Hypercalls::new(),
+            left: Vec::new(),
             observer: None,
             watch: None,
             observes: false,

@@ -3,17 +3,23 @@
 use crate::plain;
 use std::fmt::Display;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::{Context, ensure};
 use hv_core::trace::Conditions;
+use platform::memory_map::HYPERVISOR;
 use serde::Serialize;
 
+use crate::cmd::events_out::{FileArgs, Outputs, layout};
+use crate::numbers;
 use crate::output::{self, Force, OutputFile};
 use crate::text::events::SummaryText;
 use crate::text::layouts::LayoutsText;
-use simulator::events::ctf;
-use simulator::events::layouts::Layouts;
+use simulator::events::layouts::{LayoutName, Layouts};
+use simulator::events::rings::Dump;
 use simulator::events::summary::Summary;
+use simulator::events::{Trace, ctf};
+use simulator::input;
 use simulator::machine::clock::HZ;
 
 /// Summarise the events that stat or boot wrote with --events-out
@@ -21,16 +27,31 @@ use simulator::machine::clock::HZ;
 /// Prints the calls by guest, register and status, their durations, conflicts over hubs by time, and the number of lost events.
 /// babeltrace2 and Trace Compass show the events one by one.
 ///
-/// With --layouts, prints the layouts of event headers instead, with their properties at a clock.
+/// With --memory, reads the events in the rings of a hypervisor, from a dump of its machine's memory. With --layouts, prints the layouts
+/// of event headers instead, with their properties at a clock.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  vfalls stat --events-out events && vfalls events events\n  \
                   vfalls events events --json summary.json\n  \
                   babeltrace2 events\n  \
+                  vfalls events --memory dump.bin --layout clock27 --events-out events\n  \
                   vfalls events --layouts --hz 4000000000 --timer-hz 1000")]
 pub(crate) struct EventsArgs {
     /// The directory with the trace
-    #[arg(value_name = "DIR", required_unless_present = "layouts", conflicts_with = "layouts")]
+    #[arg(value_name = "DIR", required_unless_present_any = ["layouts", "memory"], conflicts_with_all = ["layouts", "memory"])]
     directory: Option<PathBuf>,
+
+    /// Read the hypervisor's rings in this dump of a machine's memory instead, of a machine that hangs, too. boot --dump writes such a file,
+    /// as does gdb: dump binary memory FILE 0x100000 0x4000000
+    #[arg(long, value_name = "FILE", conflicts_with = "layouts")]
+    memory: Option<PathBuf>,
+
+    /// The physical address of the first byte of the dump [default: that of the hypervisor's memory, 0x100000]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "memory")]
+    at: Option<u64>,
+
+    /// The layout that the dump's rings must have [default: the one that they say]
+    #[arg(long, value_name = "LAYOUT", value_parser = layout, requires = "memory")]
+    layout: Option<LayoutName>,
 
     /// Write the summary or the layouts to this file, as JSON
     #[arg(long, value_name = "FILE")]
@@ -45,7 +66,13 @@ pub(crate) struct EventsArgs {
 
     #[command(flatten)]
     conditions: ConditionArgs,
+
+    #[command(flatten)]
+    files: FileArgs,
 }
+
+/// The length limit of a dump, in bytes.
+const LONGEST_DUMP: u64 = 4 << 30;
 
 /// The clock and the timer for which the layouts are computed.
 #[derive(clap::Args, Debug)]
@@ -70,10 +97,19 @@ struct ConditionArgs {
 }
 
 pub(crate) fn run(args: EventsArgs) -> anyhow::Result<()> {
+    ensure!(
+        args.memory.is_some() || !args.files.wanted(),
+        "--events-out and --events-chrome: expected --memory FILE, the dump with the events"
+    );
     let file = args.force.create_if_wanted(args.json.as_ref())?;
-    match &args.directory {
-        Some(directory) => {
-            let summary = Summary::new(&ctf::read(directory)?);
+    let trace = match (&args.directory, &args.memory) {
+        (Some(directory), _) => Some(ctf::read(directory)?),
+        (None, Some(dump)) => Some(args.recorded(dump)?),
+        (None, None) => None,
+    };
+    match trace {
+        Some(trace) => {
+            let summary = Summary::new(&trace);
             show(&SummaryText(&summary), &summary, file)
         }
         None => {
@@ -82,6 +118,28 @@ pub(crate) fn run(args: EventsArgs) -> anyhow::Result<()> {
             show(&LayoutsText(&layouts), &layouts, file)
         }
     }
+}
+
+impl EventsArgs {
+    /// Reads the events in a dump, and writes them to the files that the user wants.
+    fn recorded(&self, path: &Path) -> anyhow::Result<Trace> {
+        let outputs = Outputs::create(&self.files, self.force)?;
+        let bytes = input::read(path, LONGEST_DUMP)?;
+        let dump = Dump { first: self.at.unwrap_or(HYPERVISOR.start), bytes: &bytes };
+        let rings = dump.rings(self.layout).with_context(|| path.display().to_string())?;
+        let trace = rings.trace(&dump, self.conditions.hz, Vec::new());
+        let trace = Trace { epoch: self.files.epoch(), ..trace };
+        outputs.complete(&trace)?;
+        Ok(trace)
+    }
+}
+
+/// Parses the address of a dump's first byte.
+fn address(text: &str) -> anyhow::Result<u64> {
+    let address = numbers::parse(text).filter(|address| address.is_multiple_of(8));
+    address.with_context(|| {
+        format!("found '{text}', expected a multiple of 8, decimal or 0x hexadecimal")
+    })
 }
 
 fn show(

@@ -59,10 +59,27 @@ impl FileArgs {
         self.events_out.is_some() || self.events_chrome.is_some()
     }
 
+    /// Begins to write another directory with events.
+    pub(crate) fn directory(&self, path: &PathBuf, force: Force) -> anyhow::Result<Outputs> {
+        Ok(Outputs { directory: Some((create(path, force)?, self.events_endian)), chrome: None })
+    }
+
     /// Returns the time at which the machine starts, if the user gives one.
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         self.events_epoch.map(|seconds| Epoch { seconds, ticks: 0 })
     }
+}
+
+/// Begins to write the directory of a trace.
+fn create(path: &PathBuf, force: Force) -> anyhow::Result<OutputDirectory> {
+    OutputDirectory::create(path, |there: &Path| {
+        ensure!(
+            ctf::is_ours(there),
+            "{}: is not empty, and holds no trace of this program",
+            there.display()
+        );
+        force.check(there)
+    })
 }
 
 impl TracingArgs {
@@ -80,7 +97,7 @@ fn endian(text: &str) -> anyhow::Result<Endian> {
     by_name("byte order", text, &Endian::ALL, Endian::name)
 }
 
-fn layout(text: &str) -> anyhow::Result<LayoutName> {
+pub(crate) fn layout(text: &str) -> anyhow::Result<LayoutName> {
     by_name("layout", text, LayoutName::ALL, LayoutName::name)
 }
 
@@ -97,17 +114,7 @@ impl Outputs {
     /// Begins to write the files that `args` name. `force` decides whether existing files may be replaced. A directory can
     /// replace only another trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
-        let directory = |path| {
-            OutputDirectory::create(path, |there: &Path| {
-                ensure!(
-                    ctf::is_ours(there),
-                    "{}: is not empty, and holds no trace of this program",
-                    there.display()
-                );
-                force.check(there)
-            })
-        };
-        let directory = args.events_out.as_ref().map(directory).transpose()?;
+        let directory = args.events_out.as_ref().map(|path| create(path, force)).transpose()?;
         Ok(Self {
             directory: directory.map(|directory| (directory, args.events_endian)),
             chrome: force.create_if_wanted(args.events_chrome.as_ref())?,

@@ -14,6 +14,7 @@ mod late;
 mod levels;
 mod lists;
 mod orders;
+mod rings;
 mod services;
 mod transfers;
 mod watch;

@@ -64,6 +64,8 @@ pub enum Production {
     Shipped,
     /// For QEMU: words of memory replace %pcr and %pic.
     PcrInMemory,
+    /// The rings of events have room for few events.
+    SmallRings,
     /// Nothing bounds a guest's accesses at the end of its memory.
     Unbounded,
 }
@@ -73,6 +75,7 @@ pub fn production(toolchain: &Toolchain, form: Production) -> anyhow::Result<Pat
     let (name, features) = match form {
         Production::Shipped => ("shipped", &[][..]),
         Production::PcrInMemory => ("pcr-in-memory", &["--features", "pcr-in-memory"][..]),
+        Production::SmallRings => ("small-rings", &["--features", "small-rings"][..]),
         Production::Unbounded => {
             return build(toolchain, "board", "unbounded", &["--features", "unbounded"]);
         }

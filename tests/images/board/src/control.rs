@@ -20,7 +20,7 @@ use sweep::{Configuration, System};
 
 use crate::kept::Kept;
 use crate::room::Room;
-use crate::tracer::{self, SharedTracer};
+use crate::tracer::{SharedTracer, TRACER};
 use crate::{Board, SUN4V_BLOCKS, Tested, board};
 
 type Machine = HypervisorOf<Board>;
@@ -103,7 +103,7 @@ fn apply(control: Control) -> Result<Option<u64>, HvError> {
             }
         }
         Control::Trace(on) => {
-            tracer::tracer().set_on(on);
+            TRACER.set_on(on);
             if let Some(running) = RUNNING.get() {
                 running.hypervisor.services().0.trace_turned();
             }

@@ -53,7 +53,7 @@ impl hypervisor::Board for Board {
 
     fn environment(machine: Machine) -> Self::Environment {
         let (bus, registers) = board::new(machine);
-        (bus, registers, tracer::tracer())
+        (bus, registers, &tracer::TRACER)
     }
 
     /// QEMU's machine has one console, so all guests share it.
@@ -162,7 +162,7 @@ impl TrapHandler for Tested {
         }
         #[cfg(feature = "faults")]
         if number == 0xfe {
-            tracer::tracer().set_on(registers.o0 != 0);
+            tracer::TRACER.set_on(registers.o0 != 0);
         }
         self.0.software_trap(number, registers);
     }

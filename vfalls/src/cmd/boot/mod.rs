@@ -4,6 +4,7 @@ pub mod console;
 mod consoles;
 mod description;
 pub mod elf;
+mod events;
 pub mod fatal;
 pub mod gdb;
 mod images;
@@ -11,18 +12,15 @@ mod places;
 mod report;
 
 use crate::plain::{Plain, raw_stderr, raw_stdout};
-use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use anyhow::{Context, bail, ensure};
 use indicatif::{HumanCount, ProgressBar};
 use platform::memory_map::RESET_CODE;
 use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
-use simulator::events::Trace;
 use simulator::execute::mailbox::GuestState;
-use simulator::execute::{Execution, Limits, Setup, Stop, calls, map};
+use simulator::execute::{Execution, Limits, Setup, Stop, map};
 use simulator::input::{self, LONGEST_STREAM};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
@@ -31,7 +29,6 @@ use simulator::replay::Selection;
 use simulator::run::Run;
 
 use crate::budget;
-use crate::cmd::events_out::{FileArgs, Outputs};
 use crate::cmd::machine::ConfiguredArgs;
 use crate::cmd::stat::complete_page;
 use crate::exit::Mismatch;
@@ -42,6 +39,7 @@ use crate::say::say;
 
 use self::consoles::Consoles;
 use self::description::Complete;
+use self::events::{EventArgs, Events};
 use self::gdb::Debugged;
 use self::images::Image;
 
@@ -129,7 +127,7 @@ pub(crate) struct BootArgs {
     html: Option<PathBuf>,
 
     #[command(flatten)]
-    events: FileArgs,
+    events: EventArgs,
 
     #[command(flatten)]
     force: Force,
@@ -144,7 +142,6 @@ const LONGEST_INPUT: u64 = 1 << 30;
 pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let page = args.force.create_if_wanted(args.html.as_ref())?;
-    let events = Outputs::create(&args.events, args.force)?;
     let memory = args.memory << 20;
     let hypervisor = match &args.hypervisor {
         Some(path) => Image::read(path, &map::HYPERVISOR)?,
@@ -165,18 +162,17 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     if let Some(input) = &args.input {
         execution.input(0, &read_input(input)?);
     }
-    let calls = Rc::new(RefCell::new(Vec::new()));
-    if args.events.wanted() {
-        let calls = Rc::clone(&calls);
-        execution.observe_calls(Some(Box::new(move |call| calls.borrow_mut().push(*call))));
-    }
+    let mut events = Events::begin(&args.events, args.force, &mut execution, &hypervisor)?;
 
     let stdout = &mut BufWriter::new(raw_stdout());
     interrupt::catch()?;
     let names = complete.guests.iter().map(|guest| guest.name.clone());
     let mut consoles = Consoles::new(names);
     let stop = match args.gdb {
-        None => execute(&mut execution, &mut consoles, &mut operator, args.limit, stdout)?,
+        None => {
+            let mut beside = (&mut consoles, &mut events, &mut operator);
+            execute(&mut execution, &mut beside, args.limit, stdout)?
+        }
         Some(port) => Debugged {
             execution: &mut execution,
             consoles: &mut consoles,
@@ -208,16 +204,14 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         report::log(stdout, execution.log())?;
     }
     places::print(stdout, &consoles, &hypervisor, &complete)?;
+    let compared = events.complete(&mut execution, &complete.guests, stdout);
     stdout.flush()?;
     let run = Run::from(executed);
     output::complete_json(json, &run)?;
     if let Some(page) = page {
         complete_page(page, &Page::new(&run)?)?;
     }
-    events.complete(&Trace {
-        epoch: args.events.epoch(),
-        ..calls::trace(&calls.borrow(), &complete.guests)
-    })?;
+    compared?;
     ended(&mut execution, stop, &consoles, &complete.guests)
 }
 
@@ -299,11 +293,10 @@ fn load(
     Ok(())
 }
 
-/// Executes until the machine stops. Carries out the operator's steps and prints the consoles meanwhile.
+/// Executes until the machine stops. Carries out the operator's steps, prints the consoles and reads the events meanwhile.
 fn execute(
     execution: &mut Execution,
-    consoles: &mut Consoles,
-    operator: &mut Operator,
+    (consoles, events, operator): &mut (&mut Consoles, &mut Events, &mut Operator),
     limit: Option<u64>,
     output: &mut impl Write,
 ) -> anyhow::Result<Stop> {
@@ -343,9 +336,10 @@ fn execute(
         if interrupt::happened() {
             bail!(Interrupted);
         }
-        let batch = BATCH.min(left).min(operator.patience(most - left));
+        let batch = BATCH.min(left).min(operator.patience(most - left)).min(events.patience());
         stop = execution.run(Limits::instructions(batch));
         left -= batch;
+        events.read(execution)?;
         progress.suspend(|| consoles.show(execution, output))?;
         progress.set_message(format!("{} cycles", HumanCount(execution.now())));
         progress.tick();

@@ -2,6 +2,8 @@
 
 use guest_abi::Registers;
 
+use crate::numbers;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CallLine {
     pub(super) strand: u64,
@@ -74,12 +76,8 @@ fn trap_number(word: &str) -> Result<u8, Malformed> {
 
 /// Parses a number of 64 bits, decimal or 0x hexadecimal.
 fn number(word: &str) -> Result<u64, Malformed> {
-    let hexadecimal = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X"));
-    let (digits, radix) = hexadecimal.map_or((word, 10), |digits| (digits, 16));
-    // The standard library would accept a sign.
-    let number =
-        (!digits.starts_with('+')).then(|| u64::from_str_radix(digits, radix).ok()).flatten();
-    number.ok_or_else(|| Malformed::new(word, "a number of 64 bits, decimal or 0x hexadecimal"))
+    numbers::parse(word)
+        .ok_or_else(|| Malformed::new(word, "a number of 64 bits, decimal or 0x hexadecimal"))
 }
 
 #[cfg(test)]

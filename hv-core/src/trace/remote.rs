@@ -1,0 +1,223 @@
+//! Rings in the memory of another machine: a program that executes the machine, or has a dump of its memory, reads its events.
+//!
+//! The machine is big-endian and its pointers have 64 bits, as on SPARC V9.
+//!
+//! A [`Tracer`](super::Tracer) begins with these words of 64 bits:
+//!
+//! | word | content |
+//! |---|---|
+//! | 0 | [`MAGIC`] |
+//! | 1 | [`ON`]: 1 while tracing is on. The operator may write it before the machine starts |
+//! | 2 | the number of rings: ring n is that of strand n |
+//! | 3 | the physical address of ring 0 |
+//! | 4 | the distance in bytes from one ring to the next |
+//! | 5 | the number of packets of a ring |
+//! | 6 | the number of 32-bit words of a packet |
+//! | 7 | the [`Shape`](super::Shape) of the rings' layout |
+//! | 8 | the number of events that were lost because their strand has no ring |
+//!
+//! A [`Ring`](super::Ring) has its packets, each padded to a multiple of 8 bytes, and then five words of 64 bits: the number of the packet that
+//! is written, a word of the writer's own, the number of discarded events, the number of packets that are read, and 1 if events are
+//! discarded when the ring is full. Packets are numbered from 1; packet n is at index n modulo the number of packets.
+//!
+//! | bytes of a packet | content |
+//! |---|---|
+//! | 0 to 7 | the number of the packet, or 0 |
+//! | 8 to 15 | the time from which the times of the events are counted, without the bits that the layout drops |
+//! | 16 to 23 | the number of events that were offered to the ring before the packet |
+//! | 24 to 31 | how many of these were discarded |
+//! | 32 to 33 | the number of the packet's events |
+//! | 34 to 35 | the number of 32-bit words that they have, up to the number in word 6 |
+//! | 36 and up | the words: [headers](super::Layout) and payloads |
+
+use core::mem::offset_of;
+
+use super::layout::{Layout, Shape};
+use super::packet::{Fill, Packet, Start};
+use super::reader::{Cursor, Next, Source};
+use super::ring::Ring;
+
+/// The first word of a tracer. The last byte is the version of this table.
+pub const MAGIC: u64 = u64::from_be_bytes(*b"sun4vEv\x01");
+
+/// The index of the word that says whether tracing is on.
+pub const ON: u64 = 1;
+
+/// The memory of another machine.
+pub trait Memory {
+    /// Returns the big-endian number of 64 bits at an address, a multiple of 8; `None` if there is no memory.
+    fn load(&self, address: u64) -> Option<u64>;
+}
+
+/// The first words of a [`Tracer`](super::Tracer) in another machine's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directory {
+    /// `true` while tracing is on.
+    pub on: bool,
+    /// The number of rings.
+    pub rings: u64,
+    first: u64,
+    stride: u64,
+    packets: u64,
+    /// The number of 32-bit words of a packet.
+    pub packet_words: usize,
+    /// The shape of the rings' layout.
+    pub shape: Shape,
+    /// See [`Tracer::missed`](super::Tracer::missed).
+    pub missed: u64,
+}
+
+impl Directory {
+    /// The number of words of a directory.
+    pub const WORDS: u64 = 9;
+
+    /// Reads the words at an address. Returns `None` if no tracer is there, or if its rings are impossible.
+    pub fn read(memory: &impl Memory, address: u64) -> Option<Self> {
+        let word = |number: u64| memory.load(address.checked_add(8 * number)?);
+        if !address.is_multiple_of(8) || word(0)? != MAGIC {
+            return None;
+        }
+        let new = Self {
+            on: word(ON)? != 0,
+            rings: word(2)?,
+            first: word(3)?,
+            stride: word(4)?,
+            packets: word(5)?,
+            packet_words: usize::try_from(word(6)?).ok()?,
+            shape: Shape::from_bits(word(7)?),
+            missed: word(8)?,
+        };
+        let packets = new.packets.is_power_of_two() && new.packets < 1 << 16;
+        let words = (4..0xffff).contains(&new.packet_words);
+        let fits = new.place(0).stride() == new.stride && new.first.is_multiple_of(8);
+        let end = new.stride.checked_mul(new.rings)?.checked_add(new.first);
+        (packets && words && fits && end.is_some()).then_some(new)
+    }
+
+    /// Returns where the ring with this number is; `None` if there is no such ring.
+    pub fn ring(&self, number: u64) -> Option<Place> {
+        (number < self.rings).then(|| self.place(number))
+    }
+
+    fn place(&self, number: u64) -> Place {
+        let Self { first, stride, packets, packet_words, .. } = *self;
+        let ring = first.wrapping_add(number.wrapping_mul(stride));
+        Place { ring, packets, words: packet_words as u64 }
+    }
+}
+
+/// The place of a ring in another machine's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    ring: u64,
+    packets: u64,
+    words: u64,
+}
+
+/// The fields of a ring and of a packet do not depend on the layout, and only those after the packets and after the words depend on the
+/// numbers of packets and words.
+type AnyRing = Ring<(), 2, 5>;
+type AnyPacket = Packet<5>;
+
+/// The size of a packet in bytes without its words.
+const PACKET: u64 = offset_of!(AnyPacket, words) as u64;
+
+impl Place {
+    fn packet_stride(&self) -> u64 {
+        (PACKET + 4 * self.words).next_multiple_of(8)
+    }
+
+    fn packet(&self, number: u64) -> u64 {
+        self.ring + number % self.packets * self.packet_stride()
+    }
+
+    /// Returns the address of a field of the ring, from its offset in [`AnyRing`].
+    fn field(&self, offset: usize) -> u64 {
+        let behind = offset - 2 * size_of::<AnyPacket>();
+        self.ring + self.packets * self.packet_stride() + behind as u64
+    }
+
+    fn stride(&self) -> u64 {
+        self.field(size_of::<AnyRing>()) - self.ring
+    }
+}
+
+/// Reads a ring in another machine's memory from its oldest event on.
+#[derive(Debug)]
+pub struct RemoteReader<L, C> {
+    place: Place,
+    cursor: Cursor<L, C>,
+}
+
+impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> RemoteReader<L, C> {
+    /// Returns a reader that begins with the oldest event. `copy` has room for the words of a packet.
+    pub const fn new(place: Place, copy: C) -> Self {
+        Self { place, cursor: Cursor::new(copy) }
+    }
+
+    /// See [`Reader::next`](super::Reader::next). The machine may execute between two calls, but not during a call.
+    pub fn next(
+        &mut self,
+        memory: &impl Memory,
+        words: impl Fn(u16) -> Option<usize>,
+    ) -> Option<Next<'_>> {
+        self.cursor.next(&Remote { place: self.place, memory }, words)
+    }
+
+    /// Returns the address and the value of the word that permits the writer to overwrite the packets that have been read. Only a ring
+    /// that [discards](super::Mode::Discard) needs it.
+    pub fn finished(&self) -> (u64, u64) {
+        (self.place.field(offset_of!(AnyRing, finished)), self.cursor.finished())
+    }
+}
+
+struct Remote<'a, M> {
+    place: Place,
+    memory: &'a M,
+}
+
+impl<M: Memory> Remote<'_, M> {
+    fn field(&self, offset: usize) -> Option<u64> {
+        self.memory.load(self.place.field(offset))
+    }
+}
+
+impl<M: Memory> Source for Remote<'_, M> {
+    fn packets(&self) -> u64 {
+        self.place.packets
+    }
+
+    fn newest(&self) -> u64 {
+        self.field(offset_of!(AnyRing, number)).unwrap_or(0)
+    }
+
+    fn discarded(&self) -> u64 {
+        self.field(offset_of!(AnyRing, discarded)).unwrap_or(0)
+    }
+
+    /// Does nothing: see [`RemoteReader::finished`].
+    fn finish(&self, _: u64) {}
+
+    fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)> {
+        let packet = self.place.packet(number);
+        let field = |offset: usize| self.memory.load(packet + offset as u64);
+        if field(offset_of!(AnyPacket, number))? != number {
+            return None;
+        }
+        let start = Start {
+            base: field(offset_of!(AnyPacket, base))?,
+            first: field(offset_of!(AnyPacket, first))?,
+            discarded: field(offset_of!(AnyPacket, discarded))?,
+        };
+        let half = |offset: u64| {
+            let word = self.memory.load(packet + offset & !7)?;
+            Some(if offset.is_multiple_of(8) { (word >> 32) as u32 } else { word as u32 })
+        };
+        let fill = Fill::from_bits(half(offset_of!(AnyPacket, fill) as u64)?);
+        let words = copy.get_mut(..fill.words())?;
+        for (offset, copy) in (PACKET..).step_by(4).zip(words).skip(from) {
+            *copy = half(offset)?;
+        }
+        Some((start, fill))
+    }
+}

@@ -1,0 +1,29 @@
+//! The rings in which the image records events while the operator has switched tracing on.
+
+use guest_abi::StrandId;
+use hv_core::trace::{Clock27, Mode, Ring, Tracer};
+use hypervisor::Stick;
+
+/// A ring holds the last events of its strand: some 800 reads of a counter, or 20.
+const PACKETS: usize = if cfg!(feature = "small-rings") { 2 } else { 4 };
+const WORDS: usize = if cfg!(feature = "small-rings") { 55 } else { 1015 };
+
+type EventRing = Ring<Clock27, PACKETS, WORDS>;
+type EventTracer = Tracer<'static, Stick, Clock27, PACKETS, WORDS>;
+
+/// The tracer that the hypervisor and the service share.
+pub type SharedTracer = &'static EventTracer;
+
+/// Each strand clears its own ring at its start, so that strand 0 need not clear them all.
+#[unsafe(link_section = ".bss.uncleared")]
+static RINGS: [EventRing; StrandId::COUNT] = [const { Ring::new(Mode::Overwrite) }; StrandId::COUNT];
+
+// SAFETY: this is a hypervisor.
+pub static TRACER: EventTracer = Tracer::new(unsafe { Stick::new() }, &RINGS);
+
+/// Prepares the ring of a strand, before the strand's first event.
+pub fn begin(strand: StrandId) {
+    if let Some(ring) = TRACER.ring(strand) {
+        ring.clear(Mode::Overwrite);
+    }
+}

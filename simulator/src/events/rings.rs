@@ -1,0 +1,162 @@
+//! The rings of events in the memory of a machine that executes or of which there is a dump.
+
+use guest_abi::StrandId;
+use hv_core::trace::remote::{Directory, MAGIC, Memory, ON, Place, RemoteReader};
+use hv_core::trace::{
+    Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
+    Clock64Aligned,
+};
+
+use super::collect::append;
+use super::layouts::{LayoutName, for_each_layout};
+use super::{DecodedEvent, Stream, StreamEntry, Trace};
+
+/// Why rings cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum RingsError {
+    #[error("no rings of events are at {0:#x}")]
+    Nothing(u64),
+    #[error("found no rings of events")]
+    Nowhere,
+    #[error("the layout of the rings at {0:#x} is unknown")]
+    Layout(u64),
+    #[error("the rings at {at:#x} have layout {found}, expected {expected}")]
+    OtherLayout { at: u64, found: &'static str, expected: &'static str },
+}
+
+macro_rules! readers {
+    ($($Layout:ident $name:literal),* $(,)?) => {
+        /// Reads a ring in any layout.
+        enum AnyReader {
+            $($Layout(RemoteReader<$Layout, Vec<u32>>),)*
+        }
+
+        impl AnyReader {
+            fn new(layout: LayoutName, place: Place, words: usize) -> Self {
+                match layout {
+                    $(LayoutName::$Layout => Self::$Layout(RemoteReader::new(place, vec![0; words])),)*
+                }
+            }
+
+            fn read(&mut self, memory: &impl Memory, entries: &mut Vec<StreamEntry>) {
+                match self {
+                    $(Self::$Layout(reader) => {
+                        while let Some(next) = reader.next(memory, DecodedEvent::words) {
+                            append(entries, next);
+                        }
+                    })*
+                }
+            }
+
+            fn finished(&self) -> (u64, u64) {
+                match self {
+                    $(Self::$Layout(reader) => reader.finished(),)*
+                }
+            }
+        }
+    };
+}
+for_each_layout!(readers);
+
+/// The rings of a hypervisor, and what has been read from them.
+pub struct Rings {
+    at: u64,
+    layout: LayoutName,
+    readers: Vec<(StrandId, AnyReader, Vec<StreamEntry>)>,
+}
+
+impl Rings {
+    /// Returns the rings of the [tracer](hv_core::trace::remote) at an address. If `layout` is given, they must have it.
+    ///
+    /// # Errors
+    /// There are no rings, or they have another layout.
+    pub fn new(
+        memory: &impl Memory,
+        at: u64,
+        layout: Option<LayoutName>,
+    ) -> Result<Self, RingsError> {
+        let directory = Directory::read(memory, at).ok_or(RingsError::Nothing(at))?;
+        let known = LayoutName::ALL.iter().find(|known| known.shape() == directory.shape);
+        let found = *known.ok_or(RingsError::Layout(at))?;
+        if let Some(expected) = layout.filter(|expected| *expected != found) {
+            let (found, expected) = (found.name(), expected.name());
+            return Err(RingsError::OtherLayout { at, found, expected });
+        }
+        let strands = (0..StrandId::COUNT).filter_map(StrandId::new);
+        let readers = strands.zip(0..).map_while(|(strand, number)| {
+            let place = directory.ring(number)?;
+            Some((strand, AnyReader::new(found, place, directory.packet_words), Vec::new()))
+        });
+        Ok(Self { at, layout: found, readers: readers.collect() })
+    }
+
+    /// Returns the address and the value of the word that switches tracing on before the machine starts.
+    #[must_use]
+    pub const fn switch_on(&self) -> (u64, u64) {
+        (self.at + 8 * ON, 1)
+    }
+
+    /// Reads all new events.
+    pub fn read(&mut self, memory: &impl Memory) {
+        for (_, reader, entries) in &mut self.readers {
+            reader.read(memory, entries);
+        }
+    }
+
+    /// Returns the address and the value of each word by which the readers permit the hypervisor to overwrite what they have read.
+    pub fn finished(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.readers.iter().map(|(_, reader, _)| reader.finished())
+    }
+
+    #[allow(missing_docs, reason = "its name says it")]
+    #[must_use]
+    pub const fn layout(&self) -> LayoutName {
+        self.layout
+    }
+
+    /// Returns what has been read. `hz` is the rate of the clock, and `guests` are the names of the guests.
+    #[must_use]
+    pub fn trace(self, memory: &impl Memory, hz: u64, guests: Vec<String>) -> Trace {
+        let missed = Directory::read(memory, self.at).map_or(0, |directory| directory.missed);
+        let streams = self.readers.into_iter();
+        let streams = streams.map(|(strand, _, entries)| Stream { strand, entries });
+        let streams = streams.filter(|stream| !stream.entries.is_empty()).collect();
+        Trace { hz, layout: self.layout, began: 0, epoch: None, missed, guests, streams }
+    }
+}
+
+/// A dump of a machine's memory: the bytes from a physical address on.
+#[derive(Clone, Copy, Debug)]
+pub struct Dump<'a> {
+    /// The address of the first byte: a multiple of 8.
+    pub first: u64,
+    #[allow(missing_docs, reason = "its name says it")]
+    pub bytes: &'a [u8],
+}
+
+impl Memory for Dump<'_> {
+    fn load(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.first)?).ok()?;
+        self.bytes.get(at..)?.first_chunk().map(|word| u64::from_be_bytes(*word))
+    }
+}
+
+impl Dump<'_> {
+    /// Reads the rings in the dump. If `layout` is given, they must have it.
+    ///
+    /// # Errors
+    /// There are none, or they have another layout.
+    pub fn rings(&self, layout: Option<LayoutName>) -> Result<Rings, RingsError> {
+        let mut found = tracers(self.first, self.bytes).map(|at| Rings::new(self, at, layout));
+        let mut rings = found.next().unwrap_or(Err(RingsError::Nowhere))?;
+        rings.read(self);
+        Ok(rings)
+    }
+}
+
+/// Returns the addresses in some bytes of memory, which begin at `address`, at which there may be a tracer.
+pub fn tracers(address: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let words = (address..).step_by(8).zip(bytes.as_chunks().0);
+    words.filter(|(_, word)| **word == MAGIC.to_be_bytes()).map(|(at, _)| at)
+}

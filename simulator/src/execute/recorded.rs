@@ -1,0 +1,318 @@
+//! Compares the events that a hypervisor has recorded with the hypercalls that the machine saw.
+
+use std::fmt;
+
+use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::{HvError, Kind, PerfReg, StrandId, Trap};
+use hv_core::trace::{FastCall, SetVersion, TraceEvent, take};
+use perfctr_service::trace::{Get, GetRefused, HubConflict, Set, SetRefused};
+
+use super::calls::Call;
+use crate::events::{DecodedEvent, Stream, StreamEntry, TracedEvent};
+use crate::machine::guests::NamedGuest;
+
+/// The numbers of events, each of which is recorded or lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compared {
+    /// The number of events that the machine saw: hypercalls that returned, and refusals because a hub was taken.
+    pub seen: u64,
+    /// How many of these are recorded, as the machine saw them.
+    pub recorded: u64,
+    /// How many of these are lost, where the rings say that events are lost.
+    pub lost: u64,
+    /// The number of recorded events of hypercalls that did not return.
+    pub unreturned: u64,
+    /// The number of other recorded events, such as changes of rights.
+    pub others: u64,
+    /// The number of lost events that the machine did not see.
+    pub others_lost: u64,
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seen, recorded, lost, unreturned, others, others_lost } = self;
+        write!(f, "{recorded} recorded + {lost} lost = {seen} that the machine saw")?;
+        for (number, what) in [
+            (unreturned, "of calls that did not return"),
+            (others, "that the machine does not see"),
+            (others_lost, "lost ones that the machine did not see"),
+        ] {
+            if *number > 0 {
+                write!(f, "; {number} {what}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How the recorded events differ from what the machine saw.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum Difference {
+    #[error("strand {strand} recorded {recorded} at {time}, when the machine saw no call")]
+    NotSeen { strand: StrandId, time: u64, recorded: String },
+    #[error("strand {strand} recorded {recorded} at {time}, but the machine saw {seen}")]
+    Other { strand: StrandId, time: u64, recorded: String, seen: String },
+    #[error(
+        "strand {strand} did not record {missing} events before {time}, of which its ring counts {lost} as lost"
+    )]
+    Missing { strand: StrandId, time: u64, missing: u64, lost: u64 },
+}
+
+/// An event that a call leads to.
+struct Expected {
+    began: u64,
+    ended: u64,
+    event: TracedEvent,
+    /// Whether the call has returned. A call that has not may be recorded with any status, or not at all.
+    returned: bool,
+}
+
+impl Expected {
+    /// Returns whether an event may have been recorded during the call. Recorded times are rounded down to multiples of `resolution`.
+    fn spans(&self, event: &TracedEvent, resolution: u64) -> bool {
+        let duration = fields(event).find(|(name, _)| *name == "duration");
+        let took = duration.map_or(0, |(_, ticks)| ticks);
+        self.ended >= event.time && self.began + took < event.time + resolution
+    }
+
+    /// Returns whether an event says what the machine saw.
+    fn is(&self, event: &TracedEvent) -> bool {
+        let seen = |name: &str| match name {
+            "duration" | "why" => false,
+            "status" | "value" => self.returned,
+            _ => true,
+        };
+        let mut both = fields(&self.event).zip(fields(event));
+        self.event.id == event.id && both.all(|(own, other)| !seen(own.0) || own == other)
+    }
+}
+
+/// Compares what the rings hold with the calls that returned and those that did not, each in the order in which its strand made them.
+///
+/// # Errors
+/// An event differs, or is missing where the ring does not say that events are lost.
+pub fn compare(
+    streams: &[Stream],
+    resolution: u64,
+    (calls, unreturned): (&[Call], &[Call]),
+    guests: &[NamedGuest],
+) -> Result<Compared, Difference> {
+    let mut all = Compared::default();
+    for strand in (0..StrandId::COUNT).filter_map(StrandId::new) {
+        let guest = guests.iter().position(|guest| guest.config.strands.contains(strand));
+        let guest = guest.unwrap_or(0) as u8;
+        let mut seen = Vec::new();
+        for (calls, returned) in [(calls, true), (unreturned, false)] {
+            let own = calls.iter().filter(|call| call.strand == strand);
+            own.for_each(|call| expect(&mut seen, call, guest, returned));
+        }
+        seen.sort_by_key(|expected: &Expected| expected.began);
+        for at in 1..seen.len() {
+            if !seen[at - 1].returned {
+                seen[at - 1].ended = seen[at].began;
+            }
+        }
+        let stream = streams.iter().find(|stream| stream.strand == strand);
+        let entries = stream.map_or(&[][..], |stream| &stream.entries);
+        OfStrand { strand, seen: &seen, lost: 0, all: &mut all }.compare(entries, resolution)?;
+    }
+    Ok(all)
+}
+
+fn expect(seen: &mut Vec<Expected>, call: &Call, guest: u8, returned: bool) {
+    let Some(event) = call.event(guest) else {
+        return;
+    };
+    let Call { began, strand, .. } = *call;
+    let ended = if returned { call.ended } else { u64::MAX };
+    if let Some(hub) = taken_hub(call).filter(|_| returned) {
+        let conflict = HubConflict { hub, why: 0, guest, strand: strand.number() };
+        let payload = conflict.payload().as_ref().into();
+        let event = TracedEvent { time: ended, id: HubConflict::ID, payload };
+        seen.push(Expected { began, ended, event, returned });
+    }
+    seen.push(Expected { began, ended, event, returned });
+}
+
+/// Returns the hub that a call did not get, because it was taken.
+fn taken_hub(call: &Call) -> Option<u8> {
+    let is_access = [VFALLS_GET_PERFREG, VFALLS_SET_PERFREG].contains(&call.function);
+    let refused = call.trap == Trap::Fast && call.status == HvError::WouldBlock.number();
+    match PerfReg::new(call.arguments[0])?.kind() {
+        Kind::Hub { hub, .. } if is_access && refused => Some(hub.index() as u8),
+        _ => None,
+    }
+}
+
+/// The comparison of one strand.
+struct OfStrand<'a> {
+    strand: StrandId,
+    /// What has not been compared yet.
+    seen: &'a [Expected],
+    /// The number of events that the ring lost since the last one that was compared.
+    lost: u64,
+    all: &'a mut Compared,
+}
+
+impl OfStrand<'_> {
+    fn compare(mut self, entries: &[StreamEntry], resolution: u64) -> Result<(), Difference> {
+        for entry in entries {
+            match entry {
+                StreamEntry::Lost(more) => self.lost += more,
+                StreamEntry::Event(event) => self.event(event, resolution)?,
+            }
+        }
+        self.pass(self.seen.len(), u64::MAX)
+    }
+
+    fn event(&mut self, event: &TracedEvent, resolution: u64) -> Result<(), Difference> {
+        let (strand, time) = (self.strand, event.time);
+        let here = self.seen.iter().enumerate().skip_while(|(_, seen)| seen.ended < time);
+        let mut here = here.take_while(|(_, seen)| seen.began < time.saturating_add(resolution));
+        let equal =
+            |(_, seen): &(usize, &Expected)| seen.spans(event, resolution) && seen.is(event);
+        if let Some((at, seen)) = here.clone().find(equal) {
+            let returned = seen.returned;
+            self.pass(at, time)?;
+            self.seen = &self.seen[1..];
+            self.all.seen += u64::from(returned);
+            self.all.recorded += u64::from(returned);
+            self.all.unreturned += u64::from(!returned);
+            return Ok(());
+        }
+        let is_call = matches!(
+            event.id,
+            Get::ID | Set::ID | GetRefused::ID | SetRefused::ID | SetVersion::ID | FastCall::ID
+        );
+        match here.next() {
+            _ if !is_call => self.all.others += 1,
+            None => return Err(Difference::NotSeen { strand, time, recorded: text(event) }),
+            Some((_, seen)) => {
+                let (recorded, seen) = (text(event), text(&seen.event));
+                return Err(Difference::Other { strand, time, recorded, seen });
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes what the machine saw up to the index `to`. The ring must have lost it.
+    fn pass(&mut self, to: usize, time: u64) -> Result<(), Difference> {
+        let (passed, rest) = self.seen.split_at(to);
+        let missing = passed.iter().filter(|seen| seen.returned).count() as u64;
+        let Some(others) = self.lost.checked_sub(missing) else {
+            let (strand, lost) = (self.strand, self.lost);
+            return Err(Difference::Missing { strand, time, missing, lost });
+        };
+        self.all.others_lost += others;
+        self.all.seen += missing;
+        self.all.lost += missing;
+        (self.seen, self.lost) = (rest, 0);
+        Ok(())
+    }
+}
+
+fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static str, u64)> {
+    let class = DecodedEvent::class(event.id).map_or(&[][..], |class| class.fields);
+    class.iter().scan(0, |at, field| {
+        let value = take(&event.payload, *at, field.bits);
+        *at += field.bits;
+        Some((field.name, value))
+    })
+}
+
+fn text(event: &TracedEvent) -> String {
+    let name = DecodedEvent::class(event.id).map_or("an unknown event", |class| class.name);
+    let fields = fields(event).map(|(name, value)| format!(" {name}={value:#x}"));
+    format!("{name}{}", fields.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use guest_abi::StrandId;
+    use perfctr_service::{Grant, GuestConfig};
+
+    use super::*;
+
+    const STRAND: StrandId = StrandId::new(72).unwrap();
+
+    /// Returns a get of register 2 that returned this value, from `began` until 40 ticks later.
+    fn get(began: u64, value: u64) -> Call {
+        Call {
+            strand: STRAND,
+            trap: Trap::Fast,
+            function: VFALLS_GET_PERFREG,
+            arguments: [2, 0, 0, 0, 0],
+            status: 0,
+            value,
+            began,
+            ended: began + 40,
+        }
+    }
+
+    /// Returns the recorded event of a call: 10 ticks shorter at both ends.
+    fn recorded(call: Call) -> StreamEntry {
+        let (began, ended) = (call.began + 10, call.ended - 10);
+        StreamEntry::Event(Call { began, ended, ..call }.event(0).unwrap())
+    }
+
+    fn compared(
+        entries: Vec<StreamEntry>,
+        calls: &[Call],
+        unreturned: &[Call],
+    ) -> Result<Compared, String> {
+        let guest = NamedGuest {
+            name: "guest".to_owned(),
+            config: GuestConfig::new([STRAND].into_iter().collect(), Grant::ALL),
+        };
+        let streams = [Stream { strand: STRAND, entries }];
+        compare(&streams, 1, (calls, unreturned), &[guest]).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn recorded_and_lost_are_what_the_machine_saw() {
+        let calls = [100, 200, 300, 400].map(|began| get(began, began));
+        let all = calls.map(recorded).to_vec();
+        let equal = Compared { seen: 4, recorded: 4, ..Compared::default() };
+        assert_eq!(compared(all.clone(), &calls, &[]), Ok(equal));
+        let lost = vec![all[0].clone(), StreamEntry::Lost(3), all[3].clone()];
+        let counts =
+            Compared { seen: 4, recorded: 2, lost: 2, others_lost: 1, ..Compared::default() };
+        assert_eq!(compared(lost, &calls, &[]), Ok(counts));
+        let end = vec![all[0].clone(), StreamEntry::Lost(3)];
+        let counts = Compared { seen: 4, recorded: 1, lost: 3, ..Compared::default() };
+        assert_eq!(compared(end, &calls, &[]), Ok(counts));
+        assert_eq!(counts.to_string(), "1 recorded + 3 lost = 4 that the machine saw");
+    }
+
+    #[test]
+    fn calls_that_do_not_return_may_be_recorded() {
+        let calls = [get(100, 1), get(300, 3)];
+        let exit = Call { ended: 0, ..get(200, 0) };
+        let counts = Compared { seen: 2, recorded: 2, ..Compared::default() };
+        assert_eq!(compared(calls.map(recorded).to_vec(), &calls, &[exit]), Ok(counts));
+        let with = [calls[0], get(200, 9), calls[1]].map(recorded).to_vec();
+        let counts = Compared { unreturned: 1, ..counts };
+        assert_eq!(compared(with, &calls, &[exit]), Ok(counts));
+    }
+
+    #[test]
+    fn differences() {
+        let calls = [100, 200].map(|began| get(began, began));
+        let first = recorded(calls[0]);
+        let error = |entries: &[StreamEntry]| compared(entries.to_vec(), &calls, &[]).unwrap_err();
+        assert_eq!(
+            error(&[first.clone()]),
+            "strand 72 did not record 1 events before 18446744073709551615, of which its ring counts 0 as lost"
+        );
+        let other = recorded(get(200, 7));
+        assert_eq!(
+            error(&[first.clone(), other]),
+            "strand 72 recorded get_perfreg perfreg=0x2 status=0x0 guest=0x0 strand=0x48 duration=0x14 value=0x7 at 230,              but the machine saw get_perfreg perfreg=0x2 status=0x0 guest=0x0 strand=0x48 duration=0x28 value=0xc8"
+        );
+        let early = recorded(get(195, 200));
+        assert!(error(&[first.clone(), early]).contains("but the machine saw"));
+        let phantom = recorded(get(150, 150));
+        assert!(error(&[first, phantom]).ends_with("when the machine saw no call"));
+    }
+}

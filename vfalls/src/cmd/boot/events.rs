@@ -1,0 +1,149 @@
+//! The events of an execution: those that the hypervisor records in its rings, and what the machine sees.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use anyhow::Context;
+use platform::memory_map::HYPERVISOR;
+use simulator::events::rings::{Rings, tracers};
+use simulator::events::{Epoch, Trace};
+use simulator::execute::calls::{self, Call};
+use simulator::execute::{Execution, recorded};
+use simulator::machine::clock::HZ;
+use simulator::machine::guests::NamedGuest;
+
+use super::images::Image;
+use crate::cmd::events_out::{FileArgs, Outputs};
+use crate::exit::Mismatch;
+use crate::output::{Force, OutputFile};
+use crate::say::say;
+
+#[derive(clap::Args, Debug)]
+#[command(next_help_heading = "Events")]
+pub(super) struct EventArgs {
+    #[command(flatten)]
+    files: FileArgs,
+
+    /// Write the hypercalls that the machine itself sees to a directory like that of --events-out, whatever the hypervisor records
+    #[arg(long, value_name = "DIR")]
+    observed_out: Option<PathBuf>,
+
+    /// Let the hypervisor record events, and write its memory to this file when the machine stops, for vfalls events --memory
+    #[arg(long, value_name = "FILE")]
+    dump: Option<PathBuf>,
+}
+
+/// The number of instructions of all strands together between two reads of the rings: fewer than fill the ring of one strand.
+const BETWEEN_READS: u64 = 1 << 14;
+
+/// The files that the user wants, and what has been seen for them.
+pub(super) struct Events {
+    epoch: Option<Epoch>,
+    /// The files for the recorded events, and the rings; `None` if no such file is wanted, or if the image has no rings.
+    recorded: Option<(Outputs, Rings)>,
+    observed: Option<Outputs>,
+    dump: Option<OutputFile>,
+    calls: Rc<RefCell<Vec<Call>>>,
+}
+
+impl Events {
+    /// Begins to write the files that `args` name. Switches the hypervisor's tracing on if its events are wanted.
+    pub(super) fn begin(
+        args: &EventArgs,
+        force: Force,
+        execution: &mut Execution,
+        hypervisor: &Image,
+    ) -> anyhow::Result<Self> {
+        let EventArgs { files, observed_out, dump } = args;
+        let observed =
+            observed_out.as_ref().map(|path| files.directory(path, force)).transpose()?;
+        let dump = force.create_if_wanted(dump.as_ref())?;
+        let rings = match files.wanted() || dump.is_some() {
+            true => switched_on(execution, hypervisor)?,
+            false => None,
+        };
+        let recorded = match rings.filter(|_| files.wanted()) {
+            Some(rings) => Some((Outputs::create(files, force)?, rings)),
+            None => None,
+        };
+        let calls = Rc::new(RefCell::new(Vec::new()));
+        if recorded.is_some() || observed.is_some() {
+            let calls = Rc::clone(&calls);
+            execution.observe_calls(Some(Box::new(move |call| calls.borrow_mut().push(*call))));
+        }
+        Ok(Self { epoch: files.epoch(), recorded, observed, dump, calls })
+    }
+
+    /// Returns the number of instructions after which [`read`](Self::read) is due.
+    pub(super) fn patience(&self) -> u64 {
+        if self.recorded.is_some() { BETWEEN_READS } else { u64::MAX }
+    }
+
+    /// Reads what the hypervisor has recorded since the previous call.
+    pub(super) fn read(&mut self, execution: &mut Execution) -> anyhow::Result<()> {
+        if let Some((_, rings)) = &mut self.recorded {
+            rings.read(&*execution);
+            for (address, value) in rings.finished() {
+                execution.load(address, &value.to_be_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the files. Prints how many events are recorded and lost.
+    ///
+    /// Fails if a recorded event differs from what the machine saw.
+    pub(super) fn complete(
+        mut self,
+        execution: &mut Execution,
+        guests: &[NamedGuest],
+        output: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        self.read(execution)?;
+        if let Some(mut file) = self.dump {
+            let mut bytes = vec![0; (HYPERVISOR.end - HYPERVISOR.start) as usize];
+            execution.read(HYPERVISOR.start, &mut bytes)?;
+            file.write_all(&bytes).context("the dump cannot be written")?;
+            file.complete()?;
+        }
+        let calls = self.calls.borrow();
+        if let Some(files) = self.observed {
+            let trace = calls::trace(&calls, guests);
+            files.complete(&Trace { epoch: self.epoch, ..trace })?;
+        }
+        let Some((files, rings)) = self.recorded else {
+            return Ok(());
+        };
+        let resolution = rings.layout().resolution();
+        let names = guests.iter().map(|guest| guest.name.clone()).collect();
+        let trace = Trace { epoch: self.epoch, ..rings.trace(execution, HZ, names) };
+        let unreturned: Vec<_> = execution.unreturned().collect();
+        let seen = (&**calls, &*unreturned);
+        let compared = recorded::compare(&trace.streams, resolution, seen, guests);
+        files.complete(&trace)?;
+        match compared {
+            Ok(compared) => writeln!(output, "\nEvents in the hypervisor's rings\n  {compared}")?,
+            Err(difference) => return Err(Mismatch(difference.to_string()).into()),
+        }
+        Ok(())
+    }
+}
+
+/// Finds the rings of a hypervisor that has been loaded, and switches tracing on. Says so if there are none.
+fn switched_on(execution: &mut Execution, hypervisor: &Image) -> anyhow::Result<Option<Rings>> {
+    let mut places = execution.pages().flat_map(|(address, bytes)| tracers(address, bytes));
+    let Some(at) = places.next() else {
+        say(format_args!(
+            "note: {} has no rings of events: it records none. --observed-out writes what the machine sees",
+            hypervisor.name
+        ));
+        return Ok(None);
+    };
+    drop(places);
+    let rings = Rings::new(execution, at, None).with_context(|| hypervisor.name.clone())?;
+    let (address, value) = rings.switch_on();
+    execution.load(address, &value.to_be_bytes())?;
+    Ok(Some(rings))
+}

@@ -1,0 +1,235 @@
+//! The events that the production image records in its rings while guests run.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::rc::Rc;
+
+use simulator::events::layouts::LayoutName;
+use simulator::events::rings::{Dump, Rings, tracers};
+use simulator::events::summary::Summary;
+use simulator::events::{StreamEntry, Trace};
+use simulator::execute::calls::Call;
+use simulator::execute::recorded::{Compared, compare};
+use simulator::execute::{Limits, Stop, map};
+use simulator::interpreter::Level;
+use simulator::machine::clock::HZ;
+use simulator::machine::guests::NamedGuest;
+use simulator::recording::Kind;
+use tests::machine::strand;
+use xtask::qemu::build::Production;
+
+use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, fast, repeated};
+use super::{Booted, Guest};
+
+/// Returns the rings of the booted image.
+fn rings(booted: &Booted) -> Rings {
+    let places: Vec<_> =
+        booted.0.pages().flat_map(|(address, bytes)| tracers(address, bytes)).collect();
+    let [at] = places[..] else { panic!("{places:x?}") };
+    Rings::new(&booted.0, at, Some(LayoutName::Clock27)).unwrap()
+}
+
+/// Returns the rings of the image, after it has been told to record.
+fn switched_on(booted: &mut Booted) -> Rings {
+    let rings = rings(booted);
+    let (address, value) = rings.switch_on();
+    booted.0.load(address, &value.to_be_bytes()).unwrap();
+    rings
+}
+
+/// What guests of the load do: calls of every kind, some of which are refused, and fights for a hub.
+fn load(cpu: u64) -> Vec<Entry> {
+    vec![
+        fast(GET, 2 + cpu % 16, 0),
+        fast(SET, 2 + (cpu + 1) % 16, cpu),
+        repeated(GET, HUB_PCR + 18 * (cpu % 2), 0),
+        fast(SET, 0, cpu << 4),
+        fast(GET, 0, 0),
+        repeated(SET, HUB_PCR + 2, cpu),
+        fast(GET, 1, 0),
+        fast(SET, 1, cpu % 4),
+        fast(GET, 90 + cpu, 0),
+        fast(SET, u64::MAX, cpu),
+        fast(0x16, 0, 0),
+        fast(1 << 40, 0, 0),
+        core(0, 0x205, 1),
+        core(3, 0x205, 0),
+        core(0, 0x777, 1),
+        AGAIN,
+    ]
+}
+
+/// Boots two guests with 64 strands on two nodes. The second guest has few rights.
+fn under_load(production: Production) -> (Booted, Vec<NamedGuest>) {
+    let strands: Vec<usize> = (0..32).chain(64..96).collect();
+    let (first, second) = strands.split_at(48);
+    let guests = [Guest::listed(first, "global,htstrand"), Guest::listed(second, "strand")];
+    let mut booted = Booted::new(production, &guests);
+    for (number, guest) in (0..).zip(&guests) {
+        for cpu in 0..guest.strands.len() as u64 {
+            booted.list(number, cpu, &load(cpu));
+        }
+    }
+    let named = |(number, guest): (usize, &Guest<'_>)| NamedGuest {
+        name: format!("guest {number}"),
+        config: perfctr_service::GuestConfig::new(
+            guest.strands.iter().map(|number| strand(*number)).collect(),
+            perfctr_service::Grant::NONE,
+        ),
+    };
+    (booted, guests.iter().enumerate().map(named).collect())
+}
+
+/// Executes some instructions, and reads the rings whenever `between` of them are executed.
+fn recorded(
+    booted: &mut Booted,
+    rings: &mut Rings,
+    calls: &Rc<RefCell<Vec<Call>>>,
+    (instructions, between): (u64, u64),
+) -> Vec<Call> {
+    for _ in 0..instructions / between {
+        assert_eq!(booted.0.run(Limits::instructions(between)), Stop::Limit);
+        rings.read(&booted.0);
+    }
+    calls.borrow().clone()
+}
+
+/// With 64 strands under load, each event is recorded as the machine saw it, or lost, and counted as lost. Prints the counts.
+#[test]
+#[ignore = "builds images"]
+fn recorded_and_lost_are_what_the_machine_saw() {
+    for (production, between, loses) in [
+        (Production::Shipped, 1 << 14, false),
+        (Production::Shipped, 1 << 22, true),
+        (Production::SmallRings, 1 << 14, false),
+        (Production::SmallRings, 1 << 18, true),
+    ] {
+        let (mut booted, guests) = under_load(production);
+        let mut rings = switched_on(&mut booted);
+        let calls = booted.calls();
+        let calls = recorded(&mut booted, &mut rings, &calls, (1 << 24, between));
+        let trace = rings.trace(&booted.0, HZ, Vec::new());
+        assert_eq!((trace.streams.len(), trace.missed), (64, 0));
+        let unreturned: Vec<_> = booted.0.unreturned().collect();
+        let found = compare(&trace.streams, 1, (&calls, &unreturned), &guests).unwrap();
+        println!("{production:?}, read after each {between} instructions: {found}");
+        let Compared { seen, recorded, lost, others, others_lost, .. } = found;
+        assert_eq!(recorded + lost, seen);
+        assert_eq!((lost > 0, others, others_lost), (loses, 0, 0), "{found}");
+        let kept: usize = trace.events();
+        assert_eq!(kept as u64, recorded + found.unreturned);
+        assert_eq!(trace.lost(), lost);
+        // An event that was recorded otherwise is found.
+        let mut bent = trace.streams;
+        let event = bent[40].entries.iter_mut().rev().find_map(|entry| match entry {
+            StreamEntry::Event(event) => Some(event),
+            StreamEntry::Lost(_) => None,
+        });
+        event.unwrap().payload[2] ^= 1;
+        let error = compare(&bent, 1, (&calls, &unreturned), &guests).unwrap_err();
+        assert!(error.to_string().contains("but the machine saw"), "{error}");
+    }
+}
+
+/// Counts the instructions of the hypervisor in each call of a list.
+fn counted(list: &[Entry], traced: bool) -> Vec<u64> {
+    let guest = Guest::listed(&[0], "global,htstrand");
+    let mut booted = Booted::new(Production::Shipped, &[guest]);
+    booted.list(0, 0, list);
+    if traced {
+        switched_on(&mut booted);
+    }
+    let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
+    let counts = Rc::clone(&counted);
+    let mut before = 0;
+    booted.0.observe(Some(Box::new(move |access| {
+        // An instruction that waits for a device is fetched twice, and counts once.
+        if access.kind == Kind::FetchOther && access.physical != before {
+            before = access.physical;
+            let count = &mut counts.borrow_mut().0;
+            *count = if access.level == Level::Hyperprivileged { *count + 1 } else { 0 };
+        }
+    })));
+    let counts = Rc::clone(&counted);
+    booted.0.observe_calls(Some(Box::new(move |_| {
+        let (count, all) = &mut *counts.borrow_mut();
+        all.push(*count);
+    })));
+    booted.end();
+    // The first two calls are negotiations of the guest's start.
+    let all = counted.borrow().1[2..].to_vec();
+    all
+}
+
+/// Prints the instructions of calls while tracing is off and on. The first event of a strand begins a packet, so it takes more.
+#[test]
+#[ignore = "builds images"]
+fn what_recording_costs() {
+    let calls: BTreeMap<&str, Entry> = [
+        ("get of a channel", fast(GET, 3, 0)),
+        ("set of a channel", fast(SET, 3, 0x55)),
+        ("get of the PCR", fast(GET, 0, 0)),
+        ("set of the PCR", fast(SET, 0, 0x55)),
+        ("set of the PCR with HT", fast(SET, 0, 0x5d)),
+        ("get of a hub", fast(GET, 62, 0)),
+        ("set of a hub", fast(SET, 62, 0x55)),
+        ("get of L2 control", fast(GET, 1, 0)),
+        ("set of L2 control", fast(SET, 1, 2)),
+        ("EINVAL", fast(GET, 90, 0)),
+        ("ENOACCESS", fast(GET, 7, 0)),
+        ("unknown FAST function", fast(5, 0, 0)),
+        ("cpu_myid", fast(0x16, 0, 0)),
+        ("api_set_version", core(0, 0x205, 1)),
+        ("api_get_version", core(3, 0x205, 0)),
+    ]
+    .into();
+    let list: Vec<Entry> = calls.values().flat_map(|entry| [*entry, *entry]).collect();
+    let [off, on] = [false, true].map(|traced| counted(&list, traced));
+    for (number, name) in calls.keys().enumerate() {
+        println!("{name}: {} off, {} on", off[2 * number + 1], on[2 * number + 1]);
+    }
+}
+
+/// `vfalls events --memory` decodes the last events in the memory of a machine that stands still, here in the middle of a call.
+#[test]
+#[ignore = "builds images"]
+fn a_dump_has_the_last_events() {
+    let (mut booted, guests) = under_load(Production::Shipped);
+    switched_on(&mut booted);
+    let calls = booted.calls();
+    booted.0.run(Limits::instructions(5_000_000));
+    let in_a_call = |booted: &Booted| booted.0.unreturned().any(|call| call.strand == strand(0));
+    while !in_a_call(&booted) {
+        booted.0.run(Limits::instructions(1));
+    }
+    let mut bytes = vec![0; (map::HYPERVISOR.end - map::HYPERVISOR.start) as usize];
+    booted.0.read(map::HYPERVISOR.start, &mut bytes).unwrap();
+    let dump = Dump { first: map::HYPERVISOR.start, bytes: &bytes };
+    let trace = dump.rings(Some(LayoutName::Clock27)).unwrap().trace(&dump, HZ, Vec::new());
+    let (calls, unreturned) = (calls.borrow(), booted.0.unreturned().collect::<Vec<_>>());
+    let found = compare(&trace.streams, 1, (&calls, &unreturned), &guests).unwrap();
+    println!("{found}");
+    assert!(found.lost > 0 && found.recorded > 64 * 400, "{found}");
+
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("dump.bin");
+    fs::write(&file, &bytes).unwrap();
+    let tool = |arguments: &str| {
+        let mut tool = Command::new(env!("CARGO_BIN_EXE_vfalls"));
+        tool.current_dir(place.path()).args(arguments.split(' ')).output().unwrap()
+    };
+    let ended = tool("events --memory dump.bin --layout clock27 --events-out events --json a.json");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let there = fs::read_to_string(place.path().join("a.json")).unwrap();
+    assert_eq!(there.trim(), serde_json::to_string_pretty(&Summary::new(&trace)).unwrap());
+    let again = simulator::events::ctf::read(&place.path().join("events")).unwrap();
+    assert_eq!(again, Trace { layout: LayoutName::Clock27, ..trace });
+    let ended = tool("events --memory dump.bin --layout clock19");
+    let error = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(error.contains("have layout clock27, expected clock19"), "{error}");
+    fs::write(&file, &bytes[..1 << 20]).unwrap();
+    let ended = tool("events --memory dump.bin");
+    assert_eq!(ended.status.code(), Some(2));
+}
