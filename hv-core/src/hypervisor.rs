@@ -223,33 +223,21 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
     #[inline(never)]
     fn slow_trap(&self, registers: &mut Registers) {
         let function = registers.o5;
-        let result = self
-            .by_service::<true>(function, registers)
-            .unwrap_or_else(|| self.recorded(function, registers));
+        let served = S::slow_path(&self.contexts, &self.versions.services, function, registers);
+        let result = match served {
+            Some(result) => result,
+            None => self.unclaimed(function, registers),
+        };
         Frame::new(registers).answer(result);
     }
 
-    /// Passes a FAST call to the service that claims it, if the service's `RECORDS` is this one.
-    #[inline(always)]
-    fn by_service<const RECORDS: bool>(
-        &self,
-        function: u64,
-        registers: &Registers,
-    ) -> Option<Result<Reply, CallError>> {
-        let versions = &self.versions.services;
-        S::slow_path::<RECORDS>(&self.contexts, versions, function, registers)
-    }
-
-    /// Passes a FAST call to the service that claims it, or else to the embedder, and records it. Inlined, because SPARC has few register
-    /// windows for nested calls.
-    #[inline(always)]
-    fn recorded(&self, function: u64, registers: &Registers) -> Result<Reply, CallError> {
+    /// Passes a FAST call that no service claims to the embedder.
+    fn unclaimed(&self, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let Hypervisor { embedder, trace, .. } = self.hypervisor;
         let started = trace.time(self.caller.strand);
-        let result = match self.by_service::<false>(function, registers) {
-            Some(result) => result,
-            None if has(E::FAST, function) => embedder.fast(self.caller, function, registers),
-            None => Err(HvError::BadTrap.into()),
+        let result = match has(E::FAST, function) {
+            true => embedder.fast(self.caller, function, registers),
+            false => Err(HvError::BadTrap.into()),
         };
         if let Some(started) = started
             && let Some(ended) = trace.time(self.caller.strand)

@@ -89,10 +89,6 @@ pub trait Context {
     /// The group whose calls the context serves.
     type Group: Group;
 
-    /// `true` if the context itself records an event for each of its FAST calls. Otherwise the hypervisor records them as
-    /// [`FastCall`](crate::trace::FastCall).
-    const RECORDS: bool = false;
-
     /// Serves and [answers](Frame::answer) a frequent and simple FAST call, and returns `true`. Otherwise does nothing and returns
     /// `false`: [`call`](Self::call) then serves the call.
     ///
@@ -186,9 +182,8 @@ pub trait Services {
     /// Tries the [fast path](Context::fast_path) of each service. Returns `true` if a service has answered.
     fn fast_path(contexts: &Self::Contexts<'_>, function: u64, frame: &mut Frame<'_>) -> bool;
 
-    /// Serves a FAST call, or refuses it because the group is not negotiated; `None` if no service has the function, or if the service
-    /// that has it records its calls itself and `RECORDS` is `false`, or the reverse.
-    fn slow_path<const RECORDS: bool>(
+    /// Serves a FAST call, or refuses it because the group is not negotiated; `None` if no service has the function.
+    fn slow_path(
         contexts: &Self::Contexts<'_>,
         negotiated: &Self::Versions,
         function: u64,
@@ -304,7 +299,7 @@ macro_rules! list_of_services {
             }
 
             #[inline(always)]
-            fn slow_path<const RECORDS: bool>(
+            fn slow_path(
                 contexts: &Self::Contexts<'_>,
                 negotiated: &Self::Versions,
                 function: u64,
@@ -312,9 +307,6 @@ macro_rules! list_of_services {
             ) -> Option<Result<Reply, CallError>> {
                 let ($($name,)*) = contexts;
                 $(if <$name::Group>::FUNCTIONS.contains(&function) {
-                    if $name::Context::RECORDS != RECORDS {
-                        return None;
-                    }
                     let version = negotiated.$index.get();
                     if version.is_none() {
                         $name.not_negotiated(function, registers);

@@ -19,7 +19,7 @@ crate::events! {
             minor: u64 = Number,
             granted: u64 = Number,
         }
-        /// A FAST call for which no service records an event of its own.
+        /// A FAST call that no service claims.
         2 FastCall "fast_call" {
             status: u16 = STATUSES,
             guest: u8 = Number,

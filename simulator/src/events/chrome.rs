@@ -181,7 +181,7 @@ pub(crate) fn class_name(event: &TracedEvent) -> &'static str {
     DecodedEvent::class(event.id).map_or("", |class| class.name)
 }
 
-fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
+pub(crate) fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
     let fields = DecodedEvent::class(event.id).map_or(&[][..], |class| class.fields);
     let mut at = 0;
     fields.iter().map(move |field| {

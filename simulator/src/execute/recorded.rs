@@ -1,14 +1,16 @@
 //! Compares the events that a hypervisor has recorded with the hypercalls that the machine saw.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{HvError, Kind, PerfReg, StrandId, Trap};
-use hv_core::trace::{FastCall, SetVersion, TraceEvent, take};
+use hv_core::trace::{FastCall, SetVersion, TraceEvent};
 use perfctr_service::trace::{Get, GetRefused, HubConflict, Set, SetRefused};
 
 use super::calls::Call;
-use crate::events::{DecodedEvent, Stream, StreamEntry, TracedEvent};
+use crate::events::chrome::{class_name, fields};
+use crate::events::{Stream, StreamEntry, TracedEvent};
 use crate::machine::guests::NamedGuest;
 
 /// The numbers of events, each of which is recorded or lost.
@@ -26,16 +28,20 @@ pub struct Compared {
     pub others: u64,
     /// The number of lost events that the machine did not see.
     pub others_lost: u64,
+    /// The number of FAST calls that returned, of functions without any event: a hypervisor need not record those that its other services
+    /// have.
+    pub unrecorded: u64,
 }
 
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seen, recorded, lost, unreturned, others, others_lost } = self;
+        let Self { seen, recorded, lost, unreturned, others, others_lost, unrecorded } = self;
         write!(f, "{recorded} recorded + {lost} lost = {seen} that the machine saw")?;
         for (number, what) in [
             (unreturned, "of calls that did not return"),
             (others, "that the machine does not see"),
             (others_lost, "lost ones that the machine did not see"),
+            (unrecorded, "calls of functions that are not recorded"),
         ] {
             if *number > 0 {
                 write!(f, "; {number} {what}")?;
@@ -71,7 +77,7 @@ struct Expected {
 impl Expected {
     /// Returns whether an event may have been recorded during the call. Recorded times are rounded down to multiples of `resolution`.
     fn spans(&self, event: &TracedEvent, resolution: u64) -> bool {
-        let duration = fields(event).find(|(name, _)| *name == "duration");
+        let duration = fields(event).find(|(field, _)| field.name == "duration");
         let took = duration.map_or(0, |(_, ticks)| ticks);
         self.ended >= event.time && self.began + took < event.time + resolution
     }
@@ -84,7 +90,7 @@ impl Expected {
             _ => true,
         };
         let mut both = fields(&self.event).zip(fields(event));
-        self.event.id == event.id && both.all(|(own, other)| !seen(own.0) || own == other)
+        self.event.id == event.id && both.all(|(own, other)| !seen(own.0.name) || own == other)
     }
 }
 
@@ -99,19 +105,31 @@ pub fn compare(
     guests: &[NamedGuest],
 ) -> Result<Compared, Difference> {
     let mut all = Compared::default();
+    let mut recorded_functions = BTreeSet::new();
+    for event in streams.iter().flat_map(Stream::events).filter(|event| event.id == FastCall::ID) {
+        let function = fields(event).find(|(field, _)| field.name == "function");
+        recorded_functions.extend(function.map(|(_, number)| number));
+    }
+    let is_recorded = |call: &Call| {
+        let is_own = [VFALLS_GET_PERFREG, VFALLS_SET_PERFREG].contains(&call.function);
+        call.trap != Trap::Fast || is_own || recorded_functions.contains(&call.function)
+    };
     for strand in (0..StrandId::COUNT).filter_map(StrandId::new) {
         let guest = guests.iter().position(|guest| guest.config.strands.contains(strand));
         let guest = guest.unwrap_or(0) as u8;
         let mut seen = Vec::new();
         for (calls, returned) in [(calls, true), (unreturned, false)] {
             let own = calls.iter().filter(|call| call.strand == strand);
-            own.for_each(|call| expect(&mut seen, call, guest, returned));
+            let (recorded, unrecorded): (Vec<_>, Vec<_>) = own.partition(|call| is_recorded(call));
+            recorded.into_iter().for_each(|call| expect(&mut seen, call, guest, returned));
+            all.unrecorded += if returned { unrecorded.len() as u64 } else { 0 };
         }
         seen.sort_by_key(|expected: &Expected| expected.began);
-        for at in 1..seen.len() {
-            if !seen[at - 1].returned {
-                seen[at - 1].ended = seen[at].began;
-            }
+        // What did not return ended when the next call began, at the latest.
+        let mut next = u64::MAX;
+        for call in seen.chunk_by_mut(|one, other| one.began == other.began).rev() {
+            call.iter_mut().for_each(|expected| expected.ended = expected.ended.min(next));
+            next = call[0].began;
         }
         let stream = streams.iter().find(|stream| stream.strand == strand);
         let entries = stream.map_or(&[][..], |stream| &stream.entries);
@@ -120,19 +138,21 @@ pub fn compare(
     Ok(all)
 }
 
+/// Appends the events that a call leads to. If it has not returned, these are the events of all its possible ends.
 fn expect(seen: &mut Vec<Expected>, call: &Call, guest: u8, returned: bool) {
-    let Some(event) = call.event(guest) else {
-        return;
-    };
     let Call { began, strand, .. } = *call;
     let ended = if returned { call.ended } else { u64::MAX };
-    if let Some(hub) = taken_hub(call).filter(|_| returned) {
-        let conflict = HubConflict { hub, why: 0, guest, strand: strand.number() };
-        let payload = conflict.payload().as_ref().into();
-        let event = TracedEvent { time: ended, id: HubConflict::ID, payload };
-        seen.push(Expected { began, ended, event, returned });
+    let statuses = if returned { vec![call.status] } else { vec![0, HvError::WouldBlock.number()] };
+    for status in statuses.into_iter().rev() {
+        let call = Call { status, ..*call };
+        let mut push = |event| seen.push(Expected { began, ended, event, returned });
+        if let Some(hub) = taken_hub(&call) {
+            let conflict = HubConflict { hub, why: 0, guest, strand: strand.number() };
+            let payload = conflict.payload().as_ref().into();
+            push(TracedEvent { time: ended, id: HubConflict::ID, payload });
+        }
+        call.event(guest).into_iter().for_each(push);
     }
-    seen.push(Expected { began, ended, event, returned });
 }
 
 /// Returns the hub that a call did not get, because it was taken.
@@ -212,19 +232,9 @@ impl OfStrand<'_> {
     }
 }
 
-fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static str, u64)> {
-    let class = DecodedEvent::class(event.id).map_or(&[][..], |class| class.fields);
-    class.iter().scan(0, |at, field| {
-        let value = take(&event.payload, *at, field.bits);
-        *at += field.bits;
-        Some((field.name, value))
-    })
-}
-
 fn text(event: &TracedEvent) -> String {
-    let name = DecodedEvent::class(event.id).map_or("an unknown event", |class| class.name);
-    let fields = fields(event).map(|(name, value)| format!(" {name}={value:#x}"));
-    format!("{name}{}", fields.collect::<String>())
+    let fields = fields(event).map(|(field, value)| format!(" {}={value:#x}", field.name));
+    format!("{}{}", class_name(event), fields.collect::<String>())
 }
 
 #[cfg(test)]
@@ -288,7 +298,7 @@ mod tests {
     #[test]
     fn calls_that_do_not_return_may_be_recorded() {
         let calls = [get(100, 1), get(300, 3)];
-        let exit = Call { ended: 0, ..get(200, 0) };
+        let exit = Call { ended: 200, ..get(200, 0) };
         let counts = Compared { seen: 2, recorded: 2, ..Compared::default() };
         assert_eq!(compared(calls.map(recorded).to_vec(), &calls, &[exit]), Ok(counts));
         let with = [calls[0], get(200, 9), calls[1]].map(recorded).to_vec();
@@ -310,7 +320,7 @@ mod tests {
             error(&[first.clone(), other]),
             "strand 72 recorded get_perfreg perfreg=0x2 status=0x0 guest=0x0 strand=0x48 duration=0x14 value=0x7 at 230,              but the machine saw get_perfreg perfreg=0x2 status=0x0 guest=0x0 strand=0x48 duration=0x28 value=0xc8"
         );
-        let early = recorded(get(195, 200));
+        let early = recorded(get(185, 200));
         assert!(error(&[first.clone(), early]).contains("but the machine saw"));
         let phantom = recorded(get(150, 150));
         assert!(error(&[first, phantom]).ends_with("when the machine saw no call"));

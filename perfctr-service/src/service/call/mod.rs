@@ -110,8 +110,6 @@ impl Named {
 impl<E: Environment> Context for PerfCounterContext<'_, E> {
     type Group = Vfalls;
 
-    const RECORDS: bool = true;
-
     #[inline(always)]
     fn fast_path(&self, function: u64, frame: &mut Frame<'_>) -> bool {
         match function {
