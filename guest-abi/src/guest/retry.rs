@@ -7,7 +7,7 @@ use core::num::NonZeroU32;
 use crate::error::in_range;
 use crate::status::HvError;
 
-/// The maximum number of tries of a call: at least 1.
+/// The maximum number of tries of a call: at least 1. The default is [`ONCE`](Self::ONCE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tries(NonZeroU32);
 
@@ -54,6 +54,12 @@ impl Tries {
             }
         }
         Err(RetryError::StillBlocked(self))
+    }
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self::ONCE
     }
 }
 

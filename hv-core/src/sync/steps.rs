@@ -158,6 +158,18 @@ macro_rules! stepped {
                 )
             }
 
+            pub fn fetch_update(
+                &self,
+                success: Ordering,
+                failure: Ordering,
+                update: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                unless_dead(
+                    || self.0.fetch_update(success, failure, update),
+                    Err(Default::default()),
+                )
+            }
+
             $(pub fn $operation(&self, value: $value, ordering: Ordering) -> $value {
                 unless_dead(|| self.0.$operation(value, ordering), Default::default())
             })*
@@ -166,8 +178,8 @@ macro_rules! stepped {
 }
 
 stepped! {
-    AtomicBool of bool: swap fetch_or fetch_and;
-    AtomicU8 of u8: swap fetch_or fetch_and fetch_add;
-    AtomicU32 of u32: swap fetch_or fetch_and fetch_add;
-    AtomicU64 of u64: swap fetch_or fetch_and fetch_add;
+    AtomicBool of bool: swap fetch_and fetch_or fetch_xor;
+    AtomicU8 of u8: swap fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min;
+    AtomicU32 of u32: swap fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min;
+    AtomicU64 of u64: swap fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min;
 }

@@ -236,7 +236,11 @@ impl Execution {
     /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
-        self.memory.as_deref_mut().and_then(AnyMemory::stray).map_or(stop, Stop::Stray)
+        self.stray().unwrap_or(stop)
+    }
+
+    fn stray(&mut self) -> Option<Stop> {
+        self.memory.as_deref_mut()?.stray().map(Stop::Stray)
     }
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.
@@ -254,7 +258,8 @@ impl Execution {
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
     /// all orders of instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
-        with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
+        let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
+        Some(self.stray().unwrap_or(stop))
     }
 
     /// Sets how stores to devices behave, from the next store on.
