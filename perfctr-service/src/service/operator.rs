@@ -51,9 +51,9 @@ impl fmt::Display for ChangeError {
 
 impl core::error::Error for ChangeError {}
 
-/// How far a change of rights is.
+/// The progress of a change of rights.
 ///
-/// A change that is not looked at is a warning:
+/// The compiler warns if the caller ignores a change:
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
