@@ -118,7 +118,7 @@ pub trait Context {
     }
 
     /// A short form of [`version_changed`](Service::version_changed), for a change to `version` that needs no stack and few
-    /// instructions: calls `store`, which stores the version, does the rest of the change, and returns `true`. For any other change,
+    /// instructions: calls `store` to store the version, does the rest of the change, and returns `true`. For any other change,
     /// does nothing and returns `false`. The default always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
@@ -190,10 +190,10 @@ pub trait Services {
         registers: &Registers,
     ) -> Option<Result<Reply, CallError>>;
 
-    /// Calls [`Context::is_current`] of the service that has the group, with the version at this position. Returns `true` if no service has it.
+    /// Calls [`Context::is_current`] of the group's service, with the version at this position. Returns `true` if no service has the group.
     fn is_current(contexts: &Self::Contexts<'_>, group: ApiGroup, version: u8) -> bool;
 
-    /// Calls [`Context::change_version`] of the service that has the group. If no service has it, only stores the version.
+    /// Calls [`Context::change_version`] of the group's service. If no service has the group, only stores the version.
     fn change_version(
         contexts: &Self::Contexts<'_>,
         group: ApiGroup,

@@ -214,8 +214,8 @@ impl Gate {
         self.give_up(0);
     }
 
-    /// Releases the hub after [`ask`](Self::ask), and gives the turn to the next remembered strand. A closed fast path stays closed, even if
-    /// another strand closes it at this moment.
+    /// Releases the hub after [`ask`](Self::ask), and gives the turn to the next remembered strand. A closed fast path stays closed, even
+    /// if another strand closes it at this moment.
     pub(super) fn release(&self) {
         if self.closed.load(Ordering::Relaxed) == 0 {
             self.give_up(0);

@@ -103,7 +103,8 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.held(guest)
     }
 
-    /// Grants each guest what the configuration says, and no more. First checks the whole configuration. A rejected configuration changes nothing.
+    /// Grants each guest what the configuration says, and no more. First checks the whole configuration. A rejected configuration changes
+    /// nothing.
     ///
     /// The change may be [pending](Self::pending) when this function returns.
     pub fn reconfigure(&self, on: StrandId, grants: &Grants) -> Result<Change, ChangeError> {

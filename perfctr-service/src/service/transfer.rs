@@ -27,8 +27,8 @@
 //! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is not in a call that has read the old word. If
 //!    necessary, the strand scrubs its %pcr and %pic, because no other strand can. It waits for its stores to devices, then acknowledges.
 //! 3. When every strand has acknowledged or is dead, the strand that notices this scrubs the units ([`Unit`]). For L2 control, it sends a
-//!    cross-call to a strand of the loser on each node, because only a node's strands can reach its L2 control. If a chip is busy, it tries
-//!    again after a cross-call to itself.
+//!    cross-call to a strand of the loser on each node, because only a node's strands can reach its L2 control. If a chip is busy, the
+//!    strand tries again after a cross-call to itself.
 //! 4. The right is added to the word of the next holder.
 //!
 //! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because the strand does not continue the call that

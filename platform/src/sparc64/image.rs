@@ -50,7 +50,7 @@
 /// and jumps to `sun4v_general` with the number of the trap in %g5, or to `sun4v_fast` if the service does not have the function.
 ///
 /// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the instruction, and
-/// the address at which the strand continues. All registers except %g7 are then as they were. The code at that address may jump to
+/// the address at which the strand continues. All registers except %g7 are then as they were. The code at the second address may jump to
 /// `sun4v_general` with `layout::FAULTED` in %g5. Then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before the call
 /// is served.
 ///
