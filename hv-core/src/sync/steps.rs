@@ -1,7 +1,7 @@
 //! Tests of what can happen between two steps of a strand. Exists under the feature `steps` only, which needs `std`.
 //!
-//! Each operation on an atomic of this module is a step. Each call of [`step`] is a step too; the devices of tests call it at each
-//! access. A test names a step by its number. Before that step, the strand dies or another strand acts. A test tries one number
+//! Each operation on an atomic of this module is a step. Each call of [`step`] is a step too; the devices of tests call `step` at
+//! each access. A test names a step by its number. Before that step, the strand dies or another strand acts. A test tries one number
 //! after the other, until the tested call has no step with that number:
 //!
 //! ```
