@@ -62,9 +62,9 @@ impl Modelled for LpuEvent {
             | Self::NonCacheableZ
             | Self::ReadToDiscardEgress
             | Self::IoWriteMerge
-            | Self::IoRead => Some(
-                "a recording has no input or output, and no block stores that read to discard",
-            ),
+            | Self::IoRead => {
+                Some("a recording has no input or output, and no block stores that read to discard")
+            }
             Self::TidWriteBack
             | Self::TidInvalidate
             | Self::TidReadToDiscard
