@@ -1,4 +1,4 @@
-//! Real programs whose behaviour is known are recorded and replayed. The counts are those that theory predicts.
+//! Records and replays real programs whose behaviour is known. Their counts must be those that theory predicts.
 //!
 //! Some counts include the C library's own work. The test then compares two runs, the second with twice the work. The difference
 //! is the work of the program alone.

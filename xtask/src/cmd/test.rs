@@ -66,7 +66,7 @@ impl Steps for Test {
         }),
         step(
             "programs",
-            "tests that need other programs: recordings with the real emulator; the interpreter beside it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands",
+            "tests that need other programs: recordings with the real emulator; the interpreter compared with it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands",
             |_| {
                 // Checks the whole workspace: with fewer packages selected, cargo rebuilds them with fewer features.
                 cargo_passes(
@@ -116,9 +116,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks: those of a part of a crate, beside its code, and those of
-/// the whole service, in `tests`. They have their own target directory, because the flag `--cfg` rebuilds
-/// everything. If there are `names`, runs only models whose names contain one of them.
+/// Runs the models that loom or shuttle checks: the models of single parts, which are beside the code, and those of the whole service, in
+/// `tests`. The models have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, runs only
+/// models whose names contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],

@@ -1,8 +1,8 @@
 //! The kinds of attacks. For each attack, its kind has a program, and the outcome that the
 //! architecture demands.
 //!
-//! A kind combines the entries of a few lists in all ways. An attack is a number below the number
-//! of combinations, and each digit of it chooses an entry from a list.
+//! A kind combines the entries of a few lists in all ways. An attack is a number below the number of combinations, and each digit of this
+//! number chooses an entry from a list.
 
 use simulator::execute::map;
 use simulator::interpreter::WindowState;
@@ -180,7 +180,7 @@ fn space(index: &mut Index) -> Attack {
     Attack::new([word], demanded).with([(L2, address)])
 }
 
-/// Returns the outcome of an access. It traps if the guest's memory does not have the address.
+/// Returns the outcome of an access: a trap if the guest's memory does not have the address.
 fn reached(address: u64) -> Demanded {
     match is_own(address) {
         true => Demanded::Goes,
