@@ -63,8 +63,7 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is as expected. It may differ by a thousandth, and by a few accesses
-/// because the C library's runs differ.
+/// Asserts that a count is as expected. The count may differ by a thousandth, and by a few accesses because the C library's runs differ.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();

@@ -245,7 +245,7 @@ fn what_a_guest_counts_is_what_happened() {
 /// The stores to the words of a hub's gate.
 #[derive(Default)]
 struct Stores {
-    /// The address of the gate's words. It is known from the first access to the hub.
+    /// The address of the gate's words, known from the first access to the hub on.
     gate: Option<u64>,
     stores: Vec<Observed>,
 }

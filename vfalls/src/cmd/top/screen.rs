@@ -1,4 +1,4 @@
-//! The terminal. It is restored however the view ends, except by SIGKILL.
+//! The terminal, which is restored however the view ends, except by SIGKILL.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -166,7 +166,7 @@ fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
 #[ignore = "needs qemu-user"]
 fn output_that_is_full_is_an_error_and_leaves_nothing() {
     let place = place("full");
-    // The limit is in blocks of 512 bytes. It applies to the plug-in's file, too, but this file is smaller.
+    // The limit is in blocks of 512 bytes. The limit applies to the plug-in's file, too, but this file is smaller.
     assert_eq!(record(&place, "-- ./store three").status, 0);
     let record = format!("{PROGRAM} record -o full.refs -- ./store loop");
     let line = format!("trap '' XFSZ; ulimit -f 2048; exec {record}");

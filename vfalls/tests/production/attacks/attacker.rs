@@ -89,8 +89,7 @@ pub(super) struct Attacker<'a> {
 }
 
 impl<'a> Attacker<'a> {
-    /// Makes one of the two guests the attacker. Its first program negotiates the performance
-    /// counter group.
+    /// Makes one of the two guests the attacker. The attacker's first program negotiates the performance counter group.
     pub(super) fn new(
         execution: &mut Execution,
         strands: [[StrandId; 2]; 2],

@@ -23,8 +23,8 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The number of attacks of this kind.
     pub(super) count: usize,
-    /// The distance between the attacks that are tried in the short test. It has no divisor in
-    /// common with the lengths of the lists, so each entry of each list is still tried.
+    /// The distance between the attacks that are tried in the short test. The distance has no divisor in common with the lengths of the
+    /// lists, so each entry of each list is still tried.
     pub(super) stride: usize,
     /// Whether the guest has rights. With rights, it can reach devices.
     pub(super) has_rights: bool,
@@ -64,7 +64,7 @@ pub(super) static ALL: [&Kind; 12] = [
     &kind("at random", 5000, 13, |index| random::attack(&mut Random(index.below(5000) as u64))),
 ];
 
-/// The number of the guest's first program, which negotiates. It is no attack.
+/// The number of the guest's first program, which negotiates and is no attack.
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
