@@ -1,9 +1,9 @@
 //! Lists the public items of the library crates, one line each, in `xtask/api/listings`, so that a review sees each change of an
 //! interface. `cargo xtask api` runs this program.
 //!
-//! rustdoc writes the items as JSON, and the crate `public-api` makes lines of them. Stable rustdoc writes JSON only with
-//! `RUSTC_BOOTSTRAP` in its environment. In the environment of cargo this variable rebuilds dependencies; so cargo starts this program
-//! in place of rustdoc.
+//! rustdoc writes the items as JSON, and the crate `public-api` makes lines of them. Stable rustdoc writes JSON only with `RUSTC_BOOTSTRAP`
+//! in its environment. If cargo had this variable, it would rebuild dependencies. So cargo starts this program in place of rustdoc, and the
+//! program sets the variable for rustdoc.
 //!
 //! The exit status is 1 if `--check` finds a difference, and 2 if a listing cannot be made.
 
@@ -30,7 +30,7 @@ const LIBRARIES: [(&str, &str); 5] = [
 /// The format of rustdoc's JSON that `public-api` reads.
 const FORMAT: u32 = 57;
 
-/// With this variable, the program is rustdoc. The value is the path of rustdoc.
+/// If this environment variable is set, the program becomes rustdoc. The value is the path of rustdoc.
 const RUSTDOC: &str = "VFALLS_API_RUSTDOC";
 
 fn main() -> ExitCode {

@@ -24,11 +24,11 @@ use crate::tools::{
 
 /// Check and test everything, as CI does
 ///
-/// Formatting, clippy and rustdoc without warnings, listings of public items, all tests, models of concurrent strands (loom, shuttle), the instructions that
-/// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. The first step that fails
-/// ends the command, with exit status 1. The first step looks for the tools that the others need (components of the Rust toolchain,
-/// valgrind, babeltrace2, a C++ compiler, a compiler, an emulator and a debugger for SPARC, a browser, tmux, z3), and installs missing ones where
-/// it can; the other steps install nothing.
+/// Formatting, clippy and rustdoc without warnings, listings of public items, all tests, models of concurrent strands (loom, shuttle), the
+/// instructions that a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. The first step
+/// that fails ends the command, with exit status 1. The first step looks for the tools that the others need (components of the Rust
+/// toolchain, valgrind, babeltrace2, a C++ compiler, a browser, tmux, z3, and for SPARC a compiler, an emulator and a debugger), and
+/// installs missing ones where it can; the other steps install nothing.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --only clippy --only loom\n  cargo xtask test --list"
@@ -69,7 +69,7 @@ impl Steps for Test {
         }),
         step(
             "programs",
-            "tests that need other programs: recordings with the real emulator; the interpreter beside it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands; the C header as C++",
+            "tests that need other programs: recordings with the real emulator; the interpreter compared with it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands; the C header as C++",
             |_| {
                 // Checks the whole workspace: with fewer packages selected, cargo rebuilds them with fewer features.
                 cargo_passes(
@@ -119,9 +119,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks: those of a part of a crate, beside its code, and those of
-/// the whole service, in `tests`. They have their own target directory, because the flag `--cfg` rebuilds
-/// everything. If there are `names`, runs only models whose names contain one of them.
+/// Runs the models that loom or shuttle checks: the models of single parts, which are beside the code, and those of the whole service, in
+/// `tests`. The models have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, runs only
+/// models whose names contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],
