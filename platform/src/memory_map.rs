@@ -84,7 +84,7 @@ pub mod start {
 /// | [`CODES`](mailbox::CODES) + n | the exit code of guest n |
 /// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
 /// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has begun to write for the operator |
-/// | the words after it | the latest [records](mailbox::record) |
+/// | the words after this word | the latest [records](mailbox::record) |
 pub mod mailbox {
     /// The number of words for the operator's steps.
     pub const OPERATOR_WORDS: usize = 256;

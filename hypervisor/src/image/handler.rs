@@ -408,7 +408,7 @@ fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) 
     while core.is_stopped(guest) && guests.left(guest, on, complete) {}
 }
 
-/// Writes why the hypervisor itself has failed, and switches the machine off with a [code](escape).
+/// Writes the reason why the hypervisor has failed, and switches the machine off with a [code](escape).
 pub fn failed(why: &dyn Display, code: u64) -> ! {
     // If the console does not work, there is no other place to report to.
     let _ = write!(Uart::of_guest(0), "hypervisor: {why}");

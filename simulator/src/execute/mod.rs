@@ -120,9 +120,9 @@ impl Setup {
 pub enum SetupError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    #[error("the memory of guests has a multiple of 8 KB, at most 256 GB, not {0} bytes")]
+    #[error("found {0} bytes of memory for guests, expected a multiple of 8 KB, at most 256 GB")]
     Partition(u64),
-    #[error("there are at most 256 consoles, not {0}")]
+    #[error("found {0} consoles, expected at most 256")]
     Consoles(usize),
 }
 
@@ -250,7 +250,11 @@ impl Execution {
     /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
-        self.memory.as_deref_mut().and_then(AnyMemory::stray).map_or(stop, Stop::Stray)
+        self.stray().unwrap_or(stop)
+    }
+
+    fn stray(&mut self) -> Option<Stop> {
+        self.memory.as_deref_mut()?.stray().map(Stop::Stray)
     }
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.
@@ -258,8 +262,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store that a strand found when it last read its deferred error status register;
-    /// `None` if it found none.
+    /// Returns the physical address of the failed store that a strand's latest read of its deferred error status register reported;
+    /// `None` if the read reported no failure.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -268,7 +272,8 @@ impl Execution {
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
     /// all orders of instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
-        with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
+        let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
+        Some(self.stray().unwrap_or(stop))
     }
 
     /// Sets how stores to devices behave, from the next store on.
@@ -276,7 +281,7 @@ impl Execution {
         self.running.shared.stores = conduct;
     }
 
-    /// Returns the time of the strand that is furthest behind, in cycles since the start of the machine.
+    /// Returns the earliest time of the strands that execute, in cycles since the start of the machine.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -294,7 +299,7 @@ impl Execution {
         console.map(console::Console::take).unwrap_or_default()
     }
 
-    /// Sends bytes from a console to the software. They are lost if there is no such console.
+    /// Sends bytes from a console to the software. The bytes are lost if there is no such console.
     pub fn input(&mut self, number: usize, bytes: &[u8]) {
         if let Some(console) = self.running.shared.consoles.get_mut(number) {
             console.put(bytes);
@@ -412,8 +417,8 @@ impl Execution {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the breakpoints. They are addresses of instructions in the form that the strands use, and execution stops before
-    /// these instructions.
+    /// Returns the breakpoints: addresses of instructions, in the form that the strands use. Execution stops before the
+    /// instruction at a breakpoint.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }
