@@ -3,19 +3,15 @@
 #![no_main]
 #![feature(asm_experimental_arch)]
 
-use core::fmt::Write;
-use core::ops::ControlFlow::{self, Break, Continue};
+use core::ops::ControlFlow;
 use core::panic::PanicInfo;
 
 use guest_abi::{HvError, Registers, Served, StrandId, Trap};
-use hv_core::{
-    After, CallError, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply, Strand,
-};
+use hv_core::{CallError, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply, Strand};
 use perfctr_service::{Grant, GuestConfig, PerfCounterContext, PerfCounterService};
-use platform::memory_map::{PARTITION, REAL, escape};
+use platform::memory_map::{PARTITION, REAL};
 use platform::sparc64::{
     End, Entry, Mmio, Partition, StrandRegs, TrapHandler, Uart, cannot_start, interrupt, panicked,
-    stop,
 };
 use platform::{Machine, Model, PhysicalAddress};
 use spin::{Mutex, MutexGuard};
@@ -23,10 +19,8 @@ use spin::{Mutex, MutexGuard};
 /// The hypercall of this hypervisor, a function of trap 0x80. It returns the number of the guest that calls.
 const WHO_AM_I: u64 = 0x300;
 /// The strand and the rights of each guest. Guest n has strand n.
-const GUESTS: [(StrandId, Grant); 2] = [
-    (StrandId::new(0).unwrap(), Grant::ALL),
-    (StrandId::new(1).unwrap(), Grant::STRAND),
-];
+const GUESTS: [(StrandId, Grant); 2] =
+    [(StrandId::new(0).unwrap(), Grant::ALL), (StrandId::new(1).unwrap(), Grant::STRAND)];
 /// The size of a guest's memory in bytes: the default of `vfalls boot`.
 const MEMORY: u64 = 128 << 20;
 
@@ -65,11 +59,10 @@ perfctr_service::sun4v_image!(Handler, strands: 2);
 
 /// Gives the service its machine and its guests, and starts strand 1. Strand 0 does this.
 fn prepare() {
-    let guests = GUESTS
-        .map(|(strand, grant)| GuestConfig::new([strand].into_iter().collect(), grant));
-    let machine = Machine::new(Model::Batoka, 1).unwrap_or_else(|error| cannot_start(&error));
-    let (service,) = HYPERVISOR.services();
-    service.configure(machine, &guests).unwrap_or_else(|error| cannot_start(&error));
+    let guests =
+        GUESTS.map(|(strand, grant)| GuestConfig::new([strand].into_iter().collect(), grant));
+    let machine = Machine::new(Model::Batoka, 1).unwrap_or_else(|why| cannot_start(&why));
+    HYPERVISOR.services().0.configure(machine, &guests).unwrap_or_else(|why| cannot_start(&why));
     interrupt::start_strand(GUESTS[1].0);
 }
 
@@ -78,12 +71,14 @@ impl TrapHandler for Handler {
 
     fn start(strand: StrandId) -> &'static Self {
         let number = strand.index();
-        let Some((guest, place)) = GuestId::new(number).zip(HANDLERS.get(number)) else { stop() };
+        let Some((guest, place)) = GuestId::new(number).zip(HANDLERS.get(number)) else {
+            cannot_start(&"no guest has this strand")
+        };
         if number == 0 {
             prepare();
         }
-        let caller = Caller { guest, strand };
-        let strand = HYPERVISOR.strand(caller).unwrap_or_else(|error| cannot_start(&error));
+        let strand = HYPERVISOR.strand(Caller { guest, strand });
+        let strand = strand.unwrap_or_else(|why| cannot_start(&why));
         // The lock is never released: the handler stays. (`spin::Once` contains a panic.)
         MutexGuard::leak(place.lock()).insert(Handler(strand))
     }
@@ -94,8 +89,7 @@ impl TrapHandler for Handler {
 
     fn partition(&self) -> Partition {
         let id = self.0.caller().guest.number();
-        let physical = PARTITION + u64::from(id) * MEMORY;
-        Partition { real: REAL, physical, bytes: MEMORY, id }
+        Partition { real: REAL, physical: PARTITION + u64::from(id) * MEMORY, bytes: MEMORY, id }
     }
 
     fn context(&self) -> &Self::Context {
@@ -111,37 +105,19 @@ impl TrapHandler for Handler {
     }
 
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
-        match trap {
-            Trap::Fast => self.0.fast_trap(registers),
-            Trap::Core => {
-                if let After::Exit(code) = self.0.core_slow(registers) {
-                    return Break(code);
-                }
-            }
-        }
-        Continue(())
+        self.0.serve(trap, registers)
     }
 
     /// Takes a unit out of service if a store to it fails after the call has ended.
     fn faulted_late(&self, address: Option<PhysicalAddress>) {
-        let (service,) = HYPERVISOR.services();
-        let strand = self.0.caller().strand;
+        let (service, strand) = (&HYPERVISOR.services().0, self.0.caller().strand);
         let _ = address.and_then(|address| service.faulted_late(strand, address));
     }
 
     /// Says on the console of the guest how it has ended. Its strand waits for ever.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry {
-        let mut console = Uart::of_guest(handler.map_or(0, |own| own.0.caller().guest.number()));
-        match end {
-            End::Exit(code) => console.exited(code),
-            End::Trap(trap) => {
-                let by = if trap.is_in_hypervisor() { "hypervisor" } else { "guest" };
-                let _ = write!(console, "{by}: {trap}");
-                console.end(escape::TRAPPED);
-            }
-            End::Interrupted | End::Panic(_) => console.end(escape::PANICKED),
-        }
-        stop()
+        let guest = handler.map_or(0, |own| own.0.caller().guest.number());
+        Uart::of_guest(guest).ended(end)
     }
 }
 

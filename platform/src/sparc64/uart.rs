@@ -5,8 +5,8 @@ use core::fmt::{self, Display, Write};
 
 use guest_abi::HvError;
 
-use super::interrupt;
-use crate::memory_map::escape::{DLE, END, NOT_STARTED};
+use super::{End, interrupt};
+use crate::memory_map::escape::{DLE, END, NOT_STARTED, PANICKED, TRAPPED};
 use crate::memory_map::{CONSOLE_STRIDE, CONSOLES};
 
 const LINE_STATUS: u64 = 5;
@@ -72,14 +72,25 @@ impl Uart {
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
-    /// Says that the guest has ended itself with this code. For a code of more than 32 bits, says the largest code of 32 bits.
-    pub fn exited(self, code: u64) {
-        self.end(code.min(u32::MAX.into()));
+    /// Says on the console of a guest how it has ended on this strand, and stops the strand for ever. An image without a mailbox does
+    /// this: see [`escape`](crate::memory_map::escape). An exit code of more than 32 bits is reported as the largest one of 32 bits.
+    pub fn ended(mut self, end: End) -> ! {
+        self.end(match end {
+            End::Exit(code) => code.min(u32::MAX.into()),
+            End::Trap(trap) => {
+                let who = if trap.is_in_hypervisor() { "hypervisor" } else { "guest" };
+                // If the console does not work, there is no other place to report to.
+                let _ = write!(self, "{who}: {trap}");
+                TRAPPED
+            }
+            End::Interrupted | End::Panic(_) => PANICKED,
+        });
+        stop()
     }
 
-    /// Says that the guest, or the hypervisor, has ended with a code of [`escape`](crate::memory_map::escape).
+    /// Says that the guest, or the hypervisor, has ended with this code.
     pub fn end(mut self, code: u64) {
-        // If the console does not work, there is no other place to report to.
+        // As above.
         let _ = writeln!(self, "{}{}{code}", char::from(DLE), char::from(END));
     }
 }
