@@ -222,8 +222,8 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
         ring.finish(number - 1);
     }
 
-    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is no
-    /// more to read.
+    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is
+    /// nothing more to read.
     fn offered_at_last(&mut self, ring: &impl Source) -> u64 {
         let discarded = ring.discarded();
         let newest = ring.newest();

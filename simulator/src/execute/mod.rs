@@ -29,6 +29,7 @@ pub mod calls;
 mod console;
 mod cost;
 mod executing;
+mod interfaces;
 mod interrupts;
 pub mod log;
 pub mod mailbox;
@@ -52,6 +53,7 @@ use guest_abi::StrandId;
 use hv_core::trace::remote::Memory;
 use perfctr_service::mailbox::Step;
 use platform::Machine;
+use platform::interfaces::Interface;
 use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};
@@ -60,8 +62,9 @@ use crate::operator::{Answer, Operated};
 use crate::setters::{opaque, setters};
 use calls::{Call, CallObserver, Calling};
 use cost::Plain;
+pub use interfaces::{InterfaceError, Interfaces};
 use log::Log;
-use mailbox::{GuestState, StepBefore};
+use mailbox::{CannotAsk, GuestState};
 use niagara::Niagara;
 pub use physical::NoMemoryAt;
 use physical::Physical;
@@ -85,13 +88,22 @@ pub struct Setup {
     /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
     /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
     pub niagara: bool,
+    /// The interfaces of the hypervisor that the machine will execute.
+    pub interfaces: Interfaces,
 }
 
 impl Setup {
-    /// Returns a machine without a memory system, with 128 MB for guests and 16 consoles.
+    /// Returns a machine without a memory system, with 128 MB for guests and 16 consoles, for a hypervisor with the default interfaces.
     #[must_use]
-    pub const fn new(machine: Machine) -> Self {
-        Self { machine, memory: None, partition: 128 << 20, consoles: 16, niagara: false }
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            memory: None,
+            partition: 128 << 20,
+            consoles: 16,
+            niagara: false,
+            interfaces: Interfaces::default(),
+        }
     }
 
     setters! {
@@ -99,6 +111,7 @@ impl Setup {
         partition: u64,
         consoles: usize,
         niagara: bool,
+        interfaces: Interfaces,
     }
 }
 
@@ -109,9 +122,9 @@ impl Setup {
 pub enum SetupError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    #[error("the memory of guests has a multiple of 8 KB, at most 256 GB, not {0} bytes")]
+    #[error("found {0} bytes of memory for guests, expected a multiple of 8 KB, at most 256 GB")]
     Partition(u64),
-    #[error("there are at most 256 consoles, not {0}")]
+    #[error("found {0} consoles, expected at most 256")]
     Consoles(usize),
 }
 
@@ -199,7 +212,7 @@ impl Execution {
     /// # Errors
     /// The setup is impossible.
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let Setup { machine, partition, consoles, niagara, .. } = *setup;
+        let Setup { machine, partition, consoles, niagara, interfaces, .. } = *setup;
         if partition % physical::PAGE as u64 != 0 || partition > 1 << 38 {
             return Err(SetupError::Partition(partition));
         }
@@ -216,7 +229,8 @@ impl Execution {
             map::ROM,
             map::DESCRIPTION,
         ]);
-        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles);
+        let mailbox = interfaces.at(Interface::Mailbox);
+        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles, mailbox);
         Ok(Self {
             devices: Box::new(Devices::new(machine)),
             memory,
@@ -244,7 +258,11 @@ impl Execution {
     /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
-        self.memory.as_deref_mut().and_then(AnyMemory::stray).map_or(stop, Stop::Stray)
+        self.stray().unwrap_or(stop)
+    }
+
+    fn stray(&mut self) -> Option<Stop> {
+        self.memory.as_deref_mut()?.stray().map(Stop::Stray)
     }
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.
@@ -252,8 +270,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store that a strand found when it last read its deferred error status register;
-    /// `None` if it found none.
+    /// Returns the physical address of the failed store that a strand's latest read of its deferred error status register reported;
+    /// `None` if the read reported no failure.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -262,7 +280,8 @@ impl Execution {
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
     /// all orders of instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
-        with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
+        let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
+        Some(self.stray().unwrap_or(stop))
     }
 
     /// Sets how stores to devices behave, from the next store on.
@@ -270,7 +289,7 @@ impl Execution {
         self.running.shared.stores = conduct;
     }
 
-    /// Returns the time of the strand that is furthest behind, in cycles since the start of the machine.
+    /// Returns the earliest time of the strands that execute, in cycles since the start of the machine.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -288,7 +307,7 @@ impl Execution {
         console.map(console::Console::take).unwrap_or_default()
     }
 
-    /// Sends bytes from a console to the software. They are lost if there is no such console.
+    /// Sends bytes from a console to the software. The bytes are lost if there is no such console.
     pub fn input(&mut self, number: usize, bytes: &[u8]) {
         if let Some(console) = self.running.shared.consoles.get_mut(number) {
             console.put(bytes);
@@ -297,7 +316,8 @@ impl Execution {
 
     /// Returns the hypervisor's latest records of failures, oldest first, and the number of all records so far.
     pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
-        records::failures(&mut self.running.shared.physical)
+        let mailbox = self.running.shared.mailbox();
+        mailbox.map_or_else(Default::default, |mut mailbox| records::failures(&mut mailbox))
     }
 
     /// Returns the registers of a strand.
@@ -332,16 +352,17 @@ impl Execution {
     /// Gives a step of the operator to the hypervisor. The hypervisor does the step on the strand `on`.
     ///
     /// # Errors
-    /// The hypervisor has not done the previous step.
-    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), StepBefore> {
-        mailbox::put(&mut self.running.shared.physical, step)?;
+    /// The hypervisor has not done the previous step, or has no mailbox.
+    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), CannotAsk> {
+        let mailbox = self.running.shared.mailbox();
+        mailbox.ok_or(CannotAsk::NoMailbox)?.put(step)?;
         self.running.interrupt(on, mailbox::VECTOR);
         Ok(())
     }
 
     /// Takes the hypervisor's answer to the step; `None` until the step is done.
     pub fn operated(&mut self) -> Option<Answer> {
-        mailbox::take(&mut self.running.shared.physical)
+        self.running.shared.mailbox()?.take()
     }
 
     /// Parks a strand before its next instruction, as another strand could.
@@ -349,9 +370,10 @@ impl Execution {
         self.running.park(strand);
     }
 
-    /// Returns the state of a guest. The hypervisor reports it in the mailbox.
+    /// Returns the state of a guest, as the hypervisor reports it in the mailbox.
     pub fn guest(&mut self, guest: usize) -> GuestState {
-        mailbox::guest(&mut self.running.shared.physical, guest)
+        let mailbox = self.running.shared.mailbox();
+        mailbox.map_or(GuestState::Unknown, |mut mailbox| mailbox.guest(guest))
     }
 
     /// Returns the record of all events in the memory system; `None` without a memory system.
@@ -412,8 +434,8 @@ impl Execution {
         left.chain(in_progress.map(Calling::unreturned))
     }
 
-    /// Returns the breakpoints. They are addresses of instructions in the form that the strands use, and execution stops before
-    /// these instructions.
+    /// Returns the breakpoints: addresses of instructions, in the form that the strands use. Execution stops before the
+    /// instruction at a breakpoint.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }

@@ -6,8 +6,9 @@ use std::fs;
 use std::process::Command;
 use std::rc::Rc;
 
+use platform::interfaces::Interface;
 use simulator::events::layouts::LayoutName;
-use simulator::events::rings::{Dump, Rings, tracers};
+use simulator::events::rings::{Dump, Rings};
 use simulator::events::summary::Summary;
 use simulator::events::{StreamEntry, Trace};
 use simulator::execute::calls::Call;
@@ -18,22 +19,18 @@ use simulator::machine::clock::HZ;
 use simulator::machine::guests::NamedGuest;
 use simulator::recording::Kind;
 use tests::machine::strand;
+use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, fast, repeated};
-use super::{Booted, Guest};
+use super::{Booted, Guest, image};
 
-/// Returns the rings of the booted image.
-fn rings(booted: &Booted) -> Rings {
-    let places: Vec<_> =
-        booted.0.pages().flat_map(|(address, bytes)| tracers(address, bytes)).collect();
-    let [at] = places[..] else { panic!("{places:x?}") };
-    Rings::new(&booted.0, at, Some(LayoutName::Clock27)).unwrap()
-}
-
-/// Returns the rings of the image, after it has been told to record.
-fn switched_on(booted: &mut Booted) -> Rings {
-    let rings = rings(booted);
+/// Returns the rings of the booted image, after it has been told to record. The image has a note of them.
+fn switched_on(booted: &mut Booted, production: Production) -> Rings {
+    let file = image(production);
+    let interfaces = elf::interfaces(&elf::parse(&file).unwrap()).unwrap();
+    let at = interfaces.at(Interface::Events).unwrap();
+    let rings = Rings::new(&booted.0, at, Some(LayoutName::Clock27)).unwrap();
     let (address, value) = rings.switch_on();
     booted.0.load(address, &value.to_be_bytes()).unwrap();
     rings
@@ -107,7 +104,7 @@ fn recorded_and_lost_are_what_the_machine_saw() {
         (Production::SmallRings, 1 << 24, 1 << 21, true),
     ] {
         let (mut booted, guests) = under_load(production);
-        let mut rings = switched_on(&mut booted);
+        let mut rings = switched_on(&mut booted, production);
         let calls = booted.calls();
         let calls = recorded(&mut booted, &mut rings, &calls, (all, between));
         let trace = rings.trace(&booted.0, HZ, Vec::new());
@@ -142,7 +139,7 @@ fn counted(list: &[Entry], traced: bool) -> Vec<u64> {
     let mut booted = Booted::new(Production::Shipped, &[guest]);
     booted.list(0, 0, list);
     if traced {
-        switched_on(&mut booted);
+        switched_on(&mut booted, Production::Shipped);
     }
     let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
     let counts = Rc::clone(&counted);
@@ -200,7 +197,7 @@ fn what_recording_costs() {
 #[ignore = "builds images"]
 fn a_dump_has_the_last_events() {
     let (mut booted, guests) = under_load(Production::Shipped);
-    switched_on(&mut booted);
+    switched_on(&mut booted, Production::Shipped);
     let calls = booted.calls();
     booted.0.run(Limits::instructions(1 << 26));
     let in_a_call = |booted: &Booted| booted.0.unreturned().any(|call| call.strand == strand(0));

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::Context;
+use platform::interfaces::Interface;
 use platform::memory_map::HYPERVISOR;
-use simulator::events::rings::{Rings, tracers};
+use simulator::events::rings::Rings;
 use simulator::events::{Epoch, Trace};
 use simulator::execute::calls::{self, Call};
-use simulator::execute::{Execution, recorded};
+use simulator::execute::{Execution, Interfaces, recorded};
 use simulator::machine::clock::HZ;
 use simulator::machine::guests::NamedGuest;
 
@@ -54,14 +55,14 @@ impl Events {
         args: &EventArgs,
         force: Force,
         execution: &mut Execution,
-        hypervisor: &Image,
+        (hypervisor, interfaces): (&Image, &Interfaces),
     ) -> anyhow::Result<Self> {
         let EventArgs { files, observed_out, dump } = args;
         let observed =
             observed_out.as_ref().map(|path| files.directory(path, force)).transpose()?;
         let dump = force.create_if_wanted(dump.as_ref())?;
         let rings = match files.wanted() || dump.is_some() {
-            true => switched_on(execution, hypervisor)?,
+            true => switched_on(execution, hypervisor, interfaces)?,
             false => None,
         };
         let recorded = match rings.filter(|_| files.wanted()) {
@@ -132,16 +133,18 @@ impl Events {
 }
 
 /// Finds the rings of a hypervisor that has been loaded, and switches tracing on. Says so if there are none.
-fn switched_on(execution: &mut Execution, hypervisor: &Image) -> anyhow::Result<Option<Rings>> {
-    let mut places = execution.pages().flat_map(|(address, bytes)| tracers(address, bytes));
-    let Some(at) = places.next() else {
+fn switched_on(
+    execution: &mut Execution,
+    hypervisor: &Image,
+    interfaces: &Interfaces,
+) -> anyhow::Result<Option<Rings>> {
+    let Some(at) = interfaces.at(Interface::Events) else {
         say(format_args!(
-            "note: {} has no rings of events: it records none. --observed-out writes what the machine sees",
+            "note: {} records no events; --observed-out writes what the machine sees",
             hypervisor.name
         ));
         return Ok(None);
     };
-    drop(places);
     let rings = Rings::new(execution, at, None).with_context(|| hypervisor.name.clone())?;
     let (address, value) = rings.switch_on();
     execution.load(address, &value.to_be_bytes())?;
