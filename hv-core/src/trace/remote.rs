@@ -90,8 +90,9 @@ impl Directory {
         let packets = new.packets.is_power_of_two() && new.packets < 1 << 16;
         let words = (4..0xffff).contains(&new.packet_words);
         let fits = new.place(0).stride() == new.stride && new.first.is_multiple_of(8);
-        let end = new.stride.checked_mul(new.rings)?.checked_add(new.first);
-        (packets && words && fits && end.is_some()).then_some(new)
+        let end = new.stride.checked_mul(new.rings)?.checked_add(new.first)?;
+        // The last word shows that the memory has all rings.
+        (packets && words && fits && memory.load(end.checked_sub(8)?).is_some()).then_some(new)
     }
 
     /// Returns where the ring with this number is; `None` if there is no such ring.

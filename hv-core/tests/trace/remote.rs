@@ -105,6 +105,8 @@ fn a_directory_says_where_rings_are() {
     assert_eq!(Directory::read(&memory, AT + 8), None);
     assert_eq!(Directory::read(&memory, AT + 4), None);
     assert_eq!(Directory::read(&memory, 0), None);
+    let cut = Bytes(memory.0[..memory.0.len() - 8].to_vec());
+    assert_eq!(Directory::read(&cut, AT), None, "the last ring is cut off");
     // Each is impossible: the magic number, the address of ring 0, the stride, and the numbers of packets and words.
     for (number, value) in
         [(0, 0), (3, RING + 4), (4, STRIDE + 8), (5, 3), (5, 0), (6, 3), (6, 1 << 40)]

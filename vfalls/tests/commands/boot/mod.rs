@@ -1,6 +1,7 @@
 mod both;
 mod bundled;
 mod debugger;
+mod events;
 mod interfaces;
 mod scenario;
 

@@ -1,0 +1,65 @@
+//! The events of an execution: `--events-out`, `--observed-out` and `--dump`.
+
+use std::fs;
+
+use vfalls::cmd::boot::elf;
+
+use crate::program::Place;
+
+/// The last line of the report.
+fn last(said: &str) -> &str {
+    said.lines().last().unwrap().trim()
+}
+
+#[test]
+fn what_the_hypervisor_records_is_what_the_machine_sees() {
+    let place = Place::new("boot-recorded");
+    let arguments =
+        "boot --fast --strands 0,64 --events-out events --observed-out observed --dump dump.bin";
+    let said = place.run(arguments).well();
+    let compared = last(&said);
+    let (recorded, rest) = compared.split_once(" recorded + 0 lost = ").expect(compared);
+    let seen = rest.split_once(" that the machine saw").expect(compared).0;
+    assert_eq!(recorded, seen);
+
+    // The hypervisor records an event a little before the guest goes on, and a dump has no names of guests, so only counts are compared.
+    let calls = |directory: &str| {
+        place.run(&format!("events {directory} --json calls.json --force")).well();
+        let json = place.json("calls.json");
+        let calls = json["calls"].as_array().unwrap();
+        let own = calls.iter().filter(|call| call["call"] != "fast");
+        let counts = own.map(|call| ["call", "object", "by_status"].map(|name| call[name].clone()));
+        counts.collect::<Vec<_>>()
+    };
+    assert_eq!(calls("events"), calls("observed"));
+
+    place.run("events --memory dump.bin --layout clock27 --events-out dumped --json a.json").well();
+    assert_eq!(calls("dumped"), calls("events"), "the rings of a short run have all events");
+    place.run("events --memory dump.bin --layout clock19").badly("dump.bin: the rings at 0x");
+    place
+        .run("events --memory dump.bin --at 0x100004")
+        .badly("'0x100004', expected a multiple of 8");
+    place.run("events --memory dump.bin --at 0").badly("no rings of events are at 0x");
+    place.file("short.bin", vec![0; 4096]);
+    place.run("events --memory short.bin").badly("short.bin: found no rings of events");
+    place.run("events --layouts --events-out other").badly("expected --memory FILE");
+}
+
+/// A hypervisor without rings boots as any other. The guest's calls are seen by the machine.
+#[test]
+fn a_hypervisor_without_rings() {
+    let place = Place::new("boot-unrecorded");
+    // `ba .; nop`
+    let image = elf::program(0x10_0000, &[0x1080_0000, 0x0100_0000]);
+    place.file("mine.elf", image);
+    let ended = place.run(
+        "boot --fast --hypervisor mine.elf --limit 1000 --events-out events --observed-out seen",
+    );
+    assert!(
+        ended.stderr.contains("mine.elf records no events; --observed-out"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!place.path().join("events").exists());
+    assert!(fs::exists(place.path().join("seen/metadata")).unwrap());
+}
