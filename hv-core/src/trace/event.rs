@@ -201,6 +201,15 @@ macro_rules! events {
             );
         )*
 
+        // A section of bare-metal images: see `hv_core::trace::description`.
+        #[cfg(target_os = "none")]
+        const _: () = {
+            use $crate::trace::description::{bytes, length};
+            #[used]
+            #[unsafe(link_section = ".vfalls_events")]
+            static DESCRIPTION: [u8; length($All::CLASSES)] = bytes($All::CLASSES);
+        };
+
         $(#[$all_doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $All {

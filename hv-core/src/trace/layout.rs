@@ -8,6 +8,7 @@
 
 use bitfield_struct::bitfield;
 
+use super::event::Class;
 use crate::sync::plain::{AtomicU32, Ordering};
 
 /// The time in a header, in units of `1 << DROPPED` ticks.
@@ -102,6 +103,39 @@ impl Shape {
     #[must_use]
     pub const fn into_bits(self) -> u64 {
         u64::from_be_bytes(self.0)
+    }
+}
+
+/// Fails if the number of a kind does not fit into the short header of layout `L`, so that each of its events would have a full header.
+/// For a build:
+///
+/// ```
+/// use hv_core::trace::{Clock19, HypervisorEvent, all_short};
+///
+/// const _: () = all_short::<Clock19>(HypervisorEvent::CLASSES);
+/// ```
+///
+/// A short header of this layout has 4 bits for the number:
+///
+/// ```compile_fail
+/// use hv_core::trace::{Clock27Typed, all_short, events};
+///
+/// events! {
+///     pub enum Lamps {
+///         16 Lit "lamp_lit" {}
+///     }
+/// }
+/// const _: () = all_short::<Clock27Typed>(Lamps::CLASSES);
+/// ```
+pub const fn all_short<L: Layout>(classes: &[Class]) {
+    let mut index = 0;
+    while index < classes.len() {
+        let id = classes[index].id;
+        assert!(
+            id < L::SHORT_IDS,
+            "the number of a kind does not fit into the layout's short header"
+        );
+        index += 1;
     }
 }
 

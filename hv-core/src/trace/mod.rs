@@ -27,8 +27,10 @@
 //! assert_eq!(reader.next(Seen::words), None);
 //! ```
 
+#[cfg_attr(target_os = "none", allow(unsafe_code, reason = "the section of the descriptions"))]
 mod calls;
 mod conditions;
+pub mod description;
 mod event;
 mod layout;
 mod packet;
@@ -42,7 +44,7 @@ pub use conditions::Conditions;
 pub use event::{Class, Field, STATUSES, Shown, TraceEvent, fits, put, take};
 pub use layout::{
     Clock19, Clock25Cut7, Clock26Cut6, Clock27, Clock27Cut5, Clock27Typed, Clock32, Clock64,
-    Clock64Aligned, Compact, Header, Layout, Shape, Stamp, Whole,
+    Clock64Aligned, Compact, Header, Layout, Shape, Stamp, Whole, all_short,
 };
 pub use reader::{Next, Reader, RingEvent};
 pub use ring::{Mode, Ring};

@@ -1,14 +1,18 @@
 //! The rings in which the image records events while the operator has switched tracing on.
 
 use guest_abi::StrandId;
-use hv_core::trace::{Clock27, Mode, Ring, Tracer};
+use hv_core::trace::{Clock27, HypervisorEvent, Mode, Ring, Tracer, all_short};
 use hypervisor::Stick;
+use perfctr_service::trace::ServiceEvent;
 
 /// A ring holds the last events of its strand: some 800 reads of a counter, or 20.
 const PACKETS: usize = if cfg!(feature = "small-rings") { 2 } else { 4 };
 const WORDS: usize = if cfg!(feature = "small-rings") { 55 } else { 1015 };
 
 type EventRing = Ring<Clock27, PACKETS, WORDS>;
+const _: () = all_short::<Clock27>(HypervisorEvent::CLASSES);
+const _: () = all_short::<Clock27>(ServiceEvent::CLASSES);
+
 type EventTracer = Tracer<'static, Stick, Clock27, PACKETS, WORDS>;
 
 /// The tracer that the hypervisor and the service share.

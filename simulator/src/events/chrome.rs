@@ -9,11 +9,11 @@ use std::io::{self, Write};
 
 use guest_abi::layout::DramPic;
 use guest_abi::{Counter, HubRole, Kind, McuRole, PerfReg};
-use hv_core::trace::{Field, Shown, take};
 use serde_json::{Map, Value, json};
 
 use super::calls::{TracedCall, TracedFunction};
-use super::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
+use super::kinds::{EventKinds, ShownAs};
+use super::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::nearest::status_name;
 use crate::text;
 
@@ -56,7 +56,7 @@ impl<W: Write> Chrome<'_, W> {
         let mut threads = BTreeSet::new();
         for stream in &trace.streams {
             let tid = thread(stream);
-            threads.extend(stream.events().map(|event| (process(event), tid)));
+            threads.extend(stream.events().map(|event| (process(event, &trace.kinds), tid)));
             threads.extend(stream.gaps().map(|_| (MACHINE, tid)));
         }
         let mut processes: BTreeSet<u64> = threads.iter().map(|(pid, _)| *pid).collect();
@@ -96,7 +96,8 @@ impl<W: Write> Chrome<'_, W> {
                 }
             };
             now = self.nanoseconds(event.time);
-            let pid = process(event);
+            let kinds = &self.trace.kinds;
+            let pid = process(event, kinds);
             match event.event().as_ref().and_then(TracedCall::from_event) {
                 Some(call) => {
                     let started = event.time.saturating_sub(call.duration.into());
@@ -105,8 +106,8 @@ impl<W: Write> Chrome<'_, W> {
                     ended = now;
                 }
                 None => self.line(&json!({
-                    "ph": "i", "s": "t", "name": class_name(event), "ts": microseconds(now),
-                    "pid": pid, "tid": tid, "args": arguments(event),
+                    "ph": "i", "s": "t", "name": event.name(kinds), "ts": microseconds(now),
+                    "pid": pid, "tid": tid, "args": arguments(event, kinds),
                 }))?,
             }
         }
@@ -168,8 +169,8 @@ fn counts(register: PerfReg, value: u64) -> Option<Value> {
 }
 
 /// Returns the process number of an event's guest; [`MACHINE`] if the event has no guest.
-fn process(event: &TracedEvent) -> u64 {
-    fields(event).find(|(field, _)| field.name == "guest").map_or(MACHINE, |(_, guest)| guest + 1)
+fn process(event: &TracedEvent, kinds: &EventKinds) -> u64 {
+    event.field(kinds, "guest").map_or(MACHINE, |guest| guest.saturating_add(1))
 }
 
 /// Returns the thread number of a stream. Numbers begin at 1.
@@ -177,31 +178,17 @@ fn thread(stream: &Stream) -> u64 {
     stream.strand.index() as u64 + 1
 }
 
-pub(crate) fn class_name(event: &TracedEvent) -> &'static str {
-    DecodedEvent::class(event.id).map_or("", |class| class.name)
-}
-
-pub(crate) fn fields(event: &TracedEvent) -> impl Iterator<Item = (&'static Field, u64)> {
-    let fields = DecodedEvent::class(event.id).map_or(&[][..], |class| class.fields);
-    let mut at = 0;
-    fields.iter().map(move |field| {
-        let value = take(&event.payload, at, field.bits);
-        at += field.bits;
-        (field, value)
-    })
-}
-
-pub(crate) fn arguments(event: &TracedEvent) -> Map<String, Value> {
-    let arguments = fields(event).map(|(field, value)| {
-        let shown = match field.shown {
-            Shown::Number => value.into(),
-            Shown::Hex => format!("{value:#x}").into(),
-            Shown::Names(names) => match names.iter().find(|(number, _)| *number == value) {
-                Some((_, name)) => (*name).into(),
+pub(crate) fn arguments(event: &TracedEvent, kinds: &EventKinds) -> Map<String, Value> {
+    let arguments = event.fields(kinds).map(|(field, value)| {
+        let shown = match &field.shown {
+            ShownAs::Number => value.into(),
+            ShownAs::Hex => format!("{value:#x}").into(),
+            ShownAs::Names(names) => match names.iter().find(|(number, _)| *number == value) {
+                Some((_, name)) => name.clone().into(),
                 None => value.into(),
             },
         };
-        (field.name.to_owned(), shown)
+        (field.name.clone(), shown)
     });
     arguments.collect()
 }

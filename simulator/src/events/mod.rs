@@ -4,14 +4,16 @@ pub mod calls;
 pub mod chrome;
 pub mod collect;
 pub mod ctf;
+pub mod kinds;
 pub mod layouts;
 pub mod rings;
 pub mod summary;
 
 use guest_abi::StrandId;
-use hv_core::trace::{Class, HypervisorEvent};
+use hv_core::trace::{HypervisorEvent, take};
 use perfctr_service::trace::ServiceEvent;
 
+use kinds::{EventKinds, KindField};
 use layouts::LayoutName;
 
 /// A decoded event of any kind.
@@ -24,21 +26,10 @@ pub enum DecodedEvent {
 }
 
 impl DecodedEvent {
-    /// Returns the classes of all kinds. A class has the kind's name and fields.
-    pub fn classes() -> impl Iterator<Item = &'static Class> {
-        HypervisorEvent::CLASSES.iter().chain(ServiceEvent::CLASSES)
-    }
-
-    /// Returns the class of the kind with this number; `None` if there is no such kind.
-    #[must_use]
-    pub fn class(id: u16) -> Option<&'static Class> {
-        Self::classes().find(|class| class.id == id)
-    }
-
     /// Returns the payload's length in 32-bit words; `None` if there is no such kind.
     #[must_use]
     pub fn words(id: u16) -> Option<usize> {
-        Self::class(id).map(Class::words)
+        HypervisorEvent::words(id).or_else(|| ServiceEvent::words(id))
     }
 
     /// Returns the event with this kind and payload; `None` if there is no such event.
@@ -66,6 +57,31 @@ impl TracedEvent {
     #[must_use]
     pub fn event(&self) -> Option<DecodedEvent> {
         DecodedEvent::decode(self.id, &self.payload)
+    }
+
+    /// Returns the fields and their values; none if the kind is unknown.
+    pub fn fields<'a>(
+        &'a self,
+        kinds: &'a EventKinds,
+    ) -> impl Iterator<Item = (&'a KindField, u64)> {
+        let fields = kinds.get(self.id).map_or(&[][..], |kind| &kind.fields);
+        fields.iter().scan(0, |at, field| {
+            let value = take(&self.payload, *at, field.bits);
+            *at += field.bits;
+            Some((field, value))
+        })
+    }
+
+    /// Returns the value of the field with this name; `None` if the kind has no such field.
+    #[must_use]
+    pub fn field(&self, kinds: &EventKinds, name: &str) -> Option<u64> {
+        self.fields(kinds).find(|(field, _)| field.name == name).map(|(_, value)| value)
+    }
+
+    /// Returns the name of the kind; an empty name if the kind is unknown.
+    #[must_use]
+    pub fn name<'a>(&self, kinds: &'a EventKinds) -> &'a str {
+        kinds.get(self.id).map_or("", |kind| &kind.name)
     }
 }
 
@@ -138,6 +154,8 @@ pub struct Trace {
     pub missed: u64,
     /// The names of the guests, indexed by their numbers.
     pub guests: Vec<String>,
+    /// The kinds of the events.
+    pub kinds: EventKinds,
     /// The streams of all rings that have entries, in the order of strands.
     pub streams: Vec<Stream>,
 }

@@ -8,8 +8,9 @@ use hv_core::trace::{
 };
 
 use super::collect::append;
+use super::kinds::EventKinds;
 use super::layouts::{LayoutName, for_each_layout};
-use super::{DecodedEvent, Stream, StreamEntry, Trace};
+use super::{Stream, StreamEntry, Trace};
 
 /// Why rings cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,10 +40,15 @@ macro_rules! readers {
                 }
             }
 
-            fn read(&mut self, memory: &impl Memory, entries: &mut Vec<StreamEntry>) {
+            fn read(
+                &mut self,
+                memory: &impl Memory,
+                kinds: &EventKinds,
+                entries: &mut Vec<StreamEntry>,
+            ) {
                 match self {
                     $(Self::$Layout(reader) => {
-                        while let Some(next) = reader.next(memory, DecodedEvent::words) {
+                        while let Some(next) = reader.next(memory, |id| kinds.words(id)) {
                             append(entries, next);
                         }
                     })*
@@ -63,11 +69,13 @@ for_each_layout!(readers);
 pub struct Rings {
     at: u64,
     layout: LayoutName,
+    kinds: EventKinds,
     readers: Vec<(StrandId, AnyReader, Vec<StreamEntry>)>,
 }
 
 impl Rings {
-    /// Returns the rings of the [tracer](hv_core::trace::remote) at an address. If `layout` is given, they must have it.
+    /// Returns the rings of the [tracer](hv_core::trace::remote) at an address, which hold events of some kinds. If `layout` is given, they
+    /// must have it.
     ///
     /// # Errors
     /// There are no rings, or they have another layout.
@@ -75,6 +83,7 @@ impl Rings {
         memory: &impl Memory,
         at: u64,
         layout: Option<LayoutName>,
+        kinds: EventKinds,
     ) -> Result<Self, RingsError> {
         let directory = Directory::read(memory, at).ok_or(RingsError::Nothing(at))?;
         let known = LayoutName::ALL.iter().find(|known| known.shape() == directory.shape);
@@ -88,7 +97,7 @@ impl Rings {
             let place = directory.ring(number)?;
             Some((strand, AnyReader::new(found, place, directory.packet_words), Vec::new()))
         });
-        Ok(Self { at, layout: found, readers: readers.collect() })
+        Ok(Self { at, layout: found, kinds, readers: readers.collect() })
     }
 
     /// Returns the address and the value of the word that switches tracing on before the machine starts.
@@ -100,7 +109,7 @@ impl Rings {
     /// Reads all new events.
     pub fn read(&mut self, memory: &impl Memory) {
         for (_, reader, entries) in &mut self.readers {
-            reader.read(memory, entries);
+            reader.read(memory, &self.kinds, entries);
         }
     }
 
@@ -122,7 +131,8 @@ impl Rings {
         let streams = self.readers.into_iter();
         let streams = streams.map(|(strand, _, entries)| Stream { strand, entries });
         let streams = streams.filter(|stream| !stream.entries.is_empty()).collect();
-        Trace { hz, layout: self.layout, began: 0, epoch: None, missed, guests, streams }
+        let (layout, kinds) = (self.layout, self.kinds);
+        Trace { hz, layout, began: 0, epoch: None, missed, guests, kinds, streams }
     }
 }
 
@@ -147,16 +157,20 @@ impl Dump<'_> {
     ///
     /// # Errors
     /// There are none, or they have another layout.
-    pub fn rings(&self, layout: Option<LayoutName>) -> Result<Rings, RingsError> {
-        let mut found = tracers(self.first, self.bytes).map(|at| Rings::new(self, at, layout));
-        let mut rings = found.next().unwrap_or(Err(RingsError::Nowhere))?;
+    pub fn rings(
+        &self,
+        layout: Option<LayoutName>,
+        kinds: EventKinds,
+    ) -> Result<Rings, RingsError> {
+        let at = tracers(self.first, self.bytes).next().ok_or(RingsError::Nowhere)?;
+        let mut rings = Rings::new(self, at, layout, kinds)?;
         rings.read(self);
         Ok(rings)
     }
 }
 
 /// Returns the addresses in some bytes of memory, which begin at `address`, at which there may be a tracer.
-pub fn tracers(address: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
+fn tracers(address: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
     let words = (address..).step_by(8).zip(bytes.as_chunks().0);
     words.filter(|(_, word)| **word == MAGIC.to_be_bytes()).map(|(at, _)| at)
 }

@@ -34,7 +34,7 @@ pub struct Summary {
     /// The number of calls that found their hub taken, by time.
     pub conflicts: Vec<Conflicts>,
     /// The number of events that are neither calls nor conflicts, by name.
-    pub others: BTreeMap<&'static str, u64>,
+    pub others: BTreeMap<String, u64>,
     pub streams: Vec<StreamSummary>,
 }
 
@@ -113,19 +113,17 @@ impl Summary {
         let mut conflicts = Vec::new();
         let mut others = BTreeMap::new();
         for traced in all() {
-            let Some(event) = traced.event() else {
-                continue;
-            };
-            if let Some(call) = TracedCall::from_event(&event) {
+            let event = traced.event();
+            if let Some(call) = event.as_ref().and_then(TracedCall::from_event) {
                 let status = status_name(call.status);
                 let by_status = calls.entry((call.guest, call.function)).or_default();
                 *by_status.entry(status).or_default() += 1;
                 let durations = durations.entry(kind(&call)).or_default();
                 durations.push(call.duration);
-            } else if let DecodedEvent::Service(ServiceEvent::HubConflict(conflict)) = event {
+            } else if let Some(DecodedEvent::Service(ServiceEvent::HubConflict(conflict))) = event {
                 conflicts.push((traced.time, usize::from(conflict.hub)));
-            } else if let Some(class) = DecodedEvent::class(traced.id) {
-                *others.entry(class.name).or_default() += 1;
+            } else {
+                *others.entry(traced.name(&trace.kinds).to_owned()).or_default() += 1;
             }
         }
         let latencies = durations.into_iter().map(|((call, class, ended), mut durations)| {

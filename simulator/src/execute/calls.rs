@@ -5,6 +5,7 @@ use guest_abi::{StrandId, Trap};
 use hv_core::trace::{FastCall, SetVersion, TraceEvent};
 use perfctr_service::trace::{Get, GetRefused, Set, SetRefused};
 
+use crate::events::kinds::EventKinds;
 use crate::events::layouts::LayoutName;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::interpreter::Strand;
@@ -145,6 +146,7 @@ pub fn trace(calls: &[Call], guests: &[NamedGuest]) -> Trace {
         epoch: None,
         missed: 0,
         guests: guests.iter().map(|guest| guest.name.clone()).collect(),
+        kinds: EventKinds::default(),
         streams: (0..StrandId::COUNT).filter_map(of_strand).collect(),
     }
 }

@@ -9,7 +9,7 @@ use hv_core::trace::{FastCall, SetVersion, TraceEvent};
 use perfctr_service::trace::{Get, GetRefused, HubConflict, Set, SetRefused};
 
 use super::calls::Call;
-use crate::events::chrome::{class_name, fields};
+use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, TracedEvent};
 use crate::machine::guests::NamedGuest;
 
@@ -76,21 +76,20 @@ struct Expected {
 
 impl Expected {
     /// Returns whether an event may have been recorded during the call. Recorded times are rounded down to multiples of `resolution`.
-    fn spans(&self, event: &TracedEvent, resolution: u64) -> bool {
-        let duration = fields(event).find(|(field, _)| field.name == "duration");
-        let took = duration.map_or(0, |(_, ticks)| ticks);
+    fn spans(&self, event: &TracedEvent, kinds: &EventKinds, resolution: u64) -> bool {
+        let took = event.field(kinds, "duration").unwrap_or(0);
         self.ended >= event.time && self.began + took < event.time + resolution
     }
 
     /// Returns whether an event says what the machine saw.
-    fn is(&self, event: &TracedEvent) -> bool {
+    fn is(&self, event: &TracedEvent, kinds: &EventKinds) -> bool {
         let seen = |name: &str| match name {
             "duration" | "why" => false,
             "status" | "value" => self.returned,
             _ => true,
         };
-        let mut both = fields(&self.event).zip(fields(event));
-        self.event.id == event.id && both.all(|(own, other)| !seen(own.0.name) || own == other)
+        let mut both = self.event.fields(kinds).zip(event.fields(kinds));
+        self.event.id == event.id && both.all(|(own, other)| !seen(&own.0.name) || own == other)
     }
 }
 
@@ -104,11 +103,10 @@ pub fn compare(
     (calls, unreturned): (&[Call], &[Call]),
     guests: &[NamedGuest],
 ) -> Result<Compared, Difference> {
-    let mut all = Compared::default();
+    let (mut all, kinds) = (Compared::default(), EventKinds::default());
     let mut recorded_functions = BTreeSet::new();
     for event in streams.iter().flat_map(Stream::events).filter(|event| event.id == FastCall::ID) {
-        let function = fields(event).find(|(field, _)| field.name == "function");
-        recorded_functions.extend(function.map(|(_, number)| number));
+        recorded_functions.extend(event.field(&kinds, "function"));
     }
     let is_recorded = |call: &Call| {
         let is_own = [VFALLS_GET_PERFREG, VFALLS_SET_PERFREG].contains(&call.function);
@@ -133,7 +131,8 @@ pub fn compare(
         }
         let stream = streams.iter().find(|stream| stream.strand == strand);
         let entries = stream.map_or(&[][..], |stream| &stream.entries);
-        OfStrand { strand, seen: &seen, lost: 0, all: &mut all }.compare(entries, resolution)?;
+        OfStrand { strand, kinds: &kinds, seen: &seen, lost: 0, all: &mut all }
+            .compare(entries, resolution)?;
     }
     Ok(all)
 }
@@ -168,6 +167,7 @@ fn taken_hub(call: &Call) -> Option<u8> {
 /// The comparison of one strand.
 struct OfStrand<'a> {
     strand: StrandId,
+    kinds: &'a EventKinds,
     /// What has not been compared yet.
     seen: &'a [Expected],
     /// The number of events that the ring lost since the last one that was compared.
@@ -187,11 +187,12 @@ impl OfStrand<'_> {
     }
 
     fn event(&mut self, event: &TracedEvent, resolution: u64) -> Result<(), Difference> {
-        let (strand, time) = (self.strand, event.time);
+        let (strand, kinds, time) = (self.strand, self.kinds, event.time);
         let here = self.seen.iter().enumerate().skip_while(|(_, seen)| seen.ended < time);
         let mut here = here.take_while(|(_, seen)| seen.began < time.saturating_add(resolution));
-        let equal =
-            |(_, seen): &(usize, &Expected)| seen.spans(event, resolution) && seen.is(event);
+        let equal = |(_, seen): &(usize, &Expected)| {
+            seen.spans(event, kinds, resolution) && seen.is(event, kinds)
+        };
         if let Some((at, seen)) = here.clone().find(equal) {
             let returned = seen.returned;
             self.pass(at, time)?;
@@ -207,9 +208,9 @@ impl OfStrand<'_> {
         );
         match here.next() {
             _ if !is_call => self.all.others += 1,
-            None => return Err(Difference::NotSeen { strand, time, recorded: text(event) }),
+            None => return Err(Difference::NotSeen { strand, time, recorded: text(event, kinds) }),
             Some((_, seen)) => {
-                let (recorded, seen) = (text(event), text(&seen.event));
+                let (recorded, seen) = (text(event, kinds), text(&seen.event, kinds));
                 return Err(Difference::Other { strand, time, recorded, seen });
             }
         }
@@ -232,9 +233,9 @@ impl OfStrand<'_> {
     }
 }
 
-fn text(event: &TracedEvent) -> String {
-    let fields = fields(event).map(|(field, value)| format!(" {}={value:#x}", field.name));
-    format!("{}{}", class_name(event), fields.collect::<String>())
+fn text(event: &TracedEvent, kinds: &EventKinds) -> String {
+    let fields = event.fields(kinds).map(|(field, value)| format!(" {}={value:#x}", field.name));
+    format!("{}{}", event.name(kinds), fields.collect::<String>())
 }
 
 #[cfg(test)]
@@ -318,7 +319,7 @@ mod tests {
         let other = recorded(get(200, 7));
         assert_eq!(
             error(&[first.clone(), other]),
-            "strand 72 recorded get_perfreg perfreg=0x2 status=0x0 guest=0x0 strand=0x48 duration=0x14 value=0x7 at 230,              but the machine saw get_perfreg perfreg=0x2 status=0x0 guest=0x0 strand=0x48 duration=0x28 value=0xc8"
+            "strand 72 recorded get_perfreg perfreg=0x2 status=0x0 guest=0x0 strand=0x48 duration=0x14 value=0x7 at 230, but the machine saw get_perfreg perfreg=0x2 status=0x0 guest=0x0 strand=0x48 duration=0x28 value=0xc8"
         );
         let early = recorded(get(185, 200));
         assert!(error(&[first.clone(), early]).contains("but the machine saw"));

@@ -9,6 +9,7 @@ use platform::Machine;
 use super::error::RunError;
 use super::selection::Selection;
 use crate::events::collect::{Collector, Keep, Rings};
+use crate::events::kinds::EventKinds;
 use crate::events::layouts::LayoutName;
 use crate::events::{Epoch, Trace};
 use crate::machine::board::{Board, devices};
@@ -292,6 +293,7 @@ impl Prepared {
             epoch: tracing.epoch,
             missed: collector.missed(),
             guests: guests.iter().map(|guest| guest.name.clone()).collect(),
+            kinds: EventKinds::default(),
             streams: collector.streams(),
         });
         Ok((result, trace))

@@ -10,11 +10,13 @@ use hv_core::trace::Conditions;
 use platform::memory_map::HYPERVISOR;
 use serde::Serialize;
 
+use crate::cmd::boot::elf;
 use crate::cmd::events_out::{FileArgs, Outputs, layout};
 use crate::numbers;
 use crate::output::{self, Force, OutputFile};
 use crate::text::events::SummaryText;
 use crate::text::layouts::LayoutsText;
+use simulator::events::kinds::EventKinds;
 use simulator::events::layouts::{LayoutName, Layouts};
 use simulator::events::rings::Dump;
 use simulator::events::summary::Summary;
@@ -52,6 +54,10 @@ pub(crate) struct EventsArgs {
     /// The layout that the dump's rings must have [default: the one that they say]
     #[arg(long, value_name = "LAYOUT", value_parser = layout, requires = "memory")]
     layout: Option<LayoutName>,
+
+    /// The image that recorded the events: an ELF file that describes their kinds [default: the kinds of the project]
+    #[arg(long, value_name = "FILE", requires = "memory")]
+    image: Option<PathBuf>,
 
     /// Write the summary or the layouts to this file, as JSON
     #[arg(long, value_name = "FILE")]
@@ -126,7 +132,15 @@ impl EventsArgs {
         let outputs = Outputs::create(&self.files, self.force)?;
         let bytes = input::read(path, LONGEST_DUMP)?;
         let dump = Dump { first: self.at.unwrap_or(HYPERVISOR.start), bytes: &bytes };
-        let rings = dump.rings(self.layout).with_context(|| path.display().to_string())?;
+        let kinds = match &self.image {
+            None => EventKinds::default(),
+            Some(path) => {
+                let file = input::read(path, LONGEST_DUMP)?;
+                let kinds = elf::parse(&file).and_then(|elf| elf::event_kinds(&elf));
+                kinds.with_context(|| path.display().to_string())?
+            }
+        };
+        let rings = dump.rings(self.layout, kinds).with_context(|| path.display().to_string())?;
         let trace = rings.trace(&dump, self.conditions.hz, Vec::new());
         let trace = Trace { epoch: self.files.epoch(), ..trace };
         outputs.complete(&trace)?;

@@ -115,7 +115,7 @@ impl fmt::Display for SummaryText<'_> {
         part("Calls that could not have their hub at once:", &self.conflicts_table())?;
         let mut others = table::with_header("event|>times");
         for (name, count) in &self.0.others {
-            others.add_row([(*name).to_owned(), count.to_string()]);
+            others.add_row([name.clone(), count.to_string()]);
         }
         part("What else happened:", &others)?;
         part("Rings:", &self.streams_table())?;

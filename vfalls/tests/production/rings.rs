@@ -7,6 +7,7 @@ use std::process::Command;
 use std::rc::Rc;
 
 use platform::interfaces::Interface;
+use simulator::events::kinds::EventKinds;
 use simulator::events::layouts::LayoutName;
 use simulator::events::rings::{Dump, Rings};
 use simulator::events::summary::Summary;
@@ -28,9 +29,13 @@ use super::{Booted, Guest, image};
 /// Returns the rings of the booted image, after it has been told to record. The image has a note of them.
 fn switched_on(booted: &mut Booted, production: Production) -> Rings {
     let file = image(production);
-    let interfaces = elf::interfaces(&elf::parse(&file).unwrap()).unwrap();
+    let file = elf::parse(&file).unwrap();
+    let interfaces = elf::interfaces(&file).unwrap();
+    let kinds = elf::event_kinds(&file).unwrap();
+    assert_eq!(kinds, EventKinds::default(), "the section describes the kinds");
+    assert!(elf::size(&file, ".vfalls_events") > 0);
     let at = interfaces.at(Interface::Events).unwrap();
-    let rings = Rings::new(&booted.0, at, Some(LayoutName::Clock27)).unwrap();
+    let rings = Rings::new(&booted.0, at, Some(LayoutName::Clock27), kinds).unwrap();
     let (address, value) = rings.switch_on();
     booted.0.load(address, &value.to_be_bytes()).unwrap();
     rings
@@ -207,7 +212,11 @@ fn a_dump_has_the_last_events() {
     let mut bytes = vec![0; (map::HYPERVISOR.end - map::HYPERVISOR.start) as usize];
     booted.0.read(map::HYPERVISOR.start, &mut bytes).unwrap();
     let dump = Dump { first: map::HYPERVISOR.start, bytes: &bytes };
-    let trace = dump.rings(Some(LayoutName::Clock27)).unwrap().trace(&dump, HZ, Vec::new());
+    let trace = dump.rings(Some(LayoutName::Clock27), EventKinds::default()).unwrap().trace(
+        &dump,
+        HZ,
+        Vec::new(),
+    );
     let (calls, unreturned) = (calls.borrow(), booted.0.unreturned().collect::<Vec<_>>());
     let found = compare(&trace.streams, 1, (&calls, &unreturned), &guests).unwrap();
     println!("{found}");

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::events::calls::TracedCall;
-use crate::events::chrome::{arguments, class_name};
+use crate::events::chrome::arguments;
 use crate::events::summary::percentiles;
 use crate::events::{Stream, Trace, TracedEvent};
 use crate::json;
@@ -117,8 +117,8 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
     let shown = |(strand, event): (StrandId, &TracedEvent)| ShownEvent {
         time: event.time,
         strand,
-        name: class_name(event).into(),
-        fields: arguments(event),
+        name: event.name(&trace.kinds).to_owned().into(),
+        fields: arguments(event, &trace.kinds),
     };
     let mut kept = kept.into_iter().peekable();
     let kept = events().enumerate().filter(|(number, _)| kept.next_if_eq(number).is_some());

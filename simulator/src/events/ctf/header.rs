@@ -1,70 +1,166 @@
-//! Event headers: the two forms of LTTng, which every viewer knows, and a form with the whole time.
+//! Event headers: those of the rings, with the widths of the layout, and the two forms of LTTng.
 
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
-/// The form of a trace's event headers. The headers are about as compact as in the rings, but include the lowest clock bits, because a
-/// tick of the CTF clock must be a tick of the machine's clock.
+/// The form of a trace's event headers. A short header has the number of the event's kind and the lower bits of the time. A long header,
+/// which has another number in the first field, has the number of the kind and the whole time behind it. Headers include the lowest
+/// clock bits that the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// 5 bits for the event's kind and 27 bits for the time. Kind 31 means that a header with the whole time follows.
-    Compact,
-    /// 16 bits for the kind and 32 bits for the time. Kind 65535 means that a header with the whole time follows.
-    Large,
+    Short(Short),
     /// 16 bits for the kind, then the whole time.
     Full,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Short {
+    /// The width of the first field.
+    id_bits: u32,
+    /// What the first field has in a short header: this, plus the number of the kind. There are `kinds` such numbers.
+    first: u64,
+    kinds: u64,
+    /// The lowest and the highest value of the first field in a long header.
+    long: [u64; 2],
+    /// The width of the time.
+    time_bits: u32,
+}
+
+impl Short {
+    /// As in LTTng: the highest number says that the header is long.
+    const fn lttng(id_bits: u32, time_bits: u32) -> Self {
+        let long = (1 << id_bits) - 1;
+        Self { id_bits, first: 0, kinds: long, long: [long; 2], time_bits }
+    }
+
+    /// As in the rings: the first bit says whether the header is short.
+    const fn typed(id_bits: u32, time_bits: u32) -> Self {
+        let kinds = 1 << id_bits;
+        Self { id_bits: 1 + id_bits, first: kinds, kinds, long: [0, kinds - 1], time_bits }
+    }
+}
+
 impl Form {
-    /// Returns the most compact form whose times have at least as many bits as in the rings.
+    /// Returns the form of a layout.
     pub(super) const fn for_layout(layout: LayoutName) -> Self {
-        match layout.bits().wrap() {
-            ..=27 => Self::Compact,
-            28..=32 => Self::Large,
-            _ => Self::Full,
+        let bits = layout.bits();
+        match (bits.type_, bits.wrap()) {
+            (_, 64) => Self::Full,
+            (0, wrap) => Self::Short(Short::lttng(bits.id, wrap)),
+            (_, wrap) if bits.size > 0 => Self::Short(Short::lttng(bits.id + 1, wrap)),
+            (_, wrap) => Self::Short(Short::typed(bits.id, wrap)),
+        }
+    }
+
+    /// Returns the number that the metadata have for kind 0.
+    pub(super) const fn first(self) -> u64 {
+        match self {
+            Self::Short(short) => short.first,
+            Self::Full => 0,
         }
     }
 
     /// Returns the header's declaration, for the metadata.
     pub(super) fn declaration(self) -> String {
-        let (id, last, time) = match self {
-            Self::Compact => ("uint5_t", 30, "time27_t"),
-            Self::Large => ("uint16_t", 65534, "time32_t"),
-            Self::Full => return "struct { uint16_t id; time_t timestamp; } align(8)".to_owned(),
+        let Self::Short(Short { id_bits, first, kinds, long, time_bits }) = self else {
+            return "struct { uint16_t id; time_t timestamp; } align(8)".to_owned();
         };
+        let [lowest, highest] = long;
+        let extended =
+            if lowest == highest { lowest.to_string() } else { format!("{lowest} ... {highest}") };
         format!(
             "struct {{
-\t\tenum : {id} {{ compact = 0 ... {last}, extended = {extended} }} id;
+\t\tenum : integer {{ size = {id_bits}; align = 1; signed = false; }} {{ compact = {first} ... {last}, extended = {extended} }} id;
 \t\tvariant <id> {{
-\t\t\tstruct {{ {time} timestamp; }} compact;
+\t\t\tstruct {{ integer {{ size = {time_bits}; align = 1; signed = false; map = clock.stick.value; }} timestamp; }} compact;
 \t\t\tstruct {{ uint32_t id; time_t timestamp; }} extended;
 \t\t}} v;
 \t}} align(8)",
-            extended = last + 1
+            last = first + kinds - 1
         )
     }
 
     /// Appends an event's header. `before` is the time of the previous event, or of the start of the packet.
     pub(super) fn put(self, bytes: &mut Vec<u8>, endian: Endian, id: u16, before: u64, time: u64) {
-        let past = time - before;
-        let (id, whole) = (u64::from(id), [(32, u64::from(id)), (64, time)]);
-        let low = time & 0x7ff_ffff;
-        let compact = |id: u64| match endian {
-            Endian::Big => id << 27 | low,
-            Endian::Little => id | low << 5,
+        let id = u64::from(id);
+        let Self::Short(Short { id_bits, first, kinds, long, time_bits }) = self else {
+            endian.put(bytes, 16, id);
+            return endian.put(bytes, 64, time);
         };
-        let fields = match self {
-            Self::Compact if id < 31 && past < 1 << 27 => &[(32, compact(id))][..],
-            Self::Compact => match endian {
-                Endian::Big => &[(8, 31 << 3), whole[0], whole[1]],
-                Endian::Little => &[(8, 31), whole[0], whole[1]],
-            },
-            Self::Large if id < 0xffff && past < 1 << 32 => &[(16, id), (32, time)],
-            Self::Large => &[(16, 0xffff), whole[0], whole[1]],
-            Self::Full => &[(16, id), (64, time)],
-        };
-        for (bits, value) in fields {
-            endian.put(bytes, *bits, *value);
+        let is_short = id < kinds && (time - before) >> time_bits == 0;
+        if is_short {
+            let low = time & u64::MAX >> (64 - time_bits);
+            put_bits(bytes, endian, [(id_bits, first + id), (time_bits, low)]);
+        } else {
+            put_bits(bytes, endian, [(id_bits, long[0]), (0, 0)]);
+            endian.put(bytes, 32, first + id);
+            endian.put(bytes, 64, time);
         }
+    }
+}
+
+/// Appends two fields without a gap between them, and zeros up to the next whole byte. In big-endian traces, the first bit of a byte is
+/// the highest bit.
+fn put_bits(bytes: &mut Vec<u8>, endian: Endian, [first, second]: [(u32, u64); 2]) {
+    let all = (first.0 + second.0).next_multiple_of(8);
+    let value = match endian {
+        Endian::Big => {
+            u128::from(first.1) << (all - first.0)
+                | u128::from(second.1) << (all - first.0 - second.0)
+        }
+        Endian::Little => u128::from(first.1) | u128::from(second.1) << first.0,
+    };
+    for byte in 0..all / 8 {
+        let place = match endian {
+            Endian::Big => all / 8 - 1 - byte,
+            Endian::Little => byte,
+        };
+        bytes.push((value >> (8 * place)) as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each layout has the widths of its short header; the time also has the bits that the layout drops.
+    #[test]
+    fn widths() {
+        for (layout, id, time) in [
+            (LayoutName::Clock27Typed, 1 + 4, 27),
+            (LayoutName::Clock27Cut5, 1 + 4, 27 + 5),
+            (LayoutName::Clock26Cut6, 1 + 5, 26 + 6),
+            (LayoutName::Clock25Cut7, 1 + 6, 25 + 7),
+            (LayoutName::Clock19, 1 + 12, 19 + 9),
+            (LayoutName::Clock27, 5, 27),
+            (LayoutName::Clock32, 1 + 15, 32),
+        ] {
+            let Form::Short(short) = Form::for_layout(layout) else { panic!("{layout:?}") };
+            assert_eq!((short.id_bits, short.time_bits), (id, time), "{layout:?}");
+        }
+        assert_eq!(Form::for_layout(LayoutName::Clock64), Form::Full);
+        assert_eq!(Form::for_layout(LayoutName::Clock64Aligned), Form::Full);
+    }
+
+    #[test]
+    fn headers() {
+        let put = |layout, endian, id, before, time| {
+            let mut bytes = Vec::new();
+            Form::for_layout(layout).put(&mut bytes, endian, id, before, time);
+            bytes
+        };
+        // 1, then kind 0xabc in 12 bits and 0x8765432 in 28 bits, then 7 zeros.
+        let (layout, time) = (LayoutName::Clock19, 0x1_8765_432);
+        let bits = (1 << 40 | 0xabc << 28 | 0x876_5432) << 7;
+        let expected = u64::to_be_bytes(bits)[2..].to_vec();
+        assert_eq!(put(layout, Endian::Big, 0xabc, time, time), expected);
+        let bits = 0x1abc_u64 | 0x876_5432 << 13;
+        assert_eq!(put(layout, Endian::Little, 0xabc, time, time), bits.to_le_bytes()[..6]);
+        // A kind of more than 4 bits, and a time after a wrap, have long headers.
+        let long = |id: u32, time: u64| [&[0][..], &id.to_be_bytes(), &time.to_be_bytes()].concat();
+        let layout = LayoutName::Clock27Cut5;
+        assert_eq!(put(layout, Endian::Big, 16, 0, 7), long(32, 7));
+        assert_eq!(put(layout, Endian::Big, 15, 0, 1 << 32), long(31, 1 << 32));
+        assert_eq!(put(layout, Endian::Big, 15, 1, 1 << 32), [0b1111_1000, 0, 0, 0, 0]);
     }
 }

@@ -11,7 +11,7 @@ pub(super) struct Uuid(u128);
 impl Uuid {
     /// Returns the identifier of a trace. It does not depend on the byte order of the files.
     pub(super) fn for_trace(trace: &Trace) -> Self {
-        let Trace { hz, layout, began, epoch, missed, guests, streams } = trace;
+        let Trace { hz, layout, began, epoch, missed, guests, streams, .. } = trace;
         let mut hash = Hash::new();
         let about = format!("{hz} {began} {missed} {epoch:?} {} {guests:?}", layout.name());
         hash.add(about.as_bytes());

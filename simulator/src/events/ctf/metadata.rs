@@ -1,18 +1,17 @@
 //! The metadata of a trace: its files, described in the Trace Stream Description Language.
 
 use crate::text::line;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
-
-use hv_core::trace::{Class, Field, Shown};
 
 use super::Endian;
 use super::header::Form;
 use super::identity::Uuid;
 use super::tsdl::{self, Block};
 use super::types::Type;
+use crate::events::kinds::{EventKind, EventKinds, KindField, ShownAs};
 use crate::events::layouts::LayoutName;
-use crate::events::{DecodedEvent, Epoch, Trace};
+use crate::events::{Epoch, Trace};
 
 /// The line by which this program recognizes its traces.
 const TRACER: &str = "tracer_name = \"perfctr-service\";";
@@ -22,17 +21,16 @@ pub(super) fn is_ours(text: &str) -> bool {
 }
 
 pub(super) fn write(trace: &Trace, endian: Endian) -> String {
-    let Trace { hz, layout, began, epoch, missed, guests, .. } = trace;
+    let Trace { hz, layout, began, epoch, missed, guests, kinds, .. } = trace;
     let mut names = String::new();
     for (number, guest) in guests.iter().enumerate() {
         let _ = write!(names, "\n\tguest_{number} = {};", quoted(guest));
     }
-    let uuid = Uuid::for_trace(trace);
+    let (uuid, form) = (Uuid::for_trace(trace), Form::for_layout(*layout));
     let Epoch { seconds, ticks } = epoch.unwrap_or_default();
     let mut text = format!(
         "/* CTF 1.8 */
 
-typealias integer {{ size = 5; align = 1; signed = false; }} := uint5_t;
 typealias integer {{ size = 8; align = 8; signed = false; }} := uint8_t;
 typealias integer {{ size = 16; align = 8; signed = false; }} := uint16_t;
 typealias integer {{ size = 32; align = 8; signed = false; }} := uint32_t;
@@ -68,8 +66,6 @@ clock {{
 \tabsolute = {absolute};
 }};
 
-typealias integer {{ size = 27; align = 1; signed = false; map = clock.stick.value; }} := time27_t;
-typealias integer {{ size = 32; align = 8; signed = false; map = clock.stick.value; }} := time32_t;
 typealias integer {{ size = 64; align = 8; signed = false; map = clock.stick.value; }} := time_t;
 
 stream {{
@@ -91,35 +87,77 @@ stream {{
         clock = uuid.for_clock(),
         resolution = layout.resolution(),
         absolute = epoch.is_some(),
-        header = Form::for_layout(*layout).declaration(),
+        header = form.declaration(),
     );
-    for class in DecodedEvent::classes() {
+    for (id, kind) in kinds.iter() {
         let _ = write!(
             text,
             "\nevent {{\n\tname = \"hv:{}\";\n\tid = {};\n\tstream_id = 0;\n\tfields := struct {{\n",
-            class.name, class.id
+            kind.name,
+            form.first() + u64::from(id)
         );
-        let fields = class.fields.iter();
+        let fields = kind.fields.iter();
         fields.for_each(|field| write_field(&mut text, field));
         text.push_str("\t};\n};\n");
     }
     text
 }
 
-fn write_field(text: &mut String, field: &Field) {
-    let Field { name, bits, shown } = field;
+fn write_field(text: &mut String, field: &KindField) {
+    let KindField { name, bits, shown } = field;
+    // Readers drop the underscore before a name.
+    let prefix = if is_identifier(name) { "" } else { "_" };
+    let name = format!("{prefix}{name}");
     let _ = match shown {
-        Shown::Number => writeln!(text, "\t\tuint{bits}_t {name};"),
-        Shown::Hex => writeln!(
+        ShownAs::Number => writeln!(text, "\t\tuint{bits}_t {name};"),
+        ShownAs::Hex => writeln!(
             text,
             "\t\tinteger {{ size = {bits}; align = 8; signed = false; base = hex; }} {name};"
         ),
-        Shown::Names(names) => {
-            let name_of = |(number, name): &(u64, &str)| format!("{name} = {number}");
+        ShownAs::Names(names) => {
+            let name_of = |(number, name): &(u64, String)| match is_identifier(name) {
+                true => format!("{name} = {number}"),
+                false => format!("{} = {number}", quoted(name)),
+            };
             let names = names.iter().map(name_of).collect::<Vec<_>>().join(", ");
             writeln!(text, "\t\tenum : uint{bits}_t {{ {names} }} {name};")
         }
     };
+}
+
+/// Returns `false` for a word of the language, and for a name of which readers would drop an underscore.
+fn is_identifier(name: &str) -> bool {
+    const WORDS: [&str; 28] = [
+        "align",
+        "callsite",
+        "char",
+        "clock",
+        "const",
+        "double",
+        "enum",
+        "env",
+        "event",
+        "float",
+        "floating_point",
+        "int",
+        "integer",
+        "long",
+        "short",
+        "signed",
+        "stream",
+        "string",
+        "struct",
+        "trace",
+        "typealias",
+        "typedef",
+        "unsigned",
+        "variant",
+        "void",
+        "_Bool",
+        "_Complex",
+        "_Imaginary",
+    ];
+    !WORDS.contains(&name) && !name.starts_with('_') && !name.contains(':')
 }
 
 /// Quotes a string and drops its control characters.
@@ -138,8 +176,8 @@ pub(super) struct Format {
     pub(super) packet_header: Type,
     pub(super) packet_context: Type,
     pub(super) event_header: Type,
-    /// The class and type of each event kind, by the kind's number in this trace.
-    pub(super) events: HashMap<u64, (&'static Class, Type)>,
+    /// The number and type of each event kind, by the kind's number in this trace.
+    pub(super) events: HashMap<u64, (u16, Type)>,
 }
 
 /// Reads metadata that [`write()`] wrote, or that a tool rewrote without changing the contents.
@@ -164,12 +202,13 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
         .find(|known| known.name() == layout)
         .ok_or_else(|| format!("found '{layout}' for layout, expected the name of one"))?;
     let guests = (0..).map_while(|number| env.get(&format!("guest_{number}")));
+    let (kinds, events) = kinds(of_kind("event"), Form::for_layout(*layout).first())?;
     let format = Format {
         endian,
         packet_header: trace.layout("packet.header")?.clone(),
         packet_context: stream.layout("packet.context")?.clone(),
         event_header: stream.layout("event.header")?.clone(),
-        events: of_kind("event").map(event).collect::<Result<_, _>>()?,
+        events,
     };
     let trace = Trace {
         hz: clock.number("freq")?,
@@ -183,6 +222,7 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
         },
         missed: env.number("missed_events")?,
         guests: guests.map(line).collect(),
+        kinds,
         streams: Vec::new(),
     };
     if trace.hz == 0 {
@@ -191,26 +231,65 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the number, class and type of the event kind that a block declares. The kind is one of [`DecodedEvent::classes`].
-fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
-    let name = block.text("name")?;
-    let class = (name.strip_prefix("hv:"))
-        .and_then(|name| DecodedEvent::classes().find(|class| class.name == name))
-        .ok_or_else(|| format!("the event {name} is unknown"))?;
-    let fields = block.layout("fields")?;
-    let Type::Struct { fields: found, .. } = fields else {
-        return Err(format!("the fields of {name} are not a struct"));
-    };
-    let same = |((name, of), field): (&(String, Type), &Field)| {
-        *name == field.name && matches!(of, Type::Integer { bits, .. } if *bits == field.bits)
-    };
-    if found.len() != class.fields.len() || !found.iter().zip(class.fields).all(same) {
-        let expected =
-            class.fields.iter().map(|field| format!("{} of {} bits", field.name, field.bits));
-        let expected = expected.collect::<Vec<_>>().join(", ");
-        return Err(format!("{name} has other fields, expected {expected}"));
+/// Returns the kinds that blocks declare, and the number and type of each by its number in this trace, in which kind 0 has `first`. Another program may have
+/// numbered them anew, so a kind that the default has gets the number that it has there.
+fn kinds<'a>(
+    blocks: impl Iterator<Item = &'a Block>,
+    first: u64,
+) -> Result<(EventKinds, HashMap<u64, (u16, Type)>), String> {
+    let known = EventKinds::default();
+    let (mut kinds, mut types, mut others) = (BTreeMap::new(), HashMap::new(), Vec::new());
+    for block in blocks {
+        let (kind, of) = kind(block)?;
+        let number = block.number("id")?;
+        match known.iter().find(|(_, known)| **known == kind) {
+            Some((id, _)) => {
+                kinds.insert(id, kind);
+                types.insert(number, (id, of));
+            }
+            None => others.push((number, kind, of)),
+        }
     }
-    Ok((block.number("id")?, (class, fields.clone())))
+    for (number, kind, of) in others {
+        let taken = |id: &u16| known.get(*id).is_some() || kinds.contains_key(id);
+        let same = number.checked_sub(first).and_then(|id| u16::try_from(id).ok());
+        let same = same.filter(|id| *id > 0 && !taken(id));
+        let id = same.or_else(|| (1..1 << 15).find(|id| !taken(id)));
+        let id =
+            id.ok_or_else(|| format!("there are too many kinds of events for {}", kind.name))?;
+        kinds.insert(id, kind);
+        types.insert(number, (id, of));
+    }
+    Ok((EventKinds(kinds), types))
+}
+
+/// Returns the kind that a block declares, and its type.
+fn kind(block: &Block) -> Result<(EventKind, Type), String> {
+    let text = block.text("name")?;
+    let name = text.strip_prefix("hv:").filter(|name| is_identifier(name));
+    let name = name.ok_or_else(|| format!("the event {} is unknown", line(text)))?;
+    let of = block.layout("fields")?;
+    let Type::Struct { fields, .. } = of else {
+        return Err(format!("the fields of {name} are no struct"));
+    };
+    let fields = fields.iter().map(|(field, of)| {
+        let Type::Integer { bits: bits @ (8 | 16 | 32 | 64), hex, names, .. } = of else {
+            return Err(format!("the field {field} of {name} has no 8, 16, 32 or 64 bits"));
+        };
+        let names: Vec<_> =
+            names.iter().map(|(name, range)| (*range.start(), name.clone())).collect();
+        let shown = match (names.is_empty(), hex) {
+            (false, _) => ShownAs::Names(names),
+            (true, true) => ShownAs::Hex,
+            (true, false) => ShownAs::Number,
+        };
+        Ok(KindField { name: field.clone(), bits: *bits, shown })
+    });
+    let kind = EventKind { name: name.to_owned(), fields: fields.collect::<Result<_, _>>()? };
+    if !kind.fits() {
+        return Err(format!("the fields of {name} do not fill words of 32 bits"));
+    }
+    Ok((kind, of.clone()))
 }
 
 #[cfg(test)]

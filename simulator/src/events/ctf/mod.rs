@@ -1,6 +1,6 @@
 //! Traces in the Common Trace Format 1.8, which `babeltrace2` and Trace Compass read.
 //!
-//! A trace is a directory with a file `metadata` and a file for each ring. Event headers are about as compact as in the rings (see
+//! A trace is a directory with a file `metadata` and a file for each ring. Event headers have the widths of those in the rings (see
 //! `header`). Fields are in the order of [`hv_core::trace::Field`]s, each aligned to a byte. Each gap starts a new packet, which
 //! counts the missing events (`events_discarded`). A gap at the start or end of a stream adds an empty packet.
 //!

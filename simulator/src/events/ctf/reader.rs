@@ -9,6 +9,7 @@ use hv_core::trace::put;
 use super::metadata::{self, Format};
 use super::types::{Cursor, Type, Values};
 use super::{MAGIC, METADATA, file_name};
+use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 use crate::input::{self, InputError, LONGEST_PROGRAM};
 
@@ -50,7 +51,8 @@ pub fn read(directory: &Path) -> Result<Trace, ReadError> {
             continue;
         }
         let bytes = input::read_found(&path, LONGEST_PROGRAM)?;
-        let Some(stream) = stream(&bytes, &format).map_err(|problem| wrong(&path, problem))? else {
+        let stream = stream(&bytes, &format, &trace.kinds);
+        let Some(stream) = stream.map_err(|problem| wrong(&path, problem))? else {
             continue;
         };
         let (strand, expected) = (stream.strand, file_name(stream.strand));
@@ -132,7 +134,7 @@ fn header<'a>(bytes: &'a [u8], format: &Format) -> Result<PacketHeader<'a>, Stri
 }
 
 /// Reads a whole stream; `None` if it has no packet.
-fn stream(mut bytes: &[u8], format: &Format) -> Result<Option<Stream>, String> {
+fn stream(mut bytes: &[u8], format: &Format, kinds: &EventKinds) -> Result<Option<Stream>, String> {
     let mut read: Option<Stream> = None;
     let (mut number, mut lost, mut now) = (0, 0, 0);
     while !bytes.is_empty() {
@@ -143,7 +145,7 @@ fn stream(mut bytes: &[u8], format: &Format) -> Result<Option<Stream>, String> {
         if header.lost > lost {
             stream.entries.push(StreamEntry::Lost(header.lost - lost));
         }
-        let read = events_of(&header, format).map_err(within)?;
+        let read = events_of(&header, format, kinds).map_err(within)?;
         stream.entries.extend(read.into_iter().map(StreamEntry::Event));
         bytes = &bytes[header.bytes..];
         (number, lost, now) = (number + 1, header.lost, header.end);
@@ -151,14 +153,18 @@ fn stream(mut bytes: &[u8], format: &Format) -> Result<Option<Stream>, String> {
     Ok(read)
 }
 
-fn events_of(header: &PacketHeader<'_>, format: &Format) -> Result<Vec<TracedEvent>, String> {
+fn events_of(
+    header: &PacketHeader<'_>,
+    format: &Format,
+    kinds: &EventKinds,
+) -> Result<Vec<TracedEvent>, String> {
     let mut events = Vec::new();
     let mut cursor = header.events.clone();
     let mut now = header.begin;
     while cursor.at < cursor.end {
         let number = events.len();
         let within = |problem| format!("event {number}: {problem}");
-        let event = event(&mut cursor, format).map_err(within)?;
+        let event = event(&mut cursor, format, kinds).map_err(within)?;
         check((now..=header.end).contains(&event.time), || {
             let (time, end) = (event.time, header.end);
             format!("event {number} is at {time}, expected {now} to {end}")
@@ -169,21 +175,26 @@ fn events_of(header: &PacketHeader<'_>, format: &Format) -> Result<Vec<TracedEve
     Ok(events)
 }
 
-fn event(cursor: &mut Cursor<'_>, format: &Format) -> Result<TracedEvent, String> {
+fn event(
+    cursor: &mut Cursor<'_>,
+    format: &Format,
+    kinds: &EventKinds,
+) -> Result<TracedEvent, String> {
     fn read<'t>(cursor: &mut Cursor<'_>, of: &'t Type) -> Result<Values<'t>, String> {
         let values = cursor.read(of);
         values.ok_or_else(|| "is cut off: expected a header and its fields".to_owned())
     }
     let header = read(cursor, &format.event_header)?;
     let (id, time) = (header.get("id")?, header.get("timestamp")?);
-    let (class, fields) =
+    let (id, fields) =
         (format.events.get(&id)).ok_or_else(|| format!("is of the unknown kind {id}"))?;
     let values = read(cursor, fields)?;
-    let mut payload = vec![0; class.words()];
+    let kind = kinds.get(*id).ok_or_else(|| format!("is of the unknown kind {id}"))?;
+    let mut payload = vec![0; kind.words()];
     let mut at = 0;
-    for (field, value) in class.fields.iter().zip(values.iter()) {
+    for (field, value) in kind.fields.iter().zip(values.iter()) {
         put(&mut payload, at, field.bits, value);
         at += field.bits;
     }
-    Ok(TracedEvent { time, id: class.id, payload: payload.into() })
+    Ok(TracedEvent { time, id: *id, payload: payload.into() })
 }

@@ -224,7 +224,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn integer(&mut self) -> Result<Type, String> {
-        let (mut bits, mut align, mut clock) = (0, None, false);
+        let (mut bits, mut align, mut clock, mut hex) = (0, None, false, false);
         self.mark("{")?;
         while !self.takes("}") {
             let key = self.word()?;
@@ -242,7 +242,8 @@ impl<'a> Parser<'_, 'a> {
                     clock = true;
                 }
                 "signed" => self.mark("false")?,
-                "base" | "encoding" => {
+                "base" => hex = ["hex", "hexadecimal", "x", "X", "16"].contains(&self.word()?),
+                "encoding" => {
                     self.word()?;
                 }
                 _ => return self.wrong(&format!("an integer has no property {key}")),
@@ -253,11 +254,12 @@ impl<'a> Parser<'_, 'a> {
             return self.expected("an integer with a size before this");
         }
         let default = if bits % 8 == 0 { 8 } else { 1 };
-        Ok(Type::Integer { bits, align: align.unwrap_or(default), clock, names: Vec::new() })
+        let (align, names) = (align.unwrap_or(default), Vec::new());
+        Ok(Type::Integer { bits, align, clock, hex, names })
     }
 
     fn names(&mut self, of: Type) -> Result<Type, String> {
-        let Type::Integer { bits, align, clock, .. } = of else {
+        let Type::Integer { bits, align, clock, hex, .. } = of else {
             return self.expected("an enumeration of integers before this");
         };
         let mut names = Vec::new();
@@ -276,7 +278,7 @@ impl<'a> Parser<'_, 'a> {
                 break;
             }
         }
-        Ok(Type::Integer { bits, align, clock, names })
+        Ok(Type::Integer { bits, align, clock, hex, names })
     }
 
     /// Consumes the fields of a structure or a variant.

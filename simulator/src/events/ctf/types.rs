@@ -11,6 +11,8 @@ pub(super) enum Type {
         align: u32,
         /// Whether the integer holds the lowest bits of the time.
         clock: bool,
+        /// Whether the integer is shown as a hexadecimal number.
+        hex: bool,
         /// The names for ranges of values, in an enumeration.
         names: Vec<(String, RangeInclusive<u64>)>,
     },

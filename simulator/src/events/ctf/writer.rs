@@ -1,8 +1,7 @@
-use hv_core::trace::take;
-
 use super::header::Form;
 use super::{Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
-use crate::events::{DecodedEvent, Stream, StreamEntry, Trace, TracedEvent};
+use crate::events::kinds::EventKinds;
+use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 
 /// A packet that has at least this number of bytes is complete.
 const LARGE: usize = 1 << 16;
@@ -19,7 +18,7 @@ pub fn write<E>(
     put(METADATA, metadata::write(trace, endian).as_bytes())?;
     let form = Form::for_layout(trace.layout);
     for stream in &trace.streams {
-        let bytes = packets(stream, trace.began, form, endian);
+        let bytes = packets(stream, trace, form, endian);
         put(&file_name(stream.strand), &bytes)?;
     }
     Ok(())
@@ -41,12 +40,12 @@ struct StreamFile {
     lost: u64,
 }
 
-fn packets(stream: &Stream, began: u64, form: Form, endian: Endian) -> Vec<u8> {
+fn packets(stream: &Stream, trace: &Trace, form: Form, endian: Endian) -> Vec<u8> {
     let cpu_id = stream.strand.index() as u64;
     let mut file = StreamFile { endian, cpu_id, bytes: Vec::new(), packets: 0, lost: 0 };
     let empty = |time| Packet { begin: time, end: time, events: Vec::new() };
     let mut packet: Option<Packet> = None;
-    let mut now = began;
+    let mut now = trace.began;
     for entry in &stream.entries {
         match entry {
             StreamEntry::Event(event) => {
@@ -54,7 +53,7 @@ fn packets(stream: &Stream, began: u64, form: Form, endian: Endian) -> Vec<u8> {
                 let packet = packet.get_or_insert_with(|| empty(now));
                 form.put(&mut packet.events, endian, event.id, packet.end, now);
                 packet.end = now;
-                put_fields(&mut packet.events, event, endian);
+                put_fields(&mut packet.events, event, &trace.kinds, endian);
             }
             StreamEntry::Lost(lost) => {
                 // A packet counts the events lost since the previous packet. So an empty packet
@@ -98,11 +97,8 @@ impl StreamFile {
     }
 }
 
-fn put_fields(bytes: &mut Vec<u8>, event: &TracedEvent, endian: Endian) {
-    let TracedEvent { id, payload, .. } = event;
-    let mut at = 0;
-    for field in DecodedEvent::class(*id).map_or(&[][..], |class| class.fields) {
-        endian.put(bytes, field.bits, take(payload, at, field.bits));
-        at += field.bits;
+fn put_fields(bytes: &mut Vec<u8>, event: &TracedEvent, kinds: &EventKinds, endian: Endian) {
+    for (field, value) in event.fields(kinds) {
+        endian.put(bytes, field.bits, value);
     }
 }

@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use anyhow::{Context, bail, ensure};
+use hv_core::trace::description::SECTION;
 use object::elf::{EM_SPARCV9, ET_CORE, ET_DYN, ET_EXEC, ET_REL, FileType, PT_LOAD, SHF_EXECINSTR};
 use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
 use object::{BigEndian, Object, ObjectSection, ObjectSymbol};
 use platform::interfaces::{Note, OWNER};
+use simulator::events::kinds::EventKinds;
 use simulator::execute::{Execution, Interfaces};
 
 /// An ELF file for SPARC V9, which [`parse`] has checked.
@@ -95,6 +97,14 @@ pub fn interfaces(elf: &Elf<'_>) -> anyhow::Result<Interfaces> {
         }
     }
     Ok(Interfaces::new(found)?)
+}
+
+/// Returns the kinds of events that an image [describes](hv_core::trace::description). If it describes none, they are those of the project.
+pub fn event_kinds(elf: &Elf<'_>) -> anyhow::Result<EventKinds> {
+    match elf.section_by_name(SECTION) {
+        Some(section) => Ok(EventKinds::parse(section.data()?)?),
+        None => Ok(EventKinds::default()),
+    }
 }
 
 /// Returns the address of a symbol. Fails if the file has no symbol with this name.

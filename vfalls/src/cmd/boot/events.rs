@@ -15,6 +15,7 @@ use simulator::execute::{Execution, Interfaces, recorded};
 use simulator::machine::clock::HZ;
 use simulator::machine::guests::NamedGuest;
 
+use super::elf;
 use super::images::Image;
 use crate::cmd::events_out::{FileArgs, Outputs};
 use crate::exit::Mismatch;
@@ -145,7 +146,10 @@ fn switched_on(
         ));
         return Ok(None);
     };
-    let rings = Rings::new(execution, at, None).with_context(|| hypervisor.name.clone())?;
+    let name = || hypervisor.name.clone();
+    let kinds = elf::parse(&hypervisor.bytes).and_then(|elf| elf::event_kinds(&elf));
+    let kinds = kinds.with_context(name)?;
+    let rings = Rings::new(execution, at, None, kinds).with_context(name)?;
     let (address, value) = rings.switch_on();
     execution.load(address, &value.to_be_bytes())?;
     Ok(Some(rings))

@@ -1,0 +1,97 @@
+//! Descriptions of kinds of events in the section [`SECTION`] of an image, from which tools learn the names and the fields.
+//!
+//! [`events!`](crate::events) puts the kinds that it declares into the section, in builds without an operating system. Nothing reads the
+//! section while the image runs. The image's linker script keeps it.
+//!
+//! The section is a sequence of kinds. All numbers are big-endian, and a text has a byte with its length before it.
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 2 | the number of the kind |
+//! | text | its name |
+//! | 1 | the number of its fields, each as follows |
+//! | text | the name |
+//! | 1 | the width in bits |
+//! | 1 | how it is shown: 0 as a decimal number, 1 as a hexadecimal number, 2 by names |
+//! | 2 | only for 2: the number of names; 8 bytes of the value and the text of each |
+
+use super::event::{Class, Field, Shown};
+
+/// The name of the section.
+pub const SECTION: &str = ".vfalls_events";
+
+/// Returns the number of bytes that describe kinds of events.
+#[must_use]
+pub const fn length(classes: &[Class]) -> usize {
+    let mut nothing = Writer { bytes: [], at: 0 };
+    nothing.classes(classes);
+    nothing.at
+}
+
+/// Returns the description of kinds of events, whose [`length`] is `N`.
+#[must_use]
+pub const fn bytes<const N: usize>(classes: &[Class]) -> [u8; N] {
+    let mut writer = Writer { bytes: [0; N], at: 0 };
+    writer.classes(classes);
+    writer.bytes
+}
+
+/// Writes the bytes for which it has room, and counts all.
+struct Writer<const N: usize> {
+    bytes: [u8; N],
+    at: usize,
+}
+
+impl<const N: usize> Writer<N> {
+    const fn put(&mut self, bytes: &[u8]) {
+        let mut index = 0;
+        while index < bytes.len() {
+            if self.at < N {
+                self.bytes[self.at] = bytes[index];
+            }
+            self.at += 1;
+            index += 1;
+        }
+    }
+
+    const fn text(&mut self, text: &str) {
+        assert!(text.len() < 256, "a name has at most 255 bytes");
+        self.put(&[text.len() as u8]);
+        self.put(text.as_bytes());
+    }
+
+    const fn classes(&mut self, classes: &[Class]) {
+        let mut index = 0;
+        while index < classes.len() {
+            let Class { id, name, fields } = classes[index];
+            self.put(&id.to_be_bytes());
+            self.text(name);
+            self.put(&[fields.len() as u8]);
+            let mut field = 0;
+            while field < fields.len() {
+                self.field(&fields[field]);
+                field += 1;
+            }
+            index += 1;
+        }
+    }
+
+    const fn field(&mut self, field: &Field) {
+        self.text(field.name);
+        self.put(&[field.bits as u8]);
+        let names = match field.shown {
+            Shown::Number => return self.put(&[0]),
+            Shown::Hex => return self.put(&[1]),
+            Shown::Names(names) => names,
+        };
+        self.put(&[2]);
+        self.put(&(names.len() as u16).to_be_bytes());
+        let mut index = 0;
+        while index < names.len() {
+            let (value, name) = names[index];
+            self.put(&value.to_be_bytes());
+            self.text(name);
+            index += 1;
+        }
+    }
+}

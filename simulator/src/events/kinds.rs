@@ -1,0 +1,233 @@
+//! Kinds of events: their names and fields.
+
+use std::collections::BTreeMap;
+
+use hv_core::trace::{Class, HypervisorEvent, Shown};
+use perfctr_service::trace::ServiceEvent;
+
+/// How a field is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as in `Shown`")]
+pub enum ShownAs {
+    Number,
+    Hex,
+    Names(Vec<(u64, String)>),
+}
+
+/// A field of a kind of event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as in `hv_core::trace::Field`")]
+pub struct KindField {
+    pub name: String,
+    pub bits: u32,
+    pub shown: ShownAs,
+}
+
+/// A kind of event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "as in `Class`")]
+pub struct EventKind {
+    pub name: String,
+    pub fields: Vec<KindField>,
+}
+
+impl EventKind {
+    /// Returns the size of the payload in 32-bit words.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        self.fields.iter().map(|field| field.bits as usize).sum::<usize>() / 32
+    }
+
+    /// Returns whether the fields fill whole words, as [`hv_core::trace::fits`] wants it.
+    pub(super) fn fits(&self) -> bool {
+        let mut bit = 0;
+        let fits = self.fields.iter().all(|field| {
+            let room = if field.bits == 64 { 64 } else { 32 };
+            let fits = bit % 32 + field.bits <= room;
+            bit += field.bits;
+            fits
+        });
+        fits && bit % 32 == 0
+    }
+}
+
+impl From<&Class> for EventKind {
+    fn from(class: &Class) -> Self {
+        let fields = class.fields.iter().map(|field| KindField {
+            name: field.name.to_owned(),
+            bits: field.bits,
+            shown: match field.shown {
+                Shown::Number => ShownAs::Number,
+                Shown::Hex => ShownAs::Hex,
+                Shown::Names(names) => ShownAs::Names(
+                    names.iter().map(|(value, name)| (*value, (*name).to_owned())).collect(),
+                ),
+            },
+        });
+        Self { name: class.name.to_owned(), fields: fields.collect() }
+    }
+}
+
+/// The kinds of events that a hypervisor records, by number. The default has those of `hv-core` and of the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventKinds(pub(super) BTreeMap<u16, EventKind>);
+
+impl Default for EventKinds {
+    fn default() -> Self {
+        let classes = HypervisorEvent::CLASSES.iter().chain(ServiceEvent::CLASSES);
+        Self(classes.map(|class| (class.id, class.into())).collect())
+    }
+}
+
+/// A description of kinds of events is broken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the description of its events is broken {at} bytes from its start: {problem}")]
+pub struct BrokenKinds {
+    #[allow(missing_docs, reason = "the message says it")]
+    pub at: usize,
+    problem: &'static str,
+}
+
+impl EventKinds {
+    /// Parses the [section](hv_core::trace::description) of an image.
+    ///
+    /// # Errors
+    /// The section is broken.
+    pub fn parse(section: &[u8]) -> Result<Self, BrokenKinds> {
+        let mut rest = section;
+        let mut kinds = BTreeMap::new();
+        while !rest.is_empty() {
+            let at = section.len() - rest.len();
+            let broken = |problem| BrokenKinds { at, problem };
+            let (id, kind) =
+                kind(&mut rest).ok_or(broken("a kind is cut off, or has a wrong name or field"))?;
+            if id == 0 || id >= 1 << 15 || !kind.fits() {
+                return Err(broken("the number is out of range, or the fields do not fill words"));
+            }
+            if kinds.insert(id, kind).is_some() {
+                return Err(broken("two kinds have the same number"));
+            }
+        }
+        Ok(Self(kinds))
+    }
+
+    /// Returns the kind with this number; `None` if there is no such kind.
+    #[must_use]
+    pub fn get(&self, id: u16) -> Option<&EventKind> {
+        self.0.get(&id)
+    }
+
+    /// Returns the payload's length in 32-bit words; `None` if there is no such kind.
+    #[must_use]
+    pub fn words(&self, id: u16) -> Option<usize> {
+        self.get(id).map(EventKind::words)
+    }
+
+    /// Returns the kinds with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &EventKind)> {
+        self.0.iter().map(|(id, kind)| (*id, kind))
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(*first)
+}
+
+/// Takes a text. Names in metadata are identifiers, in which kinds may also have colons.
+fn name(rest: &mut &[u8]) -> Option<String> {
+    let [length] = take(rest)?;
+    let (name, behind) = rest.split_at_checked(length.into())?;
+    *rest = behind;
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:".contains(byte);
+    let is_name = name.iter().all(is_part) && !name.first()?.is_ascii_digit();
+    is_name.then(|| String::from_utf8_lossy(name).into_owned())
+}
+
+fn kind(rest: &mut &[u8]) -> Option<(u16, EventKind)> {
+    let id = u16::from_be_bytes(take(rest)?);
+    let name = name(rest)?;
+    let [fields] = take(rest)?;
+    let fields = (0..fields).map(|_| field(rest)).collect::<Option<_>>()?;
+    Some((id, EventKind { name, fields }))
+}
+
+fn field(rest: &mut &[u8]) -> Option<KindField> {
+    let name = name(rest)?;
+    let [bits, shown] = take(rest)?;
+    let shown = match shown {
+        0 => ShownAs::Number,
+        1 => ShownAs::Hex,
+        2 => {
+            let names = u16::from_be_bytes(take(rest)?);
+            let named =
+                (0..names).map(|_| Some((u64::from_be_bytes(take(rest)?), self::name(rest)?)));
+            ShownAs::Names(named.collect::<Option<_>>()?)
+        }
+        _ => return None,
+    };
+    matches!(bits, 8 | 16 | 32 | 64).then_some(KindField { name, bits: bits.into(), shown })
+}
+
+#[cfg(test)]
+mod tests {
+    use hv_core::trace::description;
+
+    use super::*;
+
+    /// Kind 40, `lamp`: `on` of 8 bits, 0 is `off` and 1 is `on`; `by` of 8 bits; `code` of 16 bits, hexadecimal.
+    const LAMP: &[u8] = b"\0\x28\x04lamp\x03\
+        \x02on\x08\x02\0\x02\0\0\0\0\0\0\0\0\x03off\0\0\0\0\0\0\0\x01\x02on\
+        \x02by\x08\0\
+        \x04code\x10\x01";
+
+    #[test]
+    fn a_section_describes_kinds() {
+        let field = |name: &str, bits, shown| KindField { name: name.to_owned(), bits, shown };
+        let names = vec![(0, "off".to_owned()), (1, "on".to_owned())];
+        let lamp = EventKind {
+            name: "lamp".to_owned(),
+            fields: vec![
+                field("on", 8, ShownAs::Names(names)),
+                field("by", 8, ShownAs::Number),
+                field("code", 16, ShownAs::Hex),
+            ],
+        };
+        let kinds = EventKinds::parse(LAMP).unwrap();
+        assert_eq!(kinds.iter().collect::<Vec<_>>(), [(40, &lamp)]);
+        assert_eq!((kinds.words(40), kinds.words(41)), (Some(1), None));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        const HYPERVISOR: [u8; description::length(HypervisorEvent::CLASSES)] =
+            description::bytes(HypervisorEvent::CLASSES);
+        const SERVICE: [u8; description::length(ServiceEvent::CLASSES)] =
+            description::bytes(ServiceEvent::CLASSES);
+        let section = [&HYPERVISOR[..], &SERVICE].concat();
+        assert_eq!(EventKinds::parse(&section), Ok(EventKinds::default()));
+        assert_eq!(EventKinds::parse(&[]), Ok(EventKinds(BTreeMap::new())));
+    }
+
+    #[test]
+    fn broken_sections() {
+        for length in 1..LAMP.len() {
+            assert!(EventKinds::parse(&LAMP[..length]).is_err(), "{length}");
+        }
+        let with = |at: usize, byte| {
+            let mut section = LAMP.to_vec();
+            section[at] = byte;
+            EventKinds::parse(&section).unwrap_err().to_string()
+        };
+        // The name of the kind has an escape, a field has 9 bits, the fields do not fill a word, and the number is 0.
+        assert!(with(3, 0x1b).ends_with("has a wrong name or field"));
+        assert!(with(11, 9).ends_with("has a wrong name or field"));
+        assert!(with(11, 16).ends_with("do not fill words"));
+        assert!(
+            with(1, 0).ends_with("the number is out of range, or the fields do not fill words")
+        );
+        let twice = EventKinds::parse(&[LAMP, LAMP].concat()).unwrap_err();
+        assert!(twice.to_string().ends_with("two kinds have the same number"));
+    }
+}
