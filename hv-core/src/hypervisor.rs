@@ -12,7 +12,7 @@ use crate::embedder::{ConsoleOutput, Embedder};
 use crate::negotiation::{Asked, Negotiated, version};
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::sync::{array_of, const_unless_loom};
-use crate::trace::{FastCall, GuestReset, Off, SetVersion, Trace, duration};
+use crate::trace::{FastCall, GuestReset, Heartbeat, Off, SetVersion, Trace, duration};
 use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
 /// What the strand does after a call of trap 0xff.
@@ -164,6 +164,13 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
             traced: self.trace.switch(),
             contexts: self.services.contexts(caller, &versions.services),
         })
+    }
+
+    /// Records a [`Heartbeat`] of strand `on`, which executes this function.
+    pub fn heartbeat(&self, on: StrandId) {
+        if let Some(time) = self.trace.time(on) {
+            self.trace.record(on, time, Heartbeat { strand: on.number().into() });
+        }
     }
 
     /// Forgets what the guest has negotiated, and calls [`Service::guest_reset`](crate::Service::guest_reset) of every service.

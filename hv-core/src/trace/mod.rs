@@ -39,7 +39,7 @@ pub mod remote;
 mod ring;
 mod tracer;
 
-pub use calls::{FastCall, GuestReset, HypervisorEvent, SetVersion};
+pub use calls::{FastCall, GuestReset, Heartbeat, HypervisorEvent, SetVersion};
 pub use conditions::Conditions;
 pub use event::{Class, Field, STATUSES, Shown, TraceEvent, fits, put, take};
 pub use layout::{

@@ -43,6 +43,10 @@ pub const MAGIC: u64 = u64::from_be_bytes(*b"sun4vEv\x01");
 /// The index of the word that says whether tracing is on.
 pub const ON: u64 = 1;
 
+/// The number of the interrupt at which a strand records a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends it, at the
+/// rate that the layout demands. A hypervisor may ignore it: then a wrap of the clock is known from the next event only.
+pub const HEARTBEAT: u8 = 4;
+
 /// The memory of another machine.
 pub trait Memory {
     /// Returns the big-endian number of 64 bits at an address, a multiple of 8; `None` if there is no memory.

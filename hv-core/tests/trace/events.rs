@@ -67,7 +67,8 @@ fn descriptions_for_viewers() {
 fn events_of_the_hypervisor() {
     let classes =
         HypervisorEvent::CLASSES.iter().map(|class| (class.id, class.name, class.words()));
-    let expected = [(1, "set_version", 10), (2, "fast_call", 4), (3, "guest_reset", 1)];
+    let expected =
+        [(1, "set_version", 10), (2, "fast_call", 4), (3, "guest_reset", 1), (4, "heartbeat", 1)];
     assert!(classes.eq(expected));
     let event = SetVersion {
         status: 13,

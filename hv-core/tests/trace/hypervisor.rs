@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{
-    Clock27, FastCall, GuestReset, HypervisorEvent, Mode, Next, Off, Reader, Ring, SetVersion,
-    Trace, TraceEvent, Tracer,
+    Clock27, FastCall, GuestReset, Heartbeat, HypervisorEvent, Mode, Next, Off, Reader, Ring,
+    SetVersion, Trace, TraceEvent, Tracer,
 };
 use hv_core::{After, CallError, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor, Reply};
 
@@ -71,7 +71,9 @@ fn events_are_recorded_while_tracing_is_on() {
     negotiate(0x205, 1, u64::MAX);
     [0x400, 1 << 40, 0x401].into_iter().for_each(fast);
     hypervisor.reset_guest(caller.guest, operator);
+    hypervisor.heartbeat(operator);
     tracer.set_on(false);
+    hypervisor.heartbeat(operator);
     negotiate(1, 0, 0);
     fast(0x400);
     hypervisor.reset_guest(caller.guest, operator);
@@ -96,7 +98,8 @@ fn events_are_recorded_while_tracing_is_on() {
         ]
     );
     let of_operator = events(tracer.ring(operator).unwrap());
-    assert_eq!(of_operator, [(12, HypervisorEvent::GuestReset(RESET))]);
+    let heartbeat = HypervisorEvent::Heartbeat(Heartbeat { strand: 1 });
+    assert_eq!(of_operator, [(12, HypervisorEvent::GuestReset(RESET)), (13, heartbeat)]);
     for other in [0, 2] {
         assert_eq!(events(tracer.ring(StrandId::new(other).unwrap()).unwrap()), []);
     }

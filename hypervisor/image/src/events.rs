@@ -20,7 +20,8 @@ pub type SharedTracer = &'static EventTracer;
 
 /// Each strand clears its own ring at its start, so that strand 0 need not clear them all.
 #[unsafe(link_section = ".bss.uncleared")]
-static RINGS: [EventRing; StrandId::COUNT] = [const { Ring::new(Mode::Overwrite) }; StrandId::COUNT];
+static RINGS: [EventRing; StrandId::COUNT] =
+    [const { Ring::new(Mode::Overwrite) }; StrandId::COUNT];
 
 // SAFETY: this is a hypervisor.
 pub static TRACER: EventTracer = Tracer::new(unsafe { Stick::new() }, &RINGS);

@@ -10,6 +10,7 @@ use core::sync::atomic::{
 
 use crate::services::{CpuState, Image, Start, StrandCommand};
 use guest_abi::{Registers, Served, StrandId, Trap};
+use hv_core::trace::remote::HEARTBEAT;
 use hv_core::{After, Caller, ForeignStrand, GuestId, Strand};
 use perfctr_service::mailbox::Step;
 use perfctr_service::{PerfCounterContext, PerfCounterService};
@@ -360,6 +361,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     while let Some(number) = interrupt::take() {
         match number {
             CROSS_CALL => counters.cross_called(strand),
+            HEARTBEAT => hypervisor.heartbeat(strand),
             OPERATOR => mailbox::with_words(strand, |words| {
                 perfctr_service::mailbox::serve(words, counters, strand, |step| match step {
                     Step::Reset(guest) => {

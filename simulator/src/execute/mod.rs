@@ -50,7 +50,7 @@ mod tlb;
 use std::collections::BTreeSet;
 
 use guest_abi::StrandId;
-use hv_core::trace::remote::Memory;
+use hv_core::trace::remote::{HEARTBEAT, Memory};
 use perfctr_service::mailbox::Step;
 use platform::Machine;
 use platform::interfaces::Interface;
@@ -358,6 +358,11 @@ impl Execution {
         mailbox.ok_or(CannotAsk::NoMailbox)?.put(step)?;
         self.running.interrupt(on, mailbox::VECTOR);
         Ok(())
+    }
+
+    /// Asks a strand to record a heartbeat: sends it the [interrupt](HEARTBEAT).
+    pub fn heartbeat(&mut self, strand: StrandId) {
+        self.running.interrupt(strand, HEARTBEAT);
     }
 
     /// Takes the hypervisor's answer to the step; `None` until the step is done.

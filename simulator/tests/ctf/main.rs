@@ -2,6 +2,7 @@
 
 mod babeltrace;
 mod broken;
+mod kinds;
 mod merged;
 mod recorded;
 

@@ -25,6 +25,14 @@ pub(crate) fn rewritten(place: &TempDir, path: &Path) -> PathBuf {
     output.join("sun4v")
 }
 
+/// Reads a trace that `babeltrace2` wrote. It drops the kinds without an event.
+fn reread(path: &Path, trace: &Trace) -> Trace {
+    let read = ctf::read(path).unwrap();
+    let kept = read.kinds.iter().all(|(id, kind)| trace.kinds.get(id) == Some(kind));
+    assert!(kept, "{:?}", read.kinds);
+    Trace { kinds: trace.kinds.clone(), ..read }
+}
+
 #[test]
 fn we_read_what_babeltrace_writes_of_our_traces() {
     let place = tempdir().unwrap();
@@ -34,7 +42,7 @@ fn we_read_what_babeltrace_writes_of_our_traces() {
             trace.epoch = Some(Epoch { seconds: 1_700_000_000, ticks: 123 });
             trace.missed = 7;
             let path = rewritten(&place, &write_trace(&place, &trace, endian));
-            assert_eq!(ctf::read(&path).unwrap(), trace, "{layout:?} {endian:?}");
+            assert_eq!(reread(&path, &trace), trace, "{layout:?} {endian:?}");
         }
     }
 }
@@ -46,7 +54,7 @@ fn we_read_what_babeltrace_writes_of_traces_with_gaps() {
         let (_, trace) = overrun(mode);
         assert!(trace.lost() > 0);
         let path = rewritten(&place, &write_trace(&place, &trace, Endian::Big));
-        assert_eq!(ctf::read(&path).unwrap(), trace, "{mode:?}");
+        assert_eq!(reread(&path, &trace), trace, "{mode:?}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::fs;
 use std::process::Command;
 use std::rc::Rc;
 
+use hv_core::trace::{Heartbeat, TraceEvent};
 use platform::interfaces::Interface;
 use simulator::events::kinds::EventKinds;
 use simulator::events::layouts::LayoutName;
@@ -24,7 +25,7 @@ use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, fast, repeated};
-use super::{Booted, Guest, image};
+use super::{Booted, Guest, Task, image};
 
 /// Returns the rings of the booted image, after it has been told to record. The image has a note of them.
 fn switched_on(booted: &mut Booted, production: Production) -> Rings {
@@ -241,4 +242,33 @@ fn a_dump_has_the_last_events() {
     fs::write(&file, &bytes[..1 << 20]).unwrap();
     let ended = tool("events --memory dump.bin");
     assert_eq!(ended.status.code(), Some(2));
+}
+
+/// A strand that is asked records a heartbeat, in a guest and where it waits, and nothing while tracing is off.
+#[test]
+#[ignore = "builds images"]
+fn strands_record_heartbeats() {
+    for traced in [true, false] {
+        let guests = [Guest::new(Task::Endless, &[3, 4])];
+        let mut booted = Booted::new(Production::Shipped, &guests);
+        let mut rings = switched_on(&mut booted, Production::Shipped);
+        if !traced {
+            booted.0.load(rings.switch_on().0, &[0; 8]).unwrap();
+        }
+        booted.0.run(Limits::instructions(1_000_000));
+        let asked = booted.0.now();
+        [3, 4].map(|number| booted.0.heartbeat(strand(number)));
+        booted.0.run(Limits::instructions(10_000));
+        rings.read(&booted.0);
+        let trace = rings.trace(&booted.0, HZ, Vec::new());
+        let heartbeats = trace.streams.iter().flat_map(|stream| {
+            let beats = stream.events().filter(|event| event.id == Heartbeat::ID);
+            beats.map(|event| (stream.strand, event.time - asked < 1000, event.payload.to_vec()))
+        });
+        let expected: &[_] = match traced {
+            true => &[(strand(3), true, vec![3]), (strand(4), true, vec![4])],
+            false => &[],
+        };
+        assert_eq!(heartbeats.collect::<Vec<_>>(), expected);
+    }
 }

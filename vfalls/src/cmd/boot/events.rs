@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::Context;
+use guest_abi::StrandId;
+use hv_core::trace::Conditions;
 use platform::interfaces::Interface;
 use platform::memory_map::HYPERVISOR;
 use simulator::events::rings::Rings;
@@ -40,6 +42,10 @@ pub(super) struct EventArgs {
 /// The number of instructions of all strands together between two reads of the rings: fewer than fill the ring of one strand.
 const BETWEEN_READS: u64 = 1 << 14;
 
+/// What determines how often layouts need heartbeats: no strand takes an interrupt later than this.
+const CONDITIONS: Conditions =
+    Conditions { hz: HZ, probe_ns: 200, timer_hz: 100, longest_off_ns: 20_000_000 };
+
 /// The files that the user wants, and what has been seen for them.
 pub(super) struct Events {
     epoch: Option<Epoch>,
@@ -48,6 +54,9 @@ pub(super) struct Events {
     observed: Option<Outputs>,
     dump: Option<OutputFile>,
     calls: Rc<RefCell<Vec<Call>>>,
+    /// The strands of all guests, and when they were asked for heartbeats, in cycles since the machine started.
+    strands: Vec<StrandId>,
+    last_heartbeat: u64,
 }
 
 impl Events {
@@ -57,6 +66,7 @@ impl Events {
         force: Force,
         execution: &mut Execution,
         (hypervisor, interfaces): (&Image, &Interfaces),
+        guests: &[NamedGuest],
     ) -> anyhow::Result<Self> {
         let EventArgs { files, observed_out, dump } = args;
         let observed =
@@ -75,7 +85,9 @@ impl Events {
             let calls = Rc::clone(&calls);
             execution.observe_calls(Some(Box::new(move |call| calls.borrow_mut().push(*call))));
         }
-        Ok(Self { epoch: files.epoch(), recorded, observed, dump, calls })
+        let strands = guests.iter().flat_map(|guest| guest.config.strands.iter()).collect();
+        let epoch = files.epoch();
+        Ok(Self { epoch, recorded, observed, dump, calls, strands, last_heartbeat: 0 })
     }
 
     /// Returns the number of instructions after which [`read`](Self::read) is due.
@@ -83,10 +95,15 @@ impl Events {
         if self.recorded.is_some() { BETWEEN_READS } else { u64::MAX }
     }
 
-    /// Reads what the hypervisor has recorded since the previous call.
+    /// Reads what the hypervisor has recorded since the previous call, and asks the strands for heartbeats when these are due.
     pub(super) fn read(&mut self, execution: &mut Execution) -> anyhow::Result<()> {
         if let Some((_, rings)) = &mut self.recorded {
             rings.read(&*execution);
+            let distance = CONDITIONS.heartbeat(rings.layout().bits().wrap()).unwrap_or(u64::MAX);
+            if execution.now() - self.last_heartbeat >= distance {
+                self.last_heartbeat = execution.now();
+                self.strands.iter().for_each(|strand| execution.heartbeat(*strand));
+            }
             for (address, value) in rings.finished() {
                 execution.load(address, &value.to_be_bytes())?;
             }

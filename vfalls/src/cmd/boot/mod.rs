@@ -173,8 +173,13 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     if let Some(input) = &args.input {
         execution.input(0, &read_input(input)?);
     }
-    let mut events =
-        Events::begin(&args.events, args.force, &mut execution, (&hypervisor, &interfaces))?;
+    let mut events = Events::begin(
+        &args.events,
+        args.force,
+        &mut execution,
+        (&hypervisor, &interfaces),
+        &complete.guests,
+    )?;
 
     let stdout = &mut BufWriter::new(raw_stdout());
     interrupt::catch()?;

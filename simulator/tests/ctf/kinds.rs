@@ -1,0 +1,52 @@
+//! Kinds of events that this project does not have.
+
+use hv_core::trace::description;
+use simulator::events::ctf::{self, Endian};
+use simulator::events::kinds::EventKinds;
+use simulator::events::layouts::LayoutName;
+use simulator::events::summary::Summary;
+use simulator::events::{Stream, StreamEntry, Trace, TracedEvent};
+use tempfile::tempdir;
+
+use crate::babeltrace::babeltrace;
+use crate::{strand, trace, write_trace};
+
+hv_core::events! {
+    /// The events of a lamp.
+    pub enum LampEvent {
+        /// The lamp was switched. Two of the names are words of the metadata's language.
+        40 Switched "lamp_switched" {
+            event: u8 = Names(&[(0, "off"), (1, "struct")]),
+            by: u8 = Number,
+            code: u16 = Hex,
+        }
+    }
+}
+
+/// A viewer shows the events of an image by the names and fields that the image describes, and so does the summary.
+#[test]
+fn kinds_of_an_image_have_their_own_names_and_fields() {
+    const SECTION: [u8; description::length(LampEvent::CLASSES)] =
+        description::bytes(LampEvent::CLASSES);
+    let event = TracedEvent { time: 5000, id: 40, payload: [0xabcd_0701].into() };
+    for layout in LayoutName::ALL {
+        let entries = vec![StreamEntry::Event(event.clone())];
+        let kinds = EventKinds::parse(&SECTION).unwrap();
+        let streams = vec![Stream { strand: strand(3), entries }];
+        let trace = Trace { kinds, ..trace(*layout, streams) };
+        for endian in Endian::ALL {
+            let place = tempdir().unwrap();
+            let path = write_trace(&place, &trace, endian);
+            let (well, shown, stderr) = babeltrace(&["--clock-cycles", "--no-delta"], &[&path]);
+            assert!(well && stderr.is_empty(), "{layout:?}: {stderr}");
+            assert_eq!(
+                shown.trim_end(),
+                "[00000000000000005000] sun4v hv:lamp_switched: { cpu_id = 3 }, \
+                 { event = ( \"struct\" : container = 1 ), by = 7, code = 0xABCD }"
+            );
+            assert_eq!(ctf::read(&path).unwrap(), trace, "{layout:?}");
+        }
+        let others = Summary::new(&trace).others;
+        assert_eq!(others, [("lamp_switched".to_owned(), 1)].into());
+    }
+}
