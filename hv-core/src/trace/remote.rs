@@ -215,7 +215,7 @@ impl<M: Memory> Source for Remote<'_, M> {
             discarded: field(offset_of!(AnyPacket, discarded))?,
         };
         let half = |offset: u64| {
-            let word = self.memory.load(packet + offset & !7)?;
+            let word = self.memory.load((packet + offset) & !7)?;
             Some(if offset.is_multiple_of(8) { (word >> 32) as u32 } else { word as u32 })
         };
         let fill = Fill::from_bits(half(offset_of!(AnyPacket, fill) as u64)?);

@@ -313,7 +313,7 @@ mod tests {
         let first = recorded(calls[0]);
         let error = |entries: &[StreamEntry]| compared(entries.to_vec(), &calls, &[]).unwrap_err();
         assert_eq!(
-            error(&[first.clone()]),
+            error(std::slice::from_ref(&first)),
             "strand 72 did not record 1 events before 18446744073709551615, of which its ring counts 0 as lost"
         );
         let other = recorded(get(200, 7));

@@ -150,7 +150,7 @@ mod tests {
             bytes
         };
         // 1, then kind 0xabc in 12 bits and 0x8765432 in 28 bits, then 7 zeros.
-        let (layout, time) = (LayoutName::Clock19, 0x1_8765_432);
+        let (layout, time) = (LayoutName::Clock19, 0x1876_5432);
         let bits = (1 << 40 | 0xabc << 28 | 0x876_5432) << 7;
         let expected = u64::to_be_bytes(bits)[2..].to_vec();
         assert_eq!(put(layout, Endian::Big, 0xabc, time, time), expected);

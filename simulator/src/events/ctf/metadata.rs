@@ -176,9 +176,11 @@ pub(super) struct Format {
     pub(super) packet_header: Type,
     pub(super) packet_context: Type,
     pub(super) event_header: Type,
-    /// The number and type of each event kind, by the kind's number in this trace.
-    pub(super) events: HashMap<u64, (u16, Type)>,
+    pub(super) events: Types,
 }
+
+/// The number and type of each event kind, by the kind's number in this trace.
+type Types = HashMap<u64, (u16, Type)>;
 
 /// Reads metadata that [`write()`] wrote, or that a tool rewrote without changing the contents.
 /// Returns the trace without its streams.
@@ -236,7 +238,7 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
 fn kinds<'a>(
     blocks: impl Iterator<Item = &'a Block>,
     first: u64,
-) -> Result<(EventKinds, HashMap<u64, (u16, Type)>), String> {
+) -> Result<(EventKinds, Types), String> {
     let known = EventKinds::default();
     let (mut kinds, mut types, mut others) = (BTreeMap::new(), HashMap::new(), Vec::new());
     for block in blocks {
