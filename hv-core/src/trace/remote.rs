@@ -13,10 +13,10 @@
 //! | 4 | the distance in bytes from one ring to the next |
 //! | 5 | the number of packets of a ring |
 //! | 6 | the number of 32-bit words of a packet |
-//! | 7 | the [`Shape`](super::Shape) of the rings' layout |
+//! | 7 | the [`Shape`] of the rings' layout |
 //! | 8 | the number of events that were lost because their strand has no ring |
 //!
-//! A [`Ring`](super::Ring) has its packets, each padded to a multiple of 8 bytes, and then five words of 64 bits: the number of the packet that
+//! A [`Ring`] has its packets, each padded to a multiple of 8 bytes, and then five words of 64 bits: the number of the packet that
 //! is written, a word of the writer's own, the number of discarded events, the number of packets that are read, and 1 if events are
 //! discarded when the ring is full. Packets are numbered from 1; packet n is at index n modulo the number of packets.
 //!
