@@ -132,6 +132,23 @@ fn without_a_mailbox_the_console_says_how_a_guest_ends() {
     }
 }
 
+/// The strand goes on for ever, but the run does not.
+#[test]
+fn a_hypervisor_that_cannot_start_ends_the_run() {
+    let place = Place::new("cannot-start");
+    let mut instructions = program(&[], b"\x10X4294967296\n");
+    // ba,a .
+    *instructions.last_mut().unwrap() = 0x3080_0000;
+    instructions.remove(instructions.len() - 2);
+    place.file("mine.elf", image(&instructions, &[]));
+    place.file("three.toml", include_str!("../../../../simulator/machines/batoka-2.toml"));
+    let ended = place
+        .run("boot --hypervisor mine.elf --md three.toml --fast --limit 100000000 --json out.json");
+    assert_eq!(ended.stderr.lines().last(), Some("error: the hypervisor has not started primary"));
+    let executed = place.json("out.json")["strands"][0]["instructions"]["hypervisor"].as_u64();
+    assert!(executed.unwrap() < 10_000_000, "{executed:?}");
+}
+
 /// With a mailbox that the hypervisor does not use, no guest has started.
 #[test]
 fn with_a_mailbox_the_console_does_not_decide() {
