@@ -2,6 +2,7 @@
 #![no_std]
 #![cfg_attr(not(target_os = "none"), forbid(unsafe_code))]
 #![cfg_attr(target_os = "none", deny(unsafe_code))]
+#![warn(missing_debug_implementations)]
 
 mod caller;
 mod embedder;

@@ -35,7 +35,7 @@ pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     packets: [Packet<WORDS>; PACKETS],
     /// The number of the packet that the writer fills. 0 before the first event, when no packet has begun.
     pub(super) number: AtomicU64,
-    /// The earliest time that a short header cannot express with the present base, in units of `1 << DROPPED` ticks. 0 before the first
+    /// The earliest time that a short header cannot express with the current base, in units of `1 << DROPPED` ticks. 0 before the first
     /// event, which so gets a full header.
     limit: AtomicU64,
     pub(super) discarded: AtomicU64,
@@ -112,13 +112,13 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         self.record_or(time, || event, || (), |units, event| self.record_slow(units, event()));
     }
 
-    /// Records an event with a short header in the present packet. Returns `false` if the event needs a full header or more room.
+    /// Records an event with a short header in the current packet. Returns `false` if the event needs a full header or more room.
     #[inline(always)]
     pub(super) fn try_record<E: TraceEvent>(&self, time: u64, event: impl FnOnce() -> E) -> bool {
         self.record_or(time, event, || true, |_, _| false)
     }
 
-    /// Records an event with a short header in the present packet. If that is impossible, passes the event to `otherwise`.
+    /// Records an event with a short header in the current packet. If that is impossible, passes the event to `otherwise`.
     #[inline(always)]
     fn record_or<E: TraceEvent, F: FnOnce() -> E, R>(
         &self,
@@ -157,7 +157,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         self.record_with_full_header(units, E::ID, event.payload().as_ref());
     }
 
-    /// Records an event with a full header. Begins a new packet if the present packet has no room.
+    /// Records an event with a full header. Begins a new packet if the current packet has no room.
     #[inline(always)]
     fn record_with_full_header(&self, units: u64, id: u16, payload: &[u32]) {
         let size = size::<L>(L::FULL_WORDS, payload.len());
@@ -205,7 +205,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         packet
     }
 
-    /// Makes `units` the base of the following events: a full time, in units of `1 << DROPPED` ticks.
+    /// Makes `units`, a full time in units of `1 << DROPPED` ticks, the base of the following events.
     fn set_base(&self, units: u64) {
         let limit = units.saturating_add(L::REACH).saturating_add(1);
         // Relaxed: no other strand uses this value.
