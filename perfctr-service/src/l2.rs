@@ -30,7 +30,7 @@ pub(crate) fn get(bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> 
     Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
 }
 
-/// The lock on the L2 control registers of a node. A strand keeps it while it writes all banks, so other strands see a single step.
+/// The lock on the L2 control registers of a node. A strand holds the lock while it writes all banks, so other strands see a single step.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct L2Arbiter {

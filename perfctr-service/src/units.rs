@@ -57,7 +57,7 @@ impl Unit {
         })
     }
 
-    /// Returns the registers of the unit that have an address. L2 control has none.
+    /// Returns the registers of a channel or a hub. Returns none for L2 control, which is scrubbed bank by bank.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
         PerfReg::ALL.into_iter().filter(move |register| {
             !matches!(register.kind(), Kind::L2)

@@ -8,7 +8,7 @@
 
 #include "vfperf.h"
 
-/* The most strands that the guest uses: each needs a record and a stack. */
+/* The maximum number of strands that the guest uses. Each strand needs a record and a stack. */
 #define MOST 64
 #define STACK_SIZE 0x8000
 
@@ -115,7 +115,7 @@ static void program(void)
     }
 }
 
-/* Counts loads, by counter 0, in privileged mode. */
+/* Returns the value of %pcr with which counter 0 counts the loads in privileged mode. */
 static uint64_t counting_loads(void)
 {
     return vfperf_sparc_pcr_with(VFPERF_SPARC_PCR_OFF, VFPERF_PIC0, VFPERF_SPARC_INSTR_LD) | VFPERF_SPARC_PCR_ST;

@@ -127,7 +127,7 @@ impl HubArbiter {
     }
 
     pub(crate) fn abandon(&self, dead: StrandId) {
-        // Count before the release, so that a strand that finds the hub free again does not count the whole time as busy.
+        // Count before the release: a strand that asks after the release must not count the time until then as busy.
         if self.gate.is_blocked_by(dead) {
             self.progress.ended();
         }

@@ -85,7 +85,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Gives the service, once, its machine and its guests. Guests are numbered in the given order. All registers of the machine must be
-    /// 0, as after power-on. A configuration that fails changes nothing. Meanwhile no strand may call another method of the service.
+    /// 0, as after power-on. A configuration that fails changes nothing. No strand may call another method of the service meanwhile.
     pub fn configure(&self, machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
         self.rights.configure(machine, guests)?;
         self.trace_turned();
