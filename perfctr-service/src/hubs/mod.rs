@@ -108,7 +108,7 @@ impl HubArbiter {
             Refused::Locked => Found::Locked,
         };
         let stuck = watch.look(&self.progress, found, self.gate.entered(), &now);
-        // In its own turn, a strand that did not get the lock may be forgotten before it asks again.
+        // After `Locked`, the next ask counts, too: a strand that has the turn may be forgotten before that ask.
         if found != Found::Locked {
             watch.refused(now());
         }

@@ -30,7 +30,8 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 /// # Why no strand restores what another revokes
 /// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls are
 /// traced. To revoke, a strand changes this state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. To
-/// add bits, a strand loads the word, and then this state. It exchanges the word only if no revocation has counted a change since the load.
+/// add bits, a strand loads the word, and then this state. The exchange of the word succeeds only if no revocation has
+/// counted a change since the load.
 ///
 /// # Why no call is refused a right that another strand adds
 /// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. Before a

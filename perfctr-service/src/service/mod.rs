@@ -48,9 +48,9 @@ impl StrandState {
 
 /// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
 ///
-/// Its size is 212 KB plus its environment. It adds 1 KB to a `hv_core::Hypervisor`, whose own size is 2 KB. [`new`](Self::new) and
-/// `Hypervisor::new` are constants, so that a static holds both, and [`configure`](Self::configure) fills them in place. An image
-/// that moves them to a heap needs a stack with room for several copies.
+/// Its size is 212 KB plus its environment. The service adds 1 KB to a `hv_core::Hypervisor`, whose own size is 2 KB. [`new`](Self::new)
+/// and `Hypervisor::new` are `const`, so that a static can hold both, and [`configure`](Self::configure) fills in the service in place. An
+/// image that moves both to a heap needs a stack with room for several copies.
 ///
 /// Every image has the same offsets, whatever its environment, because the environment is last.
 #[derive(Debug)]
