@@ -45,8 +45,8 @@ pub(crate) struct HeldL2<'a> {
 
 #[cfg(target_arch = "sparc64")]
 impl L2Arbiter {
-    /// Offsets in bytes, for the assembly: of the lock, which holds its owner's number plus 1 (0 if it is free), and of the count of
-    /// ended accesses.
+    /// The offsets in bytes of the lock and of the count of ended accesses, for the assembly. The lock is its owner's number plus 1; 0 if
+    /// the lock is free.
     pub(crate) const LOCK: usize = offset_of!(Self, lock);
     pub(crate) const ENDED: usize = offset_of!(Self, progress) + Progress::ENDED;
 }

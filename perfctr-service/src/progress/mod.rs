@@ -1,7 +1,7 @@
 //! Detects units that stay busy, so that they go out of service.
 //!
 //! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if the strand
-//! keeps asking, with every interval at least a little shorter than [`BUSY_PAUSE_TICKS`], and no access to the unit ends for
+//! keeps asking, each time after a little less than [`BUSY_PAUSE_TICKS`] at most, and no access to the unit ends for
 //! [`BUSY_LIMIT_TICKS`]. So no guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for
 //! example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
 //! differ by any offset.
