@@ -38,8 +38,8 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// Serializes a request that arrives at the time `now`: its turn begins after other requests for the same line. Returns the
-    /// time at which its turn begins, and the time at which the other nodes are asked.
+    /// Serializes a request that arrives at the time `now`. The turn of the request begins when no other request for the same line is
+    /// under way. Returns the time at which the turn begins, and the time at which the other nodes are asked.
     pub(super) fn serialize(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)

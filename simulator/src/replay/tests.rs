@@ -10,7 +10,8 @@ use super::{RunError, Selection, Setup};
 use crate::memory::broken::{Map, broken};
 use crate::recording::{Chunk, Kind, Recording, Reference};
 
-/// Returns a program of four threads. They share lines and write lines back: more lines than an L2 cache has ways are in one set.
+/// Returns a program of four threads. All threads load the same lines. Together they store to 20 lines in each of 32 sets of an L2
+/// cache, which have 16 ways.
 fn program() -> Recording {
     let thread = |thread: u64| {
         let reference = |number: u64| match number % 3 {

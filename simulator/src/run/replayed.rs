@@ -39,7 +39,7 @@ pub struct Replayed {
     pub usage: Usage,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
-    /// Whether the observer stopped the replay. Then all numbers are for the part of the replay before the stop.
+    /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     /// The number of hypercalls of all guests.
@@ -63,7 +63,7 @@ impl Replayed {
         (self.details.as_ref()).map_or(&[], |details| &details.programs)
     }
 
-    /// Returns the instructions that strands waited for longest, in descending order; empty without details.
+    /// Returns the instructions at which strands waited longest, in descending order; empty without details.
     #[must_use]
     pub fn code(&self) -> &[InstructionMisses] {
         (self.details.as_ref()).map_or(&[], |details| &details.code)
