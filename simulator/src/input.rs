@@ -1,6 +1,6 @@
 //! Reads whole input files: all inputs except recordings. Each has a maximum length, so that a
 //! device, an endless pipe or a wrong file does not fill the memory. [`read`] is for files that a
-//! user names. [`read_found`] is for files that another input names, which may be hostile.
+//! user names. [`read_found`] is for files that another, possibly hostile, input names.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

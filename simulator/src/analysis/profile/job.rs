@@ -65,9 +65,9 @@ impl<'a> Job<'a> {
         symbols: Option<&'a dyn Functions>,
     }
 
-    /// Executes the program on processors of this unit, and samples a comma-separated list of events. From time to time, `observe`
-    /// receives the progress of the program. If `observe` returns [`ControlFlow::Break`], the job ends: the report has what was
-    /// sampled so far, and says that the job was [stopped](ProfileReport::stopped).
+    /// Executes the program on processors that have counters of this unit. Samples the events of `list`, which are separated by commas.
+    /// From time to time, `observe` receives the progress of the program. If `observe` returns [`ControlFlow::Break`], the job ends:
+    /// the report has what was sampled so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
     /// An event is unknown, there are too many events, threads cannot be placed, or the recording cannot be read.
