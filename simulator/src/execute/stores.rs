@@ -105,7 +105,7 @@ impl LateStore {
         Self { address, value, shift, entry, completes }
     }
 
-    /// Completes the store. It fails unless it has 64 bits, the size of every register of a device.
+    /// Completes the store. A store that does not have 64 bits fails, because every register of a device has 64 bits.
     pub(super) fn complete(&self, strand: StrandId, devices: &Devices) -> Result<(), AccessError> {
         match self.shift {
             3 => devices.write(strand, PhysicalAddress(self.address), self.value),

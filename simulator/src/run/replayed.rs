@@ -182,7 +182,7 @@ pub struct CounterResult {
     /// The register that holds the counter; `None` for %pic. In JSON, its number.
     #[serde(default, with = "json")]
     pub perfreg: Option<PerfReg>,
-    /// Which of the two counters of its unit it is. In JSON, its number.
+    /// Which of the unit's two counters this is. In JSON, the counter's number.
     #[serde(with = "json")]
     pub counter: Counter,
     /// The strand, if the counter is in %pic. In JSON, its number.
