@@ -65,7 +65,7 @@ fn refusals_leave_the_registers_alone() {
         &["--guest", "0-127:global+strand", "--guest", "128,130-191:none"],
         &[
             ("0 core 0 0x205 1 1", "0x0 0x1 0x1 0x0 0x0 0x0"),
-            // The second guest has not negotiated. It has no rights after it negotiates, either.
+            // The second guest has not negotiated. Even after it negotiates, it has no rights.
             ("128 fast 0x106 2 1 2 3 4", "0x7 0x1 0x2 0x3 0x4 0x106"),
             ("128 core 0 0x205 1 5", "0x0 0x1 0x5 0x0 0x0 0x0"),
             ("191 fast 0x106 2 1 2 3 4", "0xa 0x1 0x2 0x3 0x4 0x106"),

@@ -38,8 +38,8 @@ fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u
 }
 
 /// Two guests sample on all their strands and read shared counters, while the right to these
-/// counters moves back and forth. Until the new owner writes a counter, it reads the number of
-/// events since the transfer. Then it reads its written value plus the number of events since the
+/// counters moves back and forth. Until the new owner writes a counter, the counter shows the number
+/// of events since the transfer. Then it shows the written value plus the number of events since the
 /// write. No guest finds its lost values in %pic, and all samples are in the guest's own program.
 #[test]
 #[ignore = "builds images"]

@@ -34,12 +34,12 @@ pub(crate) fn tables() -> String {
         let (number, flag) = (counter.index(), DramPic::new().with_wrapped((*counter).into()));
         let bit = u64::from(flag).trailing_zeros();
         let comment = format!(
-            "DRAM PIC: counter {number} has wrapped, bit {bit}. Only a write of the register clears it."
+            "DRAM PIC bit {bit}: counter {number} has wrapped. Only a write of the register clears it."
         );
         text.define_bits(&format!("DRAM_PIC_WRAPPED{number}"), flag.into(), &comment);
     }
     text.define_bits("DRAM_PIC_WRITABLE", DramPic::WRITABLE, "DRAM PIC: the bits that exist.");
-    let wide = "the bits that exist. Its counters have 64.";
+    let wide = "the bits that exist. The counters have 64 bits.";
     selects::<LpuPcr>(&mut text, "LPU", wide);
     selects::<GpdPcr>(&mut text, "GPD", wide);
     selects::<AsuPcr>(&mut text, "ASU", wide);
@@ -145,7 +145,7 @@ fn sparc(text: &mut Text) {
         ),
     ] {
         let bits = u64::from(pcr);
-        let comment = format!("SPARC PCR: {comment}, bit {}.", bits.trailing_zeros());
+        let comment = format!("SPARC PCR bit {}: {comment}.", bits.trailing_zeros());
         text.define_bits(&format!("SPARC_PCR_{name}"), bits, &comment);
     }
     let off = "SPARC: the event of a counter that is off. (Event 0 counts idle clocks.)";
@@ -168,7 +168,7 @@ fn selects<P: EventSelect>(text: &mut Text, name: &str, writable: &str) {
         text.define_bits(&select, field, &comment);
         let comment = format!("{name} PCR: lowest bit of the event of counter {number}.");
         text.define(&format!("{select}_SHIFT"), low, &comment);
-        let comment = format!("{name} PCR: all bits but the event of counter {number}.");
+        let comment = format!("{name} PCR: all bits except the event of counter {number}.");
         let clear = format!("{name}_PCR_CLEAR_PIC{number}");
         text.define_bits(&clear, P::clearing_mask(*counter), &comment);
     }
@@ -191,7 +191,7 @@ fn registers(text: &mut Text) {
     text.enumeration(
         "reg",
         "Performance registers (FWARC/2007/529 section 3.1): the PCR of the calling strand, PERF_CONFIG of its node, and the registers of units.",
-        PerfReg::ALL.into_iter().map(register).chain([("REGS".to_owned(), PerfReg::COUNT as u64, "Their number, which is no register's.")]),
+        PerfReg::ALL.into_iter().map(register).chain([("REGS".to_owned(), PerfReg::COUNT as u64, "The number of registers. No register has this number.")]),
     );
 }
 
@@ -200,7 +200,7 @@ fn units(text: &mut Text) {
     text.enumeration(
         "unit",
         "Units, each with a control register and two counters, in the order in which illumos probes them.",
-        Pmu::ALL.into_iter().map(unit).chain([("UNITS".to_owned(), Pmu::COUNT, "Their number.")]),
+        Pmu::ALL.into_iter().map(unit).chain([("UNITS".to_owned(), Pmu::COUNT, "The number of units.")]),
     );
     text.enumeration(
         "counter",
@@ -219,12 +219,12 @@ fn perf_config(text: &mut Text) {
             config(
                 "PERF_CONFIG_LOCAL",
                 PerfConfig::Local,
-                "Misses served from the memory of the node itself.",
+                "Misses served by the memory of the node itself.",
             ),
             config(
                 "PERF_CONFIG_REMOTE",
                 PerfConfig::Remote,
-                "Misses served from the memory of another node.",
+                "Misses served by the memory of another node.",
             ),
             config(
                 "PERF_CONFIG_CACHE_TO_CACHE",

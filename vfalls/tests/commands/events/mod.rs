@@ -87,7 +87,7 @@ fn what_events_prints() {
         " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
         "\n           get          ZAM3_ASU_PIC0       10         10\n",
-        // For 8 channels, there are 2 calls at the start, and 3 at each of the 10 samples and at the end.
+        // For each of the 8 channels, there are 2 calls at the start, 3 calls at each of the 10 samples, and 3 calls at the end.
         "\nget          dram       EOK        280   26   26   26       26     22\n",
         "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
         "\nCalls that could not have their hub at once:\n\n ",

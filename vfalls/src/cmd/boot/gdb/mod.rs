@@ -90,7 +90,7 @@ impl<W: Write> Debugged<'_, W> {
         let mut connection = None;
         loop {
             ensure!(!interrupt::happened(), Interrupted);
-            // A connection on which no debugger has attached is closed when the next one opens.
+            // A connection on which no debugger has attached is closed when the next connection opens.
             if !debugger.is_attached()
                 && let Ok((next, _)) = listener.accept()
             {
