@@ -1,5 +1,5 @@
-//! The production image on the executing machine: it boots on one strand and on all strands, isolates guests, and continues when
-//! a guest ends. The tests need the tools that build images.
+//! The production image on the simulated machine: the image boots on one strand and on all strands, isolates guests, and continues
+//! when a guest ends. The tests need the tools that build images.
 
 mod attacks;
 mod broken;

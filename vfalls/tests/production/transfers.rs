@@ -147,7 +147,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
 }
 
 /// The right moves back and forth between two guests while all strands make calls. All strands of the new owner are served within a
-/// fixed number of cycles, plus a number for each strand of the loser, because the loser's strands acknowledge one after another.
+/// fixed number of cycles, plus some cycles for each strand of the loser, because the loser's strands acknowledge one after another.
 /// The guests have 32 strands of four nodes. With `PRODUCTION_LONG` in the environment, the test also uses all 256 strands.
 #[test]
 #[ignore = "builds images"]

@@ -185,8 +185,8 @@ fn without_hubs_and_with_another_machine() {
 /// - 16, 17: "wraps 32 times per second at 4GHz", "each wraps spaced from 0.03125s": 2^27 cycles, 33.55 ms. 20: "granularity :
 ///   2^0 = 1 cycle : 0.25ns @4GHz".
 /// - 29, 31: "wraps each second at 4GHz", "granularity : 2^5 = 32 cycles : 8ns @4GHz": 2^32 cycles, 1.074 s.
-/// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 and 6 bits are also 32.
-/// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": 25 and 7 bits are also 32.
+/// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 + 6 = 32 bits, as above.
+/// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": 25 + 7 = 32 bits, as above.
 /// - 121, 124: "2^9 = 512 (remove 9 LSB)" is 128 ns, not 800; "32-4 MSB for 4 GHZ : 0.26s" is 0.067 s.
 /// - 63: "wraps each second at 4GHz". 75: "wraps each 146.14 years at 4GHz".
 #[test]
