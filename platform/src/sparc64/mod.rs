@@ -24,8 +24,8 @@
 //! software traps 0x81 to 0xfe that the image does not claim. Claimed traps take the slow path to [`TrapHandler::software_trap`].
 //!
 //! # Many strands
-//! An image for [many strands](crate::sun4v_image) has a block and a stack for each. Strand 0 begins at reset. It prepares everything,
-//! and then [starts](interrupt::start_strand) the others, which also begin at [`TrapHandler::start`].
+//! An image for [many strands](crate::sun4v_image) has a block and a stack for each strand. Strand 0 begins at reset. It prepares
+//! everything, and then [starts](interrupt::start_strand) the others, which also begin at [`TrapHandler::start`].
 //!
 //! The hypervisor takes no interrupts. An interrupt that another strand [sends](interrupt::send) waits until the strand is in its guest.
 //! Then the strand calls [`TrapHandler::interrupted`]. A strand that waits in the hypervisor [halts](interrupt::halt) and
@@ -34,9 +34,9 @@
 //!
 //! # Memory of the guest
 //! The guest's real addresses (its MMU is off, or it uses ASI_REAL) are those of its [`Partition`]. If the TLBs of the core have no entry
-//! for an address, the trap instruction_real_translation_miss (0x3e) or data_real_translation_miss (0x3f) loads one in assembly, from the
-//! bounds of the strand's guest alone. An address outside the bounds is a trap of the guest. Hyperprivileged addresses are physical. QEMU
-//! translates nothing, so there a guest can access all memory.
+//! for an address, the strand takes instruction_real_translation_miss (0x3e) or data_real_translation_miss (0x3f). The handler, in
+//! assembly, loads an entry from the bounds of the strand's guest alone. An address outside the bounds is a trap of the guest.
+//! Hyperprivileged addresses are physical. QEMU translates nothing, so there a guest can access all memory.
 //!
 //! # Traps of the guest
 //! UltraSPARC Architecture 2007 sends some traps to the hypervisor that concern only the guest. The guest takes such a trap in its own trap
@@ -77,14 +77,14 @@
 //!
 //! # Late faults
 //! After a store of the fast path to a device other than a hub, the strand continues at once. If the store fails, the processor reports
-//! this at a later instruction, of the guest or of the hypervisor, by the trap store_error. Its handler keeps the report, and the strand
-//! continues at the interrupted instruction with all registers as they were. The strand calls [`TrapHandler::faulted_late`] for each report
-//! before it executes the guest's next instruction, or before it serves a call on the slow path.
+//! this at a later instruction, of the guest or of the hypervisor, by the trap store_error. The handler of this trap keeps the report, and
+//! the strand continues at the interrupted instruction with all registers as they were. The strand calls [`TrapHandler::faulted_late`] for
+//! each report before it executes the guest's next instruction, or before it serves a call on the slow path.
 //!
 //! - If the report arrives while the fast path serves a call for the device that has failed, the call returns the status from
 //!   [`FastPath::refused_late`].
-//! - The slow path and the handlers of other traps wait for earlier stores before they call Rust. So only a store of
-//!   [`Mmio`] itself fails later. `write` then returns the fault, and `faulted_late` is not called.
+//! - The slow path and the handlers of other traps wait for earlier stores before they call Rust. So while Rust executes, only a store of
+//!   [`Mmio`] can fail. Then `write` returns the fault, and `faulted_late` is not called.
 //! - A report may arrive while the handler of another report executes.
 //!
 //! QEMU has no late faults: its stores fail at once or never.

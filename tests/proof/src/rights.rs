@@ -99,7 +99,7 @@ pub enum Scrubbing {
     Succeeds,
     Busy,
     Faults,
-    /// The unit is on another node, so a strand of the guest on that node is asked to scrub it.
+    /// The unit is on another node. So the service asks a strand that the guest has on that node to scrub the unit.
     Elsewhere,
 }
 
