@@ -11,9 +11,9 @@
 //! # From trap to Rust and back
 //! A hypercall takes one of two paths. Both paths preserve %o1 to %o5, %o7, %y and the window registers, except results.
 //!
-//! *Fast path*: for calls of a service that has one. The service's veneer is assembly without stack and register window. The veneer serves
-//! the call and ends with `done`, or does nothing, and the call takes the slow path as if it had just trapped. Calls of trap 0xff first
-//! enter [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls about versions.
+//! *Fast path*: for calls of a service that has one. The service's veneer is assembly without stack and register window. Either the veneer
+//! serves the call and ends with `done`; or it does nothing, and the call takes the slow path as if the call had just trapped. Calls of
+//! trap 0xff first enter [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls about versions.
 //!
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap

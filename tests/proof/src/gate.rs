@@ -118,8 +118,8 @@ impl Gate {
             })
     }
 
-    /// A strand that asks again before other strands have asked r = 2w times, where w strands are remembered, is served after at most N - 1
-    /// accesses of other strands (the bound b).
+    /// While w strands are remembered, r = 2w. A strand that asks again before other strands have asked r times is served after at most
+    /// b = N - 1 accesses of other strands.
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
