@@ -27,7 +27,7 @@ impl fmt::Display for AccessError {
 
 impl core::error::Error for AccessError {}
 
-/// Physical access to device registers, 64 bits at a time. Several strands may call it concurrently. `strand` is the strand that
+/// Physical access to device registers, 64 bits at a time. Several strands may use the same bus concurrently. `strand` is the strand that
 /// executes the access: a local address means a device of the node of `strand`. (Hardware ignores the argument; models need it.)
 ///
 /// # Order

@@ -18,7 +18,7 @@
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap
 //! that spills an "other" window (trap types 0xa0 to 0xbf). An ordinary spill would write to the address in the guest's stack pointer. A
-//! `save` beyond [`WINDOWS`] is fatal. Afterwards the guest's windows are as they were, but the first two may be zero if they were free.
+//! `save` beyond [`WINDOWS`] is fatal. After the call, the guest's windows are as before, but the first two may be zero if they were free.
 //!
 //! The veneers return EBADTRAP for functions that the image does not [serve](TrapHandler::served). The trap table returns EBADTRAP for
 //! software traps 0x81 to 0xfe that the image does not claim. Claimed traps take the slow path to [`TrapHandler::software_trap`].
@@ -61,12 +61,12 @@
 //!
 //! # Leaf functions
 //! A leaf function uses neither stack nor register window, because both are the guest's. It calls nothing, has no inline assembly, no
-//! bounds check and no panic, and needs few registers. Rust cannot express this, so check the linked image: there is no `save` and no
+//! bounds check and no panic, and needs few registers. Rust cannot express this, so check the linked image: there must be no `save` and no
 //! `call` between `__leaf_start` and `__leaf_end`.
 //!
 //! # Globals
 //! The veneers use the globals of GL = [`MAXGL`], and leave their values there. Privileged code cannot select that level, because
-//! `wrpr %gl` stops at 2 there. (QEMU lets a guest select it.)
+//! `wrpr %gl` in privileged code sets at most 2. (QEMU lets a guest select it.)
 //!
 //! # Faults
 //! The section `.sun4v.faults` lists each instruction of the hypervisor that may fault, and the address where the strand then continues. If
