@@ -130,13 +130,13 @@ typedef __UINT64_TYPE__ uint64_t;
 // FAST_TRAP: executes code in hyperprivileged mode. For guests that may use group 0x300.
 #define VFPERF_FAST_DIAG_HEXEC 0x201ull
 
-// The API group of the sun4v architecture itself.
+// API group. The sun4v architecture itself. Its major version is always 1 (sun4v specification, "API versioning").
 #define VFPERF_GROUP_SUN4V 0x0ull
 
-// The API group of the calls that every guest has.
+// API group. The calls that every guest has (sun4v specification, "API versioning").
 #define VFPERF_GROUP_CORE 0x1ull
 
-// The API group of the Victoria Falls performance counters: version 1.0 has registers 0 to 17, 1.1 all 90.
+// API group. Victoria Falls performance counters: registers 0 to 17 in version 1.0 (FWARC/2007/237), all 90 in 1.1 (FWARC/2007/529).
 #define VFPERF_GROUP_VFALLS 0x205ull
 
 // SPARC PCR bit 0: user code may neither read nor write the counters.

@@ -10,8 +10,7 @@ use guest_abi::layout::{
 };
 use guest_abi::status::EOK;
 use guest_abi::trap::{
-    API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG,
-    VFALLS_SET_PERFREG,
+    API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, PerfFunction,
 };
 use guest_abi::{ApiGroup, Counter, HvError, PerfReg, Pmu, Trap};
 
@@ -89,10 +88,9 @@ fn numbers(text: &mut Text) {
     text.define_bits("FAST_TRAP", Trap::Fast.number().into(), fast);
     let core = "`ta 0xff`: calls that every guest can make, whatever it has negotiated.";
     text.define_bits("CORE_TRAP", Trap::Core.number().into(), core);
-    let get = "FAST_TRAP: reads a performance register (FWARC/2007/529 section 3.2.1).";
-    text.define_bits("VFALLS_GET_PERFREG", VFALLS_GET_PERFREG, get);
-    let set = "FAST_TRAP: writes a performance register (FWARC/2007/529 section 3.2.2).";
-    text.define_bits("VFALLS_SET_PERFREG", VFALLS_SET_PERFREG, set);
+    for function in PerfFunction::ALL {
+        fast_function(text, function.name(), function.number(), function.description());
+    }
 
     let set = "CORE_TRAP: negotiates a version of an API group.";
     text.define("API_SET_VERSION", API_SET_VERSION, set);
@@ -105,17 +103,17 @@ fn numbers(text: &mut Text) {
     text.define("API_GET_VERSION", API_GET_VERSION, get);
 
     for (name, number, comment) in kernel::FUNCTIONS {
-        let (first, rest) = comment.split_at(1);
-        let comment = format!("FAST_TRAP: {}{rest}", first.to_lowercase());
-        text.define_bits(&format!("FAST_{name}"), *number, &comment);
+        fast_function(text, &format!("FAST_{name}"), *number, comment);
     }
 
-    let sun4v = "The API group of the sun4v architecture itself.";
-    text.define_bits("GROUP_SUN4V", ApiGroup::SUN4V.0, sun4v);
-    let core = "The API group of the calls that every guest has.";
-    text.define_bits("GROUP_CORE", ApiGroup::CORE.0, core);
-    let vfalls = "The API group of the Victoria Falls performance counters: version 1.0 has registers 0 to 17, 1.1 all 90.";
-    text.define_bits("GROUP_VFALLS", ApiGroup::VFALLS.0, vfalls);
+    for (name, group, comment) in ApiGroup::NAMED {
+        text.define_bits(&format!("GROUP_{name}"), group.0, &format!("API group. {comment}"));
+    }
+}
+
+fn fast_function(text: &mut Text, name: &str, number: u64, comment: &str) {
+    let (first, rest) = comment.split_at(1);
+    text.define_bits(name, number, &format!("FAST_TRAP: {}{rest}", first.to_lowercase()));
 }
 
 fn sparc(text: &mut Text) {
