@@ -81,7 +81,7 @@ pub(super) struct Cursor<L, C> {
     copy: C,
     /// The number of words in the copy.
     copied: usize,
-    /// The number of words of the copy that are decoded.
+    /// The number of decoded words in the copy.
     at: usize,
     /// The last full time, in units of `1 << DROPPED` ticks.
     base: u64,

@@ -29,6 +29,7 @@ pub enum RingsError {
 macro_rules! readers {
     ($($Layout:ident $name:literal),* $(,)?) => {
         /// Reads a ring in any layout.
+        #[derive(Debug)]
         enum AnyReader {
             $($Layout(RemoteReader<$Layout, Vec<u32>>),)*
         }
@@ -66,6 +67,7 @@ macro_rules! readers {
 for_each_layout!(readers);
 
 /// The rings of a hypervisor, and what has been read from them.
+#[derive(Debug)]
 pub struct Rings {
     at: u64,
     layout: LayoutName,
