@@ -7,6 +7,7 @@
 mod board;
 #[cfg(feature = "control")]
 mod control;
+#[cfg(feature = "control")]
 mod kept;
 #[cfg(feature = "leaks")]
 mod leaks;
