@@ -4,7 +4,7 @@ use guest_abi::{HvError, Registers};
 use hv_core::{CallError, Caller, GuestId, Reply};
 use perfctr_service::Environment;
 use platform::Machine;
-use platform::memory_map::{CONSOLE_STRIDE, CONSOLES};
+use platform::memory_map::{self, CONSOLE_STRIDE, CONSOLES};
 
 /// The hardware below the hypervisor, and the hypercalls that the image adds.
 pub trait Board: Sized + 'static {
@@ -16,6 +16,9 @@ pub trait Board: Sized + 'static {
 
     /// The numbers of the functions that [`core`](Self::core) serves.
     const CORE: Option<&'static [u64]> = Some(&[]);
+
+    /// The address of the 16550 UART to which the hypervisor writes its log, on a machine with a description; `None` if there is none.
+    const LOG: Option<u64> = Some(memory_map::LOG);
 
     /// Returns the hardware that the performance counter service uses. Called once, at the start.
     fn environment(machine: Machine) -> Self::Environment;

@@ -1,4 +1,4 @@
-//! The consoles: a 16550 for each guest.
+//! The consoles: a 16550 for each guest, and one for the hypervisor.
 //!
 //! A machine without a description has one console. On this console, the hypervisor doubles each DLE that the guest sends, so that
 //! the guest cannot fake the message that reports its end: see [`escape`](platform::memory_map::escape).
@@ -11,6 +11,7 @@ use platform::memory_map::CONSOLES;
 use platform::memory_map::escape::{DLE, END};
 
 use super::board::Board;
+use super::layout;
 
 const LINE_STATUS: u64 = 5;
 const RECEIVED: u8 = 1;
@@ -27,6 +28,11 @@ impl Console {
     /// Returns the console that the hypervisor shares with the first guest.
     pub(super) const fn first() -> Self {
         Self(CONSOLES)
+    }
+
+    /// Returns the console of the hypervisor; `None` if it has none of its own.
+    pub(super) fn of_log<B: Board>() -> Option<Self> {
+        B::LOG.filter(|_| layout::is_described()).map(Self)
     }
 
     pub(super) fn for_guest<B: Board>(guest: GuestId) -> Self {

@@ -2,10 +2,13 @@
 
 mod assemble;
 mod board;
+mod clock;
 mod console;
+mod failure;
 mod guests;
 mod handler;
 mod layout;
+mod log;
 mod mailbox;
 mod record;
 
@@ -13,8 +16,9 @@ use spin::{Mutex, MutexGuard};
 
 pub use assemble::{HypervisorOf, Services, assemble, configure};
 pub use board::Board;
+pub use failure::failed;
 pub use guests::Guests;
-pub use handler::{Handler, Place, Placed, cross_call, failed};
+pub use handler::{Handler, Place, Placed, cross_call};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
 

@@ -48,8 +48,7 @@ use hv_core::GuestId;
 use platform::{AccessError, StrandRegisters};
 
 use crate::rights::protocol::{Ledger, Scrub};
-use crate::trace::Why;
-use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
+use crate::{Cause, ChangeError, Environment, Outage, PerfCounterService, StrandSet, Unit};
 
 /// How often a step of the operator tries to get the lock, before it fails with
 /// [`ChangeError::Busy`].
@@ -108,9 +107,9 @@ impl<E: Environment> PerfCounterService<E> {
                             false
                         }
                         None => {
-                            if self.take_out_of_service(on, unit, Why::Uncleared) {
-                                log::error!(target: crate::LOG, "{unit} is out of service: no strand is there to scrub it"
-                                );
+                            let outage = Outage { unit, strand: on, cause: Cause::NoStrand };
+                            if self.take_out_of_service(outage) {
+                                self.log_outage(outage);
                             }
                             true
                         }
@@ -131,8 +130,9 @@ impl<E: Environment> PerfCounterService<E> {
                 true
             }
             Err(AccessError::Fault) => {
-                if self.faulted(on, unit) {
-                    log::error!(target: crate::LOG, "{unit} cannot be scrubbed and is out of service");
+                let outage = Outage { unit, strand: on, cause: Cause::Scrub };
+                if self.faulted(outage) {
+                    self.log_outage(outage);
                 }
                 true
             }

@@ -1,4 +1,4 @@
-//! The consoles of guests: 16550 UARTs that can always send.
+//! The consoles of guests and of the hypervisor: 16550 UARTs that can always send.
 
 use std::collections::VecDeque;
 
@@ -6,6 +6,13 @@ use std::collections::VecDeque;
 pub(super) struct Console {
     sent: Vec<u8>,
     received: VecDeque<u8>,
+}
+
+/// The console of the hypervisor, and its address.
+#[derive(Clone, Debug)]
+pub(super) struct HypervisorConsole {
+    pub(super) address: u64,
+    pub(super) console: Console,
 }
 
 /// The data register. Software loads received bytes from it, and stores bytes to be sent.

@@ -2,7 +2,7 @@
 
 use perfctr_service::mailbox::{self, Refusal, Seen, Step, WORDS};
 use platform::memory_map::MAILBOX;
-use platform::memory_map::mailbox::{CODES, POWER as POWER_WORD, STATES, state};
+use platform::memory_map::mailbox::{CODES, LEFT_OUT, POWER as POWER_WORD, STATES, state};
 pub use platform::memory_map::mailbox::{GUESTS, VECTOR};
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,10 @@ pub(super) fn guest(memory: &mut Physical, guest: usize) -> GuestState {
         state::FAILED => GuestState::Failed,
         _ => GuestState::Trapped,
     }
+}
+
+pub(super) fn left_out(memory: &mut Physical) -> u64 {
+    word(memory, LEFT_OUT)
 }
 
 pub(super) fn word(memory: &mut Physical, number: usize) -> u64 {

@@ -78,24 +78,34 @@ pub struct Setup {
     pub memory: Option<Config>,
     /// The size of the guests' memory in bytes: a multiple of 8 KB, at most 256 GB.
     pub partition: u64,
-    /// The number of consoles, at most 256.
+    /// The number of guests' consoles, at most 256.
     pub consoles: usize,
+    /// The physical address of the hypervisor's console.
+    pub log: u64,
     /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
     /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
     pub niagara: bool,
 }
 
 impl Setup {
-    /// Returns a machine without a memory system, with 128 MB for guests and 16 consoles.
+    /// Returns a machine without a memory system, with 128 MB for guests and 16 guests' consoles.
     #[must_use]
     pub const fn new(machine: Machine) -> Self {
-        Self { machine, memory: None, partition: 128 << 20, consoles: 16, niagara: false }
+        Self {
+            machine,
+            memory: None,
+            partition: 128 << 20,
+            consoles: 16,
+            log: map::LOG,
+            niagara: false,
+        }
     }
 
     setters! {
         memory: Option<Config>,
         partition: u64,
         consoles: usize,
+        log: u64,
         niagara: bool,
     }
 }
@@ -191,7 +201,7 @@ impl Execution {
     /// # Errors
     /// The setup is impossible.
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let Setup { machine, partition, consoles, niagara, .. } = *setup;
+        let Setup { machine, partition, consoles, log, niagara, .. } = *setup;
         if partition % physical::PAGE as u64 != 0 || partition > 1 << 38 {
             return Err(SetupError::Partition(partition));
         }
@@ -208,7 +218,8 @@ impl Execution {
             map::ROM,
             map::DESCRIPTION,
         ]);
-        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles);
+        let own = console::HypervisorConsole { address: log, console: console::Console::default() };
+        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles, own);
         Ok(Self {
             devices: Box::new(Devices::new(machine)),
             memory,
@@ -278,6 +289,16 @@ impl Execution {
     pub fn console(&mut self, number: usize) -> Vec<u8> {
         let console = self.running.shared.consoles.get_mut(number);
         console.map(console::Console::take).unwrap_or_default()
+    }
+
+    /// Returns the bytes that the hypervisor has sent to its own console since the previous call.
+    pub fn hypervisor_console(&mut self) -> Vec<u8> {
+        self.running.shared.hypervisor.console.take()
+    }
+
+    /// Returns the number of messages that the hypervisor has left out of its log. The hypervisor counts them in the mailbox.
+    pub fn left_out(&mut self) -> u64 {
+        mailbox::left_out(&mut self.running.shared.physical)
     }
 
     /// Sends bytes from a console to the software. They are lost if there is no such console.

@@ -6,7 +6,7 @@ use guest_abi::{Node, StrandId};
 use platform::Machine;
 
 use super::calls::{Call, CallObserver};
-use super::console::Console;
+use super::console::{Console, HypervisorConsole};
 use super::log::Log;
 use super::niagara::Niagara;
 use super::physical::Physical;
@@ -61,6 +61,7 @@ pub(super) struct Shared {
     pub(super) physical: Physical,
     pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,
+    pub(super) hypervisor: HypervisorConsole,
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
     pub(super) stores: StoreConduct,
@@ -82,6 +83,7 @@ impl Clone for Shared {
             physical: self.physical.clone(),
             cores: self.cores.clone(),
             consoles: self.consoles.clone(),
+            hypervisor: self.hypervisor.clone(),
             log: self.log.clone(),
             orders: self.orders.clone(),
             stores: self.stores,
@@ -101,6 +103,7 @@ impl Shared {
         niagara: Niagara,
         physical: Physical,
         consoles: usize,
+        hypervisor: HypervisorConsole,
     ) -> Self {
         Self {
             machine,
@@ -108,6 +111,7 @@ impl Shared {
             physical,
             cores: vec![CoreTlbs::new(); machine.strands() / StrandId::PER_CORE],
             consoles: vec![Console::default(); consoles],
+            hypervisor,
             log: Log::default(),
             orders: Vec::new(),
             stores: StoreConduct::default(),

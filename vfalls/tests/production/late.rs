@@ -391,7 +391,7 @@ fn a_channel_breaks_under_load() {
         assert_eq!((last(0).status, last(8).status), (ENOACCESS, 0), "{pause}");
         assert_eq!(booted.consoles(), ["", "", "", ""]);
         // The operator is told of the failure only once.
-        let expected = "NODE0_MCU0 is out of service: an access failed, on strand 0 of guest 0";
+        let expected = "NODE0_MCU0 is out of service: an access failed at 0x8400000400, on strand 0 of guest 0";
         assert_eq!(booted.told(), (vec![expected.to_owned()], 1), "{pause}");
     }
 }

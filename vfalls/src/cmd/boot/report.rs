@@ -8,6 +8,7 @@ use simulator::machine::strands;
 use simulator::run::{Executed, Hypercalls, StepRun};
 
 use crate::disassembly::sparc::disassembly;
+use crate::numbers::counted;
 use crate::table;
 use crate::text::summary::short;
 
@@ -18,6 +19,13 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
     write!(output, "{}\n{}", strand_table(run), calls(run))?;
     for failure in &run.failures {
         write!(output, "\n{}", told(failure))?;
+    }
+    if run.hypervisor.left_out > 0 {
+        let messages = counted(run.hypervisor.left_out, "message");
+        writeln!(
+            output,
+            "\nnote: the hypervisor has left out {messages} of its log, because there were too many"
+        )?;
     }
     if run.noted > 0 {
         let things = match run.noted {

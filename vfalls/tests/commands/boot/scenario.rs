@@ -60,7 +60,7 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
 
     // The operator is told of the channel once: when a call or the scrub finds it broken.
-    let told = "\noperator: NODE0_MCU1 is out of service: an access failed, on strand ";
+    let told = "\noperator: NODE0_MCU1 is out of service: an access failed at 0x84000";
     assert_eq!(ended.stdout.matches(told).count(), 1, "{}", ended.stdout);
 
     let report = place.json("out.json");
