@@ -73,6 +73,7 @@ impl fmt::Display for Time {
 }
 
 /// A line that waits, and the source that sent it.
+#[derive(Clone)]
 struct Waiting {
     line: Line,
     source: Option<GuestId>,
@@ -123,16 +124,16 @@ impl<C: Output> Logger<C> {
         let mut line = Line::default();
         // An error means that the line is full.
         let _ = write!(line, "[{time}] {}: {text}", word(level));
-        self.put(on, Waiting { line, source })
+        self.put(on, &Waiting { line, source })
     }
 
-    fn put(&self, on: StrandId, waiting: Waiting) -> u64 {
+    fn put(&self, on: StrandId, waiting: &Waiting) -> u64 {
         let (mut left_out, mut own) = (0, Some(waiting));
         for _ in 0..ROUNDS {
             let Some(mut console) = self.console.try_lock() else {
                 let Some(waiting) = own.take() else { break };
-                if let Err(Waiting { source, .. }) = self.keep(waiting) {
-                    self.limit(source).leave_out();
+                if !self.keep(waiting) {
+                    self.limit(waiting.source).leave_out();
                     return left_out + 1;
                 }
                 // The strand that has the console may have looked before the line was there, so look for the console once more.
@@ -140,9 +141,13 @@ impl<C: Output> Logger<C> {
                 continue;
             };
             self.writer.store(on.index() + 1, Relaxed);
-            let kept = self.kept.iter().filter_map(|place| place.try_lock()?.take());
-            for waiting in own.take().into_iter().chain(kept) {
-                left_out += self.send(&mut *console, &waiting);
+            if let Some(waiting) = own.take() {
+                left_out += self.send(&mut *console, waiting);
+            }
+            for place in &self.kept {
+                if let Some(waiting) = place.try_lock().and_then(|mut place| place.take()) {
+                    left_out += self.send(&mut *console, &waiting);
+                }
             }
             self.writer.store(0, Relaxed);
             drop(console);
@@ -174,17 +179,12 @@ impl<C: Output> Logger<C> {
         u64::from(!accepted)
     }
 
-    /// Keeps a line for the strand that has the console. The error is the line, if no room is left.
-    fn keep(&self, waiting: Waiting) -> Result<(), Waiting> {
-        for place in &self.kept {
-            if let Some(mut place) = place.try_lock()
-                && place.is_none()
-            {
-                *place = Some(waiting);
-                return Ok(());
-            }
-        }
-        Err(waiting)
+    /// Keeps a line for the strand that has the console. Returns `false` if no room is left.
+    fn keep(&self, waiting: &Waiting) -> bool {
+        self.kept.iter().any(|place| {
+            let place = place.try_lock().filter(|place| place.is_none());
+            place.map(|mut place| *place = Some(waiting.clone())).is_some()
+        })
     }
 
     /// Returns the console if `strand` was writing to it. When the strand has died, the caller unlocks the console by force.

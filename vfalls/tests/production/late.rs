@@ -153,7 +153,7 @@ impl Run {
 
     /// Executes until the guest has executed this number of instructions.
     fn until(&mut self, number: u64) -> Result<(), String> {
-        for _ in 0..20_000 {
+        for _ in 0..80_000 {
             if self.guest_instructions() >= number {
                 return Ok(());
             }
@@ -384,7 +384,7 @@ fn a_channel_breaks_under_load() {
         booted.0.run(Limits::instructions(1 + pause as u64 / 2));
         booted.0.devices().set_faulty(CHANNEL_0, true);
         let calls = booted.calls();
-        assert_eq!(booted.0.run(Limits::instructions(40_000)), Stop::Limit, "{pause}");
+        assert_eq!(booted.0.run(Limits::instructions(300_000)), Stop::Limit, "{pause}");
         assert_eq!([0, 1].map(|guest| booted.0.guest(guest)), [GuestState::Runs; 2]);
         let calls = calls.borrow();
         let last = |strand| calls.iter().rfind(|call| call.strand.index() == strand).unwrap();
