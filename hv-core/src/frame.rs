@@ -18,7 +18,7 @@ pub enum Reply {
     All([u64; 5]),
 }
 
-/// The reason why a call is refused. An [`HvError`] converts to it.
+/// The reason why a call is refused. An [`HvError`] converts to this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError {
     /// The status, for %o0.

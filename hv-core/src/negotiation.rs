@@ -13,7 +13,7 @@ use crate::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 /// A negotiated version of group `G`, stored as its position in [the group's list](Group::VERSIONS), counted from 1. 0 stands for "not
 /// negotiated".
 ///
-/// The version of one group is no version of another:
+/// The version of one group cannot stand for a version of another group:
 ///
 /// ```compile_fail
 /// # use guest_abi::{ApiGroup, Version};
@@ -56,7 +56,7 @@ impl<G: Group> NegotiatedVersion<G> {
     }
 }
 
-// Not derived, because a derived implementation would need one of `G`.
+// Not derived, because a derived implementation would require that `G` implements the trait, too.
 impl<G> Clone for NegotiatedVersion<G> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -180,7 +180,7 @@ impl Word {
     #[inline]
     pub(crate) fn get(&self) -> u8 {
         // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
-        // loaded a word derived from one version must then load this version or a later one here, so a fence orders the two loads.
+        // loaded a word derived from one version must then load the same version or a later one here, so a fence orders the two loads.
         // SPARC V9 needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the
         // two loads, because the load of the word is in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {

@@ -94,8 +94,8 @@ impl HeldL2<'_> {
         self.progress.ended();
     }
 
-    /// Undoes a set in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to that of bank 0. If a bank fails, continues
-    /// with the others, and returns the error.
+    /// Undoes a set in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to that of bank 0. If a bank fails,
+    /// continues with the other banks, and returns the error.
     pub(crate) fn undo(&self, bus: &impl Bus, strand: StrandId) -> Result<(), AccessError> {
         let config = PerfConfig::from_value(get(bus, strand)?);
         let mut result = Ok(());

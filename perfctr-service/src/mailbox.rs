@@ -69,7 +69,7 @@ pub enum Step {
     Reconfigure(Grants),
     /// See [`PerfCounterService::strand_died`].
     Died(StrandId),
-    /// Resets a guest. The image does this.
+    /// Resets a guest. The image serves this step.
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),

@@ -25,7 +25,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, stays, |character| character.escape_default().to_string())
 }
 
-/// Returns a JSON text with the same values, in which escapes such as `\u202e` stand for what is not [plain](is_plain).
+/// Returns a JSON text with the same values. Escapes such as `\u202e` replace characters that are not [plain](is_plain).
 pub fn json(text: &str) -> Cow<'_, str> {
     let stays = |character| character == '\n' || is_plain(character);
     // A character that is not plain has at most 16 bits.

@@ -98,7 +98,7 @@ fn global_goes_from_one_guest_to_another() {
     assert_eq!(board.cells(), before, "a call may be in flight");
     has_no_global(&machine, 1);
 
-    // Strand 64 acknowledges last. It scrubs everything except the L2 control of node 0, which a strand of node 0 is asked to scrub.
+    // Strand 64 acknowledges last, and scrubs everything except the L2 control of node 0, which a strand of node 0 is asked to scrub.
     assert!(machine.acknowledge(64));
     assert_eq!(machine.awaited(), Some([0].into()));
     assert_eq!(board.holds(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);

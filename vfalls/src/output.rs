@@ -122,9 +122,8 @@ impl Force {
     }
 }
 
-/// A file that is written under a temporary name, in the directory of its own name. It gets its own
-/// name when it is complete; until then, an older file of that name stays. If the new file is
-/// dropped or interrupted before it is complete, it is removed.
+/// A file that is written under a temporary name, in the directory of its own name. It gets its own name when it is complete; until then,
+/// an older file with this name stays. If the new file is dropped or interrupted before it is complete, it is removed.
 pub struct OutputFile {
     file: File,
     incomplete: Incomplete,
@@ -237,13 +236,18 @@ impl OutputDirectory {
         Ok(Self { incomplete, replaces })
     }
 
+    /// Writes a file. `name` may have one directory before the name of the file.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let Incomplete { temporary, path } = &self.incomplete;
         let file = temporary.join(name);
+        let within = file.parent().filter(|within| !within.exists());
         if let Some(all) = incomplete().get_mut(path) {
-            all.push(file.clone());
+            all.extend(within.into_iter().chain([&*file]).map(Path::to_owned));
         }
-        fs::write(file, bytes).map_err(|error| cannot_be_written(&path.join(name), error))
+        within
+            .map_or(Ok(()), fs::create_dir)
+            .and_then(|()| fs::write(&file, bytes))
+            .map_err(|error| cannot_be_written(&path.join(name), error))
     }
 
     /// Gives the directory its name, and replaces an older directory that may be replaced. On failure, the older directory stays.
@@ -287,7 +291,7 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let mut old = vec![aside.clone()];
     old.extend(files.iter().map(|name| aside.join(name)));
     remove(&old);
-    ensure!(!aside.exists(), "{}: is left of what was there", aside.display());
+    ensure!(!aside.exists(), "{}: remains of the older directory", aside.display());
     Ok(())
 }
 

@@ -604,7 +604,7 @@ struct vfperf_version {
 struct vfperf_retry {
   // The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
   uint32_t tries;
-  // The maximum number of reads of the counters for a snapshot, whose control register may change; 0 means 1.
+  // The maximum number of reads of a snapshot's counters, which are read again if the control register has changed; 0 means 1.
   uint32_t reads;
   // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below a
   // millisecond: then the service serves a refused strand after at most one access of each other strand.
@@ -859,10 +859,10 @@ VFPERF_MUST_CHECK uint64_t vfperf_sparc_pcr_without(uint64_t pcr, enum vfperf_co
 // Returns a counter of a SPARC PIC; 0 for another counter.
 VFPERF_MUST_CHECK uint32_t vfperf_sparc_pic_counter(uint64_t pic, enum vfperf_counter counter);
 
-// Updates the count of a unit's counter from `pic`, the value of the register that holds it, and returns the count. A count of 64
+// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. A count of 64
 // bits (of a hub) is right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since
-// the last call; if the flag was clear then, unless the counter has wrapped twice. Returns 0 for NULL, and for a unit or counter
-// that does not exist.
+// the last call, or if the flag was clear at the last call and the counter has not wrapped twice. Returns 0 for NULL, and for a
+// unit or counter that does not exist.
 uint64_t vfperf_unit_count(struct vfperf_count *count,
                            enum vfperf_unit unit,
                            enum vfperf_counter counter,

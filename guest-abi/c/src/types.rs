@@ -55,7 +55,7 @@ pub struct vfperf_present {
 pub struct vfperf_retry {
     /// The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
     pub tries: u32,
-    /// The maximum number of reads of the counters for a snapshot, whose control register may change; 0 means 1.
+    /// The maximum number of reads of a snapshot's counters, which are read again if the control register has changed; 0 means 1.
     pub reads: u32,
     /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below a
     /// millisecond: then the service serves a refused strand after at most one access of each other strand.

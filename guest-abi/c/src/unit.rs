@@ -76,10 +76,10 @@ pub extern "C" fn vfperf_sparc_pic_counter(pic: u64, counter: vfperf_counter) ->
     counter.get().map_or(0, |counter| SparcPic::from(pic).counter(counter))
 }
 
-/// Updates the count of a unit's counter from `pic`, the value of the register that holds it, and returns the count. A count of 64
+/// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. A count of 64
 /// bits (of a hub) is right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since
-/// the last call; if the flag was clear then, unless the counter has wrapped twice. Returns 0 for NULL, and for a unit or counter
-/// that does not exist.
+/// the last call, or if the flag was clear at the last call and the counter has not wrapped twice. Returns 0 for NULL, and for a
+/// unit or counter that does not exist.
 /// cbindgen:prefix=
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_unit_count(

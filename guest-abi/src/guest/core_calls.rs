@@ -54,8 +54,8 @@ impl<H: Hypercall> Core<H> {
         self.call(EXIT, [code, 0, 0, 0, 0]).map(drop)
     }
 
-    /// Prints to the guest's console: what `write!` and `writeln!` call. Fails like [`putchar`](Self::putchar); characters before the
-    /// refused one have been written.
+    /// Prints to the guest's console. `write!` and `writeln!` call this method. Fails like [`putchar`](Self::putchar); the characters
+    /// before the refused one have been written.
     pub fn write_fmt(&self, text: fmt::Arguments<'_>) -> Result<(), HvError> {
         let mut printer = Printer { console: self, result: Ok(()) };
         let printed = fmt::Write::write_fmt(&mut printer, text);

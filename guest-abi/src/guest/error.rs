@@ -10,7 +10,7 @@ use crate::status::HvError;
 
 macro_rules! errors {
     ($($(#[$doc:meta])* $variant:ident($error:ty),)*) => {
-        /// Any error of this crate. `?` turns each error into it.
+        /// Any error of this crate. `?` converts every error to this type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Error { $($(#[$doc])* $variant($error),)* }

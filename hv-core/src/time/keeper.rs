@@ -125,8 +125,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         sources.map(|source| longest_poll(&source.description)).min().unwrap_or(u64::MAX)
     }
 
-    /// Retires a source. If it is the chosen source, the best of the other sources replaces it. The time then continues from its
-    /// present value, or from `at_least` if that is later. Returns the index of the source that is then chosen.
+    /// Retires a source. If it is the chosen source, the best of the other sources replaces it. The time then continues from
+    /// its present value or from `at_least`, whichever is later. Returns the index of the source that is then chosen.
     ///
     /// Fails if the source was never usable, if it is the last source (which stays in use), or if another strand is changing the source.
     pub fn demote(

@@ -174,8 +174,8 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         self.ring.release(number);
     }
 
-    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is no
-    /// more to read.
+    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is
+    /// nothing more to read.
     fn offered_at_last(&mut self) -> u64 {
         let discarded = self.ring.discarded();
         let newest = self.ring.newest();

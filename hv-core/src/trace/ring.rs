@@ -21,8 +21,8 @@ pub enum Mode {
 /// One strand writes. Its trap handlers must not write in the middle of a write. Any number of strands read. (If two strands write
 /// concurrently, events may be garbled, but nothing else happens.)
 ///
-/// A packet begins with a 64-bit time, so that a reader can decode it without an earlier packet. It also holds the number of events
-/// before it, so that the number of lost events is exact.
+/// A packet begins with a 64-bit time, so that a reader can decode it without an earlier packet. A packet also holds the number of
+/// earlier events, so that the number of lost events is exact.
 ///
 /// A write is fastest if the size of a packet in memory is a power of two: `WORDS` is then nine less than a power of two.
 #[derive(Debug)]

@@ -5,6 +5,9 @@ use hv_core::{CallError, Caller, GuestId, Reply};
 use perfctr_service::Environment;
 use platform::Machine;
 use platform::memory_map::{self, CONSOLE_STRIDE, CONSOLES};
+use platform::sparc64::Uart;
+
+use super::layout;
 
 /// The hardware below the hypervisor, and the hypercalls that the image adds.
 pub trait Board: Sized + 'static {
@@ -47,4 +50,16 @@ pub trait Board: Sized + 'static {
     ) -> Result<Reply, CallError> {
         Self::fast(caller, number.into(), registers)
     }
+}
+
+/// Returns the console of a guest.
+pub(super) fn uart<B: Board>(guest: GuestId) -> Uart {
+    // SAFETY: `console` returns the address of a 16550.
+    unsafe { Uart::new(B::console(guest)) }
+}
+
+/// Returns the console of the hypervisor; `None` if it has none of its own.
+pub(super) fn log_uart<B: Board>() -> Option<Uart> {
+    // SAFETY: `LOG` is the address of a 16550.
+    B::LOG.filter(|_| layout::is_described()).map(|address| unsafe { Uart::new(address) })
 }

@@ -9,13 +9,12 @@ use hv_core::Caller;
 use platform::memory_map::escape;
 use platform::memory_map::mailbox::record::Reason;
 use platform::memory_map::mailbox::state;
-use platform::sparc64::{FatalTrap, interrupt};
+use platform::sparc64::{FatalTrap, Uart, interrupt, stop};
 
 use super::assemble::HypervisorOf;
-use super::board::Board;
-use super::console::Console;
+use super::board::{Board, uart};
 use super::guests::OPERATOR;
-use super::handler::{Handler, Placed, has_failed, park};
+use super::handler::{Handler, Placed, has_failed};
 use super::layout;
 use super::log;
 use super::mailbox;
@@ -58,7 +57,7 @@ impl<B: Board> Handler<B> {
     pub(super) fn trapped(&self, trap: &FatalTrap) {
         let Caller { guest, strand } = self.caller();
         // If the console does not work, the operator still learns of it.
-        let _ = write!(Console::for_guest::<B>(guest), "guest: {trap}");
+        let _ = write!(uart::<B>(guest), "guest: {trap}");
         let record = Record { trap: Some(trap), ..Record::new(Reason::GuestTrap, Some(strand)) };
         let FatalTrap { tt, tpc, .. } = *trap;
         let (named, what) = (self.named(), trap_name(tt).unwrap_or("of an unknown type"));
@@ -83,7 +82,7 @@ impl<B: Board> Handler<B> {
         if !layout.described {
             match failure {
                 Failure::Trap(trap) => {
-                    let _ = write!(Console::first(), "hypervisor: {trap}");
+                    let _ = write!(Uart::of_guest(0), "hypervisor: {trap}");
                     switch_off(escape::TRAPPED)
                 }
                 Failure::Panic(_) => failed(&failure, escape::PANICKED),
@@ -91,7 +90,7 @@ impl<B: Board> Handler<B> {
         }
         let failing = &FAILING[strand.index()];
         if failing.swap(true, SeqCst) {
-            park();
+            stop();
         }
         release(self.hypervisor, strand);
         // The strand may not have completed the operator's step, so send the interrupt again.
@@ -142,7 +141,7 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
             format_args!("the hypervisor failed on strand {strand}, {failure}: the strand is lost"),
         );
     }
-    park()
+    stop()
 }
 
 /// Writes what is wrong to the console of the hypervisor, or to the first guest's on a machine that has no other.
@@ -151,7 +150,7 @@ pub(super) fn complain(what: &dyn Display) {
         log::say(Level::Error, format_args!("the hypervisor cannot go on: {what}"));
     } else {
         // If the console does not work, there is no other place to report to.
-        let _ = writeln!(Console::first(), "hypervisor: {what}");
+        let _ = writeln!(Uart::of_guest(0), "hypervisor: {what}");
     }
 }
 
@@ -162,7 +161,7 @@ pub fn failed(why: &dyn Display, code: u64) -> ! {
 }
 
 fn switch_off(code: u64) -> ! {
-    Console::first().end(code);
+    Uart::of_guest(0).end(code);
     mailbox::power_off();
-    park()
+    stop()
 }

@@ -17,12 +17,11 @@ use platform::PhysicalAddress;
 use platform::memory_map::escape;
 use platform::memory_map::mailbox::record::Reason;
 use platform::memory_map::mailbox::state;
-use platform::sparc64::{End, Entry, Partition, TrapHandler, interrupt};
+use platform::sparc64::{End, Entry, Partition, TrapHandler, Uart, interrupt};
 use spin::Mutex;
 
 use super::assemble::{HypervisorOf, Services, Trace, assemble, configure};
 use super::board::Board;
-use super::console::Console;
 use super::failure::{Failure, complain, failed, without_handler};
 use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
 use super::keep;
@@ -251,18 +250,11 @@ impl<B: Board> Handler<B> {
         if guests.leave(guest) {
             mailbox::tell(guest, state, code);
             if !guests.layout.described {
-                Console::first().end(code);
+                Uart::of_guest(0).end(code);
             }
         }
         let (_, core, ..) = self.hypervisor.services();
         core.end(guest, strand);
-    }
-}
-
-/// Halts the strand for ever.
-pub(super) fn park() -> ! {
-    loop {
-        interrupt::halt();
     }
 }
 

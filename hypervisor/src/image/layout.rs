@@ -72,7 +72,9 @@ impl Layout {
         for described in guests.map_err(|error| tell(&error)).ok()? {
             let guest = guest(&described).map_err(|error| tell(&error)).ok()?;
             let Some(guest) = guest else {
-                tell(&"the memory of a guest is no multiple of 8 KiB, or not there");
+                tell(
+                    &"the memory of a guest is not made of pages of 8 KiB, or does not contain its entry",
+                );
                 return None;
             };
             layout.guests.push(guest).ok()?;

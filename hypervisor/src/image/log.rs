@@ -13,16 +13,15 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use log::{Level, LevelFilter, Metadata, Record};
 use platform::memory_map::mailbox::LEFT_OUT;
-use platform::sparc64::{interrupt, with_all_windows};
+use platform::sparc64::{Uart, interrupt, with_all_windows};
 
-use super::board::Board;
+use super::board::{Board, log_uart};
 use super::clock;
-use super::console::Console;
 use super::layout::Layout;
 use super::mailbox;
 use crate::logger::{Logger, Message, Output, Time};
 
-static OPERATOR_LOG: Logger<Option<Console>> = Logger::new(None);
+static OPERATOR_LOG: Logger<Option<Uart>> = Logger::new(None);
 
 /// The layout, once strand 0 has read it.
 static LAYOUT: AtomicPtr<Layout> = AtomicPtr::new(ptr::null_mut());
@@ -52,7 +51,7 @@ impl log::Log for Facade {
 
 /// Opens the console, and makes the logger that of the crate `log`. Strand 0 calls this first.
 pub(super) fn begin<B: Board>() {
-    OPERATOR_LOG.open(Console::of_log::<B>());
+    OPERATOR_LOG.open(log_uart::<B>());
     // This fails if the embedder has another logger.
     let _ = log::set_logger(&Facade);
     log::set_max_level(LevelFilter::Info);
@@ -108,7 +107,7 @@ pub(super) fn abandon(strand: StrandId) {
     }
 }
 
-impl Output for Option<Console> {
+impl Output for Option<Uart> {
     fn put(&mut self, byte: u8) -> bool {
         self.is_none_or(|console| console.put(byte).is_ok())
     }

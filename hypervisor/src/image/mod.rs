@@ -3,7 +3,6 @@
 mod assemble;
 mod board;
 mod clock;
-mod console;
 mod failure;
 mod guests;
 mod handler;

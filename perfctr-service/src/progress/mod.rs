@@ -1,14 +1,14 @@
 //! Detects units that stay busy, so that they go out of service.
 //!
 //! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if the strand
-//! asks again and again, nearly [`BUSY_PAUSE_TICKS`] apart at most, and no access to the unit ends for [`BUSY_LIMIT_TICKS`]. So no guest spins for
-//! ever. This covers a chip that answers "busy", and a unit that a strand never releases, for example because it died in its access.
-//! [`judgement`] decides. Each strand compares only times of its own clock, because clocks may differ by any offset.
+//! keeps asking, with every interval at least a little shorter than [`BUSY_PAUSE_TICKS`], and no access to the unit ends for
+//! [`BUSY_LIMIT_TICKS`]. So no guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for
+//! example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
+//! differ by any offset.
 //!
 //! **What ends an access.** A call on the fast path of a hub does not count the end of its access, but the state of the gate shows the end.
-//! The next strand that asks counts this end. It does so before it looks at the counts, and before any strand is served. A call on the slow path,
-//! and the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in
-//! between.
+//! The next strand that asks counts this end, before it looks at the counts and before any strand is served. A call on the slow path, and
+//! the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in between.
 //!
 //! **How often a strand looks.** A strand that asks for a hub again within [`REPEAT_TICKS`] is already remembered. It is refused
 //! without a look and without a change. So two looks may be up to [`REPEAT_TICKS`] further apart than the asks. If its clock stands

@@ -15,8 +15,8 @@
 //!
 //! Conversely, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
-//! The holder of `htstrand` counts what the hypervisor executes on its strand. Mostly these are its own calls, but also interrupts for
-//! other guests. The counts of a holder of `strand` depend, as time does, on how other strands share caches and cores with its strand.
+//! The holder of `htstrand` counts what the hypervisor executes on its strand. These are mostly the guest's own calls, but also interrupts
+//! for other guests. The counts of a holder of `strand` depend, as time does, on how other strands share caches and cores with its strand.
 
 use core::fmt;
 use core::str::FromStr;

@@ -139,8 +139,8 @@ impl RefusalWord {
         }
     }
 
-    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number of
-    /// the hub, or else of the register. `sets_ht` is `true` for a set of HT.
+    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number
+    /// of the hub, or else of the register. `sets_ht` is `true` for a set of HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,

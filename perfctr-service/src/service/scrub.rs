@@ -81,7 +81,7 @@ impl<E: Environment> PerfCounterService<E> {
         stuck
     }
 
-    /// Takes a unit that has been busy for too long out of service. Returns the reason for the refusal of a call to the unit.
+    /// Takes a unit out of service because it has been busy for too long. Returns the reason for the refusal of a call to the unit.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         let outage = Outage { unit, strand, cause: Cause::Busy };
         if self.take_out_of_service(outage) {
@@ -91,7 +91,7 @@ impl<E: Environment> PerfCounterService<E> {
         Refusal::NoAccess
     }
 
-    /// Takes a unit whose access has faulted out of service. Returns `true` if the unit was in service before.
+    /// Takes a unit out of service because an access to it has faulted. Returns `true` if the unit was in service before.
     #[inline(always)]
     pub(super) fn faulted(&self, outage: Outage) -> bool {
         self.units.count_fault(outage.unit);

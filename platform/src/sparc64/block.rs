@@ -80,7 +80,7 @@ impl<H> StrandBlock<H> {
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
 
-    /// Returns the block of the strand that executes this.
+    /// Returns the block of the strand that executes the call.
     ///
     /// # Safety
     /// The strand executes in hyperprivileged mode, in an image of `H`, or needs no field of the block that depends on `H`.

@@ -12,8 +12,8 @@ pub trait TrapHandler: Sized + 'static {
     /// The fast path of the image: `()` in an image without one.
     type Context: FastPath;
 
-    /// Prepares a strand after reset. Returns the handler of the strand's traps. Does not return if no guest has this strand. The
-    /// function has the strand's whole stack and all register windows.
+    /// Prepares a strand after reset. Returns the handler of the strand's traps. Does not return if no guest has this strand, or if the
+    /// image cannot start: see [`cannot_start`](super::cannot_start). The function has the strand's whole stack and all register windows.
     ///
     /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
     fn start(strand: StrandId) -> &'static Self;
@@ -23,16 +23,14 @@ pub trait TrapHandler: Sized + 'static {
     fn enter(&'static self) -> Entry;
 
     /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates no real address outside this
-    /// memory.
-    fn partition(&self) -> Partition {
-        Partition::NONE
-    }
+    /// memory, so without memory the guest's first instruction traps.
+    fn partition(&self) -> Partition;
 
     /// Returns the fast path. Called after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
 
-    /// Returns the functions that [`trap`](Self::trap) serves. All other functions return EBADTRAP without a call of
-    /// Rust. Called once, after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
+    /// Returns the functions that [`trap`](Self::trap) serves. All other functions return EBADTRAP without calling Rust code. Called once,
+    /// after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
     fn served(&self) -> Served<'static> {
         Served::ALL
     }
@@ -63,10 +61,8 @@ pub trait TrapHandler: Sized + 'static {
     /// does not report it. Then no device can be blamed.
     ///
     /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
-    /// of its hypercalls, or before one on the slow path. The function must not trap.
-    fn faulted_late(&self, address: Option<PhysicalAddress>) {
-        let _ = address;
-    }
+    /// of its hypercalls, or before a hypercall on the slow path. The function must not trap.
+    fn faulted_late(&self, address: Option<PhysicalAddress>);
 
     /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when an interrupt
     /// arrives while it executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's whole stack
@@ -114,7 +110,7 @@ impl FastPath for () {
 pub enum End {
     /// [`TrapHandler::trap`] returned `Break` with this code.
     Exit(u64),
-    /// A trap that is not a hypercall. In the hypervisor the trap is a defect. In the guest, privileged code cannot take it.
+    /// A trap that is not a hypercall. A trap of the hypervisor is a defect. A trap of the guest is one that the guest cannot take itself.
     Trap(&'static FatalTrap),
     /// [`TrapHandler::interrupted`] returned `Break`.
     Interrupted,

@@ -12,7 +12,7 @@
 /// platform::sun4v_image!(Handler, strands: 256, claims: [0x83, 0x84]);
 /// ```
 ///
-/// `strands` is the number of strands that the image is for, from 1 to 256; without it, 1. Strand 0 begins at reset, and
+/// `strands` is the number of strands that the image is for, from 1 to 256; the default is 1. Strand 0 begins at reset, and
 /// [starts](crate::sparc64::interrupt::start_strand) the others when they can run. They begin as strand 0 does.
 ///
 /// # What the image needs
@@ -50,7 +50,7 @@
 /// and jumps to `sun4v_general` with the number of the trap in %g5, or to `sun4v_fast` if the service does not have the function.
 ///
 /// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the instruction, and
-/// the address at which the strand continues. All registers except %g7 are then as they were. The code at that address may jump to
+/// the address at which the strand continues. All registers except %g7 are then as they were. The code at the second address may jump to
 /// `sun4v_general` with `layout::FAULTED` in %g5. Then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before the call
 /// is served.
 ///

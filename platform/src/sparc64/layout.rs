@@ -69,8 +69,8 @@ pub const OTHER_STACK: usize = 0x8000;
 /// The address of the hypervisor's scratchpad that points to the frame of the next store_error.
 pub const FRAME: usize = 0x28;
 
-/// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the store's
-/// entry of the store buffer in bits 57:55. A read clears the register.
+/// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the number
+/// of the store's entry in the store buffer in bits 57:55. A read clears the register.
 pub const ASI_DFESR: usize = 0x4c;
 pub const DFESR: usize = 8;
 pub const ERROR_SHIFT: usize = 60;

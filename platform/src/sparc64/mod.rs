@@ -1,19 +1,22 @@
 //! What a hypervisor needs below Rust on SPARC V9: the way from reset and traps to safe Rust and back, and access to the hardware.
 //!
 //! # How to write an image
-//! 1. Implement [`TrapHandler`], which starts a strand, serves its hypercalls, and handles its end.
+//! 1. Implement [`TrapHandler`], which starts a strand, says which memory its guest has, serves its hypercalls, and handles its end.
 //! 2. Call [`sun4v_image!`](crate::sun4v_image) with that type, or the macro of a service that has a fast path. For the performance
 //!    counter service see `perfctr_service::sparc64`, which also shows a whole image.
 //! 3. Give the service [`Mmio`] and [`StrandRegs`], or other types with the traits [`Bus`](crate::Bus) and `StrandRegisters`.
 //! 4. Call [`panicked`] in the `#[panic_handler]`.
 //! 5. Link with the linker script that this crate ships: see [`sun4v_image!`](crate::sun4v_image).
+//! 6. For each of the [optional interfaces](crate::interfaces) that the image has, call [`sun4v_note!`](crate::sun4v_note).
+//!
+//! `vfalls new-image DIR` writes a small image as a project of its own, with two guests.
 //!
 //! # From trap to Rust and back
-//! A hypercall takes one of two paths. Both preserve %o1 to %o5, %o7, %y and the window registers, except results.
+//! A hypercall takes one of two paths. Both paths preserve %o1 to %o5, %o7, %y and the window registers, except results.
 //!
-//! *Fast path*: for calls of a service that has one. Its veneer is assembly without stack and register window. It serves the call and ends
-//! with `done`; or it does nothing, and the call takes the slow path as if it had just trapped. Calls of trap 0xff first enter
-//! [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls about versions.
+//! *Fast path*: for calls of a service that has one. The service's veneer is assembly without stack and register window. The veneer serves
+//! the call and ends with `done`, or does nothing, and the call takes the slow path as if it had just trapped. Calls of trap 0xff first
+//! enter [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls about versions.
 //!
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap
@@ -30,7 +33,8 @@
 //!
 //! The hypervisor takes no interrupts. An interrupt that another strand [sends](interrupt::send) waits until the strand is in its guest.
 //! Then the strand calls [`TrapHandler::interrupted`]. A strand that waits in the hypervisor [halts](interrupt::halt) and
-//! [takes](interrupt::take) its interrupts. A strand whose guest has ended enters the guest again where [`TrapHandler::ended`] returns.
+//! [takes](interrupt::take) its interrupts. A strand whose guest has ended enters the guest again at the entry that [`TrapHandler::ended`]
+//! returns.
 //!
 //! # Memory of the guest
 //! The guest's real addresses (its MMU is off, or it uses ASI_REAL) are those of its [`Partition`]. If the TLBs of the core have no entry
@@ -40,8 +44,8 @@
 //!
 //! # Traps of the guest
 //! UltraSPARC Architecture 2007 sends some traps to the hypervisor that concern only the guest. The guest takes such a trap in its own trap
-//! table (%tba) if the table is in the memory that the image gives it. It is then at its next trap level, with TPC, TNPC and TSTATE of the
-//! program that trapped, as if the processor had sent the trap:
+//! table (%tba) if the table is in the memory that the image gives it. The guest is then at its next trap level, with TPC, TNPC and TSTATE
+//! of the program that trapped, as if the processor had sent the trap:
 //!
 //! | to the hypervisor | to the guest |
 //! |---|---|
@@ -118,6 +122,7 @@ mod mmio;
 mod reports;
 mod strand;
 mod table;
+mod uart;
 mod windows;
 
 pub use block::{FAST_WORDS, StrandBlock};
@@ -128,6 +133,7 @@ pub use guest::{Entry, Partition};
 pub use handler::{End, FastPath, TrapHandler};
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
+pub use uart::{Uart, cannot_start, stop};
 #[doc(hidden)]
 pub use windows::FRAME_WITH_WINDOWS;
 pub use windows::with_all_windows;

@@ -17,10 +17,10 @@
 //! | 0 | the [kind](FrameKind) |
 //! | 1 | how the content is [stored](Stored) |
 //! | 2-3 | 0 |
-//! | 4-7 | the thread, below 65536, of references; otherwise 0 |
+//! | 4-7 | in a frame of references, the number of the thread, below 65536; otherwise 0 |
 //! | 8-11 | the length of the content, at most 2<sup>24</sup> |
 //! | 12-15 | the length of the data that follow this header |
-//! | 16-23 | the number of references in the frame (at most 2<sup>28</sup>); in the end, of all frames |
+//! | 16-23 | the number of references in the frame (at most 2<sup>28</sup>); in the end frame, the number in all frames |
 //! | 24-27 | the checksum of bytes 0 to 23 |
 //! | 28-31 | the checksum of the data |
 //!
@@ -29,8 +29,8 @@
 //! 29. The checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
 //!
 //! A frame of definitions precedes every frame of references that needs it. The frames of one thread are in the order of its program.
-//! Frames of different threads are in any order. Nothing follows the end. A file without an end is cut off or still grows: it is read
-//! up to its last whole frame, and a [note](Frame::note) says so.
+//! Frames of different threads are in any order. Nothing follows the end frame. A file without an end frame is cut off or still grows:
+//! the file is read up to its last whole frame, and the reader says so in a note.
 //!
 //! # What frames contain
 //!
@@ -58,13 +58,13 @@
 //!
 //! - An execution is *expected* if its shape and all its addresses are the expected ones. An event describes an execution that is not
 //!   expected. Its first byte has three parts:
-//!   - Bits 7:5 are the number of expected executions before it. If there are 7 or more, they are 7, and a varint follows with the
-//!     number beyond 7.
+//!   - Bits 7:5 are the number of expected executions before the event. If the number is 7 or more, the bits are 7, and a varint with
+//!     the number minus 7 follows.
 //!   - Bit 4 marks an unexpected shape. A varint with the shape follows.
 //!   - Bits 1:0 and 3:2 are the codes of the first two accesses. A further byte follows for each four further accesses, with the
 //!     first code in the low bits.
-//! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. They are the low bytes of a signed number, the address minus
-//!   the expected address. Addresses of data are signed numbers of 48 bits. All executions after the last event are expected.
+//! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. These bytes are the low bytes of a signed number: the address
+//!   minus the expected address. Addresses of data are signed numbers of 48 bits. All executions after the last event are expected.
 //! - An order has a varint with the number of executions since the previous order (or the start of the frame), and a varint with
 //!   twice the order's number, plus 1 if it is a [wait](Order::Wait).
 //!

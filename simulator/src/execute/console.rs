@@ -8,13 +8,6 @@ pub(super) struct Console {
     received: VecDeque<u8>,
 }
 
-/// The console of the hypervisor, and its address.
-#[derive(Clone, Debug)]
-pub(super) struct HypervisorConsole {
-    pub(super) address: u64,
-    pub(super) console: Console,
-}
-
 /// The data register. Software loads received bytes from it, and stores bytes to be sent.
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;

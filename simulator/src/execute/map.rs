@@ -16,12 +16,12 @@ pub(super) enum Device {
 }
 
 impl Device {
-    /// Returns the device at an address of a machine that has `consoles` consoles, and the hypervisor's at `log`.
-    pub(super) fn at(physical: u64, consoles: usize, log: u64) -> Self {
+    /// Returns the device at an address of a machine that has consoles of `consoles` guests, and the hypervisor's at `log`.
+    pub(super) fn at(physical: u64, consoles: usize, log: Option<u64>) -> Self {
         let offset = physical.wrapping_sub(CONSOLES);
         let number = (offset / CONSOLE_STRIDE) as usize;
-        match (offset % CONSOLE_STRIDE, physical.wrapping_sub(log)) {
-            (_, register @ 0..8) => Self::Log(register),
+        match (offset % CONSOLE_STRIDE, log.map(|log| physical.wrapping_sub(log))) {
+            (_, Some(register @ 0..8)) => Self::Log(register),
             (register @ 0..8, _) if number < consoles => Self::Console(number, register),
             _ => Self::Other,
         }

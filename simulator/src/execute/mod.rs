@@ -29,6 +29,7 @@ pub mod calls;
 mod console;
 mod cost;
 mod executing;
+mod interfaces;
 mod interrupts;
 pub mod log;
 pub mod mailbox;
@@ -50,6 +51,7 @@ use std::collections::BTreeSet;
 use guest_abi::StrandId;
 use perfctr_service::mailbox::Step;
 use platform::Machine;
+use platform::interfaces::Interface;
 use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};
@@ -58,8 +60,9 @@ use crate::operator::{Answer, Operated};
 use crate::setters::{opaque, setters};
 use calls::CallObserver;
 use cost::Plain;
+pub use interfaces::{InterfaceError, Interfaces};
 use log::Log;
-use mailbox::{GuestState, StepBefore};
+use mailbox::{CannotAsk, GuestState};
 use niagara::Niagara;
 pub use physical::NoMemoryAt;
 use physical::Physical;
@@ -80,24 +83,24 @@ pub struct Setup {
     pub partition: u64,
     /// The number of guests' consoles, at most 256.
     pub consoles: usize,
-    /// The physical address of the hypervisor's console.
-    pub log: u64,
     /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
     /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
     pub niagara: bool,
+    /// The interfaces of the hypervisor that the machine will execute.
+    pub interfaces: Interfaces,
 }
 
 impl Setup {
-    /// Returns a machine without a memory system, with 128 MB for guests and 16 guests' consoles.
+    /// Returns a machine without a memory system, with 128 MB for guests and 16 guests' consoles, for a hypervisor with the default interfaces.
     #[must_use]
-    pub const fn new(machine: Machine) -> Self {
+    pub fn new(machine: Machine) -> Self {
         Self {
             machine,
             memory: None,
             partition: 128 << 20,
             consoles: 16,
-            log: map::LOG,
             niagara: false,
+            interfaces: Interfaces::default(),
         }
     }
 
@@ -105,8 +108,8 @@ impl Setup {
         memory: Option<Config>,
         partition: u64,
         consoles: usize,
-        log: u64,
         niagara: bool,
+        interfaces: Interfaces,
     }
 }
 
@@ -117,9 +120,9 @@ impl Setup {
 pub enum SetupError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    #[error("the memory of guests has a multiple of 8 KB, at most 256 GB, not {0} bytes")]
+    #[error("found {0} bytes of memory for guests, expected a multiple of 8 KB, at most 256 GB")]
     Partition(u64),
-    #[error("there are at most 256 consoles, not {0}")]
+    #[error("found {0} consoles, expected at most 256")]
     Consoles(usize),
 }
 
@@ -201,7 +204,7 @@ impl Execution {
     /// # Errors
     /// The setup is impossible.
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let Setup { machine, partition, consoles, log, niagara, .. } = *setup;
+        let Setup { machine, partition, consoles, niagara, interfaces, .. } = *setup;
         if partition % physical::PAGE as u64 != 0 || partition > 1 << 38 {
             return Err(SetupError::Partition(partition));
         }
@@ -218,8 +221,7 @@ impl Execution {
             map::ROM,
             map::DESCRIPTION,
         ]);
-        let own = console::HypervisorConsole { address: log, console: console::Console::default() };
-        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles, own);
+        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles, interfaces);
         Ok(Self {
             devices: Box::new(Devices::new(machine)),
             memory,
@@ -247,7 +249,11 @@ impl Execution {
     /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
-        self.memory.as_deref_mut().and_then(AnyMemory::stray).map_or(stop, Stop::Stray)
+        self.stray().unwrap_or(stop)
+    }
+
+    fn stray(&mut self) -> Option<Stop> {
+        self.memory.as_deref_mut()?.stray().map(Stop::Stray)
     }
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.
@@ -255,8 +261,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store that a strand found when it last read its deferred error status register;
-    /// `None` if it found none.
+    /// Returns the physical address of the failed store that a strand's latest read of its deferred error status register reported;
+    /// `None` if the read reported no failure.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -265,7 +271,8 @@ impl Execution {
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
     /// all orders of instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
-        with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
+        let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
+        Some(self.stray().unwrap_or(stop))
     }
 
     /// Sets how stores to devices behave, from the next store on.
@@ -273,7 +280,7 @@ impl Execution {
         self.running.shared.stores = conduct;
     }
 
-    /// Returns the time of the strand that is furthest behind, in cycles since the start of the machine.
+    /// Returns the earliest time of the strands that execute, in cycles since the start of the machine.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -291,17 +298,17 @@ impl Execution {
         console.map(console::Console::take).unwrap_or_default()
     }
 
-    /// Returns the bytes that the hypervisor has sent to its own console since the previous call.
+    /// Returns the bytes that the hypervisor has sent to its own console since the previous call; nothing if it has no console.
     pub fn hypervisor_console(&mut self) -> Vec<u8> {
-        self.running.shared.hypervisor.console.take()
+        self.running.shared.hypervisor.take()
     }
 
     /// Returns the number of messages that the hypervisor has left out of its log. The hypervisor counts them in the mailbox.
     pub fn left_out(&mut self) -> u64 {
-        mailbox::left_out(&mut self.running.shared.physical)
+        self.running.shared.mailbox().map_or(0, |mut mailbox| mailbox.left_out())
     }
 
-    /// Sends bytes from a console to the software. They are lost if there is no such console.
+    /// Sends bytes from a console to the software. The bytes are lost if there is no such console.
     pub fn input(&mut self, number: usize, bytes: &[u8]) {
         if let Some(console) = self.running.shared.consoles.get_mut(number) {
             console.put(bytes);
@@ -310,7 +317,8 @@ impl Execution {
 
     /// Returns the hypervisor's latest records of failures, oldest first, and the number of all records so far.
     pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
-        records::failures(&mut self.running.shared.physical)
+        let mailbox = self.running.shared.mailbox();
+        mailbox.map_or_else(Default::default, |mut mailbox| records::failures(&mut mailbox))
     }
 
     /// Returns the registers of a strand.
@@ -345,16 +353,17 @@ impl Execution {
     /// Gives a step of the operator to the hypervisor. The hypervisor does the step on the strand `on`.
     ///
     /// # Errors
-    /// The hypervisor has not done the previous step.
-    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), StepBefore> {
-        mailbox::put(&mut self.running.shared.physical, step)?;
+    /// The hypervisor has not done the previous step, or has no mailbox.
+    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), CannotAsk> {
+        let mailbox = self.running.shared.mailbox();
+        mailbox.ok_or(CannotAsk::NoMailbox)?.put(step)?;
         self.running.interrupt(on, mailbox::VECTOR);
         Ok(())
     }
 
     /// Takes the hypervisor's answer to the step; `None` until the step is done.
     pub fn operated(&mut self) -> Option<Answer> {
-        mailbox::take(&mut self.running.shared.physical)
+        self.running.shared.mailbox()?.take()
     }
 
     /// Parks a strand before its next instruction, as another strand could.
@@ -362,9 +371,10 @@ impl Execution {
         self.running.park(strand);
     }
 
-    /// Returns the state of a guest. The hypervisor reports it in the mailbox.
+    /// Returns the state of a guest, as the hypervisor reports it in the mailbox.
     pub fn guest(&mut self, guest: usize) -> GuestState {
-        mailbox::guest(&mut self.running.shared.physical, guest)
+        let mailbox = self.running.shared.mailbox();
+        mailbox.map_or(GuestState::Unknown, |mut mailbox| mailbox.guest(guest))
     }
 
     /// Returns the record of all events in the memory system; `None` without a memory system.
@@ -416,8 +426,8 @@ impl Execution {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the breakpoints. They are addresses of instructions in the form that the strands use, and execution stops before
-    /// these instructions.
+    /// Returns the breakpoints: addresses of instructions, in the form that the strands use. Execution stops before the
+    /// instruction at a breakpoint.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }

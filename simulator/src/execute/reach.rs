@@ -6,7 +6,6 @@ use platform::{Bus, PhysicalAddress};
 
 use super::cost::Cost;
 use super::log::What;
-use super::mailbox;
 use super::map::Device;
 use super::physical::PageNumber;
 use super::shared::{Observed, Order, Shared};
@@ -131,8 +130,8 @@ impl<C: Cost> Reach<'_, C> {
     }
 
     fn device_at(&self, physical: u64) -> Device {
-        let Shared { consoles, hypervisor, .. } = &*self.shared;
-        Device::at(physical, consoles.len(), hypervisor.address)
+        let Shared { consoles, log_address, .. } = &*self.shared;
+        Device::at(physical, consoles.len(), *log_address)
     }
 
     #[cold]
@@ -144,7 +143,7 @@ impl<C: Cost> Reach<'_, C> {
         }
         let value = match self.device_at(physical) {
             Device::Console(number, register) => self.shared.consoles[number].read(register),
-            Device::Log(register) => self.shared.hypervisor.console.read(register),
+            Device::Log(register) => self.shared.hypervisor.read(register),
             Device::Other if self.shared.niagara.has_no_devices() => 0,
             Device::Other => {
                 self.cost.tell(self.id, self.now);
@@ -170,7 +169,7 @@ impl<C: Cost> Reach<'_, C> {
             Device::Console(number, register) => {
                 self.shared.consoles[number].write(register, value)
             }
-            Device::Log(register) => self.shared.hypervisor.console.write(register, value),
+            Device::Log(register) => self.shared.hypervisor.write(register, value),
             Device::Other if self.shared.niagara.has_no_devices() => {}
             Device::Other => {
                 let stores = &mut self.local.stores;
@@ -266,7 +265,7 @@ impl<C: Cost> Environment for Reach<'_, C> {
             Place::Memory(page, physical) => {
                 self.shared.physical.write(page, physical, shift, value);
                 self.note(Kind::Store, at.level, physical, shift, value);
-                if physical == mailbox::POWER && value & 1 == 1 {
+                if physical == self.shared.power && value & 1 == 1 {
                     self.shared.orders.push(Order::Off);
                 }
                 Ok(())

@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use guest_abi::{Node, StrandId};
 use platform::Machine;
+use platform::interfaces::Interface;
 
 use super::calls::{Call, CallObserver};
-use super::console::{Console, HypervisorConsole};
+use super::console::Console;
+use super::interfaces::Interfaces;
 use super::log::Log;
+use super::mailbox::{self, Mailbox};
 use super::niagara::Niagara;
 use super::physical::Physical;
 use super::stores::StoreConduct;
@@ -59,9 +62,14 @@ pub(super) struct Shared {
     pub(super) machine: Machine,
     pub(super) niagara: Niagara,
     pub(super) physical: Physical,
+    mailbox: Option<u64>,
+    /// The address of the word that switches the machine off; without a mailbox, an address that has no memory.
+    pub(super) power: u64,
     pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,
-    pub(super) hypervisor: HypervisorConsole,
+    /// The address of the hypervisor's console; `None` if it has none.
+    pub(super) log_address: Option<u64>,
+    pub(super) hypervisor: Console,
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
     pub(super) stores: StoreConduct,
@@ -81,8 +89,11 @@ impl Clone for Shared {
             machine: self.machine,
             niagara: self.niagara,
             physical: self.physical.clone(),
+            mailbox: self.mailbox,
+            power: self.power,
             cores: self.cores.clone(),
             consoles: self.consoles.clone(),
+            log_address: self.log_address,
             hypervisor: self.hypervisor.clone(),
             log: self.log.clone(),
             orders: self.orders.clone(),
@@ -103,15 +114,19 @@ impl Shared {
         niagara: Niagara,
         physical: Physical,
         consoles: usize,
-        hypervisor: HypervisorConsole,
+        interfaces: Interfaces,
     ) -> Self {
+        let mailbox = interfaces.at(Interface::Mailbox);
         Self {
             machine,
             niagara,
             physical,
+            mailbox,
+            power: mailbox.map_or(u64::MAX, mailbox::power),
             cores: vec![CoreTlbs::new(); machine.strands() / StrandId::PER_CORE],
             consoles: vec![Console::default(); consoles],
-            hypervisor,
+            log_address: interfaces.at(Interface::Log),
+            hypervisor: Console::default(),
             log: Log::default(),
             orders: Vec::new(),
             stores: StoreConduct::default(),
@@ -122,6 +137,12 @@ impl Shared {
             observes: false,
             call_observer: None,
         }
+    }
+
+    /// Returns the mailbox; `None` if the hypervisor has none.
+    pub(super) fn mailbox(&mut self) -> Option<Mailbox<'_>> {
+        let address = self.mailbox?;
+        Some(Mailbox { memory: &mut self.physical, address })
     }
 
     pub(super) fn called(&mut self, call: &Call) {

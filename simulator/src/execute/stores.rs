@@ -1,12 +1,12 @@
 //! Stores to devices. The strand executes further instructions before a store completes.
 //!
-//! A strand's stores complete in order. They are not ordered with stores of other strands or with accesses to memory. `membar #Sync`
-//! waits for all of them, and a load waits for the stores to the same device. A store that fails traps with store_error when it
-//! completes. The processor reports the failed store as the UltraSPARC T2 does: the deferred error status register (DFESR) names
-//! the entry of the store buffer, and a diagnostic read of the entry returns the address.
+//! The stores of a strand complete in order, but not in order with stores of other strands or with accesses to memory. `membar #Sync`
+//! waits for all stores of the strand, and a load waits for the stores to the same device. A store that fails traps with store_error
+//! when it completes. The processor reports the failed store as the UltraSPARC T2 does: the deferred error status register (DFESR)
+//! names the entry of the store buffer, and a diagnostic read of the entry returns the address.
 //!
-//! *Assumed*: if another store fails before DFESR is read, the register keeps only the later one, and there is no second trap. With
-//! the type SBAPP in DFESR the address is unknown.
+//! *Assumed*: if another store fails before DFESR is read, DFESR reports only the later store, and there is no second trap. If the
+//! type in DFESR is SBAPP, the address is unknown.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -83,7 +83,7 @@ pub struct StoreConduct {
 }
 
 impl StoreConduct {
-    /// Returns DFESR for a failed store: in bits 61:60 SBDIOU or SBAPP, in bits 57:55 the entry of the store buffer.
+    /// Returns the value of DFESR for a failed store: SBDIOU or SBAPP in bits 61:60, and the entry of the store buffer in bits 57:55.
     pub(super) const fn status(self, store: &LateStore) -> u64 {
         let error = if self.without_address { 2 } else { 1 };
         error << 60 | store.entry << 55

@@ -158,7 +158,7 @@ fn traps_go_where_the_architecture_says() {
     }
 }
 
-/// A trap saves its frame. `done` and `retry` return from it (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
+/// A trap saves its frame. `done` and `retry` return from the trap (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
 #[test]
 fn a_trap_comes_back() {
     // done: 0x81f00000, retry: 0x83f00000.

@@ -26,8 +26,8 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine. It never goes back. It advances with the strand of the replayed program that is furthest behind, and
-/// by [`HYPERCALL_CYCLES`] for each hypercall.
+/// The clock of the machine. It never goes back. It advances with the earliest time of the replayed program's strands, and by
+/// [`HYPERCALL_CYCLES`] for each hypercall.
 ///
 /// Within a call, reads of the clock and accesses to devices advance the clock, up to the end of the call. The clock is also the
 /// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).

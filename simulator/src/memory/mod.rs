@@ -42,8 +42,8 @@
 //!   So a guest's measurement does not include its own cost.
 //! - A store invalidates the copies of its line in the node's other data caches, and the lines of its bytes in all instruction
 //!   caches. It does not change the order of replacement in its own data cache.
-//! - When the L2 cache drops a line, the L1 copies go too. A line that is written back is in memory at once. No strand waits for the
-//!   line, no matter how long the queue of its channel is.
+//! - When the L2 cache drops a line, the L1 caches drop their copies. A line that is written back is in memory at once. No strand waits
+//!   for the line, no matter how long the queue of its channel is.
 //! - There are no TLBs, no speculation, no prefetching, no devices, and no references of the hypervisor.
 //! - A read of a line in the write-back buffer is counted as held back. The line stays there until eight later lines replace it.
 

@@ -69,7 +69,7 @@ impl<V: Variant> Work<'_, V> {
         Access::new(self.system, devices, perf_config, strand, offset, begins)
     }
 
-    /// Executes a quantum. It begins with an instruction or the rest of one. Further instructions begin before the quantum's end.
+    /// Executes a quantum, which begins with an instruction or the rest of one. Further instructions begin before the quantum's end.
     ///
     /// Quanta must be passed in the order of time: none may begin before the last instruction of the previous one.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {

@@ -131,7 +131,7 @@ impl Operator {
     }
 
     /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions
-    /// so far. The caller must repeat this until nothing is left to do.
+    /// so far. The caller must repeat the call until nothing is left to do.
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {

@@ -49,7 +49,7 @@ impl Recording {
         Source::open(path.as_ref()).and_then(Self::new)
     }
 
-    /// Reads a recording, plain or compressed, from `stream`. Errors call it `name`. `total` is its length in bytes, if known.
+    /// Reads a recording, plain or compressed, from `stream`. Error messages call it `name`. `total` is its length in bytes, if known.
     ///
     /// # Errors
     /// The same as for [`open`](Self::open).

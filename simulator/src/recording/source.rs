@@ -186,7 +186,7 @@ fn format_of(magic: &[u8]) -> Format {
     }
 }
 
-/// A reader whose first read fails if it has an error. After that it is at its end.
+/// A reader without content. If the reader has an error, the first read returns the error.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {

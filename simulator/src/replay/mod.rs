@@ -2,9 +2,9 @@
 //! guests measure, and their counts are compared with what really happened.
 //!
 //! Everything runs on one thread, in an order that depends only on the input. The machine has one
-//! [clock](crate::machine::clock::MachineClock). It advances with the program's strand that is furthest behind
+//! [clock](crate::machine::clock::MachineClock). It advances with the earliest time of the program's strands
 //! ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of hypercalls. The hubs' own cycle counters do
-//! not count hypercalls, so a guest does not measure its own measuring.
+//! not count the cycles of hypercalls, so a guest's measurement does not include its own cost.
 
 mod compared;
 mod error;

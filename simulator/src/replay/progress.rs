@@ -8,7 +8,7 @@ use crate::recording::{BytesRead, Recording};
 pub struct Progress {
     /// The number of references that have been replayed.
     pub references: u64,
-    /// The number of references of all recordings; `None` if a recording [does not know it](Recording::references).
+    /// The number of references of all recordings; `None` if the number is [unknown](Recording::references) for a recording.
     pub total: Option<u64>,
     /// How far all recordings together have been read, in bytes. Reading is ahead of the replay.
     pub bytes: BytesRead,

@@ -181,7 +181,7 @@ impl Selection {
         macro_rules! look {
             ($($field:ident)*) => { $(
                 for event in self.$field.iter().flat_map(Choice::events) {
-                    // An event named none counts nothing by definition, so it is not listed.
+                    // An event with the name `none` counts nothing by definition, so it is not listed.
                     if !event.is_modelled() && event.name() != "none" {
                         names.push(format!("{}:{}", stringify!($field), event.name()));
                     }

@@ -1,5 +1,5 @@
-//! Breaks maps of the memory system, and of the replay around it. The truth does not use these maps, so the replay reports each
-//! time that its counts are wrong: it ends with an error, or a counter differs from what happened.
+//! Breaks maps of the memory system, and of the replay around it. The truth does not use these maps, so the replay always reports
+//! wrong counts: the replay ends with an error, or a counter differs from what happened.
 
 use std::ops::ControlFlow;
 

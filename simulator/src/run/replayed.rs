@@ -69,7 +69,7 @@ impl Replayed {
         (self.details.as_ref()).map_or(&[], |details| &details.code)
     }
 
-    /// Returns the lines that nodes took from each other most often; empty without details.
+    /// Returns the lines that moved between nodes most often; empty without details.
     #[must_use]
     pub fn lines(&self) -> &[SharedLine] {
         (self.details.as_ref()).map_or(&[], |details| &details.lines.hottest)
@@ -120,8 +120,9 @@ pub struct ThreadRun {
 
 /// The cycles that a thread spent at work or waiting, by cause. Their sum is [`ThreadRun::cycles`].
 ///
-/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all queues. It
-/// counts in the field of the unit that [served](Served) the request. A thread waits for stores only while eight are under way.
+/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all queues. The
+/// wait counts in the field of the unit that [served](Served) the request. A thread waits for stores only while the [maximum
+/// number](crate::memory::timing::Timing::stores) is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     /// Cycles of instructions, loads from the L1 cache and jumps that nothing else delays.

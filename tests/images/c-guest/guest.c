@@ -6,12 +6,12 @@
 #include "report.h"
 #include "vfperf.h"
 
-/* The task, in bits 7:0. From bit 16 on the machine: the number of nodes (0 for four), and bit 24 for a machine without hubs. */
+/* Bits 7:0 are the task. Bits 16 and up are the machine: the number of nodes (0 for four), and bit 24 for a machine without hubs. */
 #define TASK (*(const volatile uint64_t *)0x87fffff8)
 
 static const enum negotiated versions[] = {NOTHING, VERSION_1_0, VERSION_1_1};
 
-/* Reads and writes any register. An id that no enumerator can have goes by a trap of its own. */
+/* Reads and writes any register. Traps directly for an id that the enumeration's type cannot hold. */
 static uint64_t get(uint64_t id, uint64_t *value)
 {
     uint64_t regs[6] = {id, 0, 0, 0, 0, VFPERF_VFALLS_GET_PERFREG};

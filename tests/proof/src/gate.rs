@@ -5,8 +5,8 @@
 //! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even during its
 //! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.
 //!
-//! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and before the first step
-//! any strand may have had the turn. The strands of the model lie on both sides of word boundaries.
+//! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and before the first step any
+//! strand may have had the last turn. The strands of the model lie on both sides of word boundaries.
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};

@@ -33,8 +33,8 @@ pub struct Rights<const G: usize, const S: usize> {
     /// If `true`, an action may come between any two steps of the owner of the lock.
     pub crossings: bool,
     /// If `true`, the service asks strands to scrub what the protocol says. If `false`, it only asks them to acknowledge, and any
-    /// acknowledgement may have no effect, as if the service had asked for more. Such a model includes all behaviour of a model
-    /// with scrubs, in far fewer states. It is for configurations in which no guest has a right to strands.
+    /// acknowledgement may have no effect, as if the service had asked for more. Such a model includes all behaviour of a model with
+    /// scrubs, in far fewer states. `false` is for configurations in which no guest has a right to strands.
     pub strands_scrub: bool,
     pub alike: Alike,
 }

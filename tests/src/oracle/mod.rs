@@ -1,9 +1,9 @@
-//! A reference model of the whole contract. Tests compare the real service with it. It is written from the documents
-//! alone, and shares no code, table or type with the crates under test.
+//! A reference model of the whole contract. Tests compare the real service with this model. The model is written from the documents alone,
+//! and shares no code, table or type with the crates under test.
 //!
-//! It makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of
-//! a hub answers "busy". After the service has refused strand A, it may refuse strand B on behalf of A. This model
-//! never does. So after a busy hub, a test lets the refused strand ask first, or begins with a new world.
+//! The model makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of a hub answers
+//! "busy". After the service has refused strand A, it may refuse strand B on behalf of A. This model never does. So after a busy hub, a
+//! test lets the refused strand ask first, or begins with a new world.
 
 pub mod call;
 pub mod device;

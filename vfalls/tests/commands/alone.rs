@@ -29,6 +29,7 @@ fn every_command_needs_no_other_program() {
         "diff a.json b.json",
         "boot --fast --strands 0,64 --json boot.json --html boot.html",
         "page a.json -o page.html",
+        "new-image mine",
         "call",
         "regs",
         "events events",
@@ -118,7 +119,7 @@ fn a_program_is_recorded_once() {
     run("record -o own.refs -- true").badly("own.refs");
 }
 
-/// In /proc, not even root can make a file.
+/// Not even root can make a file in /proc.
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_recording_that_cannot_be_kept_is_replayed() {

@@ -1,5 +1,5 @@
-! A guest whose CPUs make the calls that the test asks for. The test stops each CPU at `answered`, changes its registers, and
-! continues it at `request`. Thus a strand that an interrupt takes away from `answered` has made its call when it stops.
+! A guest whose CPUs make the calls that the test asks for. The test stops each CPU at `answered`, changes its registers, and continues it
+! at `request`. So a strand that stops has made its call, even if an interrupt took the strand away from `answered` before.
 
         .register %g2, #scratch
         .register %g3, #scratch

@@ -89,7 +89,7 @@ static void pause(void *context, uint32_t refused)
     pauses->refused = refused;
 }
 
-/* Each look takes 100 ticks. */
+/* Each read of the clock takes 100 ticks. */
 static uint64_t ticks(void *context)
 {
     struct pauses *pauses = context;
@@ -174,7 +174,7 @@ static void probing(void)
 
 static void snapshots(void)
 {
-    /* Version 1.1; a control register; its channel's counters, which have wrapped and not; another value of the control register. */
+    /* Version 1.1; a control register; its channel's counters, of which counter 0 has wrapped; another value of the control register. */
     struct script script = {{0}, {1, 0x10, UINT64_C(0x8000000500000007), 0x11, 3, 0x11}, 0, 0, {0}, 0};
     struct vfperf_transport transport = {play, NULL, NULL, NULL};
     struct pauses pauses = {0, 0, 0};
@@ -219,7 +219,7 @@ static void snapshots(void)
         SAME(found.pic[1], 50);
         SAME(found.skew_events, 30);
         SAME(found.skew_calls, 2);
-        /* Looks before counter 0, behind it, before both tries of counter 1, and behind it. */
+        /* The clock is read before counter 0, after it, before both tries of counter 1, and after it. */
         SAME(found.skew_ticks, 400);
         SAME(vfperf_snapshot(&transport, VFPERF_UNITS, &retry, &found), VFPERF_EINVAL);
         SAME(hub.made, 7);

@@ -1,4 +1,4 @@
-//! What a guest's configuration and the machine say of the guest's words, whatever is negotiated and out of service.
+//! The parts of a guest's words that depend only on the guest's configuration and the machine.
 
 use guest_abi::{Mcu, Node};
 use platform::Machine;

@@ -1,4 +1,4 @@
-//! Estimates which lines move between nodes and who uses them, in a single replay. For exact numbers, see
+//! Estimates in a single replay which lines move between nodes, and which instructions use these lines. For exact numbers, see
 //! [`crate::analysis::sharing`].
 
 use std::collections::HashSet;

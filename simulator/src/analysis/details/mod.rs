@@ -1,7 +1,7 @@
 //! Details of a replay for charts: counts over time, by address, by instruction, and by line of memory.
 //!
 //! Details cost time: programs are replayed reference by reference, and the guest reads its counters more often. So they are
-//! collected only if a [setup](crate::replay::Setup::details) requests them. All counts are exact. Memory is bounded. Each part
+//! collected only if a [setup](crate::replay::Setup::details) requests them. All counts are exact. Memory is bounded: each part
 //! documents what it merges or adds up in a long replay. An observer can read the details at each sample of a replay, in
 //! [`Now`](crate::replay::Now).
 

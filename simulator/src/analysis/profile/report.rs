@@ -45,7 +45,7 @@ pub struct EventProfile {
     pub rows: Vec<CodeRow>,
     /// The total variation distance between the samples and the truth, over all rows: from 0 to 1.
     pub total_variation: f64,
-    /// The mean total variation distance of as many randomly drawn samples.
+    /// The mean total variation distance if the same number of samples is drawn at random from the true events.
     pub total_variation_by_chance: f64,
     /// Like `rows`, but each row includes its callees; `None` without call stacks.
     #[serde(skip_serializing_if = "Option::is_none")]

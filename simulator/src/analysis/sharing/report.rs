@@ -100,7 +100,7 @@ pub struct SharedLine {
     pub sharing: Sharing,
     /// The instructions that use the line, sorted by thread. The instructions of a thread are in descending order of uses.
     pub users: Vec<User>,
-    /// The names of the variables in the line; `None` until a tool that has the program's symbols fills it.
+    /// The names of the variables in the line; `None` until a tool that has the program's symbols sets the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<String>>,
 }

@@ -126,7 +126,7 @@ impl UnitRecords {
         self.stray.get_or_insert(stray);
     }
 
-    /// Records that a core asks a bank of its node for a line, which misses. `core` is the number of the core in the machine.
+    /// Records a miss: a core asked a bank of its node for a line. `core` is the number of the core in the machine.
     pub(in crate::memory) fn missed(&mut self, line: L2Line, core: usize, node: Node, bank: usize) {
         if self.owners.of(line).bank != bank || core / 8 != node.index() {
             self.astray(line, Spot::Bank(node, bank));
@@ -142,7 +142,7 @@ impl UnitRecords {
         &mut self.channels[node.index()][mcu.index()]
     }
 
-    /// Records that a channel has read a line, which was in the channel's queue and in transfer for a number of cycles.
+    /// Records that a channel has read a line. `cycles` is the time that the line spent in the channel's queue and in transfer.
     pub(in crate::memory) fn read(
         &mut self,
         line: L2Line,

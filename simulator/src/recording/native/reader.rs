@@ -28,8 +28,8 @@ const MOST_REFERENCES: u64 = 1 << 28;
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
-/// An unpacked predictor takes 320 KB. At most this number of threads have one: as many as the
-/// largest machine has strands. The predictors of other threads are packed.
+/// The maximum number of threads with an unpacked predictor, which takes 320 KB: one for each strand of the largest machine. The
+/// predictors of other threads are packed.
 const MOST_AWAKE: usize = 256;
 
 /// The maximum total size in bytes of a program's description, its mappings and its notes.

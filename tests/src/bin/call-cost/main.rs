@@ -2,7 +2,7 @@
 //! begins and ends with the guest's registers in memory. An event begins with its fields in registers and ends in the ring. The program has
 //! its own board. Each access to this board costs one load or store.
 //!
-//! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times them instead.
+//! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times all kinds of calls instead.
 
 mod time;
 

@@ -1,8 +1,8 @@
 //! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
-//! Breakpoints and watchpoints hold for every strand, at the addresses that software uses. In a
-//! guest, a strand reads and writes the guest's memory by real address. In the hypervisor, it reads
-//! and writes all memory by physical address. A step of a guest executes a whole hypercall or trap.
+//! Breakpoints and watchpoints hold for every strand, at the addresses that software uses. In a guest, a strand reads and writes the
+//! guest's memory by real address. In the hypervisor, a strand reads and writes all memory by physical address. A step of a guest executes
+//! a whole hypercall or trap.
 //!
 //! We do not use the crate `gdbstub`, because it ends its session at a packet that it cannot read.
 //! Here the debugger gets an error, and the session continues. If the connection is lost, the
@@ -107,12 +107,9 @@ impl<W: Write> Debugged<'_, W> {
             let mut ended = debugger.execute(BATCH, &mut answers);
             let execution = &mut *debugger.machine.execution;
             consoles.show(execution, output)?;
-            ended = ended.or(consoles.ended(0).map(|_| Stop::Limit));
+            ended = ended.or(consoles.all_ended(execution).then_some(Stop::Limit));
             if ended.is_some() {
-                let good = |guest| {
-                    consoles.ended(guest) == Some(0)
-                        || execution.guest(guest) == GuestState::Exited(0)
-                };
+                let good = |guest| consoles.state(execution, guest) == GuestState::Exited(0);
                 let code = u8::from(!(0..complete.guests.len()).all(good));
                 debugger.end(code, &mut answers);
             }
