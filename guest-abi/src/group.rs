@@ -54,7 +54,7 @@ impl Version {
     }
 }
 
-/// From `major.minor`, in decimal: `1.1`.
+/// Parses a decimal `major.minor`: `1.1`.
 impl FromStr for Version {
     type Err = UnknownName;
 

@@ -1,8 +1,8 @@
 //! The mailbox: words with which a service processor passes the operator's steps to the hypervisor.
 //!
-//! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`], which writes [`ASKED`] to
-//! the first word last, and then interrupts a strand. The hypervisor [serves](serve) the step on this strand, and writes [`DONE`] last. The
-//! [`answer`] stays until the next step. The first word says whether the operator or the hypervisor may write the mailbox.
+//! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`] (the first word, [`ASKED`],
+//! last), and then interrupts a strand. The hypervisor [serves](serve) the step on this strand, and writes [`DONE`] last. The [`answer`]
+//! stays until the next step. The first word says whether the operator or the hypervisor may write the mailbox.
 //!
 //! | word | content |
 //! |---|---|
@@ -73,7 +73,7 @@ pub enum Step {
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Requests the service's state as [`Seen`], with the rights of this number of guests. Changes nothing.
+    /// Requests the state as [`Seen`]. The argument is the number of guests in `held`. Changes nothing.
     Look(usize),
 }
 

@@ -31,6 +31,7 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
 ///
 /// Within a call, reads of the clock and accesses to devices advance the clock, up to the end of the call. The clock is also the
 /// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).
+#[derive(Debug)]
 pub struct MachineClock<'a> {
     devices: &'a Devices,
     /// The time at which the current call ends, or at which the latest call ended.

@@ -17,8 +17,8 @@
 //! # Time
 //! Every strand has its own time, and [`crate::replay::scheduler`] decides which strand executes next. A strand waits for its
 //! instructions and for the values that it loads. It goes on while up to [eight](timing::Timing::stores) stores are under way. It
-//! also waits for busy units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. All strands of a node wait for
-//! a line on its way to their L2 cache. A request to other nodes waits while another request for the same line is under way. An
+//! also waits for busy units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its
+//! way to the L2 cache waits for the line. A request to other nodes waits while another request for the same line is under way. An
 //! atomic instruction waits for its store.
 //!
 //! # How instructions are counted

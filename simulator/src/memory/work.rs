@@ -37,6 +37,7 @@ impl Watched<'_> {
 ///
 /// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start and
 /// when [settings change](Self::settings_changed).
+#[derive(Debug)]
 pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) system: &'a mut MemorySystem<V>,
     devices: &'a Devices,

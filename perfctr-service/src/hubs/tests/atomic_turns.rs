@@ -1,4 +1,4 @@
-//! Refusals and deaths for which no new turn has to be decided. In each test, strands 1 and 2 wait, and strand 1 has the turn.
+//! Refusals and deaths that need no decision about the turn. In most tests, strands 1 and 2 wait, and strand 1 has the turn.
 
 use std::rc::Rc;
 
