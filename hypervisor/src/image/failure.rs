@@ -74,6 +74,8 @@ impl<B: Board> Handler<B> {
 
     /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had
     /// died. If the hypervisor fails again meanwhile, the strand leaves service.
+    #[cold]
+    #[inline(never)]
     pub(super) fn failed(&self, failure: Failure) {
         let strand = self.caller().strand;
         let layout = self.hypervisor.embedder().layout;

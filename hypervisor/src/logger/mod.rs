@@ -73,13 +73,14 @@ impl fmt::Display for Time {
 }
 
 /// A line that waits, and the source that sent it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Waiting {
     line: Line,
     source: Option<GuestId>,
 }
 
 /// Writes messages to a console.
+#[derive(Debug)]
 pub struct Logger<C> {
     console: Mutex<C>,
     /// The number of the strand that writes to the console, plus 1; 0 if none writes.

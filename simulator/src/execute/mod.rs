@@ -51,7 +51,6 @@ use std::collections::BTreeSet;
 use guest_abi::StrandId;
 use perfctr_service::mailbox::Step;
 use platform::Machine;
-use platform::interfaces::Interface;
 use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};

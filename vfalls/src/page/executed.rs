@@ -100,7 +100,7 @@ fn summary(run: &Executed) -> Markup {
         }
         h2 { "Consoles" }
         @if !run.hypervisor.console.is_empty() || run.hypervisor.left_out > 0 {
-            (console("The hypervisor", &run.hypervisor.console))
+            (console("hypervisor", &run.hypervisor.console))
             @if run.hypervisor.left_out > 0 {
                 p { "The hypervisor has left out " (counted(run.hypervisor.left_out, "message")) ", because there were too many." }
             }
