@@ -101,10 +101,10 @@ fn send(source: Option<GuestId>, level: Level, text: fmt::Arguments<'_>, record:
 
 /// Frees the console if `strand`, which has failed, was writing to it.
 pub(super) fn abandon(strand: StrandId) {
-    if let Some(console) = OPERATOR_LOG.held_by(strand) {
-        // SAFETY: the strand that has locked the console does not go on.
+    OPERATOR_LOG.abandon(strand, |console| {
+        // SAFETY: the strand that may have locked the console does not go on, and no other strand can lock it before this one.
         unsafe { console.force_unlock() };
-    }
+    });
 }
 
 impl Output for Option<Uart> {

@@ -13,14 +13,11 @@ mod line;
 mod trap;
 
 use core::fmt::{self, Write};
-use core::sync::atomic::{
-    AtomicUsize,
-    Ordering::{Relaxed, SeqCst},
-    fence,
-};
+use core::sync::atomic::{Ordering::SeqCst, fence};
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
+use hv_core::sync::OwnedLock;
 use log::Level;
 use spin::Mutex;
 
@@ -83,8 +80,8 @@ struct Waiting {
 #[derive(Debug)]
 pub struct Logger<C> {
     console: Mutex<C>,
-    /// The number of the strand that writes to the console, plus 1; 0 if none writes.
-    writer: AtomicUsize,
+    /// The strand that writes to the console. It takes this lock before the console's, so that the console of a dead strand is known.
+    writer: OwnedLock,
     kept: [Mutex<Option<Waiting>>; KEPT],
     limits: [Limit; GuestId::COUNT],
     own: Limit,
@@ -96,7 +93,7 @@ impl<C: Output> Logger<C> {
     pub const fn new(console: C) -> Self {
         Self {
             console: Mutex::new(console),
-            writer: AtomicUsize::new(0),
+            writer: OwnedLock::new(),
             kept: [const { Mutex::new(None) }; KEPT],
             limits: [const { Limit::new() }; GuestId::COUNT],
             own: Limit::new(),
@@ -131,7 +128,8 @@ impl<C: Output> Logger<C> {
     fn put(&self, on: StrandId, waiting: &Waiting) -> u64 {
         let (mut left_out, mut own) = (0, Some(waiting));
         for _ in 0..ROUNDS {
-            let Some(mut console) = self.console.try_lock() else {
+            let writer = self.writer.lock(on, 1);
+            let Some(mut console) = writer.as_ref().and_then(|_| self.console.try_lock()) else {
                 let Some(waiting) = own.take() else { break };
                 if !self.keep(waiting) {
                     self.limit(waiting.source).leave_out();
@@ -141,7 +139,6 @@ impl<C: Output> Logger<C> {
                 fence(SeqCst);
                 continue;
             };
-            self.writer.store(on.index() + 1, Relaxed);
             if let Some(waiting) = own.take() {
                 left_out += self.send(&mut *console, waiting);
             }
@@ -150,8 +147,8 @@ impl<C: Output> Logger<C> {
                     left_out += self.send(&mut *console, &waiting);
                 }
             }
-            self.writer.store(0, Relaxed);
             drop(console);
+            drop(writer);
             fence(SeqCst);
             let mut places = self.kept.iter();
             if !places.any(|place| place.try_lock().is_some_and(|place| place.is_some())) {
@@ -188,10 +185,12 @@ impl<C: Output> Logger<C> {
         })
     }
 
-    /// Returns the console if `strand` was writing to it. When the strand has died, the caller unlocks the console by force.
-    pub fn held_by(&self, strand: StrandId) -> Option<&Mutex<C>> {
-        let free = self.writer.compare_exchange(strand.index() + 1, 0, SeqCst, SeqCst);
-        free.is_ok().then_some(&self.console)
+    /// Frees the console if `strand`, which has died, was writing to it. `unlock` unlocks it by force.
+    pub fn abandon(&self, strand: StrandId, unlock: impl FnOnce(&Mutex<C>)) {
+        if self.writer.owner() == Some(strand) {
+            unlock(&self.console);
+            self.writer.abandon(strand);
+        }
     }
 
     fn limit(&self, source: Option<GuestId>) -> &Limit {

@@ -34,7 +34,7 @@ macro_rules! sun4v_windows {
     () => {
         $crate::sun4v_asm!(
             ["
-            .section .text.windows, \"ax\"
+            .section .text.traps.windows, \"ax\"
             .globl sun4v_with_all_windows
     sun4v_with_all_windows:                     ! calls %o0 with %o1 in %o0
             sub %sp, {FRAME}, %sp
