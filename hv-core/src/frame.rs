@@ -23,8 +23,8 @@ pub enum Reply {
 pub struct CallError {
     /// The status, for %o0.
     pub status: HvError,
-    /// The value for %o1; `None` leaves what the guest passed there. `mach_desc`, for example, returns the size of the buffer that it
-    /// needs.
+    /// The value for %o1; with `None`, %o1 keeps the value that the guest passed. `mach_desc`, for example, returns the size of the
+    /// buffer that it needs.
     pub value: Option<u64>,
 }
 

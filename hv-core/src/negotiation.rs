@@ -30,7 +30,7 @@ impl<G> NegotiatedVersion<G> {
     /// The value for "not negotiated".
     pub const NONE: Self = Self::new(0);
 
-    /// Returns the version at this position, counted from 1. A position outside the list is version 0.0.
+    /// Returns the version at this position, counted from 1. A position outside the list stands for version 0.0.
     #[inline(always)]
     pub const fn new(number: u8) -> Self {
         Self(number, PhantomData)
@@ -81,7 +81,7 @@ impl<G> fmt::Debug for NegotiatedVersion<G> {
     }
 }
 
-/// Returns the version at a position of a list, counted from 1; 0.0 if there is none.
+/// Returns the version at a position of a list, counted from 1; 0.0 for a position outside the list.
 #[inline(always)]
 pub(crate) fn version(versions: &[Version], number: u8) -> Version {
     match usize::from(number).checked_sub(1) {
@@ -104,7 +104,7 @@ pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<(u8, Ve
         .ok_or(HvError::NotSupported)
 }
 
-/// A granted version of some group that is not stored yet.
+/// A version that is granted, but not stored yet.
 #[derive(Debug)]
 pub struct Asked<'a> {
     /// Where the guest's negotiated version is stored. Still holds the earlier version.

@@ -13,7 +13,7 @@ pub trait Group {
     /// The number of the group.
     const NUMBER: ApiGroup;
 
-    /// The versions of the group, lowest first: 1 to 255. The minor numbers of a major number count up from 0. A hypervisor with any
+    /// The 1 to 255 versions of the group, lowest first. The minor numbers of a major number count up from 0. A hypervisor with any
     /// other list does not build.
     const VERSIONS: &'static [Version];
 
@@ -36,7 +36,7 @@ pub trait Service {
         Self: 'a;
 
     /// Returns `false` if the service knows no guest of this number, or knows that the strand does not execute the guest. The hypervisor
-    /// calls this before [`context`](Self::context). This implementation returns `true`.
+    /// calls this before [`context`](Self::context). The default returns `true`.
     fn knows(&self, caller: Caller) -> bool {
         let _ = caller;
         true

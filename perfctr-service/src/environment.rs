@@ -22,7 +22,7 @@ pub trait Environment {
     /// Gives access to %pcr and %pic.
     fn registers(&self) -> &Self::Registers;
 
-    /// May return [`Off`].
+    /// Returns the tracer, which may be [`Off`].
     fn trace(&self) -> &Self::Trace;
 
     /// The service calls this each time a strand takes a unit out of service, so that the operator

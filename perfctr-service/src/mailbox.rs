@@ -9,7 +9,7 @@
 //! | 0 | [`EMPTY`], [`ASKED`] or [`DONE`] |
 //! | 1 | the step: 1 reconfigure, 2 a strand died, 3 reset of a guest, 4 return to service, 5 look |
 //! | 2 | the number of guests, or the number of the strand, guest or [unit](Unit::number) |
-//! | 8 | the result: 0 for done, else a number of [`Refusal`] |
+//! | 8 | the result: 0 for done, or the number of a [`Refusal`] |
 //! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or two details of the refusal |
 //!
 //! From word 9 on, [`Step::Look`] writes: 1 while a change is pending; 4 words with the awaited strands; a word per unit; the held rights.

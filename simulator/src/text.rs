@@ -1,6 +1,6 @@
 //! Makes text from inputs safe to show. A name in a recording, an ELF file, a description or a
 //! result may be malicious. Control characters can move a terminal's cursor or set its title, and
-//! bidirectional ones can show words in another order.
+//! characters that change the direction of writing can show words in another order.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! A simple board for the service. Its registers hold every written value, and it logs all accesses.
 //!
-//! The board uses the types of the reference model, so that a test can compare the two, but shares no state with the model. Each hub
+//! The board uses the types of the reference model, so that a test can compare the board with the model, but they share no state. Each hub
 //! asserts that no access begins while another is in flight.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -101,7 +101,7 @@ fn every_call_is_counted_once_where_it_belongs() {
     assert_eq!(statistics_of(&machine, 0).outcome(Ok), 17);
     let second = machine.service().statistics_of([strand(64)].into_iter().collect());
     assert_eq!((second.total(), second.outcome(Ok)), (10, 8));
-    // Calls of functions that the service does not have are not counted.
+    // Calls of unknown functions are not counted.
     for function in [0x105, 0x108, 1 << 32 | VFALLS_GET_PERFREG] {
         machine.trap(0, tests::oracle::Trap::Fast, [2, 1, 2, 3, 4, function]);
     }

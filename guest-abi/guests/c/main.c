@@ -8,7 +8,7 @@
 
 #include "vfperf.h"
 
-/* The most strands that the guest uses: each needs a record and a stack. */
+/* The maximum number of strands that the guest uses. Each strand needs a record and a stack. */
 #define MOST 64
 #define STACK_SIZE 0x8000
 
@@ -115,7 +115,7 @@ static void program(void)
     }
 }
 
-/* Counts loads, by counter 0, in privileged mode. */
+/* Returns the value of %pcr with which counter 0 counts the loads in privileged mode. */
 static uint64_t counting_loads(void)
 {
     return vfperf_sparc_pcr_with(VFPERF_SPARC_PCR_OFF, VFPERF_PIC0, VFPERF_SPARC_INSTR_LD) | VFPERF_SPARC_PCR_ST;
@@ -249,7 +249,7 @@ void strand_main(struct strand *strand)
     /* cpu_start and mach_exit belong to group CORE. All strands of a guest share one negotiation. */
     if (vfperf_api_set_version(NULL, VFPERF_GROUP_CORE, 1, 0, NULL) != VFPERF_EOK)
         print("group CORE is refused\n");
-    /* CPUs are numbered from 0. The first refused call says that there are no more; a hypervisor without cpu_start refuses all. */
+    /* CPUs are numbered from 0. The first refused call means that there are no more, or that there is no cpu_start. */
     for (cpus = 1; cpus < MOST; cpus++) {
         struct strand *other = &strand_records[cpus];
 
@@ -270,7 +270,7 @@ void strand_main(struct strand *strand)
     }
     memory();
     call(VFPERF_FAST_MACH_EXIT, 0, 0, 0, 0);
-    /* A hypervisor without mach_exit gets here. */
+    /* Reached only if the hypervisor has no mach_exit. */
     for (;;)
         vfperf_exit(NULL, 0);
 }

@@ -74,7 +74,7 @@ impl<H: Hypercall> fmt::Write for Core<H> {
     }
 }
 
-/// Keeps the status of the call that failed, for which [`fmt::Error`] has no room.
+/// Keeps the status of a failed call, because [`fmt::Error`] cannot hold a status.
 struct Printer<'a, H> {
     console: &'a Core<H>,
     result: Result<(), HvError>,

@@ -177,7 +177,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         None
     }
 
-    /// Returns the best source that is in use, other than `others`.
+    /// Returns the best source that is not retired and not one of `others`.
     pub(super) fn best_except(&self, others: [Option<usize>; 2]) -> Option<usize> {
         choose(self.sources.iter().enumerate().map(|(index, source)| match source {
             Some(source) if !source.is_retired() && !others.contains(&Some(index)) => {

@@ -4,7 +4,7 @@
 //!   the best of several sources.
 //! - [`Wrap`] and [`Scale`] convert the values of a counter to nanoseconds.
 //! - [`Timekeeper`] and [`StrandClock`] return the time from the chosen source. A strand's clock never goes back.
-//! - [`Watchdog`] compares the chosen source with another source, measures its frequency, and retires a bad source.
+//! - [`Watchdog`] compares the chosen source with another source, measures the chosen source's frequency, and retires a bad source.
 //! - [`FrequencyMeter`] measures the frequency of a clock by another clock, with bounds of the error.
 //! - [`TimeOfDay`] follows a reference for the time of day.
 //!

@@ -40,7 +40,7 @@ impl Header {
 
 /// A layout of headers.
 pub trait Layout {
-    /// The number of lowest bits of the clock that headers omit.
+    /// How many low bits of the clock a header omits.
     const DROPPED: u32 = 0;
     /// The number of bits that distinguish a short header from a full header.
     const TYPE_BITS: u32 = 1;

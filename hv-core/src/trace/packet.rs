@@ -2,7 +2,7 @@
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The number while this memory has no packet: no packet has begun here, or the writer is setting one up. Packets are numbered from 1.
+/// The value of `number` while this memory has no packet: none has begun here, or the writer is setting one up. Packets count from 1.
 const NONE: u64 = 0;
 
 /// The data with which a packet begins.

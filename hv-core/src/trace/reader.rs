@@ -37,7 +37,7 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     copy: [u32; WORDS],
     /// The number of words in the copy.
     copied: usize,
-    /// The number of words of the copy that are decoded.
+    /// The number of decoded words in the copy.
     at: usize,
     /// The last full time, in units of `1 << DROPPED` ticks.
     base: u64,

@@ -147,7 +147,7 @@ impl<C: Clock> Clocks for C {
     }
 }
 
-/// A [`StrandClock`](crate::time::StrandClock) or other clock per strand, indexed by strand. Without a clock the time is 0.
+/// A [`StrandClock`](crate::time::StrandClock) or other clock per strand, indexed by strand. For a strand without a clock, the time is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PerStrand<'a, C>(pub &'a [C]);
 

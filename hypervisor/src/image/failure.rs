@@ -72,8 +72,8 @@ impl<B: Board> Handler<B> {
         self.guest_ended(state::TRAPPED, escape::TRAPPED);
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had
-    /// died. If the hypervisor fails again meanwhile, the strand leaves service.
+    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had died. If
+    /// the hypervisor fails again meanwhile, the strand leaves service. Without a machine description, switches the machine off instead.
     #[cold]
     #[inline(never)]
     pub(super) fn failed(&self, failure: Failure) {

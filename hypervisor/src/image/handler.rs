@@ -99,8 +99,8 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Interrupts must be taken before the command is looked for. A command that comes later then sends another interrupt,
-            // which ends the halt.
+            // Take interrupts before looking for a command. If a command arrives after the look, its interrupt is still pending, and ends
+            // the halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -353,7 +353,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
 }
 
 /// Completes the end of a guest once all its strands have left it: resets its services. Then starts the guest again if a restart is
-/// requested and one of its strands is alive. The guest's memory stays unchanged: only the program that loads the guest has a copy.
+/// requested and one of its strands is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();

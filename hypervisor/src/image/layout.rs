@@ -48,7 +48,7 @@ pub struct Layout {
 const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
-    /// Reads the description, or the [words of the start](start) if there is none. Passes errors to `tell`.
+    /// Reads the description. The [words of the start](start) give the time, and what the description lacks. Passes errors to `tell`.
     pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {

@@ -29,7 +29,7 @@ impl Record<'_> {
         Self { reason, unit: None, strand, address: None, trap: None }
     }
 
-    /// Writes the record. Any number of strands may do so at the same time.
+    /// Writes the record. Any number of strands may write records at the same time.
     pub(super) fn tell(&self, layout: Option<&Layout>) {
         let first = slot(count(RECORDS) as usize);
         set(first + VERSION, NONE);

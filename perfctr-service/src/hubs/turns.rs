@@ -17,9 +17,9 @@
 //! newcomer joins only ahead of the turn. So each other strand has at most one turn, and one access, before the turn reaches Y. The turn
 //! stays at Y for r refusals of other strands, and Y asks in this time.
 //!
-//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, each of the w - 1 others is counted at most twice, so
-//! less than r refusals are counted. So a strand that asks at least once in this time asks at least once in r asks of the others, however
-//! often they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals of each of the w - 1 others
+//! count: fewer than r refusals. So a strand that asks at least once in this time asks at least once in r asks of the others, however often
+//! they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 

@@ -29,8 +29,9 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 ///
 /// # Why no strand restores what another revokes
 /// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls are
-/// traced. To revoke, a strand changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. To
-/// add bits, a strand loads the word, and then that state. It exchanges the word only if no revocation has counted a change since the load.
+/// traced. To revoke, a strand changes this state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. To
+/// add bits, a strand loads the word, and then this state. The exchange of the word succeeds only if no revocation has
+/// counted a change since the load.
 ///
 /// # Why no call is refused a right that another strand adds
 /// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. Before a
@@ -62,11 +63,11 @@ pub(crate) struct GuestRights {
     refused: [plain::AtomicU64; 2 * KNOWN_VERSIONS],
 }
 
-/// The versions that have a place in tables, with the value for "not negotiated". A power of two, so that an index needs no check.
+/// The number of versions for which tables have room, "not negotiated" included. A power of two, so that an index needs no check.
 const KNOWN_VERSIONS: usize = 4;
 const _: () = assert!(Vfalls::VERSIONS.len() < KNOWN_VERSIONS);
 
-/// The version, and the fast path of register 0. The index is 8 times the version's number plus [`AccessWord::rights`].
+/// Words with a version and the fast path of register 0. The index is 8 times the version's number plus [`AccessWord::rights`].
 static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
     let mut all = [AccessWord::NOTHING; 8 * KNOWN_VERSIONS];
     let mut index = 8;
@@ -82,7 +83,7 @@ static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
     all
 };
 
-/// The version, and the refusals for register 0. The index is as in [`OPENED_OF_STRAND`].
+/// Words with a version and the refusals for register 0. The index is as in [`OPENED_OF_STRAND`].
 static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
     let mut all = [RefusalWord::CLOSED; 8 * KNOWN_VERSIONS];
     let mut index = 0;
@@ -298,7 +299,7 @@ impl GuestRights {
         held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
     }
 
-    /// Returns the version, and the fast path of a guest with these rights in this version while all units are in service.
+    /// Returns a word with the version, and with the fast path of a guest with these rights while all units are in service.
     #[inline(always)]
     fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -316,7 +317,7 @@ impl GuestRights {
         RefusalWord::from_bits(refused).or(of_strand)
     }
 
-    /// Returns `word` with refusals of the units in `bits`, too. Not inlined, because usually no unit is out of service.
+    /// Returns `word` with refusals of the units in `bits` added. Not inlined, because usually no unit is out of service.
     #[cold]
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
@@ -455,7 +456,7 @@ fn clear(word: &AtomicU64, bits: AccessWord) {
     word.fetch_and(!bits.or(AccessWord::CARRY).bits(), Ordering::SeqCst);
 }
 
-/// Returns the bits of these units. Not inlined, because usually no unit is out of service.
+/// Returns the access bits of the units in the set `bits`. Not inlined, because usually no unit is out of service.
 #[cold]
 #[inline(never)]
 fn of_units(bits: u32) -> AccessWord {

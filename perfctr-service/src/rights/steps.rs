@@ -195,7 +195,7 @@ impl Rights {
         asked.insert(strand);
     }
 
-    /// Returns a strand of a guest whose death was not reported, and for which `is_there` returns `true`.
+    /// Returns one of a guest's strands: a strand whose death was not reported, and for which `is_there` returns `true`.
     #[inline(always)]
     pub(crate) fn living_strand(
         &self,

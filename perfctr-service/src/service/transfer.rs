@@ -32,8 +32,8 @@
 //! 4. The right is added to the word of the next holder.
 //!
 //! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because the strand does not continue the call that
-//! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. It must not come back before
-//! `strand_died` has returned.
+//! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. The strand must not come back
+//! before `strand_died` has returned.
 //!
 //! If a unit cannot be scrubbed, or is already out of service, it is out of service and *unclean* until the operator returns it to service.
 //!

@@ -1,4 +1,4 @@
-//! The devices of a machine, with the same traits as real hardware.
+//! The devices of a machine. They implement the same Rust traits as real hardware.
 
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicU64, Ordering};

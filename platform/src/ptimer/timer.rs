@@ -88,8 +88,8 @@ impl<A: PtimerRegisters> Ptimer<A> {
 
     /// Returns the time: a multiple of [`STEP`] below 2^61.
     ///
-    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0. Fails with `Torn` if the two values of
-    /// TIME_1 are never equal.
+    /// TIME_0 may carry into TIME_1 between two reads, so the function reads TIME_1 before and after TIME_0. Fails with `Torn` if the two
+    /// values of TIME_1 are never equal.
     pub fn time(&self) -> Result<u64, PtimerError> {
         let mut high = self.read(Register::Time1)?;
         for _ in 0..READS {

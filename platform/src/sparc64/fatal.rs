@@ -13,7 +13,7 @@ pub struct FatalTrap {
     pub tt: u64,
     /// The address of the instruction that trapped (%tpc).
     pub tpc: u64,
-    /// The address of the instruction after it (%tnpc).
+    /// The address of the instruction that would have followed (%tnpc).
     pub tnpc: u64,
     /// The state of the program that trapped (%tstate): GL in bits 42:40, the window in bits 4:0.
     pub tstate: u64,

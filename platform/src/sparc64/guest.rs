@@ -41,7 +41,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// No memory: an access without a translation ends the strand, and so does every trap of the guest that enters the hypervisor.
+    /// No memory: an access without a translation ends the strand, and so does every trap that the guest would otherwise take itself.
     pub const NONE: Self = Self { real: 0, physical: 0, bytes: 0, id: 0 };
 
     /// Returns the physical address of `bytes` bytes at a real address; `None` outside the memory.
@@ -105,8 +105,8 @@ const fn reflected(trap_type: u64) -> Option<u64> {
     }
 }
 
-/// Lets the guest itself take a trap that has entered the hypervisor. Returns `false` and does nothing in three cases: guests do
-/// not take traps of this type, the guest's trap level would be too high, or its trap table is not in its memory.
+/// Lets the guest itself take a trap that has entered the hypervisor. Returns `false` and does nothing in three cases: guests do not take
+/// traps of this type, the guest's trap level would be too high, or the guest's trap table is not in the guest's memory.
 ///
 /// A `retry` one trap level higher then enters the guest's trap table, at the level of the trap.
 pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {

@@ -60,13 +60,13 @@ pub trait TrapHandler: Sized + 'static {
     /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor
     /// does not report it. Then no device can be blamed.
     ///
-    /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
-    /// of its hypercalls, or before a hypercall on the slow path. The function must not trap.
+    /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
+    /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
     fn faulted_late(&self, address: Option<PhysicalAddress>);
 
-    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when an interrupt
-    /// arrives while it executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's whole stack
-    /// and all register windows. `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
+    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this function when an
+    /// interrupt arrives while the strand executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's
+    /// whole stack and all register windows. `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
     fn interrupted(&self) -> ControlFlow<()> {
         ControlFlow::Break(())
     }

@@ -1,7 +1,7 @@
 //! The macro that an image calls.
 
 /// Puts the trap table, the veneers and the entry from reset into an image. The type is the image's
-/// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this once.
+/// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this macro once.
 ///
 /// Each hypercall takes the slow path. [`software_trap`](crate::sparc64::TrapHandler::software_trap) serves the software traps 0x81 to 0xfe
 /// that the image claims. The others return EBADTRAP. An image with the performance counter service calls `perfctr_service::sun4v_image!`
@@ -55,8 +55,8 @@
 /// is served.
 ///
 /// A veneer does not use %g7 of its level of globals, which belongs to the handler of store_error. For each sequence of instructions in
-/// which %o0 and %o1 are still the guest's, it adds two addresses to the section `.sun4v.unanswered`: the first of the sequence, and the
-/// first after it. If a report arrives in the sequence, [`FastPath::refused_late`](crate::sparc64::FastPath::refused_late) is called.
+/// which %o0 and %o1 are still the guest's, a veneer adds two addresses to the section `.sun4v.unanswered`: the first of the sequence and
+/// the first after it. If a report arrives in the sequence, [`FastPath::refused_late`](crate::sparc64::FastPath::refused_late) is called.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {

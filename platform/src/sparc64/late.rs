@@ -12,8 +12,8 @@
 //!
 //! # What is assumed of the processor
 //! Sun's hypervisor and OpenSPARC T2 name DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.
-//! *Assumed*: if another store fails before a report is read, this report is lost, and there is no second trap. Reports of other types
-//! than SBDIOU have no address.
+//! *Assumed*: if another store fails before a report is read, only the later failure is reported, and there is no second trap. Reports
+//! whose type is not SBDIOU have no address.
 #![allow(unsafe_code)]
 
 use core::arch::asm;

@@ -11,13 +11,13 @@ use super::reports::{Report, Reports};
 
 type StrandBlock = super::StrandBlock<()>;
 
-// A veneer leaves in %g5 why a call takes the slow path: the number of its trap, or FAULTED.
+// A veneer leaves in %g5 the reason why a call takes the slow path: the number of the call's trap, or FAULTED.
 
 /// Trap 0xff.
 pub const CORE: u64 = Trap::Core.number() as u64;
 /// Trap 0x80.
 pub const FAST: u64 = Trap::Fast.number() as u64;
-/// Trap 0x80, for which the fast path made a device access that faulted.
+/// A call of trap 0x80 for which the fast path made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
 /// How many of the [`WINDOWS`](super::WINDOWS) the slow path saves or clears for every call. Each further window costs a trap.
 pub const FIRST_WINDOWS: usize = 2;

@@ -25,8 +25,8 @@ pub struct BlockDefinition {
     pub exit: Exit,
 }
 
-/// How a block passes control on. `instruction` is the number of the instruction that does so. A SPARC branch is not the last
-/// instruction of a block: its delay slot follows.
+/// How a block passes control on. `instruction` is the number of the instruction that passes control on. A SPARC branch is not the
+/// last instruction of a block: its delay slot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {

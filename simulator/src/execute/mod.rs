@@ -7,13 +7,15 @@
 //! # What software sees
 //! - RAM, ROM and consoles are at the addresses of [`map`]. L2 control registers, DRAM channels and hubs are at the addresses of
 //!   [`platform::address`]. At all other addresses a load traps with data_access_error, and a store with store_error.
-//! - At reset, strand 0 runs and all other strands are parked (*assumed* for machines with several nodes). A strand that another
-//!   strand starts also begins at the reset vector. The registers of ASI_CMP have a bit for each strand of the node.
-//! - Hyperprivileged software uses physical addresses. All other software uses real addresses. The hypervisor loads their
-//!   translations into the TLBs of each core: 64 for instructions and 128 for data. An address without a translation traps with
-//!   instruction_real_translation_miss or data_real_translation_miss. Virtual addresses are not modelled.
+//! - At reset, strand 0 runs and all other strands are parked (*assumed* for machines with several nodes). A strand that another strand
+//!   starts also begins at the reset vector. The registers of ASI_CMP, which start and park strands, have a bit for each strand of the
+//!   node.
+//! - Hyperprivileged software uses physical addresses. All other software uses real addresses. The hypervisor loads the translations of
+//!   real addresses into the TLBs of each core, which have 64 entries for instructions and 128 for data. An address without a translation
+//!   traps with instruction_real_translation_miss or data_real_translation_miss. Virtual addresses are not modelled.
 //! - An interrupt from one strand to another (ASI 0x72 to 0x74, as on the UltraSPARC T2) arrives dozens of cycles later.
-//! - Registers in alternate spaces that have no effect here read as written. The first access to each is in the [`log`].
+//! - A register in an alternate space may have no effect in this machine. A load from such a register returns the value last stored,
+//!   and the first access to the register is in the [`log`].
 //! - A store to a device completes late, in order with the strand's other stores. `membar #Sync` waits for these stores, and a load
 //!   waits for the stores to the same device. A store that fails traps with store_error.
 //! - A write of 0 to the strand status register halts the strand until an interrupt is pending for it.
@@ -161,7 +163,7 @@ pub enum Stop {
     Breakpoint(StrandId),
     /// An instruction has made this access, which is [watched](Execution::watch).
     Watched(Observed),
-    /// An event of the memory system happened at a wrong place, so its counts mean nothing.
+    /// An event of the memory system happened at a wrong place, so all counts mean nothing.
     Stray(Stray),
 }
 
@@ -245,7 +247,7 @@ impl Execution {
         self.running.shared.physical.dump(physical, bytes)
     }
 
-    /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
+    /// Executes until a limit is reached or something else stops the machine. When the call returns, the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
         self.stray().unwrap_or(stop)
@@ -260,8 +262,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store that a strand's latest read of its deferred error status register reported;
-    /// `None` if the read reported no failure.
+    /// Returns the physical address of a failed store: the store that the strand's latest read of its deferred error status register
+    /// (DFESR) reported. Returns `None` if this read reported no failure.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)

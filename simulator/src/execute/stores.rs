@@ -105,7 +105,7 @@ impl LateStore {
         Self { address, value, shift, entry, completes }
     }
 
-    /// Completes the store. It fails unless it has 64 bits, the size of every register of a device.
+    /// Completes the store. A store that does not have 64 bits fails, because every register of a device has 64 bits.
     pub(super) fn complete(&self, strand: StrandId, devices: &Devices) -> Result<(), AccessError> {
         match self.shift {
             3 => devices.write(strand, PhysicalAddress(self.address), self.value),
@@ -139,8 +139,8 @@ impl Entries {
         entry
     }
 
-    /// Returns the value of a diagnostic read: the address in the entry that bits 5:3 of `selects` select, and a mark for each of
-    /// its eight bytes.
+    /// Returns the value of a diagnostic read of the entry that bits 5:3 of `selects` select: the entry's address, and a mark for each
+    /// of the eight stored bytes.
     pub(super) const fn read(&self, selects: u64) -> u64 {
         self.addresses[(selects & SELECTS) as usize >> 3] & ((1 << 40) - 1) | 0xff << 40
     }

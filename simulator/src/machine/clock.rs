@@ -15,8 +15,8 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 /// The number of cycles that a read of the clock takes.
 const READ: u64 = 10;
 
-/// Returns the number of cycles that an access takes. L2 control registers are the fastest, because a call accesses up to 24 of them.
-/// DRAM channels of the strand's own node are next, then channels of other nodes, then hubs.
+/// Returns the number of cycles that an access takes. An access to an L2 control register is the fastest, because a call makes up to 23
+/// such accesses. Next are DRAM channels of the strand's own node, then channels of other nodes, then hubs.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,

@@ -13,7 +13,7 @@ use super::reference::{Kind, Reference};
 use super::source::Source;
 use refs::Order;
 
-/// The maximum number of references in a file, which take 384 MB of memory, and 768 MB more if the strand changes at every line.
+/// The maximum number of references in a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
 pub(super) const MOST: u64 = 1 << 24;
 
 /// The maximum number of bytes in a line.

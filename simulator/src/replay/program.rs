@@ -26,7 +26,7 @@ const LONGEST_UNREAD: u64 = 1_000_000;
 /// of 31 bits could wrap twice.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
-/// Events that a recording without flow does not have.
+/// Events that a recording without control flow does not have.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
 /// Returns the maximum number of references without a pause. Slow DRAM channels need more pauses: lines wait longer, so
@@ -172,7 +172,7 @@ impl Replay {
     }
 }
 
-/// The parts of a replay without the memory system, and the maximum number of references to replay.
+/// All parts of a replay except the memory system, and the maximum number of references to replay.
 struct Part<'a> {
     scheduler: &'a mut Scheduler,
     threads: &'a mut Threads,

@@ -72,7 +72,7 @@ pub struct Listed {
     pub class: &'static str,
     pub event: &'static str,
     pub description: &'static str,
-    /// Why the event never happens here, so that its count is 0; `None` if it happens.
+    /// Why the event never happens in the simulator, so that its count is 0; `None` if it can happen.
     pub absence: Option<&'static str>,
 }
 

@@ -30,11 +30,11 @@ use crate::setters::setters;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
     pub machine: Machine,
-    /// The machine's caches, and the times of its operations.
+    /// The machine's caches, and the times of the machine's operations.
     pub memory: Config,
     pub guests: Vec<NamedGuest>,
     pub programs: Vec<Recording>,
-    /// Which strand executes which thread. All strands belong to one guest, which measures. It is the first guest, unless a list or a
+    /// Which strand executes which thread. All these strands belong to one guest, which measures: the first guest, unless a list or a
     /// recording names the strands. `None` means the [default](Placement::default_for) for the recordings.
     pub placement: Option<Placement>,
     pub selection: Selection,
@@ -201,7 +201,7 @@ impl Setup {
         Ok(holder.ok_or(PlacementError::NoStrand)?)
     }
 
-    /// Returns the name of a program whose recording names this strand; `None` if there is none.
+    /// Returns the name of a program whose recording names this strand; `None` if no recording names it.
     fn who_names(&self, strand: StrandId) -> Option<&str> {
         let names = |program: &&Recording| {
             (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand))

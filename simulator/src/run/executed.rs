@@ -53,7 +53,6 @@ pub struct HypervisorRun {
 
 /// The instructions, cycles, traps and requests of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StrandRun {
     #[serde(with = "json")]
@@ -112,7 +111,6 @@ impl EventCounts {
 
 /// The state of a guest, and what it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestRun {
     /// The number that the hypervisor gives the guest, from 0.

@@ -39,7 +39,7 @@ pub struct Replayed {
     pub usage: Usage,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
-    /// Whether the observer stopped the replay. Then all numbers are for the part of the replay before the stop.
+    /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     /// The number of hypercalls of all guests.
@@ -63,7 +63,7 @@ impl Replayed {
         (self.details.as_ref()).map_or(&[], |details| &details.programs)
     }
 
-    /// Returns the instructions that strands waited for longest, in descending order; empty without details.
+    /// Returns the instructions at which strands waited longest, in descending order; empty without details.
     #[must_use]
     pub fn code(&self) -> &[InstructionMisses] {
         (self.details.as_ref()).map_or(&[], |details| &details.code)
@@ -182,7 +182,7 @@ pub struct CounterResult {
     /// The register that holds the counter; `None` for %pic. In JSON, its number.
     #[serde(default, with = "json")]
     pub perfreg: Option<PerfReg>,
-    /// Which of the two counters of its unit it is. In JSON, its number.
+    /// Which of the unit's two counters this is. In JSON, the counter's number.
     #[serde(with = "json")]
     pub counter: Counter,
     /// The strand, if the counter is in %pic. In JSON, its number.

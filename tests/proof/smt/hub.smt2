@@ -17,7 +17,7 @@
 (declare-const r Int)
 (declare-const next Int)
 (assert (strand s))
-; At least one strand is counted: s is remembered.
+; r is twice the number of strands in `asking`, which contains at least s.
 (assert (>= r 2))
 ; If the turn passes on, `next` is a candidate, and none of s, y and x is a nearer candidate. Other strands do not matter.
 (define-fun not-nearer ((z Int)) Bool
@@ -53,7 +53,7 @@
 ; The strand of the access found the chip busy, so the access did not happen.
 (define-fun after-chip-busy () Hub
   (hub (chip-busy (known h) (holder h)) none false (and (had h) (distinct x (holder h))) (asks h)))
-; Strand s dies. An access in flight ends with it.
+; Strand s dies. If s has the access in flight, the access ends.
 (define-fun after-forgotten () Hub
   (let ((dead (= (holder h) s)))
     (hub (forgotten (known h) s) (ite dead none (holder h)) (and (early h) (not dead)) (had h) (asks h))))
@@ -74,8 +74,8 @@
 
 ; Strand z is after a and before b.
 (define-fun between ((a Int) (z Int) (b Int)) Bool (< (ahead a z) (ahead a b)))
-; Strand z may have an access before y. The turn moves from `last` to y. Only a strand that found the chip busy can have the turn outside
-; this way; then the turn moves from this strand to y.
+; Strand z may have an access before y. The turn moves from `last` to y. Only a strand that found the chip busy can have the turn without
+; being between `last` and y; then the turn moves from this strand to y.
 (define-fun before-y ((h Hub) (z Int)) Bool
   (let ((t (turn (known h))))
     (ite (or (= t none) (= t y) (between (last (known h)) t y))

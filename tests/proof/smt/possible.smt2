@@ -23,7 +23,7 @@
 (check-sat) ; sat
 (pop)
 
-; Strand x has had its access and asks again, and another strand than y has the turn afterwards.
+; Strand x has had its access and asks again. Afterwards a strand that is not y has the turn, or no strand has it.
 (push)
 (assert (and (had h) (= s x) free (distinct (turn (known after-ask)) y)))
 (check-sat) ; sat

@@ -1,5 +1,5 @@
 ; cat any.smt2 turns.smt2 hub.smt2 refusals.smt2 | z3 -in
-; The bound r: the refusals of other strands that a strand x costs after x was refused and has gone.
+; The bound r: how often other strands are refused on behalf of a strand x that was refused and has gone.
 
 ; A refusal at a free hub is on behalf of a remembered strand other than the strand that asks. A turn has at most r refusals.
 (push)

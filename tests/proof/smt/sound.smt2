@@ -55,7 +55,7 @@
 (check-sat) ; unsat
 (pop)
 
-; Another strand than y dies: the first half.
+; A strand that is not y dies: the first half.
 (push)
 (assert (sound h))
 (assert (distinct s y))

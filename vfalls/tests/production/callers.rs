@@ -80,7 +80,7 @@ impl Callers {
         }
     }
 
-    /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if it is `None`.
+    /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if `next` is `None`.
     /// Fails if the latest call changed more than its results.
     pub(crate) fn turn(
         &mut self,

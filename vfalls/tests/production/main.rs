@@ -1,5 +1,5 @@
-//! The production image on the executing machine: it boots on one strand and on all strands, isolates guests, and continues when
-//! a guest ends. The tests need the tools that build images.
+//! The production image on the simulated machine: the image boots on one strand and on all strands, isolates guests, and continues
+//! when a guest ends. The tests need the tools that build images.
 
 mod attacks;
 mod broken;
@@ -55,7 +55,7 @@ const TABLE: u64 = 0x8000_8000;
 /// The real address of a guest's memory, unless a test sets another address.
 const REAL: u64 = 0x8000_0000;
 
-/// The %pcr of the test: counter 0 counts instructions (2, 0xfd) of privileged software.
+/// The %pcr of the test: counter 0 counts instructions (SL 2, MASK 0xfd) of privileged software.
 const PCR: u64 = 2 << 14 | 0xfd << 6 | 1 << 1;
 
 const ENOACCESS: u64 = 10;

@@ -1,5 +1,5 @@
 ! A guest whose CPUs make the calls that the test asks for. The test stops each CPU at `answered`, changes its registers, and continues it
-! at `request`. So a strand that stops has made its call, even if an interrupt took the strand away from `answered` before.
+! at `request`. So a strand that stops at `answered` has made its call, even if an interrupt came just before the stop.
 
         .register %g2, #scratch
         .register %g3, #scratch
@@ -43,7 +43,7 @@ idle:   ba,a,pt %xcc, idle                      ! at 0x80001008
 
         .org 0x8000
         .set number, 0
-traps:  .rept 1024                              ! each trap counts as served, except for those of fetches
+traps:  .rept 1024                              ! a trap skips its instruction; a trap of a fetch continues at `answered`
         .if (number & 0x1ff) == 8
         ba,a,pt %xcc, answered
         .else

@@ -156,7 +156,7 @@ static void selection(void)
 
 static void probing(void)
 {
-    /* Version 1.0; then units 0 to 6; then ENOTSUPPORTED. */
+    /* The results: version 1.0; a status for each of units 0 to 5; ENOTSUPPORTED for all later units. */
     struct script script = {{0, 0, 10, 9, 6, 99, 0, 13}, {1}, 0, 0, {0}, 0};
     struct vfperf_transport transport = {play, NULL, NULL, NULL};
     struct vfperf_present present = {0, 0, 0, 0};
@@ -168,7 +168,7 @@ static void probing(void)
     SAME(present.refused, 0x02);
     SAME(present.busy, 0x04);
     SAME(present.unclear, 0x10);
-    /* The group, and the control registers of all units. */
+    /* The sum of the numbers that the calls passed: the group, and the control registers of all units. */
     SAME(script.sum, 0x205 + 72 + 4 * (18 + 21 + 24 + 27 + 30 + 33) + 6 * 108);
 }
 
@@ -294,7 +294,7 @@ static void readme(void)
     script.status[7] = 9;
     SAME(memory_reads(&transport, &reads), VFPERF_EWOULDBLOCK);
     SAME(reads.events, 5);
-    /* The probe finds that the guest may not use it. */
+    /* The probe finds that the guest may not use the unit. */
     script.made = 0;
     script.status[2] = 10;
     SAME(count_memory_reads(&transport, &reads), VFPERF_ENOACCESS);

@@ -88,7 +88,7 @@ fn a_program_without_libc() {
     run(&mut compile);
 }
 
-/// Compiles a line of C with the header, which takes the types from where `options` say.
+/// Compiles a line of C with the header. `options` say from where the header takes the types.
 fn types(program: &str, options: &[&str]) -> Output {
     let path = place("types.c");
     let main = "uint64_t f(u64 *value);\nuint64_t f(u64 *value) { return vfperf_get(0, VFPERF_REG_SPARC_PCR, 0, value); }\n";

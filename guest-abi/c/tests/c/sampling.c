@@ -170,7 +170,7 @@ static void hyperprivileged(void)
     SAME(strand.written & (HT | UT), HT | UT);
 }
 
-/* What does not fit is refused. */
+/* Arguments that are wrong are refused. */
 static void refusals(void)
 {
     const struct vfperf_request good = {VFPERF_SPARC_INSTR_LD, 1000, 50, 3, 42, 10, 0, 1000};

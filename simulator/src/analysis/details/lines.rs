@@ -31,7 +31,7 @@ pub struct Lines {
 /// Records the users of lines that have moved.
 pub(super) struct Moved {
     users: Users,
-    /// `true` if one thread's references are dealt to several strands.
+    /// `true` if the references of one thread are [dealt](crate::replay::placement::Placement::Deal) to several strands.
     dealt: bool,
 }
 

@@ -76,7 +76,7 @@ pub struct CounterName {
     pub unit: String,
     /// The name of the counter's register.
     pub name: Cow<'static, str>,
-    /// Which of the two counters of its unit it is.
+    /// Which of the unit's two counters this is.
     #[serde(with = "json")]
     pub counter: Counter,
     pub event: Cow<'static, str>,

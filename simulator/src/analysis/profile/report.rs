@@ -136,7 +136,7 @@ pub struct ProfileReport {
     pub randomised: bool,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
-    /// Whether the observer stopped the job. Then all numbers are for the part of the job before the stop.
+    /// Whether the observer stopped the job. If so, all numbers are for the part of the job before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     #[serde(flatten)]

@@ -2,8 +2,8 @@
 //! these bytes would save.
 //!
 //! A program is replayed up to three times. The first replay finds the lines that move most between the L2 caches of nodes. The
-//! second finds which threads use the bytes of these lines. If nodes use different bytes of a line, the third has these bytes in
-//! separate lines. A replay is deterministic, so the first and the last replay differ by the cost of false sharing.
+//! second replay finds which threads use the bytes of these lines. If nodes use different bytes of a line, the third replay has these
+//! bytes in separate lines. A replay is deterministic, so only false sharing makes the first and the third replay differ.
 
 mod apart;
 mod report;
@@ -40,7 +40,7 @@ pub use users::{Code, Use, User, byte_list};
 pub struct Job {
     /// The machine that replays the program.
     pub machine: Machine,
-    /// The machine's caches, and how long its actions take. A line of the L2 cache must have 64 bytes.
+    /// The machine's caches, and the times of the machine's operations. A line of the L2 cache must have 64 bytes.
     pub memory: Config,
     /// Which strand executes which thread; `None` for the [default](Placement::default_for).
     pub placement: Option<Placement>,

@@ -35,7 +35,7 @@ pub struct SharingReport {
     pub apart: Option<Separated>,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
-    /// Whether the observer stopped the job. Then the costs, or the users of lines, are not complete.
+    /// Whether the observer stopped the job. If so, the costs or the users of lines are not complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }

@@ -46,7 +46,7 @@ pub struct Description {
 pub struct Node {
     /// The node's name. Other nodes may have the same name.
     pub name: String,
-    /// The properties in order. Several may have the same name.
+    /// The properties in order. Several properties may have the same name.
     pub properties: Vec<Property>,
 }
 

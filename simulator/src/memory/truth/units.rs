@@ -57,7 +57,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened at an impossible place. The simulator contradicts itself, so its counts mean nothing.
+/// The first event that happened at a wrong place. The simulator contradicts itself, so its counts mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",
@@ -89,7 +89,7 @@ impl fmt::Display for What {
 }
 
 impl Stray {
-    /// Returns the error of a thread that executes on a strand other than its own.
+    /// Returns the error that a thread executes on `strand`, although the thread is placed on another strand.
     pub(crate) fn thread(thread: usize, strand: usize) -> Self {
         Self { what: What::Thread(thread), at: Spot::Strand(strand), is_present: true }
     }

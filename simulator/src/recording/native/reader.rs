@@ -56,7 +56,7 @@ pub(in super::super) struct NativeReader {
     said: usize,
 }
 
-/// A thread's frames: their positions, how many were read, and the position in the latest one.
+/// A thread's frames: their positions, how many frames were read, and the position in the latest of them.
 #[derive(Default)]
 struct ThreadFrames {
     frames: Vec<u64>,

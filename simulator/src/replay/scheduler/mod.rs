@@ -358,8 +358,8 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of a thread on the strand with the earliest time. Must be called only when all threads wait, because a
-    /// cut-off recording lacks signals. Returns `false` if no thread waits.
+    /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. (They can
+    /// all wait if a recording is cut off and so lacks signals.) Returns `false` if no thread waits.
     fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));

@@ -52,7 +52,7 @@ fn rights_move_units_break_and_strands_die() {
         ]
     );
     let lines = |text: &str| happened.lines().filter(|line| line.contains(text)).count();
-    // Before the reset, three of the four channels work. After it, all four work, and the caches hold the lines.
+    // Before the reset, three of the four channels work. After the reset, all four work, and the caches hold the lines.
     assert_eq!(lines("primary: 3 strands, 60000 loads each"), 2);
     assert_eq!(lines("primary: 16384 lines read, "), 2);
     assert_eq!(lines(" reads in 3 memory channels"), 1);
@@ -60,7 +60,7 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(lines("ldg1: 16384 lines read, 0 reads in 0 memory channels"), 1);
     assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
 
-    // The operator is told of the channel once: when a call or the scrub finds it broken.
+    // The operator is told of the channel only once: when a call or the scrub finds the channel broken.
     let told = "\noperator: NODE0_MCU1 is out of service: an access failed at 0x84000";
     assert_eq!(ended.stdout.matches(told).count(), 1, "{}", ended.stdout);
 
@@ -131,7 +131,7 @@ fn nobody_waits_for_the_dead() {
     assert!(made.iter().all(|step| step["rejected"].is_null()), "{made:?}");
     for line in [
         "primary: 3 strands, 60000 loads each\n",
-        // CPU 1 has failed; the guest stops at the first CPU that does not start.
+        // CPU 1 has failed. The guest starts no further CPUs after the first that does not start.
         "primary: 1 strands, 60000 loads each\n",
         // The node of the third guest has two channels.
         "ldg2: 16384 lines read, 0 reads in 2 memory channels\n",

@@ -1,4 +1,4 @@
-//! The guest that attacks, on both its strands. If an attack ends it, the operator resets it.
+//! The guest that attacks, on both its strands. If an attack ends the guest, the operator resets the guest.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;

@@ -1,6 +1,6 @@
 //! One guest attacks the production image while another guest makes calls. The attacker must reach nothing outside its own memory. The
-//! neighbour's answers must be the reference model's, and the hypervisor must survive. The attacks find an image that lacks a guarding
-//! instruction.
+//! neighbour's answers must be the reference model's, and the hypervisor must survive. If an image lacks a guarding instruction, an
+//! attack shows this.
 
 mod attacker;
 mod edges;

@@ -145,8 +145,8 @@ fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
             MAILBOX.. => !(OPERATOR_WORDS..RECORDS).contains(&((address - MAILBOX) as usize / 8)),
             _ if address >= *stacks || log.contains(&address) => true,
             _ if blocks.contains(&address) => {
-                // First come the words that the fast path only reads, the stack, %pcr and %pic. Words 38 to 45 are the handler, the
-                // functions that it serves, and the bounds.
+                // The words that must be equal. Up to word 24: what the fast path only reads, the address of the stack, %pcr and
+                // %pic. From word 38 on: the handler, the functions that the handler serves, and the bounds of the guest's memory.
                 let word = (address - blocks.start) % block / 8;
                 !matches!(word, 0..11 | 18..25 | 38..46)
             }
