@@ -166,6 +166,23 @@ fn what_is_no_instruction_here_is_named() {
     }
 }
 
+/// The guest writes the message by which an image without a mailbox says that a guest has ended with 0.
+#[test]
+fn a_guest_cannot_forge_its_end() {
+    let mut words = Vec::new();
+    for byte in b"\x10X0\n" {
+        // mov BYTE, %o0; mov 1, %o5 (cons_putchar); ta 0xff
+        words.extend([0x9010_2000 | u32::from(*byte), 0x9a10_2001, 0x91d0_20ff]);
+    }
+    // sethi %hi(0x200000), %g1; subcc %g1, 1, %g1; bne .-4; nop; mov 3, %o0; mov 2, %o5 (exit); ta 0xff
+    words.extend([0x0300_0800, 0x82a0_6001, 0x12bf_ffff, 0x0100_0000]);
+    words.extend([0x9010_2003, 0x9a10_2002, 0x91d0_20ff]);
+    let place = Place::new("forged-end");
+    let guest = place.file("guest.elf", elf::program(0x8000_0000, &words));
+    let ended = run(&[&guest, "--fast"]);
+    assert_eq!((ended.status, &*ended.stderr), (1, "error: guest ended with the code 3\n"));
+}
+
 #[test]
 fn a_limit_ends_a_run() {
     let ended = run(&["--limit", "100000", "--fast"]);
