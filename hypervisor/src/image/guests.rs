@@ -4,15 +4,15 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
 
 use crate::services::{ConsoleInput, Image, Memory, Platform};
-use guest_abi::{Clock, HvError, Registers, StrandId};
+use guest_abi::{HvError, Registers, StrandId};
 use hv_core::sync::OwnedLock;
 use hv_core::{CallError, Caller, ConsoleOutput, Embedder, GuestId, Reply};
 use platform::memory_map::mailbox;
 use platform::sparc64::interrupt;
 
 use super::board::{Board, uart};
+use super::clock;
 use super::layout::{GuestLayout, Layout};
-use super::stick::Stick;
 
 /// The numbers of the interrupts that strands send to each other.
 pub(super) const CROSS_CALL: u8 = 1;
@@ -42,7 +42,6 @@ static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
 /// The guests of the machine, and where each is in its life: running, ending or restarting.
 pub struct Guests<B> {
     pub(super) layout: &'static Layout,
-    stick: Stick,
     board: PhantomData<fn() -> B>,
 }
 
@@ -65,12 +64,7 @@ pub(super) enum Then {
 
 impl<B> Guests<B> {
     pub(super) fn new(layout: &'static Layout) -> Self {
-        Self {
-            layout,
-            // SAFETY: this is a hypervisor.
-            stick: unsafe { Stick::new() },
-            board: PhantomData,
-        }
+        Self { layout, board: PhantomData }
     }
 
     /// Marks a guest as running.
@@ -237,7 +231,7 @@ impl<B: Board> Image for Guests<B> {
 
     /// Returns `layout.time`, when the machine was switched on, plus the seconds that %stick has counted since.
     fn time_of_day(&self) -> Result<u64, HvError> {
-        let seconds = self.stick.ticks().checked_div(self.layout.frequency);
+        let seconds = clock::ticks().checked_div(self.layout.frequency);
         Ok(self.layout.time + seconds.ok_or(HvError::NotSupported)?)
     }
 

@@ -2,22 +2,25 @@
 
 mod assemble;
 mod board;
+mod clock;
+mod failure;
 mod guests;
 mod handler;
 mod layout;
+mod log;
 mod mailbox;
 mod record;
-mod stick;
 
 use spin::{Mutex, MutexGuard};
 
 pub use assemble::{HypervisorOf, Services, assemble, configure};
 pub use board::Board;
+pub use clock::Stick;
+pub use failure::failed;
 pub use guests::Guests;
-pub use handler::{Handler, Place, Placed, cross_call, failed};
+pub use handler::{Handler, Place, Placed, cross_call};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
-pub use stick::Stick;
 
 /// Stores a value for ever. The lock is never released, so each place can be used only once. (`spin::Once` contains a panic.)
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {

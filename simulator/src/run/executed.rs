@@ -37,6 +37,18 @@ pub struct Executed {
     pub steps: Vec<StepRun>,
     /// The failures that the hypervisor has recorded.
     pub failures: Vec<Failure>,
+    /// What the hypervisor has told the operator.
+    #[serde(default)]
+    pub hypervisor: HypervisorRun,
+}
+
+/// The hypervisor's log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HypervisorRun {
+    /// The lines on the hypervisor's own console; empty until the caller that reads the console stores them here.
+    pub console: String,
+    /// The number of messages that the hypervisor has left out because there were too many.
+    pub left_out: u64,
 }
 
 /// The instructions, cycles, traps and requests of a strand.

@@ -99,11 +99,23 @@ fn summary(run: &Executed) -> Markup {
             }
         }
         h2 { "Consoles" }
-        @for guest in &run.guests {
-            h3 { (guest.name) }
-            @let text: String = guest.console.chars().map(displayable).collect();
-            pre tabindex="0" role="region" aria-label={ "Console of " (guest.name) } { (text) }
+        @if !run.hypervisor.console.is_empty() || run.hypervisor.left_out > 0 {
+            (console("hypervisor", &run.hypervisor.console))
+            @if run.hypervisor.left_out > 0 {
+                p { "The hypervisor has left out " (counted(run.hypervisor.left_out, "message")) ", because there were too many." }
+            }
         }
+        @for guest in &run.guests {
+            (console(&guest.name, &guest.console))
+        }
+    }
+}
+
+fn console(whose: &str, text: &str) -> Markup {
+    html! {
+        h3 { (whose) }
+        @let text: String = text.chars().map(displayable).collect();
+        pre tabindex="0" role="region" aria-label={ "Console of " (whose) } { (text) }
     }
 }
 

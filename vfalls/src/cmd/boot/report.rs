@@ -9,6 +9,7 @@ use simulator::memory::Served;
 use simulator::run::{ByWhom, Executed, GuestRun, Hypercalls, StepRun, StrandRun};
 
 use crate::disassembly::sparc::disassembly;
+use crate::numbers::counted;
 use crate::table;
 use crate::text::summary::short;
 
@@ -19,6 +20,13 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
     write!(output, "{}\n{}", strand_table(run), calls(run))?;
     for failure in &run.failures {
         write!(output, "\n{}", told(failure))?;
+    }
+    if run.hypervisor.left_out > 0 {
+        let messages = counted(run.hypervisor.left_out, "message");
+        writeln!(
+            output,
+            "\nnote: the hypervisor has left out {messages} of its log, because there were too many"
+        )?;
     }
     if run.noted > 0 {
         let things = match run.noted {

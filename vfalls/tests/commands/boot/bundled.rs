@@ -17,8 +17,9 @@ use crate::program::Place;
 /// the guest instructions of each strand.
 fn results(arguments: &[&str]) -> ((Vec<String>, Value), Vec<u64>) {
     let place = Place::new("bundled-images");
-    let printed = run(&[arguments, &["--json", &place.at("results.json")]].concat()).well();
-    let console = printed.lines().take_while(|line| !line.is_empty());
+    let ended = run(&[arguments, &["--json", &place.at("results.json")]].concat());
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let console = ended.stdout.lines().take_while(|line| !line.is_empty());
     let console = console.map(|line| line.split(" lines read").next().unwrap().to_owned());
     let mut results = place.json("results.json");
     for guest in results["guests"].as_array_mut().unwrap() {

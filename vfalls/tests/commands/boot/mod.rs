@@ -59,9 +59,15 @@ fn a_fatal_trap_says_where() {
     let place = Place::new("fatal-trap");
     // `nop; ldx [%g0 + 1], %g1`: the address is misaligned, and the guest has no trap table.
     let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
-    let ended = run(&[&place.file("trap.elf", program)]);
+    let path = place.file("trap.elf", program);
+    let json = place.path().join("out.json");
+    let ended = run(&[&path, "--json", json.to_str().unwrap()]);
     assert_eq!(ended.status, 1);
     assert_eq!(ended.stderr, "error: trap was ended by a trap\n");
+    let console = place.json("out.json")["hypervisor"]["console"].as_str().unwrap().to_owned();
+    let told = "] warning: guest trap is ended by trap 0x34 (memory address not aligned) at 0x80000004 on strand 0\n";
+    assert!(console.ends_with(told), "{console}");
+    assert!(ended.stdout.contains(&format!("\nhypervisor: {console}")), "{}", ended.stdout);
     let said = ended.stdout;
     assert!(said.starts_with("guest: trap 0x34 at 0x80000004, TL 1\n"), "{said}");
     let last = said.lines().last();

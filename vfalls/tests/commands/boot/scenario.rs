@@ -32,7 +32,8 @@ fn rights_move_units_break_and_strands_die() {
         step(900_000_000, "grant", &[("right", "\"strand\""), ("guest", "\"ldg2\"")]),
     ];
     place.file("steps.toml", steps.concat());
-    let ended = place.run(&format!("boot --md {THREE} --scenario steps.toml --json out.json"));
+    let ended = place
+        .run(&format!("boot --md {THREE} --scenario steps.toml --json out.json --html page.html"));
     assert_eq!((ended.status, &*ended.stderr), (1, "error: ldg2 has no strand that works\n"));
     let said = &ended.stdout;
     let (happened, _) = said.split_once("\n\n").unwrap();
@@ -60,10 +61,26 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
 
     // The operator is told of the channel only once: when a call or the scrub finds the channel broken.
-    let told = "\noperator: NODE0_MCU1 is out of service: an access failed, on strand ";
+    let told = "\noperator: NODE0_MCU1 is out of service: an access failed at 0x84000";
     assert_eq!(ended.stdout.matches(told).count(), 1, "{}", ended.stdout);
 
+    // The hypervisor says the same on its own console, beside the guests' lines, in the JSON and on the page.
     let report = place.json("out.json");
+    let console = report["hypervisor"]["console"].as_str().unwrap();
+    let said: Vec<_> = console.lines().map(|line| line.split_once("] ").unwrap().1).collect();
+    let expected = [
+        "note: the counter right global moves from guest ldg1 to guest primary, once all strands have acknowledged",
+        "error: the last strand of guest ldg2 has died: strand 88",
+        "error: memory channel 1 of node 0 is out of service: a read at 0x8400001400 by guest primary on strand 0 failed",
+        "note: guest ldg2 gets the counter right strand",
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(report["hypervisor"]["left_out"], 0);
+    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    for line in console.lines() {
+        assert_eq!(happened.matches(&format!("\nhypervisor: {line}\n")).count(), 1, "{happened}");
+        assert!(page.contains(line), "{line}");
+    }
     let [failure] = &report["failures"].as_array().unwrap()[..] else { panic!("{report}") };
     assert_eq!(
         (&failure["reason"], &failure["unit"], &failure["registers"]),
