@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod conform;
 mod counts;
 pub mod events;
 pub mod execute;

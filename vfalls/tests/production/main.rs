@@ -3,12 +3,10 @@
 
 mod attacks;
 mod broken;
-mod callers;
 mod contract;
 mod failures;
 mod faults;
 mod fight;
-mod judge;
 mod kernel;
 mod late;
 mod levels;
@@ -16,7 +14,6 @@ mod lists;
 mod orders;
 mod services;
 mod transfers;
-mod watch;
 
 use std::fs;
 use std::path::PathBuf;

@@ -94,6 +94,11 @@ pub fn example(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "example", "documented", &[])
 }
 
+/// Builds the image whose defect a word chooses.
+pub fn defects(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    build(toolchain, "defects", "slow", &[])
+}
+
 /// Builds the guest that checks the service.
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])

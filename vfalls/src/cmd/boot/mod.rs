@@ -6,7 +6,7 @@ mod description;
 pub mod elf;
 pub mod fatal;
 pub mod gdb;
-mod images;
+pub(crate) mod images;
 mod places;
 mod report;
 
