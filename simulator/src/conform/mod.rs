@@ -115,7 +115,7 @@ impl Omissions {
 }
 
 /// What to check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// What the image leaves out on purpose.
     pub omissions: Omissions,
