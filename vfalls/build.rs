@@ -31,8 +31,8 @@ fn variable(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"))
 }
 
-/// Compiles a crate with `rustc` alone. The crate is optimised in every profile, because each instruction of a recorded program
-/// causes a call of it.
+/// Compiles a crate with `rustc` alone. The crate is optimised in every profile, because each instruction of a recorded program calls the
+/// recorder.
 fn compile(name: &str, kind: &str, source: &Path, output: &Path, linked: &[OsString]) -> PathBuf {
     let status = Command::new(variable("RUSTC"))
         .args(["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "-Cstrip=symbols"])

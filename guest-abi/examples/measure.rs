@@ -1,4 +1,4 @@
-//! A guest that counts memory reads, samples loads, and prints both. The machine is simulated; a kernel takes `Sun4v` instead.
+//! A guest that counts memory reads, samples loads, and prints both. The machine is simulated; a kernel uses `Sun4v` instead.
 
 use std::cell::{Cell, RefCell};
 

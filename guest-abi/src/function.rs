@@ -1,4 +1,4 @@
-//! The functions of a trap that a hypervisor serves.
+//! Sets of function numbers, and the functions that a hypervisor serves.
 
 use core::sync::atomic::AtomicBool;
 

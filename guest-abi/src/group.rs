@@ -1,6 +1,9 @@
 //! API groups and their versions (sun4v specification, "API versioning"; FWARC/2007/529 section 3.2).
 
 use core::fmt;
+use core::str::FromStr;
+
+use crate::error::UnknownName;
 
 /// The number of an API group: any 64-bit value, because a guest can pass any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +51,17 @@ impl Version {
     /// Returns version `major.minor`, without any check.
     pub const fn new(major: u64, minor: u64) -> Self {
         Self { major, minor }
+    }
+}
+
+/// Parses a decimal `major.minor`: `1.1`.
+impl FromStr for Version {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        text.split_once('.')
+            .and_then(|(major, minor)| Some(Self::new(major.parse().ok()?, minor.parse().ok()?)))
+            .ok_or(UnknownName::new("version"))
     }
 }
 

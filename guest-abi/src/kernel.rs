@@ -1,4 +1,4 @@
-//! The functions of trap 0x80, and the API groups, except group 0x205 (sun4v specification,
+//! Functions of trap 0x80, and API groups, that a kernel needs besides group 0x205 (sun4v specification,
 //! "function numbers").
 
 use crate::group::ApiGroup;

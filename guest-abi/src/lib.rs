@@ -2,6 +2,7 @@
 #![no_std]
 #![cfg_attr(target_arch = "sparc64", feature(asm_experimental_arch))]
 #![deny(unsafe_code)]
+#![warn(missing_debug_implementations)]
 
 mod bit_set;
 pub mod clock;

@@ -66,7 +66,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// Returns the specification's name; `None` for [`Unknown`](Self::Unknown).
+            /// Returns the status's name in the specification; `None` for [`Unknown`](Self::Unknown).
             pub const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$name => Some($c_name),)*

@@ -18,13 +18,13 @@ pub enum Reply {
     All([u64; 5]),
 }
 
-/// The reason why a call is refused. An [`HvError`] converts to it.
+/// The reason why a call is refused. An [`HvError`] converts to this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError {
     /// The status, for %o0.
     pub status: HvError,
-    /// The value for %o1; `None` leaves what the guest passed there. `mach_desc`, for example, returns the size of the buffer that it
-    /// needs.
+    /// The value for %o1; with `None`, %o1 keeps the value that the guest passed. `mach_desc`, for example, returns the size of the
+    /// buffer that it needs.
     pub value: Option<u64>,
 }
 

@@ -74,7 +74,7 @@ impl<S: Services> GuestVersions<S> {
 const BASE: &[Version] = &[Version::V1_0];
 
 /// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`.
-/// Besides the services, the embedder and the tracer, it has 2 KB, and 1 KB for each service.
+/// Its size is that of the services, the embedder and the tracer, plus 2 KB, plus 1 KB for each service.
 pub struct Hypervisor<S: Services, E, T = Off> {
     services: S,
     embedder: E,

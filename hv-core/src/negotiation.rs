@@ -13,7 +13,7 @@ use crate::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 /// A negotiated version of group `G`, stored as its position in [the group's list](Group::VERSIONS), counted from 1. 0 stands for "not
 /// negotiated".
 ///
-/// The version of one group is no version of another:
+/// The version of one group cannot stand for a version of another group:
 ///
 /// ```compile_fail
 /// # use guest_abi::{ApiGroup, Version};
@@ -30,7 +30,7 @@ impl<G> NegotiatedVersion<G> {
     /// The value for "not negotiated".
     pub const NONE: Self = Self::new(0);
 
-    /// Returns the version at this position, counted from 1. A position outside the list is version 0.0.
+    /// Returns the version at this position, counted from 1. A position outside the list stands for version 0.0.
     #[inline(always)]
     pub const fn new(number: u8) -> Self {
         Self(number, PhantomData)
@@ -56,7 +56,7 @@ impl<G: Group> NegotiatedVersion<G> {
     }
 }
 
-// Not derived, because a derived implementation would need one of `G`.
+// Not derived, because a derived implementation would require that `G` implements the trait, too.
 impl<G> Clone for NegotiatedVersion<G> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -81,7 +81,7 @@ impl<G> fmt::Debug for NegotiatedVersion<G> {
     }
 }
 
-/// Returns the version at a position of a list, counted from 1; 0.0 if there is none.
+/// Returns the version at a position of a list, counted from 1; 0.0 for a position outside the list.
 #[inline(always)]
 pub(crate) fn version(versions: &[Version], number: u8) -> Version {
     match usize::from(number).checked_sub(1) {
@@ -104,7 +104,7 @@ pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<(u8, Ve
         .ok_or(HvError::NotSupported)
 }
 
-/// A granted version of some group that is not stored yet.
+/// A version that is granted, but not stored yet.
 #[derive(Debug)]
 pub struct Asked<'a> {
     /// Where the guest's negotiated version is stored. Still holds the earlier version.
@@ -180,7 +180,7 @@ impl Word {
     #[inline]
     pub(crate) fn get(&self) -> u8 {
         // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
-        // loaded a word derived from one version must then load this version or a later one here, so a fence orders the two loads.
+        // loaded a word derived from one version must then load the same version or a later one here, so a fence orders the two loads.
         // SPARC V9 needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the
         // two loads, because the load of the word is in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {

@@ -13,8 +13,8 @@ pub trait Group {
     /// The number of the group.
     const NUMBER: ApiGroup;
 
-    /// The versions of the group, lowest first: 1 to 255. The minor numbers of a major number count up from 0. Another list fails the
-    /// build of a hypervisor with this group.
+    /// The 1 to 255 versions of the group, lowest first. The minor numbers of a major number count up from 0. A hypervisor with any
+    /// other list does not build.
     const VERSIONS: &'static [Version];
 
     /// The numbers of the FAST functions. The service gets only calls of these functions.
@@ -25,7 +25,7 @@ pub trait Group {
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
-/// Several services may share a state, each with a group of its own: the services are references to the state then.
+/// Several services, each with a group of its own, may share a state. The services are then references to the state.
 pub trait Service {
     /// The group that the service serves.
     type Group: Group;
@@ -35,8 +35,8 @@ pub trait Service {
     where
         Self: 'a;
 
-    /// Returns `false` if the service knows no guest of this number, or knows that the strand does not execute it. The hypervisor asks before it
-    /// asks for the context. This implementation returns `true`.
+    /// Returns `false` if the service knows no guest of this number, or knows that the strand does not execute the guest. The hypervisor
+    /// calls this before [`context`](Self::context). The default returns `true`.
     fn knows(&self, caller: Caller) -> bool {
         let _ = caller;
         true
@@ -101,7 +101,7 @@ pub trait Context {
         false
     }
 
-    /// Serves any FAST call of a guest that has negotiated version `version`, unless the [`fast_path`](Self::fast_path) has served it.
+    /// Serves any FAST call of a guest that has negotiated `version`, unless the [`fast_path`](Self::fast_path) has served the call.
     fn call(
         &self,
         function: u64,
@@ -118,7 +118,7 @@ pub trait Context {
     }
 
     /// A short form of [`version_changed`](Service::version_changed), for a change to `version` that needs no stack and few
-    /// instructions: calls `store`, which stores the version, does the rest of the change, and returns `true`. For any other change,
+    /// instructions: calls `store` to store the version, does the rest of the change, and returns `true`. For any other change,
     /// does nothing and returns `false`. The default always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
@@ -190,10 +190,10 @@ pub trait Services {
         registers: &Registers,
     ) -> Option<Result<Reply, CallError>>;
 
-    /// Calls [`Context::is_current`] of the service that has the group, with the version at this position. Returns `true` if no service has it.
+    /// Calls [`Context::is_current`] of the group's service, with the version at this position. Returns `true` if no service has the group.
     fn is_current(contexts: &Self::Contexts<'_>, group: ApiGroup, version: u8) -> bool;
 
-    /// Calls [`Context::change_version`] of the service that has the group. If no service has it, only stores the version.
+    /// Calls [`Context::change_version`] of the group's service. If no service has the group, only stores the version.
     fn change_version(
         contexts: &Self::Contexts<'_>,
         group: ApiGroup,
@@ -379,7 +379,7 @@ list_of_services!(A 0 B 1 C 2 D 3);
 mod tests {
     use super::*;
 
-    /// The first version of a major number is x.0, and none is left out after it.
+    /// The first version of a major number is x.0, and no later minor number is left out.
     #[test]
     fn lists_of_versions() {
         let are_in_order = |versions: &[(u64, u64)]| {

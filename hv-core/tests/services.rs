@@ -75,8 +75,8 @@ impl<const GROUP: u64, const ADD: u64> Context for AdderContext<'_, GROUP, ADD> 
     }
 }
 
-/// An image with three hypercalls: FAST function 0x400 returns two values, 0x402 five, software trap 0x83 returns %o1 + 1, and CORE function 9
-/// returns nothing. Its console records the bytes that it accepts: all except 0x41.
+/// An image with four hypercalls: FAST functions 0x400 and 0x402 return two and five values, software trap 0x83 returns %o1 + 1, and CORE
+/// function 9 returns no value. Its console records the bytes that it accepts: all except 0x41.
 #[derive(Default)]
 struct Image(RefCell<Vec<ConsoleOutput>>);
 

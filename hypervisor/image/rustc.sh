@@ -1,6 +1,6 @@
 #!/bin/sh
-# RUSTC_WRAPPER for images. Cargo gives each crate a hash of the folder that it is in, which becomes a part of all its symbols and
-# decides in which order functions are linked. Names and versions take its place, so that an image is the same in any folder.
+# RUSTC_WRAPPER for images. Cargo passes a hash that depends on a crate's folder. The hash becomes a part of the crate's symbols, and
+# decides the link order of functions. This wrapper passes name and version instead, so that an image is the same in any folder.
 rustc=$1
 shift
 for argument do

@@ -2,15 +2,15 @@
 //! other services that a small kernel needs.
 //!
 //! [`services`] is for any image. The rest is for SPARC V9 only. `Handler` starts the image and its strands;
-//! `perfctr_service::sun4v_image!` links it with the trap entries. An image implements `Board` for the hardware below it, and `Placed`
-//! for the memory of the hypervisor.
+//! `perfctr_service::sun4v_image!` connects `Handler` to the trap entries. An image implements `Board` for the hardware below it, and
+//! `Placed` for the memory of the hypervisor.
 //!
 //! Strand 0 reads the description, prepares the services, and starts the strands of the guests. Without a description there is one
 //! guest with every right, on strand 0. The image runs on the simulated machine, and on QEMU's niagara machine, which has neither %pcr
 //! nor %pic (feature `pcr-in-memory` of `platform`).
 //!
-//! A guest that ends, by a call or by a trap that it cannot take, ends alone: its strands wait, its counters are scrubbed, and the
-//! other guests continue. When the last guest has ended, the machine is switched off. A guest whose last strand has died has not ended:
+//! When a guest ends, by a call or by a trap that it cannot take, the other guests continue. The strands of the guest wait, and its
+//! counters are scrubbed. When the last guest has ended, the machine is switched off. A guest whose last strand has died has not ended:
 //! the machine stays on, and the operator sees the guest's state in the mailbox.
 //!
 //! A guest that the operator resets begins at its entry, on the first of its strands that has not died. Guests that have ended can be

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     service.configure(machine, &[on(0..64, Grant::ALL), on(64..128, Grant::STRAND)])?;
 
-    // The guests call their strands of the hypervisor as they call a real one.
+    // A guest calls the handler of its strand as it calls a real hypervisor.
     let callers = [(0, 3), (1, 70)].map(|(guest, strand)| {
         let (guest, strand) = (GuestId::new(guest).unwrap(), StrandId::new(strand).unwrap());
         Caller { guest, strand }
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     mine.set(PerfReg::L2_PERF_CONFIG, 1)?;
     println!("guest 1 reads {}: {:?}", hub.name(), other.get(hub));
 
-    // The operator moves `global`. The strands of guest 0 acknowledge in their interrupts, which the models keep.
+    // The operator moves `global`. The strands of guest 0 acknowledge in their cross-calls, which the models keep until here.
     let mut grants = service.grants();
     grants.transfer(callers[0].guest, callers[1].guest, Right::Global)?;
     let change = service.reconfigure(callers[1].strand, &grants)?;

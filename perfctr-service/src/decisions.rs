@@ -1,4 +1,4 @@
-//! The decisions of the service, as functions without atomics and devices, for proofs. Any version may change these functions.
+//! The decisions of the service, as functions without atomics and devices, for proofs. Any release may change these functions.
 //!
 //! - [`turns`]: which strand gets a hub next.
 //! - [`judgement`]: whether a unit that stays busy is broken.

@@ -20,10 +20,10 @@ pub trait Environment {
     /// Returns the bus, for accesses to device registers.
     fn bus(&self) -> &Self::Bus;
 
-    /// Returns the registers of strands.
+    /// Gives access to %pcr and %pic.
     fn registers(&self) -> &Self::Registers;
 
-    /// Returns the tracer.
+    /// Returns the tracer, which may be [`Off`].
     fn trace(&self) -> &Self::Trace;
 
     /// The service calls this each time a strand takes a unit out of service, so that the operator

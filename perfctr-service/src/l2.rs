@@ -30,7 +30,7 @@ pub(crate) fn get(bus: &impl Bus, strand: StrandId) -> Result<u64, AccessError> 
     Ok(L2Control::from(bus.read(strand, bank)?).perf_config().value())
 }
 
-/// The lock on the L2 control registers of a node. A strand keeps it while it writes all banks, so other strands see a single step.
+/// The lock on the L2 control registers of a node. A strand holds the lock while it writes all banks, so other strands see a single step.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct L2Arbiter {
@@ -45,8 +45,8 @@ pub(crate) struct HeldL2<'a> {
 
 #[cfg(target_arch = "sparc64")]
 impl L2Arbiter {
-    /// Offsets in bytes, for the assembly: of the lock, which holds its owner's number plus 1 (0 if it is free), and of the count of
-    /// ended accesses.
+    /// The offsets in bytes of the lock and of the count of ended accesses, for the assembly. The lock is its owner's number plus 1; 0 if
+    /// the lock is free.
     pub(crate) const LOCK: usize = offset_of!(Self, lock);
     pub(crate) const ENDED: usize = offset_of!(Self, progress) + Progress::ENDED;
 }
@@ -94,8 +94,8 @@ impl HeldL2<'_> {
         self.progress.ended();
     }
 
-    /// Undoes a set in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to that of bank 0. If a bank fails, continues
-    /// with the others, and returns the error.
+    /// Undoes a set in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to that of bank 0. If a bank fails,
+    /// continues with the other banks, and returns the error.
     pub(crate) fn undo(&self, bus: &impl Bus, strand: StrandId) -> Result<(), AccessError> {
         let config = PerfConfig::from_value(get(bus, strand)?);
         let mut result = Ok(());

@@ -1,15 +1,15 @@
 //! The mailbox: words with which a service processor passes the operator's steps to the hypervisor.
 //!
-//! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`], which writes [`ASKED`] to
-//! the first word last, and then interrupts a strand. The hypervisor [serves](serve) the step on this strand, and writes [`DONE`] last. The
-//! [`answer`] stays until the next step. The first word says whether the operator or the hypervisor may write the mailbox.
+//! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`] (the first word, [`ASKED`],
+//! last), and then interrupts a strand. The hypervisor [serves](serve) the step on this strand, and writes [`DONE`] last. The [`answer`]
+//! stays until the next step. The first word says whether the operator or the hypervisor may write the mailbox.
 //!
 //! | word | content |
 //! |---|---|
 //! | 0 | [`EMPTY`], [`ASKED`] or [`DONE`] |
 //! | 1 | the step: 1 reconfigure, 2 a strand died, 3 reset of a guest, 4 return to service, 5 look |
 //! | 2 | the number of guests, or the number of the strand, guest or [unit](Unit::number) |
-//! | 8 | the result: 0 for done, else a number of [`Refusal`] |
+//! | 8 | the result: 0 for done, or the number of a [`Refusal`] |
 //! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or two details of the refusal |
 //!
 //! From word 9 on, [`Step::Look`] writes: 1 while a change is pending; 4 words with the awaited strands; a word per unit; the held rights.
@@ -69,11 +69,11 @@ pub enum Step {
     Reconfigure(Grants),
     /// See [`PerfCounterService::strand_died`].
     Died(StrandId),
-    /// Resets a guest. The image does this.
+    /// Resets a guest. The image serves this step.
     Reset(GuestId),
     /// See [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
-    /// Requests the service's state as [`Seen`], with the rights of this number of guests. Changes nothing.
+    /// Requests the state as [`Seen`]. The argument is the number of guests in `held`. Changes nothing.
     Look(usize),
 }
 

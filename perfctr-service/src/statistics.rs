@@ -36,7 +36,7 @@ impl Class {
         }
     }
 
-    /// Returns the class of a register.
+    /// Never returns [`Self::Invalid`].
     pub const fn of(register: PerfReg) -> Self {
         match register.kind() {
             Kind::Strand => Self::Strand,
@@ -110,7 +110,7 @@ impl Outcome {
         Self::Refused(Refusal::WouldBlock),
     ];
 
-    /// Returns the specification's name of the status.
+    /// Returns the status's name in the specification.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "EOK",

@@ -69,8 +69,8 @@ pub(crate) fn unit_at(node: Node, address: PhysicalAddress) -> Option<Unit> {
 mod tests {
     use super::*;
 
-    /// DRAM registers of the caller's node have local addresses (section 2.2), as has register 1. Register 0 has none. All
-    /// other addresses are global.
+    /// The DRAM registers of the caller's node (section 2.2) and register 1 have local addresses. Register 0 has no address. All other
+    /// registers have global addresses.
     #[test]
     fn addresses_from_each_node() {
         let globals = [

@@ -50,7 +50,7 @@ const GRANTS: Shown = Shown::Names(&[
 hv_core::events! {
     /// The events of the service, with numbers from 8 on.
     ///
-    /// The event of a call has the time of its end, and follows events that happened during the call, such as a hub conflict.
+    /// The event of a call has the time at which the call ended, and follows events that happened during the call, such as a hub conflict.
     ///
     /// Several events have these fields:
     /// - `perfreg`: the number of a register. A refused call has the number that the guest passed, even if no register has that number.
@@ -105,7 +105,7 @@ hv_core::events! {
             guest: u8 = Number,
             strand: u8 = Number,
         }
-        /// A unit is out of service.
+        /// A unit went out of service.
         13 UnitOut "unit_out_of_service" {
             unit: u16 = UNITS,
             /// The reason: an access faulted, the unit stayed busy for too long, a strand died while it accessed the unit, or no strand

@@ -57,7 +57,7 @@ impl Unit {
         })
     }
 
-    /// Returns the registers of the unit that have an address. L2 control has none.
+    /// Returns the registers of a channel or a hub. Returns none for L2 control, which is scrubbed bank by bank.
     pub(crate) fn registers(self) -> impl Iterator<Item = PerfReg> {
         PerfReg::ALL.into_iter().filter(move |register| {
             !matches!(register.kind(), Kind::L2)
@@ -201,7 +201,7 @@ impl Units {
         self.unclean.add(unit);
     }
 
-    /// Returns the registers of a unit that are not scrubbed. A PCR comes before its PICs.
+    /// Returns those registers of a unit that are not scrubbed yet. A PCR comes before its PICs.
     pub(crate) fn unscrubbed(&self, unit: Unit) -> impl Iterator<Item = PerfReg> {
         unit.registers().skip(self.scrubbed(unit).load(Ordering::Relaxed).into())
     }

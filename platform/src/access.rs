@@ -27,12 +27,12 @@ impl fmt::Display for AccessError {
 
 impl core::error::Error for AccessError {}
 
-/// Physical access to device registers, 64 bits at a time. Several strands may call it concurrently. `strand` is the strand that
+/// Physical access to device registers, 64 bits at a time. Several strands may use the same bus concurrently. `strand` is the strand that
 /// executes the access: a local address means a device of the node of `strand`. (Hardware ignores the argument; models need it.)
 ///
 /// # Order
-/// The caller orders accesses of different strands by atomics in memory. A strand that lets another strand access a device releases
-/// a word, and the other strand acquires that word. The implementation must make this order hold at the devices, on every machine:
+/// The caller orders accesses of different strands: a strand that lets another strand access a device stores a word with release ordering,
+/// and the other strand loads it with acquire ordering. The implementation must make this order hold at the devices, on every machine:
 ///
 /// - An access happens after every load of memory that precedes the access on the strand.
 /// - [`read`](Self::read) and [`write`](Self::write) return when the device has answered, before any later store.

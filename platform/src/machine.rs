@@ -4,7 +4,7 @@ use core::fmt;
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
 
-/// What a family of machines has.
+/// The properties of a family of machines.
 struct Facts {
     name: &'static str,
     number: u8,
@@ -116,7 +116,7 @@ impl Model {
         }
     }
 
-    /// Returns what the banner of this platform calls the machine.
+    /// Returns the name of the machine in the banner of this platform.
     pub const fn banner(self) -> &'static str {
         self.facts().banner
     }

@@ -20,7 +20,7 @@ pub const MAILBOX: u64 = 0x3fe_0000;
 pub const PARTITION: u64 = 0x8000_0000;
 /// The real address of a guest's memory, unless the guest's description states another address.
 pub const REAL: u64 = 0x8000_0000;
-/// The size in bytes of the memory of a guest without a description, unless [`start::MEMORY`] states another size.
+/// The size in bytes of the guest's memory on a machine without a description, unless [`start::MEMORY`] states another size.
 pub const ONLY_GUEST: u64 = 128 << 20;
 /// The size of a page in bytes. The addresses and sizes of guests' memory are multiples of this number.
 pub const PAGE: u64 = 8 << 10;
@@ -45,11 +45,11 @@ pub mod start {
 
     use super::HYPERVISOR;
 
-    /// The machine, if it starts without a description: see [`machine_word`].
+    /// The machine, unless a description says which nodes the machine has: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
-    /// The real address at which a guest without a description begins. 0 stands for the first byte of its memory.
+    /// The real address at which the guest of a machine without a description begins. 0 stands for the first byte of the guest's memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
-    /// The size in bytes of the memory of a guest without a description. 0 stands for [`ONLY_GUEST`](super::ONLY_GUEST).
+    /// The size in bytes of the guest's memory on a machine without a description. 0 stands for [`ONLY_GUEST`](super::ONLY_GUEST).
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The time at which the machine was switched on, in seconds since 1970.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
@@ -81,7 +81,7 @@ pub mod start {
 /// | [`CODES`](mailbox::CODES) + n | the exit code of guest n |
 /// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
 /// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has begun to write for the operator |
-/// | the words after it | the latest [records](mailbox::record) |
+/// | the words after this word | the latest [records](mailbox::record) |
 pub mod mailbox {
     /// The number of words for the operator's steps.
     pub const OPERATOR_WORDS: usize = 256;
@@ -102,7 +102,7 @@ pub mod mailbox {
     pub mod state {
         /// The guest runs.
         pub const RUNS: u64 = 1;
-        /// The guest has ended itself. Its exit code is in its word from [`CODES`](super::CODES) on.
+        /// The guest has ended itself. The exit code of guest n is in word [`CODES`](super::CODES) + n.
         pub const EXITED: u64 = 2;
         /// A trap has ended the guest.
         pub const TRAPPED: u64 = 3;
@@ -110,12 +110,12 @@ pub mod mailbox {
         pub const FAILED: u64 = 4;
     }
 
-    /// A report of a failure to the operator. Record n is in slot n modulo [`SLOTS`](record::SLOTS), which has
-    /// [`WORDS`](record::WORDS) words.
+    /// A report of a failure to the operator. Record n is in slot n modulo [`SLOTS`](record::SLOTS). A slot has [`WORDS`](record::WORDS)
+    /// words.
     pub mod record {
         use super::RECORDS;
 
-        /// The value of word [`VERSION`] in a complete record. While the record is written, the word has another value.
+        /// The value of word [`VERSION`] in a complete record. While the hypervisor writes the record, the word has another value.
         pub const CURRENT: u64 = 1;
         /// The value of a word that does not apply to the failure.
         pub const NONE: u64 = u64::MAX;

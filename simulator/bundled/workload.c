@@ -1,18 +1,18 @@
 /*
  * The program behind the bundled recording: the evening's accounts of a shop, done by eight clerks.
  *
- * Each clerk is a thread. All begin a phase together, and each phase does something else to the memory of a machine
- * with several nodes:
+ * Each clerk is a thread. All clerks begin a phase together. Each phase uses the memory of a machine with several nodes
+ * in another way:
  *
- *   private work          each clerk loads, sorts, indexes and follows the orders of its own till, and turns a table
- *   shared and read       all look up prices in one list, which the first clerk wrote
- *   shared and written    all take tickets from one counter, by atomic instructions
- *   migrating             a ledger goes from clerk to clerk, and each writes to all of it
- *   false sharing         each counts in a counter of its own, and all counters are in one line; then the same with a
- *                         line for each counter
- *   one node's memory     all read an archive that is at home on node 0
+ *   private work          each clerk loads, sorts, indexes and follows the orders of its own till, and transposes a table
+ *   shared and read       all clerks look up prices in one list, which the first clerk wrote
+ *   shared and written    all clerks take tickets from one counter, by atomic instructions
+ *   migrating             a ledger goes from clerk to clerk, and each clerk writes to all of its lines
+ *   false sharing         each clerk counts in its own counter: first, all counters are in one line; then, each counter
+ *                         has a separate line
+ *   one node's memory     all clerks read an archive that is in the memory of node 0
  *
- * No input; it does the same work in every run. README.md says how it is built and recorded.
+ * The program reads no input, and does the same work in every run. README.md says how it is built and recorded.
  */
 
 #include <pthread.h>
@@ -27,20 +27,20 @@
 #define NODES 4
 
 #define CLERKS 8
-/* Orders of a till, a power of two, and slots of its index. */
+/* The number of orders of a till, a power of two, and the number of slots of its index. */
 #define ORDERS 512
 #define SLOTS 1024
-/* Articles of the price list. */
+/* The number of articles in the price list. */
 #define ARTICLES 2048
-/* Customers that a clerk serves, and the pages of the ledger, a line each, and how often it goes round. */
+/* The number of customers that a clerk serves, of pages (lines) of the ledger, and of rounds of the ledger. */
 #define CUSTOMERS 500
 #define PAGES 64
 #define ROUNDS 12
-/* What a clerk counts, twice. */
+/* The number of coins that a clerk counts, once for each kind of counter. */
 #define COINS 2500
-/* Pieces of the archive. */
+/* The number of pieces of the archive. */
 #define ARCHIVE 256
-/* Rows and columns of a sales table. Its rows are 64 KB apart, so that a column falls into four sets of the L2 cache. */
+/* The rows and columns of a sales table. The rows are 64 KB apart, so a column is in four sets of the L2 cache. */
 #define ROWS 96
 #define COLUMNS 32
 #define PITCH 8192
@@ -70,7 +70,7 @@ struct counter {
 	volatile uint64_t count;
 } ALIGNED(LINE);
 
-/* 512 bytes on node 0, and as many on each of the other nodes, which nobody uses. */
+/* 512 bytes on node 0, and 512 unused bytes on each other node. */
 struct archived {
 	uint64_t sales[PIECE / sizeof(uint64_t)];
 	unsigned char elsewhere[(NODES - 1) * PIECE];
@@ -78,14 +78,14 @@ struct archived {
 
 static struct till tills[CLERKS];
 static uint64_t sales[CLERKS][COLUMNS][PITCH];
-/* A clerk's table is at home on one node: the columns in use are in one piece of each row, and other clerks use the next. */
+/* A clerk uses columns in one piece of each row, so its table is on one node. The next clerk uses the next piece. */
 static uint64_t turned[CLERKS][ROWS][PITCH] ALIGNED(NODES * PIECE);
 static struct article price_list[ARTICLES] ALIGNED(PIECE);
 static uint64_t tickets ALIGNED(LINE);
 static struct counter ledger[PAGES];
 static volatile uint64_t crowded[CLERKS] ALIGNED(LINE);
 static struct counter roomy[CLERKS];
-/* Part of the program file, and never written: it comes from memory, not from the cache of the node that wrote it. */
+/* The archive is part of the program file and is never written, so it comes from memory, not from a node's cache. */
 static const struct archived archive[ARCHIVE] = { [0 ... ARCHIVE - 1] = { .sales = { [0 ... 63] = 5 } } };
 
 static pthread_barrier_t evening;
@@ -106,7 +106,7 @@ APART static void load_orders(struct till *till)
 		order->customer = number * 7 + 1;
 		order->article = below(&till->random, ARTICLES) * 3;
 		order->quantity = 1 + (till->random >> 60);
-		/* Full period modulo a power of two: the chain comes to every order once. */
+		/* The sequence has the full period modulo a power of two, so the chain visits every order once. */
 		order->next = (number * 389 + 123) % ORDERS;
 	}
 }

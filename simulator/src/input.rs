@@ -1,6 +1,6 @@
 //! Reads whole input files: all inputs except recordings. Each has a maximum length, so that a
 //! device, an endless pipe or a wrong file does not fill the memory. [`read`] is for files that a
-//! user names. [`read_found`] is for files that another input names, which may be hostile.
+//! user names. [`read_found`] is for files that another, possibly hostile, input names.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -65,8 +65,8 @@ pub fn read(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
 /// Reads the bytes of a file whose path comes from another input. Does not wait for a pipe's writer.
 ///
 /// # Errors
-/// The file is not ordinary, or it is in procfs or sysfs, where files can have effects or no end. The
-/// file cannot be read, or has more than `longest` bytes.
+/// The file cannot be read, is not an ordinary file, has more than `longest` bytes, or is in procfs or sysfs. (There, reading a file
+/// can have effects or never end.)
 pub fn read_found(path: &Path, longest: u64) -> Result<Vec<u8>, InputError> {
     let name = path.display().to_string();
     let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();

@@ -5,7 +5,7 @@ use hv_core::GuestId;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An address or a thing with a number, or a list or an `Option` of these, with its form in JSON.
+/// A type with a form in JSON: an address, a thing that has a number, or a list or an `Option` of these.
 pub(crate) trait Form: Sized {
     type Json: Serialize + DeserializeOwned;
 

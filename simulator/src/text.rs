@@ -1,6 +1,6 @@
 //! Makes text from inputs safe to show. A name in a recording, an ELF file, a description or a
 //! result may be malicious. Control characters can move a terminal's cursor or set its title, and
-//! bidirectional ones can show words in another order.
+//! characters that change the direction of writing can show words in another order.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, stays, |character| character.escape_default().to_string())
 }
 
-/// Returns a JSON text with the same values, in which escapes such as `\u202e` stand for what is not [plain](is_plain).
+/// Returns a JSON text with the same values. Escapes such as `\u202e` replace characters that are not [plain](is_plain).
 pub fn json(text: &str) -> Cow<'_, str> {
     let stays = |character| character == '\n' || is_plain(character);
     // A character that is not plain has at most 16 bits.

@@ -31,7 +31,7 @@ fn asks_at(machine: Shared, ticks: u64) -> u64 {
     machine.get(0, 36).0
 }
 
-/// Begins an access to hub 1. It lasts until the test ends it.
+/// Begins an access to hub 1. The access lasts until the test ends it.
 fn in_flight(machine: Shared, strand: u16, id: u64) -> (Stop, JoinHandle<()>) {
     let stop = machine.board().stop_at(oracle::Cell::Register(id));
     let call = thread::spawn(move || while machine.set(strand, id, 1) == 9 {});

@@ -58,8 +58,8 @@ fn the_fast_path_serves_what_a_guest_may_use() {
     assert_eq!(get(3), fault, "the unit is out of service");
 }
 
-/// The fast path refuses the calls that the slow path refuses, with the same status, and counts each call once. Without a version, it
-/// refuses all calls with EBADTRAP. The guest has one strand, on node 0, which has only one memory channel.
+/// The fast path refuses the calls that the slow path refuses, with the same status, and counts each call once. Without a version, the fast
+/// path refuses all calls with EBADTRAP. The guest has one strand, on node 0, which has only one memory channel.
 #[test]
 fn the_fast_path_refuses_as_the_slow_path() {
     let mut refused = 0;

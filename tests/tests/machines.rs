@@ -1,4 +1,4 @@
-//! Every family of machines is wherever machines are listed. A family that is missing in a list is named with the list.
+//! Every list of machines has every family. If a list lacks a family, the test names both.
 
 #![cfg(not(any(loom, shuttle)))]
 

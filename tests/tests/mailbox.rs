@@ -82,7 +82,7 @@ fn every_step_and_what_it_answers() {
     let awaited: StrandSet = [0, 2, 64].map(machine::strand).into_iter().collect();
     assert_eq!(seen.pending, Some(awaited));
     assert_eq!(mailbox.words.borrow()[9..14], [1, 0b101, 0b1, 0, 0]);
-    // Guest 1 has `htstrand` at once, because no guest loses it. It has `global` after the scrub.
+    // Guest 1 has `htstrand` at once, because no guest loses it. Guest 1 has `global` after the scrub.
     assert_eq!(mailbox.words.borrow()[30], 0x0206_0000_0000_0000);
     // Strand 64 has died. The other strands take their cross-calls.
     machine.acknowledge(0);

@@ -51,7 +51,7 @@ fn access_addresses_of_hub_registers() {
     assert_eq!(lines.next(), None);
 }
 
-/// A strand accesses the DRAM registers of its own node by local address. It accesses all others by global address.
+/// A strand accesses the DRAM registers of its own node by local address, and all others by global address.
 #[test]
 fn addresses_on_the_bus_from_each_node() {
     let board = Board::new(Machine::Batoka, 4, &[]);

@@ -98,7 +98,7 @@ fn global_goes_from_one_guest_to_another() {
     assert_eq!(board.cells(), before, "a call may be in flight");
     has_no_global(&machine, 1);
 
-    // Strand 64 acknowledges last. It scrubs everything except the L2 control of node 0, which a strand of node 0 is asked to scrub.
+    // Strand 64 acknowledges last, and scrubs everything except the L2 control of node 0, which a strand of node 0 is asked to scrub.
     assert!(machine.acknowledge(64));
     assert_eq!(machine.awaited(), Some([0].into()));
     assert_eq!(board.holds(Cell::L2 { node: 0, bank: 7 }) >> 36 & 3, 3);
@@ -131,7 +131,7 @@ fn a_strand_that_loses_its_right_clears_its_registers() {
     assert_eq!(machine.get(0, 0), (10, 0x0bad));
     assert_eq!(machine.set(64, 0, 0), 10);
     assert_eq!(board.pcrs()[&0], 0x1_000e, "only the strand itself can clear it");
-    // No guest loses a right to the third guest. So the third guest has its new right at once.
+    // The third guest gets a right that no guest loses. So the third guest has this right at once.
     assert_eq!(machine.get(2, 0), (0, 0));
     assert!(machine.acknowledge(64));
     assert_eq!((board.pcrs()[&64], board.pics()[&64]), (0, 0));
@@ -193,7 +193,7 @@ fn a_rejected_configuration_changes_nothing() {
     assert_eq!(machine.get(2, 0).0, 10);
 }
 
-/// Only the newest configuration counts. A guest never gets a right that only a replaced configuration gave it.
+/// Only the newest configuration counts. A guest never gets a right that only an earlier, replaced configuration grants.
 #[test]
 fn a_newer_transfer_replaces_a_pending_one() {
     let board = board();

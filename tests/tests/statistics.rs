@@ -1,4 +1,4 @@
-//! Statistics: the number of calls by guest, function, class of register and status. They are also read while strands call.
+//! Statistics: the number of calls by guest, function, class of register and status. The tests also read the counts while strands call.
 
 use guest_abi::trap::VFALLS_GET_PERFREG;
 use perfctr_service::statistics::Operation::{self, Get, Set};
@@ -101,7 +101,7 @@ fn every_call_is_counted_once_where_it_belongs() {
     assert_eq!(statistics_of(&machine, 0).outcome(Ok), 17);
     let second = machine.service().statistics_of([strand(64)].into_iter().collect());
     assert_eq!((second.total(), second.outcome(Ok)), (10, 8));
-    // Calls of functions that the service does not have are not counted.
+    // Calls of unknown functions are not counted.
     for function in [0x105, 0x108, 1 << 32 | VFALLS_GET_PERFREG] {
         machine.trap(0, tests::oracle::Trap::Fast, [2, 1, 2, 3, 4, function]);
     }

@@ -24,8 +24,8 @@ pub(crate) fn allow(bytes: u64) {
     DEFAULT.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// From now on, ends the process if it takes more than `budget` MB of memory, with a one-line error and the exit status of bad
-/// input. There is no limit on systems other than Linux, where no file says how much memory a process takes.
+/// From now on, ends the process if it takes more than `budget` MB of memory, with a one-line error and the exit status of bad input.
+/// Systems other than Linux have no limit, because no file there says how much memory a process takes.
 pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());

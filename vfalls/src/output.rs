@@ -122,9 +122,8 @@ impl Force {
     }
 }
 
-/// A file that is written under a temporary name, in the directory of its own name. It gets its own
-/// name when it is complete; until then, an older file of that name stays. If the new file is
-/// dropped or interrupted before it is complete, it is removed.
+/// A file that is written under a temporary name, in the directory of its own name. It gets its own name when it is complete; until then,
+/// an older file with this name stays. If the new file is dropped or interrupted before it is complete, it is removed.
 pub struct OutputFile {
     file: File,
     incomplete: Incomplete,
@@ -287,7 +286,7 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let mut old = vec![aside.clone()];
     old.extend(files.iter().map(|name| aside.join(name)));
     remove(&old);
-    ensure!(!aside.exists(), "{}: is left of what was there", aside.display());
+    ensure!(!aside.exists(), "{}: remains of the older directory", aside.display());
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Standard output for text. It escapes control characters, so no input can control the terminal.
+//! Standard output for text, with control characters escaped, so that no input can control the terminal.
 #![allow(clippy::disallowed_methods, reason = "the other modules print by this one")]
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};

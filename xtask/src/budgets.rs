@@ -14,8 +14,8 @@ use vfalls::table;
 pub struct Budget {
     /// The name of the count, as in the files of `bench --json` and `qemu --json`.
     pub name: &'static str,
-    /// The number of instructions of the nearest function of another project. On SPARC V9, this is
-    /// Sun's code for the UltraSPARC T2, assembled and executed in the same way.
+    /// The number of instructions of the most similar function of another project. On SPARC V9, this is Sun's code for the UltraSPARC T2,
+    /// assembled and executed in the same way.
     pub others: Option<u64>,
     /// The maximum number of instructions. A larger number is a defect.
     pub reach: u64,
@@ -27,8 +27,8 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
     Budget { name, others, reach, aim }
 }
 
-/// Calls on SPARC V9. The count goes from the trap to `done`, and includes both. A refusal is counted for each kind of register that can be
-/// refused with its status; the budget is for the longest of these.
+/// Calls on SPARC V9. The count goes from the trap to `done`, and includes both. Refusals with a status are counted for each kind of
+/// register that can be refused with this status; the budget is for the largest of these counts.
 pub const SPARC: [Budget; 22] = [
     row("get_dram", Some(sun::GET_DRAM), [23, 21]),
     row("set_dram", Some(sun::SET_DRAM), [29, 27]),
@@ -54,8 +54,8 @@ pub const SPARC: [Budget; 22] = [
     row("set_version_negotiated", Some(sun::SET_VERSION_NEGOTIATED), [175, 150]),
 ];
 
-/// Counts on x86-64: of a call, from the guest's registers in memory to the answer in memory; of an
-/// event; and of a reference, from the file that `vfalls stat` replays to the counters.
+/// Counts on x86-64: of a call (from the guest's registers in memory to the answer in memory), of an event, and of a reference that
+/// `vfalls stat` replays (from the file to the counters).
 pub const X86: [Budget; 19] = [
     // rustsbi's call has fewer features than ours.
     row("get_dram", Some(17), [26, 20]),

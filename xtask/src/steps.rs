@@ -127,7 +127,7 @@ impl<S: Steps> Chosen<S> {
 /// The process with the steps that run beside the others.
 struct Others {
     process: Child,
-    /// A file with all that the process prints.
+    /// A file with the output of the process.
     output: File,
 }
 
@@ -141,7 +141,7 @@ impl Others {
         Ok(Self { process: command.spawn()?, output })
     }
 
-    /// Waits for the process, and prints what it has printed.
+    /// Waits for the process, and prints its output.
     fn finish(mut self) -> anyhow::Result<()> {
         let status = self.process.wait()?;
         say(format_args!("beside the other steps:\n"));

@@ -44,6 +44,7 @@ pub const TMUX: Tool = Tool::new("tmux", "tmux");
 pub const GDB: Tool = Tool::new("gdb-multiarch", "gdb-multiarch");
 /// Decides the formulas of proofs.
 pub const Z3: Tool = Tool::new("z3", "z3");
+/// Compiles libFuzzer, and reads the C header as C++.
 pub const CXX: Tool = Tool::new("c++", "g++");
 
 /// Installs all missing `tools` at once, as root on Debian and its derivatives. Waits for other

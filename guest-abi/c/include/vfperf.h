@@ -604,9 +604,9 @@ struct vfperf_version {
 struct vfperf_retry {
   // The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
   uint32_t tries;
-  // The maximum number of reads of the counters for a snapshot, whose control register may change; 0 means 1.
+  // The maximum number of reads of a snapshot's counters, which are read again if the control register has changed; 0 means 1.
   uint32_t reads;
-  // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below a
+  // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a
   // millisecond: then the service serves a refused strand after at most one access of each other strand.
   void (*pause)(void *context, uint32_t refused);
   // Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
@@ -621,11 +621,11 @@ struct vfperf_snapshot {
   uint64_t pcr;
   // Counters 0 and 1, without the flag of a DRAM counter.
   uint64_t pic[2];
-  // Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock, or if one read returned both.
+  // Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock or for a DRAM channel.
   uint64_t skew_ticks;
-  // The number of events that counter 0 counted until it was read again, after counter 1; 0 if one read returned both.
+  // The number of events that counter 0 counted between its two reads, before and after the read of counter 1; 0 for a DRAM channel.
   uint64_t skew_events;
-  // The number of calls for counter 1, refused ones included; 0 if one read returned both.
+  // The number of calls that read counter 1, refused calls included; 0 for a DRAM channel, whose counters are read together.
   uint32_t skew_calls;
   // Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
   uint32_t wrapped;
@@ -655,7 +655,7 @@ struct vfperf_count {
   uint64_t last;
 };
 
-// A profiler, prepared by `vfperf_profiler_init`: 5120 bytes of the owner's memory, which may be moved, and need no release.
+// A profiler, prepared by `vfperf_profiler_init`. Its 5120 bytes are the owner's: the owner may move them, and need not release them.
 struct VFPERF_ALIGNED(16) vfperf_profiler {
   // Private to the functions of the profiler.
   uint64_t words[640];
@@ -667,13 +667,13 @@ struct vfperf_request {
   uint32_t event;
   // Events between two samples, 1 to 2^31. 0: no samples.
   uint32_t period;
-  // Ticks between two samples. `period` is then the first, and later periods follow the rate of the events.
+  // Ticks between two samples. `period` is then only the first period; later periods follow the rate of the events.
   uint32_t interval;
-  // 1 to 31: periods are random around the due period, and differ from it by up to a 2^`spread`th. 3 is a good choice.
+  // 1 to 31: periods are random, and differ from the due period by up to 1/2^`spread` of the due period. 3 is a good choice.
   uint32_t spread;
   // The seed of random periods.
   uint64_t seed;
-  // The maximum number of interrupts in `throttle_ticks` ticks. The period doubles while the counter exceeds it.
+  // The maximum number of interrupts in a window of `throttle_ticks` ticks. One more doubles the period and begins a new window.
   uint32_t throttle;
   // Not used.
   uint32_t reserved;
@@ -723,7 +723,7 @@ struct vfperf_report {
   uint64_t samples;
   // Samples that were lost because there was no room.
   uint64_t lost;
-  // Periods that ended while the interrupt of an earlier one was pending.
+  // Periods that ended while the interrupt of an earlier period was pending.
   uint64_t missed;
   // The number of times that throttling doubled the period.
   uint64_t throttled;
@@ -856,13 +856,13 @@ uint64_t vfperf_sparc_pcr_with(uint64_t pcr,
 // Returns `pcr`, the value of the strand's PCR, with a counter off: it neither counts nor traps.
 VFPERF_MUST_CHECK uint64_t vfperf_sparc_pcr_without(uint64_t pcr, enum vfperf_counter counter);
 
-// Returns a counter of a SPARC PIC; 0 for another counter.
+// Returns a counter of `pic`, a value of %pic; 0 for a counter that does not exist.
 VFPERF_MUST_CHECK uint32_t vfperf_sparc_pic_counter(uint64_t pic, enum vfperf_counter counter);
 
-// Updates the count of a unit's counter from `pic`, the value of the register that holds it, and returns the count. A count of 64
-// bits (of a hub) is right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since
-// the last call; if the flag was clear then, unless the counter has wrapped twice. Returns 0 for NULL, and for a unit or counter
-// that does not exist.
+// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. The count of a
+// hub is always right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since
+// the last call, or if the flag was clear at the last call and the counter has not wrapped twice. Returns 0 for NULL, and for a
+// unit or counter that does not exist.
 uint64_t vfperf_unit_count(struct vfperf_count *count,
                            enum vfperf_unit unit,
                            enum vfperf_counter counter,
@@ -874,7 +874,7 @@ uint64_t vfperf_snapshot_count(struct vfperf_count *count,
                                enum vfperf_counter counter);
 
 // Updates the count of a counter of the strand from `pic`, the value of %pic, and returns the count. The count is right if fewer
-// than 2^32 events happened since the last call. Returns 0 for NULL, and for another counter.
+// than 2^32 events happened since the last call. Returns 0 for NULL, and for a counter that does not exist.
 uint64_t vfperf_strand_count(struct vfperf_count *count,
                              enum vfperf_counter counter,
                              uint64_t pic);

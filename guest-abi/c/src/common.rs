@@ -98,7 +98,7 @@ pub(crate) fn insert(mask: u64, pcr: u64, code: u64) -> u64 {
 }
 
 impl vfperf_count {
-    /// Adds the events since the last value to the count, and returns the sum. `since` returns their number, given the last value.
+    /// Adds the events since the last value to the count, and returns the sum. Given the last value, `since` returns the number of events.
     pub(crate) fn advance(&mut self, raw: u64, since: impl FnOnce(u64) -> u64) -> u64 {
         self.events = self.events.wrapping_add(since(self.last));
         self.last = raw;

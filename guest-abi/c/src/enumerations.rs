@@ -16,7 +16,7 @@ enumerations! {
 }
 
 impl vfperf_reg {
-    /// The number of registers, which is no register's.
+    /// A number that no register has: the number of registers.
     pub(crate) const NONE: Self = Self(PerfReg::COUNT as u32);
 
     pub(crate) fn of(register: PerfReg) -> Self {

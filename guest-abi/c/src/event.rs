@@ -2,7 +2,7 @@
 
 use guest_abi::Pmu;
 
-/// Returns the bits of an event that say which kind of unit counts it.
+/// Returns the part of an event's number that says which kind of unit counts the event.
 pub(crate) const fn kind(unit: Pmu) -> u32 {
     match unit {
         Pmu::Dram(_) => 0x100,

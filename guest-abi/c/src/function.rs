@@ -161,7 +161,7 @@ pub unsafe extern "C" fn vfperf_set(
     unsafe { call(transport, null_mut(), set) }
 }
 
-/// Limits and functions from C.
+/// The limits and the functions of a [`vfperf_retry`].
 struct Retry(vfperf_retry);
 
 impl Retry {

@@ -39,8 +39,8 @@ const _: () = assert!(
         && align_of::<Stored>() <= align_of::<vfperf_profiler>()
 );
 
-/// Returns the profiler at a pointer from C. Fails with EINVAL for NULL, a misaligned pointer, and a profiler without
-/// `vfperf_profiler_init`.
+/// Returns the profiler at a pointer from C. Fails with EINVAL for NULL, a misaligned pointer, and a profiler that
+/// `vfperf_profiler_init` has not prepared.
 ///
 /// # Safety
 /// The pointer is NULL, or valid and used by nobody else while the reference exists.
@@ -59,7 +59,7 @@ unsafe fn stored<'a>(profiler: *mut vfperf_profiler) -> Result<&'a mut Stored, H
     }
 }
 
-/// Returns the bits of the PCR that count the modes.
+/// Returns the bits of the PCR that enable counting in the modes.
 fn bits(modes: ModeSet<SparcMode>) -> u32 {
     let counting = Program { events: Assignment::NONE, modes, interrupts: CounterSet::NONE };
     let none = Program { modes: ModeSet::NONE, ..counting };

@@ -30,8 +30,8 @@ pub(crate) struct Route(Option<&'static vfperf_transport>);
 
 impl Route {
     /// # Safety
-    /// The pointer is NULL, or valid while the value is used, and so are the functions in the structure. If any is NULL on SPARC
-    /// V9, the code runs in privileged mode of a sun4v virtual machine.
+    /// The pointer and each function in the structure are NULL, or valid while the value is used. If one of them is NULL on SPARC V9,
+    /// the code runs in privileged mode of a sun4v virtual machine.
     pub(crate) const unsafe fn new(transport: *const vfperf_transport) -> Self {
         // SAFETY: promised by the caller.
         Self(unsafe { transport.as_ref() })

@@ -55,9 +55,9 @@ pub struct vfperf_present {
 pub struct vfperf_retry {
     /// The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
     pub tries: u32,
-    /// The maximum number of reads of the counters for a snapshot, whose control register may change; 0 means 1.
+    /// The maximum number of reads of a snapshot's counters, which are read again if the control register has changed; 0 means 1.
     pub reads: u32,
-    /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below a
+    /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a
     /// millisecond: then the service serves a refused strand after at most one access of each other strand.
     pub pause: Option<unsafe extern "C" fn(context: *mut c_void, refused: u32)>,
     /// Returns the time in ticks, for the skew of a snapshot. NULL: the skew has no ticks.
@@ -74,11 +74,11 @@ pub struct vfperf_snapshot {
     pub pcr: u64,
     /// Counters 0 and 1, without the flag of a DRAM counter.
     pub pic: [u64; 2],
-    /// Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock, or if one read returned both.
+    /// Ticks from just before the read of counter 0 to just after the read of counter 1; 0 without a clock or for a DRAM channel.
     pub skew_ticks: u64,
-    /// The number of events that counter 0 counted until it was read again, after counter 1; 0 if one read returned both.
+    /// The number of events that counter 0 counted between its two reads, before and after the read of counter 1; 0 for a DRAM channel.
     pub skew_events: u64,
-    /// The number of calls for counter 1, refused ones included; 0 if one read returned both.
+    /// The number of calls that read counter 1, refused calls included; 0 for a DRAM channel, whose counters are read together.
     pub skew_calls: u32,
     /// Bit n: counter n has wrapped since its flag was cleared. Only DRAM counters have flags.
     pub wrapped: u32,
@@ -106,13 +106,13 @@ pub struct vfperf_request {
     pub event: u32,
     /// Events between two samples, 1 to 2^31. 0: no samples.
     pub period: u32,
-    /// Ticks between two samples. `period` is then the first, and later periods follow the rate of the events.
+    /// Ticks between two samples. `period` is then only the first period; later periods follow the rate of the events.
     pub interval: u32,
-    /// 1 to 31: periods are random around the due period, and differ from it by up to a 2^`spread`th. 3 is a good choice.
+    /// 1 to 31: periods are random, and differ from the due period by up to 1/2^`spread` of the due period. 3 is a good choice.
     pub spread: u32,
     /// The seed of random periods.
     pub seed: u64,
-    /// The maximum number of interrupts in `throttle_ticks` ticks. The period doubles while the counter exceeds it.
+    /// The maximum number of interrupts in a window of `throttle_ticks` ticks. One more doubles the period and begins a new window.
     pub throttle: u32,
     /// Not used.
     pub reserved: u32,
@@ -168,7 +168,7 @@ pub struct vfperf_report {
     pub samples: u64,
     /// Samples that were lost because there was no room.
     pub lost: u64,
-    /// Periods that ended while the interrupt of an earlier one was pending.
+    /// Periods that ended while the interrupt of an earlier period was pending.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,
@@ -176,7 +176,7 @@ pub struct vfperf_report {
     pub period: u64,
 }
 
-/// A profiler, prepared by `vfperf_profiler_init`: 5120 bytes of the owner's memory, which may be moved, and need no release.
+/// A profiler, prepared by `vfperf_profiler_init`. Its 5120 bytes are the owner's: the owner may move them, and need not release them.
 #[repr(C, align(16))]
 pub struct vfperf_profiler {
     /// Private to the functions of the profiler.

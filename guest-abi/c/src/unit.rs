@@ -70,16 +70,16 @@ pub extern "C" fn vfperf_sparc_pcr_without(pcr: u64, counter: vfperf_counter) ->
     counter.get().map_or(pcr, |counter| SparcPcr::from(pcr).without(counter).into())
 }
 
-/// Returns a counter of a SPARC PIC; 0 for another counter.
+/// Returns a counter of `pic`, a value of %pic; 0 for a counter that does not exist.
 #[unsafe(no_mangle)]
 pub extern "C" fn vfperf_sparc_pic_counter(pic: u64, counter: vfperf_counter) -> u32 {
     counter.get().map_or(0, |counter| SparcPic::from(pic).counter(counter))
 }
 
-/// Updates the count of a unit's counter from `pic`, the value of the register that holds it, and returns the count. A count of 64
-/// bits (of a hub) is right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since
-/// the last call; if the flag was clear then, unless the counter has wrapped twice. Returns 0 for NULL, and for a unit or counter
-/// that does not exist.
+/// Updates the count of a unit's counter from `pic`, the value of the counter's register, and returns the count. The count of a
+/// hub is always right. A DRAM counter has 31 bits and a flag: its count is right if fewer than 2^31 events happened since
+/// the last call, or if the flag was clear at the last call and the counter has not wrapped twice. Returns 0 for NULL, and for a
+/// unit or counter that does not exist.
 /// cbindgen:prefix=
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_unit_count(
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn vfperf_snapshot_count(
 }
 
 /// Updates the count of a counter of the strand from `pic`, the value of %pic, and returns the count. The count is right if fewer
-/// than 2^32 events happened since the last call. Returns 0 for NULL, and for another counter.
+/// than 2^32 events happened since the last call. Returns 0 for NULL, and for a counter that does not exist.
 /// cbindgen:prefix=
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_strand_count(

@@ -8,18 +8,18 @@
 
 #include "vfperf.h"
 
-/* The most strands that the guest uses: each needs a record and a stack. */
+/* The maximum number of strands that the guest uses. Each strand needs a record and a stack. */
 #define MOST 64
 #define STACK_SIZE 0x8000
 
-/* The measured program has this number of rounds. A round calls work_once and work_twice, and each loads TIMES times. */
+/* The measured program has this number of rounds. A round calls work_once and work_twice; each makes TIMES iterations. */
 #define ROUNDS 20
 #define TIMES 1000
 
 /* Loads between two samples. The 3000 loads of a round are far from a multiple of 347: samples fall everywhere in a round. */
 #define PERIOD 347
 
-/* Defined in start.s: loops with one load and two loads a time, and the end of both; the entry of other strands; the trap table. */
+/* Defined in start.s: loops with one load and two loads per iteration, and the end of both; the entry of other strands; the trap table. */
 void work_once(const uint64_t *address, uint64_t times);
 void work_twice(const uint64_t *address, uint64_t times);
 extern const char work_end[], strand_start[], strand_traps[];
@@ -40,7 +40,7 @@ static char stacks[MOST][STACK_SIZE] __attribute__((aligned(64)));
 /* The first strand fills in the records of the others. */
 struct strand strand_records[MOST] = {{.stack = stacks[0] + STACK_SIZE}};
 
-/* %pcr is ASR 16, %pic ASR 17, %stick ASR 24; a write to ASR 21 clears bits of %softint. "memory" keeps accesses on their side of a reading. */
+/* %pcr is ASR 16, %pic ASR 17, %stick ASR 24; a write to ASR 21 clears bits of %softint. "memory" keeps the order of accesses. */
 #define READ_ASR(number, value) __asm__ volatile("rd %%asr" #number ", %0" : "=r"(value) : : "memory")
 #define WRITE_ASR(number, value) __asm__ volatile("wr %0, 0, %%asr" #number : : "r"(value) : "memory")
 
@@ -115,7 +115,7 @@ static void program(void)
     }
 }
 
-/* Counts loads, by counter 0, in privileged mode. */
+/* Returns the value of %pcr with which counter 0 counts the loads in privileged mode. */
 static uint64_t counting_loads(void)
 {
     return vfperf_sparc_pcr_with(VFPERF_SPARC_PCR_OFF, VFPERF_PIC0, VFPERF_SPARC_INSTR_LD) | VFPERF_SPARC_PCR_ST;
@@ -145,7 +145,7 @@ static void measure(struct strand *strand)
     strand->done = 1;
 }
 
-/* Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions behind the load. */
+/* Handles the overflow trap. `address` is the next instruction of the interrupted program, a few instructions after the load. */
 void strand_overflow(struct strand *strand, uint64_t address, uint64_t tstate)
 {
     struct vfperf_interrupted at = {address, stick(), (uint32_t)strand->cpu, VFPERF_SPARC_PCR_ST};
@@ -153,7 +153,7 @@ void strand_overflow(struct strand *strand, uint64_t address, uint64_t tstate)
     uint64_t pcr;
 
     (void)tstate;
-    /* Loads of this handler do not count. HOLDOV leaves what has overflowed to the profiler. */
+    /* Loads of this handler do not count. HOLDOV keeps the overflow bits for the profiler. */
     READ_ASR(16, pcr);
     set_pcr((pcr & ~VFPERF_SPARC_PCR_ST) | VFPERF_SPARC_PCR_HOLDOV0 | VFPERF_SPARC_PCR_HOLDOV1);
     /* The trap comes up to 16 loads early or late; the profiler's next period corrects that. */
@@ -249,7 +249,7 @@ void strand_main(struct strand *strand)
     /* cpu_start and mach_exit belong to group CORE. All strands of a guest share one negotiation. */
     if (vfperf_api_set_version(NULL, VFPERF_GROUP_CORE, 1, 0, NULL) != VFPERF_EOK)
         print("group CORE is refused\n");
-    /* CPUs are numbered from 0. The first refused call says that there are no more; a hypervisor without cpu_start refuses all. */
+    /* CPUs are numbered from 0. The first refused call means that there are no more, or that there is no cpu_start. */
     for (cpus = 1; cpus < MOST; cpus++) {
         struct strand *other = &strand_records[cpus];
 
@@ -270,7 +270,7 @@ void strand_main(struct strand *strand)
     }
     memory();
     call(VFPERF_FAST_MACH_EXIT, 0, 0, 0, 0);
-    /* A hypervisor without mach_exit gets here. */
+    /* Reached only if the hypervisor has no mach_exit. */
     for (;;)
         vfperf_exit(NULL, 0);
 }

@@ -31,7 +31,7 @@ impl<H: Hypercall> PerfCounters<H> {
     /// Negotiates version `wanted`. The hypervisor may grant a lower minor number: see [`version`](Self::version).
     ///
     /// # Errors
-    /// If the hypervisor refuses (an earlier version then stays), or grants a higher minor number (the group is then released).
+    /// If the hypervisor refuses (the guest then keeps its version), or grants a higher minor number (the group is then released).
     pub fn negotiate(hypercall: H, wanted: Version) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, wanted)?;
         Ok(Self { hypercall, version })

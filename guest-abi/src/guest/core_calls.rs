@@ -54,8 +54,8 @@ impl<H: Hypercall> Core<H> {
         self.call(EXIT, [code, 0, 0, 0, 0]).map(drop)
     }
 
-    /// Prints to the guest's console: what `write!` and `writeln!` call. Fails like [`putchar`](Self::putchar); characters before the
-    /// refused one have been written.
+    /// Prints to the guest's console. `write!` and `writeln!` call this method. Fails like [`putchar`](Self::putchar); the characters
+    /// before the refused one have been written.
     pub fn write_fmt(&self, text: fmt::Arguments<'_>) -> Result<(), HvError> {
         let mut printer = Printer { console: self, result: Ok(()) };
         let printed = fmt::Write::write_fmt(&mut printer, text);
@@ -74,7 +74,7 @@ impl<H: Hypercall> fmt::Write for Core<H> {
     }
 }
 
-/// Keeps the status of the call that failed, for which [`fmt::Error`] has no room.
+/// Keeps the status of a failed call, because [`fmt::Error`] cannot hold a status.
 struct Printer<'a, H> {
     console: &'a Core<H>,
     result: Result<(), HvError>,

@@ -10,7 +10,7 @@ use crate::status::HvError;
 
 macro_rules! errors {
     ($($(#[$doc:meta])* $variant:ident($error:ty),)*) => {
-        /// Any error of this crate. `?` turns each error into it.
+        /// Any error of this crate. `?` converts every error to this type.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Error { $($(#[$doc])* $variant($error),)* }
@@ -44,13 +44,13 @@ errors! {
     Snapshot(SnapshotError),
     /// A count was given a snapshot of another PMU.
     OtherPmu(OtherPmu),
-    /// There are more events than the strand's counters have turns.
+    /// The requested events need more turns than the counters have.
     NoRoom(NoRoom<SparcSelect>),
-    /// A counter counts no event of the tables.
+    /// The select code of a counter stands for no event.
     ReservedEvent(ReservedEvent),
     /// A number that a type cannot hold.
     OutOfRange(OutOfRange),
-    /// A text that is not a name.
+    /// A text that is not the name of a value.
     UnknownName(UnknownName),
 }
 

@@ -89,7 +89,7 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
     /// loses up to 8 events: see [`StrandCounters`].
     ///
     /// # Errors
-    /// The status of the call that clears HT; ENOACCESS without a service. Hyperprivileged events still count then.
+    /// The status of the call that clears HT; ENOACCESS without a service. After an error, hyperprivileged events still count.
     pub fn stop(&self) -> Result<(), HvError> {
         let pcr = self.counters.pcr();
         // A direct write does not change HT.

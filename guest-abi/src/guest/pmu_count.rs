@@ -8,7 +8,7 @@ use crate::register::Pmu;
 
 /// The number of events of one counter of one PMU, in 64 bits whatever the width of the counter. See [`Snapshot::count`].
 ///
-/// Another event may be selected between two snapshots: then the count has the events of both.
+/// If the guest selects another event between two snapshots, the count includes the occurrences of both events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct PmuCount {
@@ -46,7 +46,7 @@ impl PmuCount {
     /// events happened since the last call.
     ///
     /// # Errors
-    /// If the snapshot is of another PMU. The count then stays.
+    /// If the snapshot is of another PMU. The count then does not change.
     pub fn update(&mut self, snapshot: &Snapshot) -> Result<u64, OtherPmu> {
         if snapshot.pmu != self.pmu {
             return Err(OtherPmu { counted: self.pmu, found: snapshot.pmu });

@@ -21,7 +21,7 @@ pub enum Presence {
     Refused,
     /// EWOULDBLOCK: the PMU exists, but its hub was in use at that moment.
     Busy,
-    /// Another status, which says nothing about the PMU. illumos treats it as present.
+    /// Another status, which says nothing about the PMU. illumos treats the PMU as present.
     Unclear,
 }
 

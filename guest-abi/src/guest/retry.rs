@@ -7,7 +7,7 @@ use core::num::NonZeroU32;
 use crate::error::in_range;
 use crate::status::HvError;
 
-/// The maximum number of tries of a call: at least 1.
+/// The maximum number of tries of a call: at least 1. The default is [`ONCE`](Self::ONCE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tries(NonZeroU32);
 
@@ -30,7 +30,7 @@ impl Tries {
 
     /// Calls `attempt` until its status is not EWOULDBLOCK, at most this number of times. Fails with the error of the last try.
     ///
-    /// `|| counters.get(register)` is an attempt, and so is any other call of [`PerfCounters`](super::PerfCounters).
+    /// An attempt is `|| counters.get(register)`, for example, or any other call of [`PerfCounters`](super::PerfCounters).
     pub fn retry<T>(self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, RetryError> {
         self.retry_with(|_| spin_loop(), attempt)
     }
@@ -38,7 +38,7 @@ impl Tries {
     /// Like [`retry`](Self::retry), but calls `pause` between two tries, with the number of refused tries so far.
     ///
     /// Keep the pauses below half a millisecond: then the service serves a refused strand after at most one access of each other strand,
-    /// however often others ask. A strand that pauses longer may be forgotten, and then waits anew.
+    /// however often others ask. A strand that pauses longer may be forgotten, and then starts to wait again.
     pub fn retry_with<T>(
         self,
         mut pause: impl FnMut(u32),
@@ -54,6 +54,12 @@ impl Tries {
             }
         }
         Err(RetryError::StillBlocked(self))
+    }
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self::ONCE
     }
 }
 

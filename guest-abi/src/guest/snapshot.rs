@@ -10,8 +10,8 @@ use crate::layout::DramPic;
 use crate::register::{PerfReg, Pics, Pmu};
 use crate::status::HvError;
 
-/// Limits on the work for a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Limits on the work for a snapshot. The default is [`ONCE`](Self::ONCE).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bounds {
     /// The maximum number of reads of the counters, which are read again if the PCR has changed.
     pub if_changed: Tries,

@@ -31,7 +31,7 @@ impl<H: Hypercall + ?Sized> Hypercall for &H {
     }
 }
 
-/// No hypervisor: no value has the type, and no call is made.
+/// No hypervisor: the type has no values, so no call is made.
 impl Hypercall for Infallible {
     fn trap(&self, _: Trap, _: &mut Registers) {
         match *self {}

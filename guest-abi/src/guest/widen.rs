@@ -8,9 +8,9 @@
 
 use core::num::NonZeroU32;
 
-/// What a counter of `BITS` bits (1 to 64) shows at one moment. With `FLAG` it has a flag above the counter, which a wrap sets.
+/// What a counter of `BITS` bits (1 to 64) shows at one moment. With `FLAG`, the bit above the counter is a flag that a wrap sets.
 ///
-/// A type of its own, so that a register with two counters is not taken for one of them: see
+/// A type of its own, so that a register with two counters cannot be mistaken for one counter: see
 /// [`DramPic::reading`](crate::layout::DramPic::reading).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use]
@@ -159,8 +159,8 @@ impl Rate {
         Self::new(events, 1)
     }
 
-    /// Returns `true` if at most `events` can happen in `interval` ticks. A count is right if its rate is within
-    /// [`right_up_to`](Widened::right_up_to) in the interval between the last two reads. A delay between the reads of clock and
+    /// Returns `true` if at most `events` can happen in `interval` ticks. A count is right if this holds for the count's
+    /// [`right_up_to`](Widened::right_up_to) and the interval between the last two reads. A delay between the reads of clock and
     /// counter goes unnoticed, so choose a rate with a margin.
     pub const fn is_within(self, events: u64, interval: u64) -> bool {
         events == u64::MAX || interval <= self.longest(events)

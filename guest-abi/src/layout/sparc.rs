@@ -102,7 +102,7 @@ impl SparcSelect {
     }
 }
 
-/// Writes the event's name, such as `Instr_ld`, or the class and mask of a select that has none, such as `class 2 mask 0x03`.
+/// Writes the event's name, such as `Instr_ld`; `off` for [`SparcSelect::OFF`]; or else the class and the mask: `class 2 mask 0x03`.
 impl fmt::Display for SparcSelect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match SparcEvent::from_code(self.0) {

@@ -89,7 +89,7 @@ impl PerfReg {
         self.info().kind
     }
 
-    /// Returns the specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
+    /// Returns the register's name in the specification, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub const fn name(self) -> &'static str {
         self.info().name
     }

@@ -1,5 +1,5 @@
 //! Performance monitoring units (PMUs). A PMU is a control register (PCR) and its two counters (PICs). Each DRAM channel and each
-//! part of a hub has one. A strand's %pcr and %pic are not a PMU, because their counters have no PerfReg number.
+//! part of a hub has a PMU. A strand's %pcr and %pic are not a PMU, because their counters have no PerfReg number.
 
 use core::fmt;
 

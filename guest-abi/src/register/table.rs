@@ -40,7 +40,7 @@ pub enum Kind {
 pub struct RegisterInfo {
     /// The role and the place of the register.
     pub kind: Kind,
-    /// The specification's name, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
+    /// The register's name in the specification, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub name: &'static str,
     /// The bits that a guest can write. The service ignores the other bits.
     pub write_mask: u64,

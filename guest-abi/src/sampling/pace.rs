@@ -56,8 +56,8 @@ impl Pace {
         Self { rhythm, spread: None, throttle: None }
     }
 
-    /// Makes periods random around the due period, which stays their mean. A period differs by up to a 2^`shift`th of the due
-    /// period, and by at least one event where possible. This spreads samples over the instructions of a loop whose length divides
+    /// Makes periods random around the due period, which stays their mean. A period differs from the due period by up to
+    /// 1/2^`shift` of it, or by up to one event if that is more. This spreads samples over the instructions of a loop whose length divides
     /// the period. `shift` is 1 to 31; 3 is a good choice.
     pub const fn randomised(mut self, shift: u32, seed: u64) -> Self {
         let shift = match shift {

@@ -101,7 +101,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts counting. `time` is the present time in ticks of the clock that [`Interrupted::time`] has, such as %stick. Intervals of a
+    /// Starts counting. `time` is the present time in ticks of the clock of [`Interrupted::time`], such as %stick. Intervals of a
     /// [`Pace`] are in these ticks, too. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();

@@ -21,8 +21,8 @@ pub struct EventReport<E> {
     pub samples: u64,
     /// The number of samples that were lost because there was no room.
     pub lost: u64,
-    /// The number of periods that ended while the interrupt of an earlier period was pending. The
-    /// sample of the earlier period stands for their events, too.
+    /// The number of periods that ended while the interrupt of an earlier period was pending. The sample of the earlier period stands
+    /// for the events of these periods, too.
     pub missed: u64,
     /// The number of times that throttling doubled the period.
     pub throttled: u64,
@@ -126,8 +126,8 @@ impl<E: Copy> Slot<E> {
         Overflow::Sampled(finished + missed * u64::from(next.events()))
     }
 
-    /// Schedules the next overflow. The present one was due `past` events ago, and the next is due one period after that point.
-    /// If the counter has passed the next point too, skips whole periods. Returns the number of skipped periods.
+    /// Schedules the next overflow, one period after the point where the present overflow was due, `past` events ago.
+    /// If the counter has passed that point too, skips whole periods. Returns the number of skipped periods.
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());
         let missed = past.max(0) / period;

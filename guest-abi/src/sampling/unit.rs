@@ -52,8 +52,9 @@ pub trait CounterUnit {
     /// acknowledged, and is programmed to interrupt.
     fn overflowed(&self) -> CounterSet;
 
-    /// Acknowledges the overflows of these counters. Each interrupts again only at its next overflow. Changes no value, except
-    /// for the highest bit if an overflow sets it. Loses no overflow of the other counter, even one that happens at this moment.
+    /// Acknowledges the overflows of these counters. Each counter interrupts again only at its next overflow. Changes no
+    /// counter's value, except the highest bit of a counter whose overflow sets this bit. Loses no overflow of the other counter, even if
+    /// it happens at this moment.
     fn acknowledge(&mut self, counters: CounterSet);
 
     /// Returns `true` if a timer that shares the interrupt requests it.

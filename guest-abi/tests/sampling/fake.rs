@@ -126,7 +126,7 @@ impl<const AT: u32> CounterUnit for Fake<AT> {
     }
 }
 
-/// Returns an interrupt at `time`. Its address is equal to its time.
+/// Returns an interrupt at `time`. Its address is `time` plus 0x1_0000.
 pub(crate) fn at(time: u64) -> Interrupted<Mode> {
     Interrupted {
         address: time.wrapping_add(0x1_0000),

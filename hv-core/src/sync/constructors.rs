@@ -1,6 +1,6 @@
-//! Constructors for statics, which are no constants under loom.
+//! Constructors for statics. Under loom the constructors are not `const`.
 
-/// Defines functions that are `const`, except under loom: the constructors of loom's atomics are not.
+/// Defines functions that are `const`, except under loom: the constructors of loom's atomics are not `const`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! const_unless_loom {

@@ -1,8 +1,8 @@
-//! The atomics that the hypervisor's crates use, and tools built from them. Any version may change this module: its types are others in
-//! models and tests.
+//! The atomics that the hypervisor's crates use, and tools built from them. Any release may change this module. Models and
+//! tests use other types under the same names.
 //!
 //! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. The constructors of loom's atomics are not
-//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. So does data that no model covers.
+//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. Data that no model covers uses `plain`, too.
 
 mod constructors;
 mod id;

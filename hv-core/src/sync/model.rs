@@ -1,7 +1,7 @@
 //! Runs models of concurrent strands in every order that loom finds. Exists under `cfg(loom)` only.
 //!
-//! - A model states its preemption bound: how often in a run a strand may be interrupted where it could continue. Within the bound,
-//!   loom tries every order of the strands' accesses, and every value that the memory model allows for a load.
+//! - A model states its preemption bound: the maximum number of times in a run that a strand is interrupted where it could continue. Within
+//!   the bound, loom tries every order of the strands' accesses, and every value that the memory model allows for a load.
 //! - Loom orders the stores of two strands to a word only if one strand has seen the other's store. So strands use exchanges on
 //!   words that several strands change.
 //!

@@ -1,7 +1,7 @@
 //! Tests of what can happen between two steps of a strand. Exists under the feature `steps` only, which needs `std`.
 //!
-//! Each operation on an atomic of this module is a step. Each call of [`step`] is a step too; the devices of tests call it at each
-//! access. A test names a step by its number. Before that step, the strand dies or another strand acts. A test tries one number
+//! Each operation on an atomic of this module is a step. Each call of [`step`] is a step too; the devices of tests call `step` at
+//! each access. A test names a step by its number. Before that step, the strand dies or another strand acts. A test tries one number
 //! after the other, until the tested call has no step with that number:
 //!
 //! ```
@@ -158,6 +158,18 @@ macro_rules! stepped {
                 )
             }
 
+            pub fn fetch_update(
+                &self,
+                success: Ordering,
+                failure: Ordering,
+                update: impl FnMut($value) -> Option<$value>,
+            ) -> Result<$value, $value> {
+                unless_dead(
+                    || self.0.fetch_update(success, failure, update),
+                    Err(Default::default()),
+                )
+            }
+
             $(pub fn $operation(&self, value: $value, ordering: Ordering) -> $value {
                 unless_dead(|| self.0.$operation(value, ordering), Default::default())
             })*
@@ -166,8 +178,8 @@ macro_rules! stepped {
 }
 
 stepped! {
-    AtomicBool of bool: swap fetch_or fetch_and;
-    AtomicU8 of u8: swap fetch_or fetch_and fetch_add;
-    AtomicU32 of u32: swap fetch_or fetch_and fetch_add;
-    AtomicU64 of u64: swap fetch_or fetch_and fetch_add;
+    AtomicBool of bool: swap fetch_and fetch_or fetch_xor;
+    AtomicU8 of u8: swap fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min;
+    AtomicU32 of u32: swap fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min;
+    AtomicU64 of u64: swap fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min;
 }

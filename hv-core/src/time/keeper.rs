@@ -125,8 +125,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         sources.map(|source| longest_poll(&source.description)).min().unwrap_or(u64::MAX)
     }
 
-    /// Retires a source. If it is the chosen source, the best of the other sources replaces it. The time then continues from its
-    /// present value, or from `at_least` if that is later. Returns the index of the source that is then chosen.
+    /// Retires a source. If it is the chosen source, the best of the other sources replaces it. The time then continues from
+    /// its present value or from `at_least`, whichever is later. Returns the index of the source that is then chosen.
     ///
     /// Fails if the source was never usable, if it is the last source (which stays in use), or if another strand is changing the source.
     pub fn demote(
@@ -177,7 +177,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         None
     }
 
-    /// Returns the best source that is in use, other than `others`.
+    /// Returns the best source that is not retired and not one of `others`.
     pub(super) fn best_except(&self, others: [Option<usize>; 2]) -> Option<usize> {
         choose(self.sources.iter().enumerate().map(|(index, source)| match source {
             Some(source) if !source.is_retired() && !others.contains(&Some(index)) => {

@@ -4,12 +4,12 @@
 //!   the best of several sources.
 //! - [`Wrap`] and [`Scale`] convert the values of a counter to nanoseconds.
 //! - [`Timekeeper`] and [`StrandClock`] return the time from the chosen source. A strand's clock never goes back.
-//! - [`Watchdog`] compares the chosen source with another source, measures its frequency, and retires a bad source.
+//! - [`Watchdog`] compares the chosen source with another source, measures the chosen source's frequency, and retires a bad source.
 //! - [`FrequencyMeter`] measures the frequency of a clock by another clock, with bounds of the error.
 //! - [`TimeOfDay`] follows a reference for the time of day.
 //!
-//! Nothing here steers the clocks that measure durations. A correction would pass on the noise of its reference, and that noise is
-//! mostly worse than the clock's own. A bad source is replaced instead. Clocks do not depend on the time of day.
+//! This module never corrects the clocks that measure durations. A correction would pass on the noise of its reference, and this noise
+//! is mostly worse than the clock's own noise. A bad source is replaced instead. Clocks do not depend on the time of day.
 //!
 //! ```
 //! use guest_abi::StrandId;

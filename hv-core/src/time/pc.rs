@@ -3,8 +3,8 @@
 //! From the highest to the lowest rating:
 //! - the [cycle counter](tsc) of the CPU
 //! - the [performance counter](performance_counter), which may be one of several timers or the cycle counter itself
-//! - the [tick counter](tick_counter), which an interrupt increments. At 1000 Hz it is the last resort: nothing makes it unsafe,
-//!   but it loses time if an interrupt is lost. Only the operator can disable it, which may leave the machine without a clock.
+//! - the [tick counter](tick_counter), which an interrupt increments at 1000 Hz or less often. Nothing makes it unsafe, but it
+//!   loses time if an interrupt is lost. Only the operator can disable it, which may leave the machine without a clock.
 //! - the [real-time clock](rtc)
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};

@@ -32,7 +32,8 @@ pub enum Operator {
     Default,
     /// The source is not used.
     Disable,
-    /// The source is used even if it is not safe, unless another source is better. It must be present, and have a usable frequency.
+    /// The source is used even if it is not safe, unless another source is better. A forced source must be present, and have a
+    /// usable frequency.
     Force,
 }
 

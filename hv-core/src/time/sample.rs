@@ -79,7 +79,7 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns the fault of a clock that measured the duration `measured`; `None` if it is within the bounds.
+    /// Returns the fault of a clock that measured the duration `measured`; `None` if the duration is within the bounds.
     fn fault(self, measured: u64) -> Option<Fault> {
         if measured > self.most {
             Some(Fault::Fast)

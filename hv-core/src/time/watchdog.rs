@@ -40,8 +40,8 @@ impl Watchdog {
         Self { limits, last: None, stalled: None, meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured by the reference since both came into
-    /// use, but over at most two minutes. Returns `None` before the second check of these sources.
+    /// Returns the frequency of the chosen source, measured by the reference over the time since both came into use, but at most over the
+    /// last two minutes. Returns `None` before the second check of these two sources.
     pub fn frequency(&self) -> Option<Measured> {
         let Roles { chosen, reference, .. } = self.last?.roles;
         Some(Measured { source: chosen, reference, frequency: self.meter?.frequency()? })

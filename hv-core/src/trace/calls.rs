@@ -3,7 +3,7 @@
 use super::event::STATUSES;
 
 crate::events! {
-    /// The events of `hv-core`, numbered 1 to 7. An event that describes a call has the time at which the call ended.
+    /// The events of `hv-core`, with numbers below 8. An event that describes a call has the time at which the call ended.
     #[non_exhaustive]
     pub enum HypervisorEvent {
         /// A guest negotiated a version of a group, or released the group, with `api_set_version`.

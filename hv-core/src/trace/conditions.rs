@@ -1,4 +1,4 @@
-//! The number of bits of the clock that a header can omit.
+//! How many bits of the clock a header can omit.
 
 /// The properties of a machine and its hypervisor that determine how many bits of the clock a header needs.
 ///
@@ -33,14 +33,14 @@ const fn first_bit(value: u128) -> u32 {
 }
 
 impl Conditions {
-    /// Returns the number of low bits of the clock that can be omitted: `first_bit(probe in ticks) - 1`. The times of any two
+    /// Returns how many low bits of the clock a header can omit: `first_bit(probe in ticks) - 1`. The times of any two
     /// events of a strand differ in the other bits.
     pub const fn lowest_cut(&self) -> u32 {
         let probe = self.hz as u128 * self.probe_ns as u128 / 1_000_000_000;
         first_bit(probe).saturating_sub(1)
     }
 
-    /// Returns the number of high bits of a 32-bit clock that headers can omit: `32 - first_bit(2 * (longest off + timer interval)
+    /// Returns how many high bits of a 32-bit clock a header can omit: `32 - first_bit(2 * (longest off + timer interval)
     /// in ticks)`. A reader can supply these bits because the timer interrupt records a heartbeat within each wrap of the other
     /// bits. Returns 0 if the clock needs all 32 bits or more, or if there is no timer.
     pub const fn highest_cut(&self) -> u32 {

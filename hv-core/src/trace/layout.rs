@@ -40,7 +40,7 @@ impl Header {
 
 /// A layout of headers.
 pub trait Layout {
-    /// The number of lowest bits of the clock that headers omit.
+    /// How many low bits of the clock a header omits.
     const DROPPED: u32 = 0;
     /// The number of bits that distinguish a short header from a full header.
     const TYPE_BITS: u32 = 1;
@@ -191,7 +191,7 @@ impl<const ID_BITS: u32, const DROPPED: u32> Layout for Compact<ID_BITS, DROPPED
 }
 
 /// The short header has one word: 5 bits of the kind's number, and 27 bits of the clock. The full header has four words. The first
-/// one has 31 in the 5 bits, the second holds the kind's number, and the last two hold the clock.
+/// word has 31 in the 5 bits, the second holds the kind's number, and the last two hold the clock.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock27 {}
 

@@ -2,7 +2,7 @@
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The number that stands for no packet: none was begun here, or the writer is setting one up. Packets are numbered from 1.
+/// The value of `number` while this memory has no packet: none has begun here, or the writer is setting one up. Packets count from 1.
 const NONE: u64 = 0;
 
 /// The data with which a packet begins.
@@ -113,7 +113,7 @@ impl<const WORDS: usize> Packet<WORDS> {
     pub(super) fn close(&self) {
         let fill = self.fill();
         if let Some(end) = self.words.get(fill.words()) {
-            // In no layout does the first word of an event have the value 0. Relaxed: the fill publishes the word.
+            // No layout has an event whose first word is 0. Relaxed: the fill publishes the word.
             end.store(0, Ordering::Relaxed);
             let events = fill.0 & 0xffff << 16;
             self.fill.store(events | WORDS as u32, Ordering::Release);
@@ -132,8 +132,7 @@ impl<const WORDS: usize> Packet<WORDS> {
             return None;
         }
         let fill = Fill(self.fill.load(Ordering::Acquire));
-        // Relaxed, because the load of the number after the fence shows whether the packet was overwritten. The same holds for the
-        // words.
+        // Relaxed, as are the loads of the words below: the load of the number after the fence shows whether the packet was overwritten.
         let start = Start {
             base: self.base.load(Ordering::Relaxed),
             first: self.first.load(Ordering::Relaxed),

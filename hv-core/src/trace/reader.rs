@@ -37,7 +37,7 @@ pub struct Reader<'a, L, const PACKETS: usize, const WORDS: usize> {
     copy: [u32; WORDS],
     /// The number of words in the copy.
     copied: usize,
-    /// The number of words of the copy that are decoded.
+    /// The number of decoded words in the copy.
     at: usize,
     /// The last full time, in units of `1 << DROPPED` ticks.
     base: u64,
@@ -174,8 +174,8 @@ impl<'a, L: Layout, const PACKETS: usize, const WORDS: usize> Reader<'a, L, PACK
         self.ring.release(number);
     }
 
-    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is no
-    /// more to read.
+    /// Returns the number of events offered to the ring, including events discarded after the last packet. Call it when there is
+    /// nothing more to read.
     fn offered_at_last(&mut self) -> u64 {
         let discarded = self.ring.discarded();
         let newest = self.ring.newest();

@@ -21,8 +21,8 @@ pub enum Mode {
 /// One strand writes. Its trap handlers must not write in the middle of a write. Any number of strands read. (If two strands write
 /// concurrently, events may be garbled, but nothing else happens.)
 ///
-/// A packet begins with a 64-bit time, so that a reader can decode it without an earlier packet. It also holds the number of events
-/// before it, so that the number of lost events is exact.
+/// A packet begins with a 64-bit time, so that a reader can decode it without an earlier packet. A packet also holds the number of
+/// earlier events, so that the number of lost events is exact.
 ///
 /// A write is fastest if the size of a packet in memory is a power of two: `WORDS` is then nine less than a power of two.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     packets: [Packet<WORDS>; PACKETS],
     /// The number of the packet that the writer fills. 0 before the first event, when no packet has begun.
     number: AtomicU64,
-    /// The latest time that a short header can express with the present base, in units of `1 << DROPPED` ticks.
+    /// The latest time that a short header can express with the current base, in units of `1 << DROPPED` ticks.
     reach: AtomicU64,
     discarded: AtomicU64,
     /// The number of the first packet that no reader has finished.
@@ -85,13 +85,13 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         self.record_or(time, || event, || (), |units, event| self.record_slow(units, event()));
     }
 
-    /// Records an event with a short header in the present packet. Returns `false` if the event needs a full header or more room.
+    /// Records an event with a short header in the current packet. Returns `false` if the event needs a full header or more room.
     #[inline(always)]
     pub(super) fn try_record<E: TraceEvent>(&self, time: u64, event: impl FnOnce() -> E) -> bool {
         self.record_or(time, event, || true, |_, _| false)
     }
 
-    /// Records an event with a short header in the present packet. If that is impossible, passes the event to `otherwise`.
+    /// Records an event with a short header in the current packet. If that is impossible, passes the event to `otherwise`.
     #[inline(always)]
     fn record_or<E: TraceEvent, F: FnOnce() -> E, R>(
         &self,
@@ -130,7 +130,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         self.record_with_full_header(units, E::ID, event.payload().as_ref());
     }
 
-    /// Records an event with a full header. Begins a new packet if the present packet has no room.
+    /// Records an event with a full header. Begins a new packet if the current packet has no room.
     #[inline(always)]
     fn record_with_full_header(&self, units: u64, id: u16, payload: &[u32]) {
         let size = size::<L>(L::FULL_WORDS, payload.len());
@@ -178,7 +178,7 @@ impl<L: Layout, const PACKETS: usize, const WORDS: usize> Ring<L, PACKETS, WORDS
         packet
     }
 
-    /// Makes `units` the base of the following events: a full time, in units of `1 << DROPPED` ticks.
+    /// Makes `units`, a full time in units of `1 << DROPPED` ticks, the base of the following events.
     fn set_base(&self, units: u64) {
         let reach = units.saturating_add(L::REACH);
         // Relaxed: no other strand uses this value.

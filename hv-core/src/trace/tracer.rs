@@ -21,11 +21,11 @@ pub trait Trace {
     /// The ring that holds a strand's events; `()` for a tracer without [`ring`](Self::ring)s.
     type Ring;
 
-    /// Returns `true` if tracing is on. The operator may switch it at any time.
+    /// Returns `true` if tracing is on. The operator may switch tracing at any time.
     fn is_on(&self) -> bool;
 
-    /// Returns a flag that is `true` while tracing may be on. Trap entries need it if they handle some hypercalls without a call of
-    /// Rust. The default is a flag that is always `true`.
+    /// Returns a flag that is `true` while tracing may be on. Trap entries need the flag if they handle some hypercalls without
+    /// calling Rust code. The default is a flag that is always `true`.
     #[inline(always)]
     fn switch(&self) -> &AtomicBool {
         static ALWAYS: AtomicBool = AtomicBool::new(true);
@@ -56,7 +56,7 @@ pub trait Trace {
     }
 
     /// [Records](Self::record) an event in the strand's [`ring`](Self::ring) if that takes few instructions. Returns `false` if the
-    /// event was not recorded; the default always does.
+    /// event was not recorded. The default always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn try_record<E: TraceEvent>(ring: &Self::Ring, time: u64, event: impl FnOnce() -> E) -> bool {
@@ -147,7 +147,7 @@ impl<C: Clock> Clocks for C {
     }
 }
 
-/// A [`StrandClock`](crate::time::StrandClock) or other clock per strand, indexed by strand. Without a clock the time is 0.
+/// A [`StrandClock`](crate::time::StrandClock) or other clock per strand, indexed by strand. For a strand without a clock, the time is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PerStrand<'a, C>(pub &'a [C]);
 

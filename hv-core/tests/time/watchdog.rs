@@ -82,7 +82,7 @@ fn good_clocks_agree() {
         world.pass(HALF);
         assert_eq!(watched.check(check % 3), Finding::Agrees);
     }
-    // After 500 s the clock is still 100 parts per million fast, because the watchdog does not steer it.
+    // After 500 s the clock is still 100 parts per million fast, because the watchdog does not correct it.
     let time = watched.keeper.time(strand(0)).unwrap();
     assert!((time - world.now()).abs_diff(world.now() / 10_000) < MICROSECOND);
 }

@@ -16,7 +16,7 @@ const LINE_STATUS: u64 = 5;
 const RECEIVED: u8 = 1;
 const READY: u8 = 0x20;
 
-/// How many times the hypervisor asks the UART whether it accepts a byte, before it gives up.
+/// The maximum number of times that the hypervisor asks the UART whether it accepts a byte.
 const TRIES: usize = 100_000;
 
 /// A console, as the address of its UART.

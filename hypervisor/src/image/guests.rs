@@ -98,8 +98,8 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Finishes a guest's end or restart once all its strands have left it: calls `then` with what the guest does now. Returns
-    /// `false` if there is nothing to finish, or if another strand is already doing it.
+    /// Finishes a guest's end or restart once all its strands have left it: calls `then` with what the guest does now. Returns `false` if
+    /// there is nothing to finish, or if another strand holds the lock and finishes.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
         let Some(_settling) = life.settling.lock(on, 1) else {

@@ -98,8 +98,8 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Interrupts must be taken before the command is looked for. A command that comes later then sends another interrupt,
-            // which ends the halt.
+            // Take interrupts before looking for a command. If a command arrives after the look, its interrupt is still pending, and ends
+            // the halt.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };
@@ -221,8 +221,8 @@ impl<B: Board> Handler<B> {
         &self.hypervisor.services().0
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had
-    /// died. If the hypervisor fails again meanwhile, the strand leaves service.
+    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had died. If
+    /// the hypervisor fails again meanwhile, the strand leaves service. Without a machine description, switches the machine off instead.
     fn failed(&self, reason: Reason, trap: Option<&FatalTrap>, address: Option<u64>) {
         let Caller { strand, .. } = self.strand.caller();
         let guests = self.hypervisor.embedder();
@@ -398,7 +398,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
 }
 
 /// Completes the end of a guest once all its strands have left it: resets its services. Then starts the guest again if a restart is
-/// requested and one of its strands is alive. The guest's memory stays unchanged: only the program that loads the guest has a copy.
+/// requested and one of its strands is alive. The guest's memory stays unchanged, because the image has no copy of the guest's program.
 fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) {
     let guests = hypervisor.embedder();
     let (_, core, ..) = hypervisor.services();
@@ -416,7 +416,7 @@ fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) 
     while core.is_stopped(guest) && guests.left(guest, on, complete) {}
 }
 
-/// Writes why the hypervisor itself has failed, and switches the machine off with a [code](escape).
+/// Writes the reason why the hypervisor has failed, and switches the machine off with a [code](escape).
 pub fn failed(why: &dyn Display, code: u64) -> ! {
     // If the console does not work, there is no other place to report to.
     let _ = write!(Console::first(), "hypervisor: {why}");

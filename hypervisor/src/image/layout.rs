@@ -46,7 +46,7 @@ pub struct Layout {
 const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
-    /// Reads the description, or the [words of the start](start) if there is none. Passes errors to `tell`.
+    /// Reads the description. The [words of the start](start) give the time, and what the description lacks. Passes errors to `tell`.
     pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {
@@ -70,7 +70,9 @@ impl Layout {
         for described in guests.map_err(|error| tell(&error)).ok()? {
             let guest = guest(&described).map_err(|error| tell(&error)).ok()?;
             let Some(guest) = guest else {
-                tell(&"the memory of a guest is no multiple of 8 KiB, or not there");
+                tell(
+                    &"the memory of a guest is not made of pages of 8 KiB, or does not contain its entry",
+                );
                 return None;
             };
             layout.guests.push(guest).ok()?;

@@ -23,7 +23,7 @@ pub(super) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// Writes the record. Any number of strands may do so at the same time.
+    /// Writes the record. Any number of strands may write records at the same time.
     pub(super) fn tell(&self, layout: Option<&Layout>) {
         let first = slot(count(RECORDS) as usize);
         set(first + VERSION, NONE);

@@ -120,8 +120,8 @@ impl Cpus {
         }
     }
 
-    /// Removes and returns the command of an interrupted strand; `None` if there is none. Call it on that strand, while it is not
-    /// handling a hypercall.
+    /// Removes and returns the command of an interrupted strand; `None` if there is none. Call this function on that strand, while the
+    /// strand is not handling a hypercall.
     pub fn take(&self, strand: StrandId) -> Option<StrandCommand> {
         let cpu = self.cpu(strand);
         if self.exchange(strand, STOPPING, STOPPED) {

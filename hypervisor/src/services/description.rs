@@ -9,7 +9,7 @@
 //! | `cpus` | an arc to each `cpu` |
 //! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl` |
 //!
-//! `pid` is the number of the strand. Sun's descriptions have it only if they are for hypervisors. Linux and illumos read the other
+//! `pid` is the number of the strand. Of Sun's descriptions, only those for hypervisors have `pid`. Linux and illumos read the other
 //! properties.
 
 use guest_abi::HvError;

@@ -9,8 +9,8 @@
 //! The sun4v specification defines the numbers ([`guest_abi::kernel`]), arguments and statuses. In Sun's hypervisor, cpu_stop and
 //! cons_write need version 1.1 of CORE. Here they need 1.0, the only version of the group, as in an image without these services.
 //!
-//! The image implements [`Image`], and lists the three groups after its own services in `hv_core::Hypervisor`. It obeys [`Cpus::take`] on
-//! each strand that [`Image::notify`] has interrupted:
+//! The image implements [`Image`], and lists the three groups after its own services in `hv_core::Hypervisor`. On each strand that
+//! [`Image::notify`] has interrupted, the image does what [`Cpus::take`] says:
 //!
 //! 1. At boot, the image calls [`Cpus::start`] for the first strand of each guest. All other strands wait.
 //! 2. An interrupted strand calls [`Cpus::take`]. Then it enters the guest at an address, or leaves the guest and waits.

@@ -10,7 +10,7 @@ use super::group::{Calls, GroupContext};
 use super::image::Image;
 use guest_abi::kernel::{SOFT_STATE_GET, SOFT_STATE_GROUP, SOFT_STATE_SET};
 
-/// The size of a state description in bytes, with its NUL. It is also the alignment.
+/// The size in bytes of a state description with its NUL. The address of a description is a multiple of this number.
 const TEXT: u64 = 32;
 const WORDS: usize = TEXT as usize / 8;
 

@@ -1,4 +1,4 @@
-//! A hypervisor with the three groups, and an image that consists of data only.
+//! A hypervisor with three groups, on a fake image: data instead of a machine.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;

@@ -83,8 +83,8 @@ impl AtomicTurns {
     }
 
     /// Tries to make the step [`HubEvent::AsksFree`] without the lock. If it is another strand's turn and no decision begins, refuses
-    /// the strand and returns `true`. Otherwise sets at most the strand's bit and returns `false`. A decision that ends the turn after
-    /// that finds the bit.
+    /// the strand and returns `true`. Otherwise sets at most the strand's bit and returns `false`. A decision that ends the turn
+    /// later finds the bit.
     #[inline(always)]
     pub(super) fn refuse(&self, strand: StrandId) -> bool {
         let mut found = Turn(self.turn.load(Ordering::SeqCst));
@@ -140,8 +140,8 @@ impl AtomicTurns {
     /// Such a turn counts as no turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);
-        // When the strand's bit is cleared, its turn is over, and no refusal begins in it. Each other strand may have begun one before, and
-        // each of these makes the exchange fail at most once.
+        // Once the strand's bit is clear, its turn is over, and no refusal begins in this turn. Each other strand may have begun a refusal
+        // before, and each such refusal makes the exchange fail at most once.
         for _ in 0..StrandId::COUNT {
             let found = Turn(self.turn.load(Ordering::SeqCst));
             let turns = self.turns(found);

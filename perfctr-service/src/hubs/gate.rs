@@ -14,9 +14,9 @@
 //! | compare `state` with 0: it is taken | load `closed` |
 //!
 //! These four steps are sequentially consistent. If the refused strand finds the hub taken, its comparison comes before the exchange of the
-//! next strand. So its exchange of `closed` comes before the next strand's load. (A processor with total store order needs no barrier for
-//! this, because no load overtakes an earlier exchange. The release needs no barrier either, because no load follows it. A release store
-//! comes after the device access. A store to a hub may be posted, and is completed before the release.)
+//! next strand. So the refused strand exchanges `closed` before the next strand loads it. (A processor with total store order needs no
+//! barrier for this, because no load overtakes an earlier exchange. The release needs no barrier either, because no load follows it. A
+//! release store comes after the device access. A store to a hub may be posted, and is completed before the release.)
 //!
 //! The assembly of SPARC V9 compares and swaps both words at once, and so never takes a hub only to release it again.
 //!
@@ -24,22 +24,22 @@
 //! ([`AtomicTurns::refuse`]). Otherwise the strand enters the gate with a lock that is never held during a device access.
 //!
 //! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. This disables the
-//! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, a fast path left it. A
-//! fast path does not count the end of its access, so the strand that sets the bit counts it first. So a strand that finds the hub taken
-//! twice learns from the count whether an access has ended in between. This holds even if another strand took the free hub only until it
-//! saw that the fast path is closed.
+//! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, the last access may
+//! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. So a
+//! strand that finds the hub taken twice learns from the count whether an access has ended in between. This holds even if another strand
+//! took the free hub only until it saw that the fast path is closed.
 //!
-//! A strand that gives the turn to another, when it ends its access or is refused, puts the other's token into `state`, with both bits. So a strand that is remembered needs this
-//! word alone: while [`CLOSED`] is set, the strand is refused without any change, unless the hub is reserved for it
-//! ([`repeats`](Gate::repeats)).
+//! A strand that passes the turn on, at the end of its access or when it is refused, stores the next strand's token in `state`, with both
+//! bits. So a remembered strand needs only this word: while [`CLOSED`] is set, the strand is refused without any change, unless the hub is
+//! reserved for the strand ([`repeats`](Gate::repeats)).
 //!
 //! A strand that is refused without the lock is first remembered, and then sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.
 //!
-//! **The lock** guards about a hundred instructions. A strand tries once to get it. Its owner takes the hub, so that other strands are
-//! refused anyway, or decides the turn, so that other strands need no lock. So no strand gains by waiting for the lock. A strand that does
-//! not get the lock is refused and remembered, but decides no turn: r and b (see [`turns`](super::turns)) count only asks with the lock and
-//! refusals in another strand's turn.
+//! **The lock** guards about a hundred instructions. A strand tries once to get the lock. The owner either takes the hub, so that
+//! other strands are refused even with the lock, or decides the turn, so that they need no lock. So no strand gains by waiting for the
+//! lock. A strand that does not get the lock is refused and remembered, but decides no turn: r and b (see [`turns`](super::turns)) count
+//! only asks with the lock and refusals in another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -214,8 +214,8 @@ impl Gate {
         self.give_up(0);
     }
 
-    /// Releases the hub after [`ask`](Self::ask), and gives the turn to the next remembered strand. A closed fast path stays closed, even if
-    /// another strand closes it at this moment.
+    /// Releases the hub after [`ask`](Self::ask), and gives the turn to the next remembered strand. The fast path
+    /// stays closed if it is closed, or if another strand closes it at this moment.
     pub(super) fn release(&self) {
         if self.closed.load(Ordering::Relaxed) == 0 {
             self.give_up(0);
@@ -278,7 +278,7 @@ impl Gate {
 
     /// Forgets all strands, as in a new hub. The caller ensures that no strand can ask.
     pub(super) fn renew(&self) {
-        // Decide before the change of the state, because the next strand enters by the state.
+        // The state changes last, because the next strand takes the hub by an exchange of the state.
         self.turns.decide(HubEvent::Renewed);
         self.lock.reset();
         self.closed.store(0, Ordering::SeqCst);

@@ -108,7 +108,7 @@ impl HubArbiter {
             Refused::Locked => Found::Locked,
         };
         let stuck = watch.look(&self.progress, found, self.gate.entered(), &now);
-        // In its own turn, a strand that did not get the lock may be forgotten before it asks again.
+        // After `Locked`, the next ask counts, too: a strand that has the turn may be forgotten before that ask.
         if found != Found::Locked {
             watch.refused(now());
         }
@@ -127,7 +127,7 @@ impl HubArbiter {
     }
 
     pub(crate) fn abandon(&self, dead: StrandId) {
-        // Count before the release, so that a strand that finds the hub free again does not count the whole time as busy.
+        // Count before the release: a strand that asks after the release must not count the time until then as busy.
         if self.gate.is_blocked_by(dead) {
             self.progress.ended();
         }

@@ -2,24 +2,24 @@
 //! atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
-//! - When an access ends that was granted on the slow path, the *turn* goes to the next remembered strand, in cyclic order of strand
+//! - When an access that was granted on the slow path ends, the *turn* goes to the next remembered strand, in cyclic order of strand
 //!   numbers, after the last strand that had a turn. Otherwise the next decision at the free hub gives the turn. The turn lasts until its
 //!   strand asks and is served, or is forgotten.
 //! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
 //!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
 //!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N: a strand that has gone costs this once.
 //! - A refusal because an access is in flight does not count, because it serves no other strand's turn.
-//! - A refusal of a strand does not count within `REPEAT_TICKS` after its last refusal that has counted. It is no event here.
+//! - A refusal within `REPEAT_TICKS` after the strand's last counted refusal does not count, and is not an event here.
 //! - A dead strand is not remembered, and has no turn.
 //!
 //! **Why b = N - 1.** Other strands get at most b accesses before a refused strand Y is served. Let Y ask at least once in every r asks of
 //! the other strands. Every access now follows a turn, because Y is remembered. The turn moves forward through the strand numbers, and a
 //! newcomer joins only ahead of the turn. So each other strand has at most one turn, and one access, before the turn reaches Y. The turn
-//! stays at Y for r refusals of other strands, in which Y asks.
+//! stays at Y for r refusals of other strands, and Y asks in this time.
 //!
-//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, each of the w - 1 others is counted at most twice, so
-//! less than r refusals are counted. So a strand that asks at least once in this time asks at least once in r asks of the others, however
-//! often they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals of each of the w - 1 others
+//! count: fewer than r refusals. So a strand that asks at least once in this time asks at least once in r asks of the others, however often
+//! they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 
@@ -45,7 +45,7 @@ pub enum HubEvent {
     AsksTaken(StrandId),
     /// A strand asks while no access is in flight.
     AsksFree(StrandId),
-    /// The access in flight ends, which was granted on the slow path.
+    /// The access in flight, which was granted on the slow path, ends.
     Ended,
     /// The strand that was served has found the chip busy with an earlier access.
     ChipBusy(StrandId),

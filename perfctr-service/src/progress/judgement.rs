@@ -7,8 +7,8 @@
 //!
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
 //!   restarts it too. Equal readings add nothing. (Smaller jumps matter only at more than 32 looks in a row, during one access.)
-//! - A strand that is refused in another strand's turn does not learn whether the chip is busy. It has found the unit busy if the chip was
-//!   busy for some strand since its last look. Otherwise the look does not change the watch, and a pause continues.
+//! - A strand that is refused in another strand's turn does not learn whether the chip is busy. Its look finds the unit busy if the chip
+//!   was busy for some strand since the previous look. Otherwise the look does not change the watch, and a pause continues.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
 /// The time for which a unit may stay busy, in ticks of %stick: about one second.
@@ -23,7 +23,7 @@ pub struct Counts {
     pub ended: u32,
     /// The number of accesses that a busy chip has refused.
     pub chip_busy: u32,
-    /// How often a strand entered the unit's gate.
+    /// The number of times that a strand entered the unit's gate.
     pub entered: u32,
 }
 

@@ -1,14 +1,14 @@
 //! Detects units that stay busy, so that they go out of service.
 //!
 //! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if the strand
-//! asks again and again, nearly [`BUSY_PAUSE_TICKS`] apart at most, and no access to the unit ends for [`BUSY_LIMIT_TICKS`]. So no guest spins for
-//! ever. This covers a chip that answers "busy", and a unit that a strand never releases, for example because it died in its access.
-//! [`judgement`] decides. Each strand compares only times of its own clock, because clocks may differ by any offset.
+//! keeps asking, each time after a little less than [`BUSY_PAUSE_TICKS`] at most, and no access to the unit ends for
+//! [`BUSY_LIMIT_TICKS`]. So no guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for
+//! example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
+//! differ by any offset.
 //!
 //! **What ends an access.** A call on the fast path of a hub does not count the end of its access, but the state of the gate shows the end.
-//! The next strand that asks counts this end. It does so before it looks at the counts, and before any strand is served. A call on the slow path,
-//! and the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in
-//! between.
+//! The next strand that asks counts this end, before it looks at the counts and before any strand is served. A call on the slow path, and
+//! the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in between.
 //!
 //! **How often a strand looks.** A strand that asks for a hub again within [`REPEAT_TICKS`] is already remembered. It is refused
 //! without a look and without a change. So two looks may be up to [`REPEAT_TICKS`] further apart than the asks. If its clock stands
@@ -29,9 +29,9 @@ pub(crate) const REPEAT_SHIFT: u32 = 19;
 /// The time after a refusal in which the same strand's next refusals do not count. In ticks of %stick: 0.37 ms at 1.414 GHz.
 pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
 /// A refused strand that asks for the hub at least once in this time is served after at most one access of each other strand, however
-/// often they ask. In ticks of %stick: 0.74 ms at 1.414 GHz.
+/// often the others ask. In ticks of %stick: 0.74 ms at 1.414 GHz.
 ///
-/// In its turn, each of the others is counted at most twice in this time, so that less than [r](crate::hubs::turns) refusals are counted.
+/// In this time, at most two refusals of each other strand count in the strand's turn: together fewer than [r](crate::hubs::turns).
 pub const ABSENCE_TICKS: u64 = 2 * REPEAT_TICKS;
 
 pub(crate) use judgement::Found;
@@ -124,8 +124,8 @@ impl Stopwatch {
         self.counted.store(Self::NEVER, Ordering::Relaxed);
     }
 
-    /// Evaluates a look at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` counts the entries to its
-    /// gate.
+    /// Evaluates a look at a unit that the strand did not get. Returns `true` if the unit is stuck. `entered` is the number of entries
+    /// to the unit's gate.
     pub(crate) fn look(
         &self,
         progress: &Progress,

@@ -110,7 +110,7 @@ proptest! {
     #[test]
     fn a_strand_that_makes_pauses_finds_nothing_stuck(from: u64, mut looks in looks(), every in 1..=32_usize, pause in PAUSE + 1..) {
         looks.iter_mut().step_by(every).for_each(|look| look.2 = pause);
-        // Let every look find the unit busy: otherwise two pauses in a row can add up to a time that wraps to a short one.
+        // Let every look find the unit busy: otherwise two pauses in a row can add up to a time that wraps to a short time.
         looks.iter_mut().for_each(|look| look.0 = Found::Busy);
         prop_assert!(!stuck(from, looks).contains(&true));
     }

@@ -47,7 +47,7 @@ impl Grants {
         Ok(Self::none_of_first(guests))
     }
 
-    /// Returns a configuration that grants nothing, for as many of `guests` guests as there can be.
+    /// Returns a configuration that grants nothing, for `guests` guests, but not for more than [`GuestId::COUNT`].
     pub(crate) const fn none_of_first(guests: usize) -> Self {
         let guests = if guests < GuestId::COUNT { guests } else { GuestId::COUNT };
         Self { grants: [Grant::NONE; GuestId::COUNT], guests }

@@ -19,25 +19,24 @@ use crate::rights::refusals::RefusalWord;
 use crate::rights::versions::{Vfalls, VfallsVersion, has_hubs};
 use crate::units::{Unit, UnitSet};
 
-/// How often a strand tries to change a guest's word while other strands change it too.
+/// The maximum number of tries to change a guest's word while other strands change the word, too.
 const TRIES: usize = 64;
 
-/// How often a strand tries to open the fast path after a negotiation. In models it is 1, so that they include the failure.
+/// The maximum number of tries to open the fast path after a negotiation: 1 in models, so that they include the failure.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// The rights that one guest is granted and holds.
 ///
 /// # Why no strand restores what another revokes
-/// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls
-/// are traced. A strand that revokes first changes that state, then [counts the change](AccessWord::CHANGE) in the word, and then
-/// clears the bits. A strand that adds bits first loads the word, and then that state. It exchanges the word only if no revocation
-/// has counted a change since the load.
+/// A call reads its rights from one word. The word is derived from other state: which units are out of service, and whether calls are
+/// traced. To revoke, a strand changes this state, then [counts the change](AccessWord::CHANGE) in the word, and then clears the bits. To
+/// add bits, a strand loads the word, and then this state. The exchange of the word succeeds only if no revocation has
+/// counted a change since the load.
 ///
 /// # Why no call is refused a right that another strand adds
-/// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. A
-/// strand that adds a right, or returns a unit to service, first [holds](Self::hold) the refusals: it closes them, and no strand
-/// opens them until the right is added. A refusal is for the version that is stored beside it, and only valid while the guest has
-/// negotiated this version.
+/// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. Before a
+/// strand adds a right or returns a unit to service, it [holds](Self::hold) the refusals: it closes them, and no strand opens them until
+/// the right is added. A refusal is for the version that is stored beside it, and only valid while the guest has negotiated this version.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct GuestRights {
@@ -64,11 +63,11 @@ pub(crate) struct GuestRights {
     refused: [plain::AtomicU64; 2 * KNOWN_VERSIONS],
 }
 
-/// The versions that have a place in tables, with the value for "not negotiated". A power of two, so that an index needs no check.
+/// The number of versions for which tables have room, "not negotiated" included. A power of two, so that an index needs no check.
 const KNOWN_VERSIONS: usize = 4;
 const _: () = assert!(Vfalls::VERSIONS.len() < KNOWN_VERSIONS);
 
-/// The version, and the fast path of register 0. The index is 8 times the version's number plus [`AccessWord::rights`].
+/// Words with a version and the fast path of register 0. The index is 8 times the version's number plus [`AccessWord::rights`].
 static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
     let mut all = [AccessWord::NOTHING; 8 * KNOWN_VERSIONS];
     let mut index = 8;
@@ -84,7 +83,7 @@ static OPENED_OF_STRAND: [AccessWord; 8 * KNOWN_VERSIONS] = {
     all
 };
 
-/// The version, and the refusals for register 0. The index is as in [`OPENED_OF_STRAND`].
+/// Words with a version and the refusals for register 0. The index is as in [`OPENED_OF_STRAND`].
 static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
     let mut all = [RefusalWord::CLOSED; 8 * KNOWN_VERSIONS];
     let mut index = 0;
@@ -300,7 +299,7 @@ impl GuestRights {
         held || self.words.refusals.compare_exchange(old, new, order, order).is_ok()
     }
 
-    /// Returns the version, with the fast path that a guest with these rights has in it if all units are in service.
+    /// Returns a word with the version, and with the fast path of a guest with these rights while all units are in service.
     #[inline(always)]
     fn opened(&self, version: VfallsVersion, rights: usize) -> AccessWord {
         let version = usize::from(version.number()) % KNOWN_VERSIONS;
@@ -318,7 +317,7 @@ impl GuestRights {
         RefusalWord::from_bits(refused).or(of_strand)
     }
 
-    /// Returns `word` with refusals of the units in `bits`, too. Not inlined, because usually no unit is out of service.
+    /// Returns `word` with refusals of the units in `bits` added. Not inlined, because usually no unit is out of service.
     #[cold]
     #[inline(never)]
     fn without_units(&self, word: RefusalWord, bits: u32) -> RefusalWord {
@@ -351,8 +350,8 @@ impl GuestRights {
     /// Sets whether calls are traced. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
-        // Cleared before the setting changes, because a guest may give its version up. Cleared again after it, because a strand may
-        // have loaded the old setting.
+        // Cleared before the setting changes, because a guest may give its version up. Cleared again afterwards, because a strand
+        // may have loaded the old setting.
         let clear = || {
             clear(closed, AccessWord::FAST);
             self.close_refusals();
@@ -457,7 +456,7 @@ fn clear(word: &AtomicU64, bits: AccessWord) {
     word.fetch_and(!bits.or(AccessWord::CARRY).bits(), Ordering::SeqCst);
 }
 
-/// Returns the bits of these units. Not inlined, because usually no unit is out of service.
+/// Returns the access bits of the units in the set `bits`. Not inlined, because usually no unit is out of service.
 #[cold]
 #[inline(never)]
 fn of_units(bits: u32) -> AccessWord {

@@ -39,7 +39,7 @@ pub(crate) const STRANDS: usize = if cfg!(loom) {
 /// owner.
 #[derive(Debug)]
 pub(crate) struct Rights {
-    /// `true` once a configuration is accepted. The other words of the configuration are only written after that, once.
+    /// `true` once a configuration is accepted. The other words of the configuration are written once, after that.
     configured: plain::AtomicBool,
     /// The [`Unit`]s of the machine, as one bit for each.
     units: plain::AtomicU32,

@@ -4,19 +4,19 @@
 //! Calls tell a guest nothing about another guest. No status and no value depends on what another guest has called or written, even when a
 //! right passes between the two guests. A guest notices only what concerns the whole machine: units out of service, the operator's steps.
 //!
-//! Counters tell the holder of `global` about all guests, because its units count the events of all guests:
+//! Counters tell the holder of `global` about all guests, because the units that `global` covers count the events of all guests:
 //!
 //! - a memory channel counts the reads and writes of all strands, of devices and of the hypervisor in the channel's memory;
 //! - a hub counts the coherence traffic between all nodes, packet by packet.
 //!
 //! So the holder sees how much memory and how many remote lines the other guests use, and when. It sees no address and no content. It can
-//! tell which guest this was only if no third guest executes. A guest that must hide this cannot share a machine with a holder of
+//! tell which guest used them only if no third guest executes. A guest that must hide its use cannot share a machine with a holder of
 //! `global`.
 //!
 //! Conversely, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
-//! The holder of `htstrand` counts what the hypervisor executes on its strand. Mostly these are its own calls, but also interrupts for
-//! other guests. The counts of a holder of `strand` depend, as time does, on how other strands share caches and cores with its strand.
+//! The holder of `htstrand` counts what the hypervisor executes on its strand. These are mostly the guest's own calls, but also interrupts
+//! for other guests. The counts of a holder of `strand` depend, as time does, on how other strands share caches and cores with its strand.
 
 use core::fmt;
 use core::str::FromStr;
@@ -190,7 +190,7 @@ impl fmt::Display for UnknownGrant {
 
 impl core::error::Error for UnknownGrant {}
 
-/// Accepts what [`Display`](fmt::Display) writes, and the list that machine descriptions have, with commas.
+/// Accepts what [`Display`](fmt::Display) writes, and the names separated by commas, as machine descriptions have them.
 impl FromStr for Grant {
     type Err = UnknownGrant;
 

@@ -97,8 +97,8 @@ impl Asked {
     }
 }
 
-/// Returns `true` if a pending change waits only for [awaited](Asked::is_awaited) strands. `reset` is a guest that was reset and
-/// whose rights are not all revoked.
+/// Returns `true` if no change is pending, or if only [awaited](Asked::is_awaited) strands keep a change pending. `reset` is a guest that
+/// was reset and whose rights are not all revoked.
 pub fn is_settled(
     global: Global,
     reset: Option<GuestId>,

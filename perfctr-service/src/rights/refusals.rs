@@ -13,13 +13,13 @@ use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 /// |---|---|
 /// | 63 | open: calls may be refused from this word |
 /// | 62-55 | the memory channels that are refused, in the order of their registers |
-/// | 54-47 | those of them that are refused with ENOACCESS; the others are refused with ENOTSUPPORTED |
+/// | 54-47 | the memory channels that are refused with ENOACCESS; other refused channels are refused with ENOTSUPPORTED |
 /// | 46 | register 1 is refused, with ENOACCESS |
 /// | 45-42 | the hubs that are refused |
 /// | 41, 40 | register 0 is refused, with ENOACCESS; sets of HT are refused |
 /// | 39-36 | the status of all refused hubs |
 /// | 31-9 | the number of changes, with bit 32 as its carry |
-/// | 8-3 | for refused hubs: the offset, in the strand's counts, of the count of sets that ended with this status |
+/// | 8-3 | for refused hubs: the offset, in the strand's counts, of the count of sets that ended with the hubs' status |
 /// | 2 | held: a right is being added, and no strand opens the word |
 /// | 1-0 | 3 minus the version's number; 0 in a closed word, which belongs to no version |
 ///
@@ -79,7 +79,7 @@ impl RefusalWord {
         self.0
     }
 
-    /// Returns a word that refuses every call of a guest that has not negotiated, and no other call.
+    /// Returns an open word for `version`. Without a version, the word refuses every call; with a version, only numbers of no register.
     pub(crate) const fn of_version(version: VfallsVersion) -> Self {
         Self(Self::OPEN.0 | !(version.number() as u64) & VERSION_BITS)
     }
@@ -139,8 +139,8 @@ impl RefusalWord {
         }
     }
 
-    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number of
-    /// the hub, or else of the register. `sets_ht` is `true` for a set of HT.
+    /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number
+    /// of the hub, or else of the register. `sets_ht` is `true` for a set of HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,

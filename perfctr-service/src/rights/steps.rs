@@ -11,7 +11,7 @@ use crate::rights::{Rights, STRANDS};
 use crate::units::{Unit, UnitSet, Units};
 use crate::{Grant, Grants, StrandSet};
 
-/// How often a strand tries a step that other strands disturb, such as an acknowledgement.
+/// The maximum number of tries of a step that other strands disturb, such as an acknowledgement.
 pub(crate) const TRIES: usize = 4;
 
 /// The [`Ledger`] of the strand that owns the lock.
@@ -195,7 +195,7 @@ impl Rights {
         asked.insert(strand);
     }
 
-    /// Returns a strand of a guest whose death was not reported, and for which `is_there` returns `true`.
+    /// Returns one of a guest's strands: a strand whose death was not reported, and for which `is_there` returns `true`.
     #[inline(always)]
     pub(crate) fn living_strand(
         &self,

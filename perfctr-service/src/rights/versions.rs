@@ -14,7 +14,7 @@ impl Group for Vfalls {
     const FUNCTIONS: &'static [u64] = &[VFALLS_GET_PERFREG, VFALLS_SET_PERFREG];
 }
 
-/// A version of group 0x205. No other group has one, so no other group opens the fast path of this group.
+/// A version of group 0x205. No other group has versions of this type, so no other group opens the fast path of this group.
 pub(crate) type VfallsVersion = NegotiatedVersion<Vfalls>;
 
 const V1_0: VfallsVersion = VfallsVersion::new(1);

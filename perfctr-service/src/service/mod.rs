@@ -48,9 +48,9 @@ impl StrandState {
 
 /// The performance counter service (API group 0x205) of one machine. It serves calls of several strands at once, in an [`Environment`].
 ///
-/// Its size is 212 KB plus its environment. It adds 1 KB to a `hv_core::Hypervisor`, whose own size is 2 KB. [`new`](Self::new) and
-/// `Hypervisor::new` are constants, so that a static holds both, and [`configure`](Self::configure) fills them in place. A stack that
-/// they pass through on their way to a heap needs room for several copies.
+/// Its size is 212 KB plus its environment. The service adds 1 KB to a `hv_core::Hypervisor`, whose own size is 2 KB. [`new`](Self::new)
+/// and `Hypervisor::new` are `const`, so that a static can hold both, and [`configure`](Self::configure) fills in the service in place. An
+/// image that moves both to a heap needs a stack with room for several copies.
 ///
 /// Every image has the same offsets, whatever its environment, because the environment is last.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Gives the service its machine and its guests, numbered in the given order, once. All registers of the machine must be 0, as after
-    /// power-on. A configuration that fails changes nothing. Meanwhile no strand may call another method of the service.
+    /// Gives the service, once, its machine and its guests. Guests are numbered in the given order. All registers of the machine must be
+    /// 0, as after power-on. A configuration that fails changes nothing. No strand may call another method of the service meanwhile.
     pub fn configure(&self, machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
         self.rights.configure(machine, guests)?;
         self.trace_turned();

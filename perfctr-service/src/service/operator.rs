@@ -51,9 +51,9 @@ impl fmt::Display for ChangeError {
 
 impl core::error::Error for ChangeError {}
 
-/// How far a change of rights is.
+/// The progress of a change of rights.
 ///
-/// A change that is not looked at is a warning:
+/// The compiler warns if the caller ignores a change:
 ///
 /// ```compile_fail
 /// #![deny(unused_must_use)]
@@ -103,7 +103,8 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.held(guest)
     }
 
-    /// Grants each guest what the configuration says, and no more. First checks the whole configuration. A rejected configuration changes nothing.
+    /// Grants each guest what the configuration says, and no more. First checks the whole configuration. A rejected configuration changes
+    /// nothing.
     ///
     /// The change may be [pending](Self::pending) when this function returns.
     pub fn reconfigure(&self, on: StrandId, grants: &Grants) -> Result<Change, ChangeError> {

@@ -82,7 +82,7 @@ impl<E: Environment> PerfCounterService<E> {
         stuck
     }
 
-    /// Takes a unit that has been busy for too long out of service. Returns the reason for the refusal of a call to the unit.
+    /// Takes a unit out of service because it has been busy for too long. Returns the reason for the refusal of a call to the unit.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
         if self.take_out_of_service(strand, unit, Why::Stuck) {
             self.units.count_stuck(unit);
@@ -91,7 +91,7 @@ impl<E: Environment> PerfCounterService<E> {
         Refusal::NoAccess
     }
 
-    /// Takes a unit whose access has faulted out of service. Returns `true` if the unit was in service before.
+    /// Takes a unit out of service because an access to it has faulted. Returns `true` if the unit was in service before.
     #[inline(always)]
     pub(super) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
         self.units.count_fault(unit);

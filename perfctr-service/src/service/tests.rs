@@ -1,4 +1,4 @@
-//! A second group over the state of the service, as group 0x202 is: the registers of the caller's own node, by numbers of its own.
+//! A second group over the state of the service, like group 0x202: the registers of the caller's own node, with other numbers.
 
 use guest_abi::{ApiGroup, HvError, Hypercall, Kind, PerfReg, Registers, Trap, Version};
 use hv_core::{CallError, Context, Group, Hypervisor, NegotiatedVersion, NoConsole, Reply};
@@ -119,7 +119,7 @@ fn two_groups_have_one_state() {
     });
 }
 
-/// Calls of one group open the other's fast path neither before the guest negotiates that group nor after the guest gives it up.
+/// Calls of one group do not open the fast path of the other group before the guest negotiates that group, or after the guest gives it up.
 #[test]
 fn a_group_does_not_open_the_fast_path_of_another() {
     with_both(Grant::ALL, |guest, _| {
@@ -155,7 +155,7 @@ fn a_second_group_obeys_the_policy() {
     with_both(Grant::GLOBAL, |guest, _| {
         negotiate(guest, 0x202, 1, 0);
         assert_eq!(call(guest, GET, 0, 0), Err(HvError::NoAccess));
-        // In a register of a channel, bit 3 is no HT.
+        // In a register of a channel, bit 3 is not HT.
         assert_eq!(call(guest, SET, 1, 1 << 3), Ok(1 << 3));
     });
 }

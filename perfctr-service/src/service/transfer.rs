@@ -20,20 +20,20 @@
 //! # How it works
 //! Pure functions in `rights/protocol.rs` decide what each event causes, and `rights/protocol/ledger.rs` decides the order of the steps.
 //!
-//! A call reads one word of its guest, and then makes its access. Nothing records that a call is between the two. But a strand takes no
+//! A call reads one word of its guest, and then makes its access. Nothing records that a call is between these steps. But a strand takes no
 //! interrupt during a call. So a right passes from guest to guest in these steps:
 //!
 //! 1. The right is removed from the loser's word. Calls that begin later do not have it.
 //! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is not in a call that has read the old word. If
 //!    necessary, the strand scrubs its %pcr and %pic, because no other strand can. It waits for its stores to devices, then acknowledges.
-//! 3. When every strand has acknowledged or is dead, the strand that finds this scrubs the units ([`Unit`]). For L2 control, it sends a
-//!    cross-call to a strand of the loser on each node, because only a node's strands can reach its L2 control. If a chip is busy, it tries
-//!    again after a cross-call to itself.
+//! 3. When every strand has acknowledged or is dead, the strand that notices this scrubs the units ([`Unit`]). For L2 control, it sends a
+//!    cross-call to a strand of the loser on each node, because only a node's strands can reach its L2 control. If a chip is busy, the
+//!    strand tries again after a cross-call to itself.
 //! 4. The right is added to the word of the next holder.
 //!
 //! Nothing waits for a strand that is [reported dead](PerfCounterService::strand_died), because the strand does not continue the call that
-//! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. It must not come back before
-//! `strand_died` has returned.
+//! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. The strand must not come back
+//! before `strand_died` has returned.
 //!
 //! If a unit cannot be scrubbed, or is already out of service, it is out of service and *unclean* until the operator returns it to service.
 //!
@@ -51,8 +51,7 @@ use crate::rights::protocol::{Ledger, Scrub};
 use crate::trace::Why;
 use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
 
-/// How often a step of the operator tries to get the lock, before it fails with
-/// [`ChangeError::Busy`].
+/// The number of tries to get the lock for a step of the operator. After these tries, the step fails with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
 
 impl<E: Environment> PerfCounterService<E> {

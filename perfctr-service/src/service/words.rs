@@ -1,4 +1,4 @@
-//! The words of a strand that the fast path in SPARC V9 assembly reads.
+//! A strand's words, which the fast path in SPARC V9 assembly reads.
 
 use core::ptr;
 

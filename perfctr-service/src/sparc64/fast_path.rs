@@ -5,8 +5,8 @@
 //! allowed, the first refusal at a hub, traced calls, and calls while the guest's rights change.
 //!
 //! # Refusals
-//! A call that the guest's first word does not allow is refused if the second word says so (`RefusalWord`) and is for the negotiated
-//! version. The version is loaded before that word, as on the slow path. While calls are traced, the second word refuses none.
+//! A call that the guest's first word does not allow is refused if the second word (`RefusalWord`) says so and is for the negotiated
+//! version. The version is loaded before the second word, as on the slow path. While calls are traced, the second word refuses no call.
 //! A repeated call for a taken hub is refused, too (`HubArbiter::ask`).
 //!
 //! # Order

@@ -74,7 +74,7 @@ pub const L2: usize = word(word::L2);
 pub const L2_READ: usize = word(word::L2_READ);
 pub const OWNER: usize = word(word::OWNER);
 
-/// The base 2 logarithm of the quotient of two sizes: of an arbiter and of a stopwatch.
+/// The base 2 logarithm of a quotient: the size of an arbiter divided by the size of a stopwatch.
 pub const WATCH_SHIFT: u32 = (size_of::<HubArbiter>() / size_of::<Stopwatch>()).trailing_zeros();
 const _: () = assert!(size_of::<Stopwatch>() << WATCH_SHIFT == size_of::<HubArbiter>());
 // The assembly reads the first field of a stopwatch.

@@ -79,7 +79,7 @@ impl core::error::Error for MdError {}
 pub struct NodeError<'a> {
     /// The name of the node.
     pub node: &'a str,
-    /// The offset of the wrong property from the first byte of the description. If no single property is wrong, the offset of the node.
+    /// The offset from the first byte of the description: of the wrong property, or of the node if no single property is wrong.
     pub offset: usize,
     /// The problem with the property or node.
     pub problem: Problem<'a>,

@@ -59,7 +59,7 @@ impl<'a> Md<'a> {
         }))
     }
 
-    /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if no machine has the described nodes.
+    /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if a node is invalid, or no machine has these nodes.
     pub fn machine(self) -> Result<Option<Machine>, NodeError<'a>> {
         let Some(list) = self.under_root("vf-nodes")? else {
             return Ok(None);

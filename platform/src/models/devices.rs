@@ -1,9 +1,10 @@
-//! The devices of a machine, with the same traits as real hardware.
+//! The devices of a machine. They implement the same Rust traits as real hardware.
 
+use core::ops::DerefMut;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::{Hub, Mcu, Node, StrandId};
-use spin::{Mutex, MutexGuard};
+use spin::Mutex;
 use static_assertions::assert_impl_all;
 
 use super::decode::{Target, decode};
@@ -107,12 +108,12 @@ impl Devices {
     }
 
     /// Locks and returns the counters of a strand.
-    pub fn strand_unit(&self, strand: StrandId) -> MutexGuard<'_, StrandUnit> {
+    pub fn strand_unit(&self, strand: StrandId) -> impl DerefMut<Target = StrandUnit> {
         self.strands[strand.index()].lock()
     }
 
     /// Locks and returns the L2 control registers of a node.
-    pub fn l2(&self, node: Node) -> MutexGuard<'_, L2> {
+    pub fn l2(&self, node: Node) -> impl DerefMut<Target = L2> {
         self.l2[node.index()].lock()
     }
 
@@ -124,12 +125,16 @@ impl Devices {
     }
 
     /// Locks and returns the counters of a DRAM channel.
-    pub fn memory_controller(&self, node: Node, mcu: Mcu) -> MutexGuard<'_, MemoryController> {
+    pub fn memory_controller(
+        &self,
+        node: Node,
+        mcu: Mcu,
+    ) -> impl DerefMut<Target = MemoryController> {
         self.controllers[node.index()][mcu.index()].lock()
     }
 
     /// Locks and returns a hub.
-    pub fn hub(&self, hub: Hub) -> MutexGuard<'_, HubChip> {
+    pub fn hub(&self, hub: Hub) -> impl DerefMut<Target = HubChip> {
         self.hubs[hub.index()].lock()
     }
 

@@ -105,7 +105,7 @@ impl HubChip {
         Ok(())
     }
 
-    /// Adds `n` to each counter of a unit that selects `event`: bits 7:0 of the PCR for counter 0, 15:8 for counter 1.
+    /// Adds `n` to the counters of a unit that select `event`. Bits 7:0 of the PCR select for counter 0, bits 15:8 for counter 1.
     fn count(&mut self, unit: HubUnit, event: u8, n: u64) {
         let [pcr, pics @ ..] = &mut self.units[unit.index()];
         for (pic, select) in pics.iter_mut().zip([*pcr, *pcr >> 8]) {

@@ -6,7 +6,7 @@ use super::answer;
 use crate::AccessError;
 use crate::address::L2_BANKS;
 
-/// The eight control registers of a node's L2 cache. They store all bits except 22 (*assumed*). Only PERF_CONFIG has an effect.
+/// The eight control registers of a node's L2 cache. They store all bits except bit 22 (*assumed*). Only PERF_CONFIG has an effect.
 #[derive(Clone, Debug)]
 pub struct L2 {
     control: [u64; L2_BANKS],

@@ -28,7 +28,6 @@ pub use mcu::MemoryController;
 pub use ptimer::PtimerEngine;
 pub use r10000::R10000;
 pub use sparc::{NoHtRight, SparcUnit};
-pub use spin::MutexGuard;
 pub use strand::{Early, Phase, StrandUnit};
 pub use ticks::{TickCounter, TickCounters};
 

@@ -1,10 +1,11 @@
 //! Models of %tick and %stick, the counters of a strand that advance with time.
 
 use core::array;
+use core::ops::DerefMut;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use guest_abi::StrandId;
-use spin::{Mutex, MutexGuard};
+use spin::Mutex;
 use static_assertions::assert_impl_all;
 
 use crate::ticks::TickRegisters;
@@ -105,12 +106,12 @@ impl TickCounters {
     }
 
     /// Locks and returns %tick of a strand.
-    pub fn tick_counter(&self, strand: StrandId) -> MutexGuard<'_, TickCounter> {
+    pub fn tick_counter(&self, strand: StrandId) -> impl DerefMut<Target = TickCounter> {
         self.tick[strand.index()].lock()
     }
 
     /// Locks and returns %stick of a strand.
-    pub fn stick_counter(&self, strand: StrandId) -> MutexGuard<'_, TickCounter> {
+    pub fn stick_counter(&self, strand: StrandId) -> impl DerefMut<Target = TickCounter> {
         self.stick[strand.index()].lock()
     }
 }

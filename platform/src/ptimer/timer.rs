@@ -8,11 +8,11 @@ use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use super::{COUNTER_BITS, Input, PtimerRegisters, RatioError, Register, STEP, Setting};
 use crate::AccessError;
 
-/// How often both halves of the time are read until they belong together. The second try succeeds unless a writer sets the time.
+/// The maximum number of tries to read two halves of the same time. The second try succeeds unless a writer sets the time.
 const READS: u32 = 8;
 /// The number of equal reads that show that the counter stands still.
 const STALLED: u32 = 16;
-/// The rating of this device as a [`ClockSource`]: below a processor's register, which is faster.
+/// The rating of this device as a [`ClockSource`]: below the rating of a processor's register, which is faster to read.
 const RATING: u16 = 200;
 
 const COUNTER: Width = match Width::new(COUNTER_BITS as u8) {
@@ -88,7 +88,8 @@ impl<A: PtimerRegisters> Ptimer<A> {
 
     /// Returns the time: a multiple of [`STEP`] below 2^61.
     ///
-    /// TIME_0 may carry into TIME_1 between two reads, so this reads TIME_1 before and after TIME_0. Fails with `Torn` if they never agree.
+    /// TIME_0 may carry into TIME_1 between two reads, so the function reads TIME_1 before and after TIME_0. Fails with `Torn` if the two
+    /// values of TIME_1 are never equal.
     pub fn time(&self) -> Result<u64, PtimerError> {
         let mut high = self.read(Register::Time1)?;
         for _ in 0..READS {

@@ -38,7 +38,7 @@ pub(super) struct Bounds {
 
 /// The hypervisor's data for one strand. The strand's scratchpad holds the address of its block.
 ///
-/// `H` is the [`TrapHandler`](super::TrapHandler) of the image, on which the layout does not depend.
+/// `H` is the [`TrapHandler`](super::TrapHandler) of the image. The layout of the block does not depend on `H`.
 #[doc(hidden)]
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -61,7 +61,7 @@ pub struct StrandBlock<H> {
     pub(super) served: Cell<MaybeUninit<Served<'static>>>,
     pub(super) bounds: Cell<Bounds>,
     pub(super) windows: UnsafeCell<[[u64; 16]; WINDOWS]>,
-    /// The registers at an interrupt, which the strand takes in its guest only.
+    /// The registers at an interrupt. The strand takes interrupts only while it executes its guest.
     pub(super) interrupted: Kept,
     /// The registers at any other trap, which may interrupt the handler of an interrupt.
     pub(super) trapped: Kept,
@@ -80,10 +80,10 @@ impl<H> StrandBlock<H> {
         unsafe { MaybeUninit::zeroed().assume_init() }
     }
 
-    /// Returns the block of the strand that executes this.
+    /// Returns the block of the strand that executes the call.
     ///
     /// # Safety
-    /// The strand executes in hyperprivileged mode, in an image of `H`, or needs no field of the block that depends on `H`.
+    /// The strand executes in hyperprivileged mode. The image is one of `H`, or the caller uses no field whose type depends on `H`.
     pub(super) unsafe fn own() -> &'static Self {
         let block: *const Self;
         // SAFETY: the boot code puts the address into the scratchpad, which only hyperprivileged code can change. The image

@@ -1,6 +1,6 @@
 //! The way from reset to Rust, and from Rust to the guest.
 
-/// Clears the current trap level, so that a guest that selects it finds nothing of the hypervisor.
+/// Clears the current trap level, so that a guest that selects this level finds no value of the hypervisor.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_clear_level {

@@ -5,7 +5,7 @@ use core::fmt;
 use super::{MAXGL, NWINDOWS};
 
 /// A trap that nothing serves. Its `Display` has several lines: the trap and its address, then the registers of the program that
-/// trapped. The windows of its callers follow as far as they are in registers.
+/// trapped. The register windows of the program's callers follow, unless they have been spilled to memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct FatalTrap {
@@ -13,7 +13,7 @@ pub struct FatalTrap {
     pub tt: u64,
     /// The address of the instruction that trapped (%tpc).
     pub tpc: u64,
-    /// The address of the instruction after it (%tnpc).
+    /// The address of the instruction that would have followed (%tnpc).
     pub tnpc: u64,
     /// The state of the program that trapped (%tstate): GL in bits 42:40, the window in bits 4:0.
     pub tstate: u64,

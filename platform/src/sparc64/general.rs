@@ -1,5 +1,5 @@
-//! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. The comment of each instruction of a
-//! usual call names its purpose. The instructions of a call are counted by purpose.
+//! The slow path: saves the guest's registers and windows, and calls Rust on the strand's stack. Each instruction that a usual call
+//! executes has a comment with its purpose, by which `cargo xtask qemu` counts the instructions.
 
 /// Trap 0x80, for functions without a fast path: EBADTRAP if the image serves no such function, else the slow path.
 #[doc(hidden)]

@@ -26,7 +26,7 @@ impl Entry {
     }
 }
 
-/// The memory of a guest: a range of real addresses, and the physical addresses that they stand for. All three numbers are multiples
+/// The memory of a guest: a range of real addresses, and its place in physical memory. `real`, `physical` and `bytes` are multiples
 /// of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
@@ -41,7 +41,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// No memory: an access without a translation ends the strand, and so does every trap of the guest that enters the hypervisor.
+    /// No memory: an access without a translation ends the strand, and so does every trap that the guest would otherwise take itself.
     pub const NONE: Self = Self { real: 0, physical: 0, bytes: 0, id: 0 };
 
     /// Returns the physical address of `bytes` bytes at a real address; `None` outside the memory.
@@ -69,14 +69,14 @@ impl Partition {
     }
 }
 
-/// Bits of a TLB's entry (UltraSPARC Architecture 2007, "Translation Table Entry"): valid; cacheable, physically and virtually; executable;
+/// Bits of a TLB entry (UltraSPARC Architecture 2007, "Translation Table Entry"): valid; cacheable, physically and virtually; executable;
 /// writable. The size of the page is in bits 3:0.
 const VALID: u64 = 1 << 63;
 const CACHEABLE: u64 = 1 << 10 | 1 << 9;
 const EXECUTABLE: u64 = 1 << 7;
 const WRITABLE: u64 = 1 << 6;
 
-/// The page sizes of an UltraSPARC T2, as powers of two, and their codes in a TLB's entry.
+/// The page sizes of an UltraSPARC T2, as powers of two, and their codes in a TLB entry.
 const PAGES: [(u32, u64); 4] = [(28, 5), (22, 3), (16, 1), (13, 0)];
 
 /// Sets the bounds of the guest's memory for a strand, and the id of the guest in its TLB entries.
@@ -105,10 +105,10 @@ const fn reflected(trap_type: u64) -> Option<u64> {
     }
 }
 
-/// Lets the guest take a trap of its own that has entered the hypervisor. Returns `false` and does nothing in three cases: guests do
-/// not take traps of this type, the guest's trap level would be too high, or its trap table is not in its memory.
+/// Lets the guest itself take a trap that has entered the hypervisor. Returns `false` and does nothing in three cases: guests do not take
+/// traps of this type, the guest's trap level would be too high, or the guest's trap table is not in the guest's memory.
 ///
-/// The strand then executes `retry` one trap level higher. It continues in the guest's trap table, at the level of the trap.
+/// A `retry` one trap level higher then enters the guest's trap table, at the level of the trap.
 pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
     const TLE: u64 = 1 << 8;
     const CLE: u64 = 1 << 9;
@@ -133,7 +133,7 @@ pub(super) fn reflect<H>(block: &StrandBlock<H>, trap: &mut FatalTrap) -> bool {
     // %ccr, %asi and the window do not change.
     let kept = trap.tstate & (0xffff << 24 | 0x1f);
     let tstate = globals << layout::GL_SHIFT | kept | pstate << 8;
-    // SAFETY: only the trap that the guest takes changes. No trap uses the level above, which keeps only values of the guest.
+    // SAFETY: only the guest's trap and the level above it change. No trap uses that level, and only guest values stay in it.
     unsafe {
         asm!(
             "wrpr {trap_type}, 0, %tt",

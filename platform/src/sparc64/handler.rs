@@ -31,8 +31,8 @@ pub trait TrapHandler: Sized + 'static {
     /// Returns the fast path. Called after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
 
-    /// Returns the functions that [`trap`](Self::trap) serves. All other functions return EBADTRAP without a call of
-    /// Rust. Called once, after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
+    /// Returns the functions that [`trap`](Self::trap) serves. All other functions return EBADTRAP without calling Rust code. Called once,
+    /// after [`start`](Self::start). An image with `hv-core` returns `Strand::served()`.
     fn served(&self) -> Served<'static> {
         Served::ALL
     }
@@ -62,15 +62,15 @@ pub trait TrapHandler: Sized + 'static {
     /// Takes the device at the address of a [late fault](super#late-faults) out of service. The address is `None` if the processor
     /// does not report it. Then no device can be blamed.
     ///
-    /// An image with the performance counter service calls `PerfCounterService::faulted_late`. The strand calls this between two
-    /// of its hypercalls, or before one on the slow path. The function must not trap.
+    /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
+    /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
     fn faulted_late(&self, address: Option<PhysicalAddress>) {
         let _ = address;
     }
 
-    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this when an interrupt
-    /// arrives while it executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's whole stack
-    /// and all register windows. `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
+    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this function when an
+    /// interrupt arrives while the strand executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's
+    /// whole stack and all register windows. `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
     fn interrupted(&self) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
@@ -114,7 +114,7 @@ impl FastPath for () {
 pub enum End {
     /// [`TrapHandler::trap`] returned `Break` with this code.
     Exit(u64),
-    /// A trap that is not a hypercall. In the hypervisor the trap is a defect. In the guest, privileged code cannot take it.
+    /// A trap that is not a hypercall. A trap of the hypervisor is a defect. A trap of the guest is one that the guest cannot take itself.
     Trap(&'static FatalTrap),
     /// [`TrapHandler::interrupted`] returned `Break`.
     Interrupted,

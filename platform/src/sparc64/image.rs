@@ -1,7 +1,7 @@
 //! The macro that an image calls.
 
 /// Puts the trap table, the veneers and the entry from reset into an image. The type is the image's
-/// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this once.
+/// [`TrapHandler`](crate::sparc64::TrapHandler). An image calls this macro once.
 ///
 /// Each hypercall takes the slow path. [`software_trap`](crate::sparc64::TrapHandler::software_trap) serves the software traps 0x81 to 0xfe
 /// that the image claims. The others return EBADTRAP. An image with the performance counter service calls `perfctr_service::sun4v_image!`
@@ -12,7 +12,7 @@
 /// platform::sun4v_image!(Handler, strands: 256, claims: [0x83, 0x84]);
 /// ```
 ///
-/// `strands` is the number of strands that the image is for, from 1 to 256; without it, 1. Strand 0 begins at reset, and
+/// `strands` is the number of strands that the image is for, from 1 to 256; the default is 1. Strand 0 begins at reset, and
 /// [starts](crate::sparc64::interrupt::start_strand) the others when they can run. They begin as strand 0 does.
 ///
 /// # What the image needs
@@ -50,13 +50,13 @@
 /// and jumps to `sun4v_general` with the number of the trap in %g5, or to `sun4v_fast` if the service does not have the function.
 ///
 /// For each of its instructions that may fault, a veneer adds two words to the section `.sun4v.faults`: the address of the instruction, and
-/// the address at which the strand continues. All registers except %g7 are then as they were. The code at that address may jump to
+/// the address at which the strand continues. All registers except %g7 are then as they were. The code at the second address may jump to
 /// `sun4v_general` with `layout::FAULTED` in %g5. Then [`FastPath::faulted`](crate::sparc64::FastPath::faulted) is called before the call
 /// is served.
 ///
 /// A veneer does not use %g7 of its level of globals, which belongs to the handler of store_error. For each sequence of instructions in
-/// which %o0 and %o1 are still the guest's, it adds two addresses to the section `.sun4v.unanswered`: the first of the sequence, and the
-/// first after it. If a report arrives in the sequence, [`FastPath::refused_late`](crate::sparc64::FastPath::refused_late) is called.
+/// which %o0 and %o1 are still the guest's, a veneer adds two addresses to the section `.sun4v.unanswered`: the first of the sequence and
+/// the first after it. If a report arrives in the sequence, [`FastPath::refused_late`](crate::sparc64::FastPath::refused_late) is called.
 #[macro_export]
 macro_rules! sun4v_image {
     ($handler:ty $(, strands: $strands:expr)? $(, claims: [$($claimed:literal),* $(,)?])? $(,)?) => {

@@ -5,15 +5,15 @@
 //! so hstick_match waits until the next instruction of the guest, at whatever trap level. At that trap, or when the strand enters Rust
 //! earlier, [`TrapHandler::faulted_late`] reports the fault to the image.
 //!
-//! The handler owns %g7 of GL = MAXGL, so that it needs no free register of what it interrupts. Other code that needs this register has
-//! three words in the section `.sun4v.restarts` for each sequence of instructions: its first address, the address after it, and the
-//! address at which it begins again if it is interrupted. The handler's own first and last instructions are such sequences, because a
-//! report may arrive while another is handled. Each of these nested handlers has its own frame.
+//! The handler owns %g7 of GL = MAXGL, so that it needs no free register of the code that it interrupts. Other code that needs this
+//! register has three words in the section `.sun4v.restarts` for each sequence of instructions: the first address of the sequence, the
+//! address after the sequence, and the address at which an interrupted sequence begins again. The handler's own first and last instructions
+//! are such sequences, because a report may arrive while another is handled. Each of these nested handlers has its own frame.
 //!
 //! # What is assumed of the processor
 //! Sun's hypervisor and OpenSPARC T2 name DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.
-//! *Assumed*: if another store fails before a report is read, this report is lost, and there is no second trap. Reports of other types
-//! than SBDIOU have no address.
+//! *Assumed*: if another store fails before a report is read, only the later failure is reported, and there is no second trap. Reports
+//! whose type is not SBDIOU have no address.
 #![allow(unsafe_code)]
 
 use core::arch::asm;

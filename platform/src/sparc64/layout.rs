@@ -11,13 +11,13 @@ use super::reports::{Report, Reports};
 
 type StrandBlock = super::StrandBlock<()>;
 
-// A veneer leaves in %g5 why a call takes the slow path: the number of its trap, or FAULTED.
+// A veneer leaves in %g5 the reason why a call takes the slow path: the number of the call's trap, or FAULTED.
 
 /// Trap 0xff.
 pub const CORE: u64 = Trap::Core.number() as u64;
 /// Trap 0x80.
 pub const FAST: u64 = Trap::Fast.number() as u64;
-/// Trap 0x80, for which the fast path made a device access that faulted.
+/// A call of trap 0x80 for which the fast path made a device access that faulted.
 pub const FAULTED: u64 = 0x100;
 /// How many of the [`WINDOWS`](super::WINDOWS) the slow path saves or clears for every call. Each further window costs a trap.
 pub const FIRST_WINDOWS: usize = 2;
@@ -69,8 +69,8 @@ pub const OTHER_STACK: usize = 0x8000;
 /// The address of the hypervisor's scratchpad that points to the frame of the next store_error.
 pub const FRAME: usize = 0x28;
 
-/// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the store's
-/// entry of the store buffer in bits 57:55. A read clears the register.
+/// The deferred error status register (DFESR): its ASI and its address. The type of the error is in bits 61:60, and the number
+/// of the store's entry in the store buffer in bits 57:55. A read clears the register.
 pub const ASI_DFESR: usize = 0x4c;
 pub const DFESR: usize = 8;
 pub const ERROR_SHIFT: usize = 60;

@@ -12,8 +12,8 @@ use crate::{AccessError, Bus, PhysicalAddress};
 /// `read` and `write` return when the access is complete, with [`AccessError::Fault`] if it trapped. A fast path in assembly uses
 /// neither, and may end before its store is complete: see [late faults](super#late-faults).
 ///
-/// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete
-/// when it returns. The strand does not wait for a store: `write` and `complete_writes` contain the `membar #Sync` that does.
+/// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete when
+/// it returns. The strand does not wait for a store: for that, `write` and `complete_writes` contain a `membar #Sync`.
 #[derive(Clone, Copy, Debug)]
 pub struct Mmio(());
 

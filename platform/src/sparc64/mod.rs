@@ -9,38 +9,39 @@
 //! 5. Link with the linker script that this crate ships: see [`sun4v_image!`](crate::sun4v_image).
 //!
 //! # From trap to Rust and back
-//! A hypercall takes one of two paths. Both preserve %o1 to %o5, %o7, %y and the window registers, except results.
+//! A hypercall takes one of two paths. Both paths preserve %o1 to %o5, %o7, %y and the window registers, except results.
 //!
-//! *Fast path*: for calls of a service that has one. Its veneer is assembly without stack and register window. It serves the call and ends
-//! with `done`; or it does nothing, and the call takes the slow path as if it had just trapped. Calls of trap 0xff first enter
-//! [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls about versions.
+//! *Fast path*: for calls of a service that has one. The service's veneer is assembly without stack and register window. Either the veneer
+//! serves the call and ends with `done`; or it does nothing, and the call takes the slow path as if the call had just trapped. Calls of
+//! trap 0xff first enter [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls about versions.
 //!
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap
 //! that spills an "other" window (trap types 0xa0 to 0xbf). An ordinary spill would write to the address in the guest's stack pointer. A
-//! `save` beyond [`WINDOWS`] is fatal. Afterwards the guest's windows are as they were, but the first two may be zero if they were free.
+//! `save` beyond [`WINDOWS`] is fatal. After the call, the guest's windows are as before, but the first two may be zero if they were free.
 //!
 //! The veneers return EBADTRAP for functions that the image does not [serve](TrapHandler::served). The trap table returns EBADTRAP for
 //! software traps 0x81 to 0xfe that the image does not claim. Claimed traps take the slow path to [`TrapHandler::software_trap`].
 //!
 //! # Many strands
-//! An image for [many strands](crate::sun4v_image) has a block and a stack for each. Strand 0 begins at reset. It prepares everything,
-//! and then [starts](interrupt::start_strand) the others, which also begin at [`TrapHandler::start`].
+//! An image for [many strands](crate::sun4v_image) has a block and a stack for each strand. Strand 0 begins at reset. It prepares
+//! everything, and then [starts](interrupt::start_strand) the others, which also begin at [`TrapHandler::start`].
 //!
 //! The hypervisor takes no interrupts. An interrupt that another strand [sends](interrupt::send) waits until the strand is in its guest.
 //! Then the strand calls [`TrapHandler::interrupted`]. A strand that waits in the hypervisor [halts](interrupt::halt) and
-//! [takes](interrupt::take) its interrupts. A strand whose guest has ended enters the guest again where [`TrapHandler::ended`] returns.
+//! [takes](interrupt::take) its interrupts. A strand whose guest has ended enters the guest again at the entry that [`TrapHandler::ended`]
+//! returns.
 //!
 //! # Memory of the guest
 //! The guest's real addresses (its MMU is off, or it uses ASI_REAL) are those of its [`Partition`]. If the TLBs of the core have no entry
-//! for an address, the trap instruction_real_translation_miss (0x3e) or data_real_translation_miss (0x3f) loads one in assembly, from the
-//! bounds of the strand's guest alone. An address outside the bounds is a trap of the guest. Hyperprivileged addresses are physical. QEMU
-//! translates nothing, so there a guest can access all memory.
+//! for an address, the strand takes instruction_real_translation_miss (0x3e) or data_real_translation_miss (0x3f). The handler, in
+//! assembly, loads an entry from the bounds of the strand's guest alone. An address outside the bounds is a trap of the guest.
+//! Hyperprivileged addresses are physical. QEMU translates nothing, so there a guest can access all memory.
 //!
 //! # Traps of the guest
 //! UltraSPARC Architecture 2007 sends some traps to the hypervisor that concern only the guest. The guest takes such a trap in its own trap
-//! table (%tba) if the table is in the memory that the image gives it. It is then at its next trap level, with TPC, TNPC and TSTATE of the
-//! program that trapped, as if the processor had sent the trap:
+//! table (%tba) if the table is in the memory that the image gives it. The guest is then at its next trap level, with TPC, TNPC and TSTATE
+//! of the program that trapped, as if the processor had sent the trap:
 //!
 //! | to the hypervisor | to the guest |
 //! |---|---|
@@ -60,12 +61,12 @@
 //!
 //! # Leaf functions
 //! A leaf function uses neither stack nor register window, because both are the guest's. It calls nothing, has no inline assembly, no
-//! bounds check and no panic, and needs few registers. Rust cannot express this, so check the linked image: there is no `save` and no
+//! bounds check and no panic, and needs few registers. Rust cannot express this, so check the linked image: there must be no `save` and no
 //! `call` between `__leaf_start` and `__leaf_end`.
 //!
 //! # Globals
 //! The veneers use the globals of GL = [`MAXGL`], and leave their values there. Privileged code cannot select that level, because
-//! `wrpr %gl` stops at 2 there. (QEMU lets a guest select it.)
+//! `wrpr %gl` in privileged code sets at most 2. (QEMU lets a guest select it.)
 //!
 //! # Faults
 //! The section `.sun4v.faults` lists each instruction of the hypervisor that may fault, and the address where the strand then continues. If
@@ -76,14 +77,14 @@
 //!
 //! # Late faults
 //! After a store of the fast path to a device other than a hub, the strand continues at once. If the store fails, the processor reports
-//! this at a later instruction, of the guest or of the hypervisor, by the trap store_error. Its handler keeps the report, and the strand
-//! continues at the interrupted instruction with all registers as they were. The strand calls [`TrapHandler::faulted_late`] for each report
-//! before it executes the guest's next instruction, or before it serves a call on the slow path.
+//! this at a later instruction, of the guest or of the hypervisor, by the trap store_error. The handler of this trap keeps the report, and
+//! the strand continues at the interrupted instruction with all registers as they were. The strand calls [`TrapHandler::faulted_late`] for
+//! each report before it executes the guest's next instruction, or before it serves a call on the slow path.
 //!
 //! - If the report arrives while the fast path serves a call for the device that has failed, the call returns the status from
 //!   [`FastPath::refused_late`].
-//! - The slow path and the handlers of other traps wait for earlier stores before they call Rust. So only a store of
-//!   [`Mmio`] itself fails later. `write` then returns the fault, and `faulted_late` is not called.
+//! - The slow path and the handlers of other traps wait for earlier stores before they call Rust. So while Rust executes, only a store of
+//!   [`Mmio`] can fail. Then `write` returns the fault, and `faulted_late` is not called.
 //! - A report may arrive while the handler of another report executes.
 //!
 //! QEMU has no late faults: its stores fail at once or never.

@@ -32,7 +32,7 @@ macro_rules! write_asr {
 
 /// %pcr, %pic, %tick and %stick of the strand that executes the call.
 ///
-/// With the feature `pcr-in-memory` the first two are words of the strand's block, because QEMU does not have the registers.
+/// With the feature `pcr-in-memory`, %pcr and %pic are words of the strand's block, because QEMU lacks these registers.
 #[derive(Clone, Copy, Debug)]
 pub struct StrandRegs {
     cross_call: fn(StrandId),

@@ -10,8 +10,8 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends a signed varint: twice the number, or, if it is negative, twice its absolute value minus 1. Numbers near 0 are
-/// short.
+/// Appends a signed varint: the varint 2n for a number n of at least 0, and -2n - 1 for a negative number n. Numbers near 0
+/// are short.
 #[inline(always)]
 pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
     put_varint(bytes, (value << 1 ^ value >> 63).cast_unsigned());
@@ -21,7 +21,7 @@ pub(crate) fn put_signed(bytes: &mut Vec<u8>, value: i64) {
 const LITERAL_BYTES: [usize; 4] = [0, 1, 3, 6];
 const LITERAL_MASKS: [u64; 4] = [0, (1 << 8) - 1, (1 << 24) - 1, (1 << 48) - 1];
 
-/// Appends the low 48 bits of a signed number in 0, 1, 3 or 6 bytes, the fewest that hold it. Returns the code of the length.
+/// Appends the low 48 bits of a signed number in 1, 3 or 6 bytes, the fewest that hold the number. Returns the code of the length.
 #[inline(always)]
 pub(crate) fn put_literal(bytes: &mut Vec<u8>, value: u64) -> u8 {
     let small = |bits: u32| value.wrapping_add(1 << (bits - 1)) & ((1 << 48) - 1) < 1 << bits;

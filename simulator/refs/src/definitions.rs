@@ -25,12 +25,12 @@ pub struct BlockDefinition {
     pub exit: Exit,
 }
 
-/// How a block passes control on. `instruction` is the number of the instruction that passes it on. A SPARC branch is not the
-/// last instruction: its delay slot follows.
+/// How a block passes control on. `instruction` is the number of the instruction that passes control on. A SPARC branch is not the
+/// last instruction of a block: its delay slot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
-    /// The block passes control to the instruction after it.
+    /// The block passes control to the instruction after the block.
     None,
     /// A conditional branch. It is not taken if the block at address `next` executes next.
     Conditional { instruction: u16, next: u64 },

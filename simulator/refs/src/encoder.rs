@@ -61,7 +61,7 @@ struct Written {
     /// The number of expected executions since the latest event.
     run: u64,
     control: Vec<u8>,
-    /// The bytes of the next event that hold codes. The first byte lacks its run.
+    /// The code bytes of the next event. The bits of the run in the first byte are still 0.
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,

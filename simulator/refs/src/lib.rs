@@ -6,8 +6,8 @@
 //! # The file
 //!
 //! Numbers are little-endian. A *varint* is a number of up to 64 bits in 1 to 10 bytes: 7 bits each, the lowest first, with bit 7
-//! set in all but the last. A *signed* varint holds twice the number, or, if it is negative, twice its absolute value minus 1. A
-//! *string* is a varint with its length and that number of bytes of UTF-8.
+//! set in all bytes except the last. A *signed* varint is the varint 2n for a number n of at least 0, and -2n - 1 for a negative
+//! number n. A *string* is a varint with the length in bytes, followed by the string in UTF-8.
 //!
 //! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the version 1 in 4 bytes, 4 bytes of 0. Frames follow,
 //! each with a header of 32 bytes:
@@ -17,10 +17,10 @@
 //! | 0 | the [kind](FrameKind) |
 //! | 1 | how the content is [stored](Stored) |
 //! | 2-3 | 0 |
-//! | 4-7 | the thread, below 65536, of references; otherwise 0 |
+//! | 4-7 | in a frame of references, the number of the thread, below 65536; otherwise 0 |
 //! | 8-11 | the length of the content, at most 2<sup>24</sup> |
 //! | 12-15 | the length of the data that follow this header |
-//! | 16-23 | the number of references in the frame (at most 2<sup>28</sup>); in the end, of all frames |
+//! | 16-23 | the number of references in the frame (at most 2<sup>28</sup>); in the end frame, the number in all frames |
 //! | 24-27 | the checksum of bytes 0 to 23 |
 //! | 28-31 | the checksum of the data |
 //!
@@ -28,9 +28,9 @@
 //! the sum is combined with the word by exclusive or, multiplied by `9e3779b97f4a7c15` (modulo 2<sup>64</sup>), and rotated left by
 //! 29. The checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
 //!
-//! A frame of definitions precedes every frame of references that needs it. The frames of one thread are in the order of its program.
-//! Frames of different threads are in any order. Nothing follows the end. A file without an end is cut off or still grows: it is read
-//! up to its last whole frame, and a [note](Frame::note) says so.
+//! A frame of references comes after the frames that define its blocks and shapes. The frames of one thread are in the order of the
+//! program. Frames of different threads are in any order. Nothing follows the end frame. A file without an end frame is cut off or
+//! still grows: the file is read up to its last whole frame, and a note of the reader says why it ends there.
 //!
 //! # What frames contain
 //!
@@ -51,20 +51,21 @@
 //! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at
 //!   most 2048), plus 1 if the block's branch is taken; and 2 bytes for each access. Bits 2:0 of an access are the binary logarithm
 //!   of the size, bit 3 marks a store, bits 13:4 are the number of the instruction, and bit 14 marks a load and store of one place.
-//!   Accesses are in the order of the instructions. All blocks together, and all shapes, have at most 2<sup>25</sup> references.
+//!   Accesses are in the order of the instructions. All blocks together have at most 2<sup>25</sup> instructions, and all shapes
+//!   together at most 2<sup>25</sup> references.
 //!
 //! **References** (4), of one thread: varints with the number of executions of blocks, the length of the events, and the length of
 //! the literals. The events, the literals, and the orders up to the end follow.
 //!
 //! - An execution is *expected* if its shape and all its addresses are the expected ones. An event describes an execution that is not
 //!   expected. Its first byte has three parts:
-//!   - Bits 7:5 are the number of expected executions before it. If there are 7 or more, they are 7, and a varint follows with the
-//!     number beyond 7.
+//!   - Bits 7:5 are the number of expected executions before the event. If the number is 7 or more, the bits are 7, and a varint with
+//!     the number minus 7 follows.
 //!   - Bit 4 marks an unexpected shape. A varint with the shape follows.
-//!   - Bits 1:0 and 3:2 are the codes of the first two accesses. A further byte follows for each four further accesses, with the
+//!   - Bits 1:0 and 3:2 are the codes of the first two accesses. Another byte follows for every four further accesses, with the
 //!     first code in the low bits.
-//! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. They are the low bytes of a signed number, the address minus
-//!   the expected address. Addresses of data are signed numbers of 48 bits. All executions after the last event are expected.
+//! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. These bytes are the low bytes of a signed number: the address
+//!   minus the expected address. Addresses of data are signed numbers of 48 bits. All executions after the last event are expected.
 //! - An order has a varint with the number of executions since the previous order (or the start of the frame), and a varint with
 //!   twice the order's number, plus 1 if it is a [wait](Order::Wait).
 //!
@@ -74,11 +75,11 @@
 //!
 //! # Expectations
 //!
-//! The expectations of a thread begin with zeros, and continue from frame to frame.
+//! At the start of a thread, all state of the expectations is zero. The state continues from frame to frame.
 //!
-//! There are 2<sup>14</sup> contexts. The expected shape is the latest one in the same context. A word of 32 bits holds the history:
-//! after each shape, it is shifted left by 11, and combined with the product of the shape and `85ebca6b` by exclusive or. The context
-//! is bits 31:18 of the product of the history and `9e3779b9`.
+//! There are 2<sup>14</sup> contexts. The expected shape is the latest shape in the same context. A word of 32 bits holds the
+//! history: after each shape, it is shifted left by 11, and combined with the product of the shape's number and `85ebca6b` by
+//! exclusive or. The context is bits 31:18 of the product of the history and `9e3779b9`.
 //!
 //! Each access has one of 2<sup>14</sup> slots. The first shape of a block gives the block as many slots as the shape has accesses,
 //! after the slots of earlier blocks. The accesses of all shapes of the block have these slots and the following ones. A slot has the

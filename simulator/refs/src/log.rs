@@ -64,8 +64,8 @@ impl Log {
 
 /// An order between threads: one thread waits until another has signalled.
 ///
-/// Each number is signalled once, by one thread, and any number of threads wait for it. In the recorded execution each wait came
-/// after its signal, so waits never form a circle.
+/// A signal has a number. It is made once, by one thread, and any number of threads may wait for it. In the recorded execution each wait
+/// came after its signal, so waits never form a circle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// A thread starts or wakes another thread, or ends. Its references so far come before all references that follow a wait for

@@ -11,6 +11,7 @@ use super::guest::{ANSWERED, IDLE};
 use super::watch::Watch;
 use crate::execute::{Execution, Limits, Stop};
 use crate::interpreter::{Level, Strand};
+use crate::setters::opaque;
 
 /// The maximum number of instructions until one more strand has booted.
 const BOOT: u64 = 10_000_000;
@@ -42,6 +43,8 @@ pub struct Callers {
     turns: usize,
     random: Random,
 }
+
+opaque!(Callers, "Callers");
 
 impl Callers {
     /// Runs a machine from power-on until each of these strands asks for its first call. `seed` is for the values of registers.

@@ -12,6 +12,7 @@ use super::machine::loaded;
 use super::watch::Watch;
 use super::{Fault, Image, strand};
 use crate::execute::Execution;
+use crate::setters::opaque;
 
 /// Two guests: their strands and their rights.
 pub type Sides = [([usize; 2], Grant); 2];
@@ -25,6 +26,8 @@ pub struct Ready {
     pub watch: Watch,
     pub world: World,
 }
+
+opaque!(Ready, "Ready");
 
 impl Ready {
     /// Boots a hypervisor with two guests. The guests' registers have random values from `seed`.

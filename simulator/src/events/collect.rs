@@ -20,6 +20,7 @@ fn strands() -> impl Iterator<Item = StrandId> {
 }
 
 /// The rings of all strands, in one layout.
+#[derive(Debug)]
 pub struct StrandRings<L>(Box<[Ring<L, PACKETS, WORDS>]>);
 
 impl<L: Layout> StrandRings<L> {
@@ -75,6 +76,7 @@ impl Keep {
 type ReadEntries<'a, L> = (Reader<'a, L, PACKETS, WORDS>, Vec<StreamEntry>);
 
 /// A tracer that records, and the entries that have been read from its rings.
+#[derive(Debug)]
 pub struct RingCollector<'a, C, L> {
     tracer: Tracer<'a, C, L, PACKETS, WORDS>,
     streams: RefCell<Vec<ReadEntries<'a, L>>>,
@@ -109,6 +111,7 @@ impl<C, L: Layout> RingCollector<'_, C, L> {
 macro_rules! collectors {
     ($($Layout:ident $name:literal),* $(,)?) => {
         /// The rings of all strands, in any layout.
+        #[derive(Debug)]
         pub enum Rings {
             $(#[doc = concat!("In [`", stringify!($Layout), "`]")] $Layout(StrandRings<$Layout>),)*
         }
@@ -131,6 +134,7 @@ macro_rules! collectors {
         }
 
         /// A tracer on the host, with the entries that have been read from its rings.
+        #[derive(Debug)]
         pub enum Collector<'a, C> {
             /// Records nothing.
             Off,

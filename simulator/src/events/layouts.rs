@@ -135,9 +135,9 @@ pub struct Layouts {
     pub timer_hz: u64,
     /// The longest time with interrupts off, in nanoseconds.
     pub longest_off_ns: u64,
-    /// How many of the lowest clock bits headers may omit.
+    /// Headers may omit at most this number of low clock bits.
     pub lowest_cut: u32,
-    /// How many of the highest bits of a 32-bit clock headers may omit.
+    /// Of 32 clock bits, headers may omit at most this number of high bits.
     pub highest_cut: u32,
     pub layouts: Vec<LayoutRow>,
 }

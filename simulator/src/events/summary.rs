@@ -52,7 +52,7 @@ pub struct Calls {
     pub by_status: BTreeMap<String, u64>,
 }
 
-/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is the one at position p·n/100, rounded
+/// The durations of calls of one kind, in ticks. The p-th percentile of n sorted durations is the duration at position p·n/100, rounded
 /// up and counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]

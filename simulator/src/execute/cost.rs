@@ -8,8 +8,8 @@ use crate::recording::Reference;
 
 /// Counts instructions and determines how long they take, with a memory system or without one.
 pub(super) trait Cost {
-    /// The minimum number of cycles in a strand's turn. With 0, the instructions of all strands execute in the order of their times.
-    /// With more, a strand may be ahead of the others by this number of cycles.
+    /// The minimum number of cycles in a strand's turn. If it is 0, the instructions of all strands execute in the order of their
+    /// times. Otherwise a strand may be ahead of the others, by less than this number of cycles.
     const QUANTUM: u64;
 
     /// Counts an instruction. Returns the time at which the strand can execute the next one.
@@ -21,8 +21,8 @@ pub(super) trait Cost {
         data: Option<Reference>,
     ) -> u64;
 
-    /// Updates the counters of a strand and the clocks of the devices to the time `now`. No instruction may be issued before
-    /// `now` afterwards.
+    /// Updates the counters of a strand and the clocks of the devices to the time `now`. Afterwards, no instruction may be issued
+    /// before `now`.
     fn tell(&mut self, strand: StrandId, now: u64);
 
     /// Reads the L2 control registers again, after a store that may have changed them.

@@ -27,9 +27,9 @@ pub enum GuestState {
     Failed,
 }
 
-/// The operator cannot give a step: the hypervisor has not done the previous one.
+/// The operator cannot give a step, because the hypervisor has not done the previous step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the hypervisor is not done with the step before")]
+#[error("the hypervisor has not done the previous step")]
 pub struct StepBefore;
 
 pub(super) fn put(memory: &mut Physical, step: &Step) -> Result<(), StepBefore> {

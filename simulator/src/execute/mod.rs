@@ -7,13 +7,15 @@
 //! # What software sees
 //! - RAM, ROM and consoles are at the addresses of [`map`]. L2 control registers, DRAM channels and hubs are at the addresses of
 //!   [`platform::address`]. At all other addresses a load traps with data_access_error, and a store with store_error.
-//! - At reset, strand 0 runs and all other strands are parked (*assumed* for machines with several nodes). A strand that another
-//!   strand starts also begins at the reset vector. The registers of ASI_CMP have a bit for each strand of the node.
-//! - Hyperprivileged software uses physical addresses. All other software uses real addresses. The hypervisor loads their
-//!   translations into the TLBs of each core: 64 for instructions and 128 for data. An address without a translation traps with
-//!   instruction_real_translation_miss or data_real_translation_miss. Virtual addresses are not modelled.
+//! - At reset, strand 0 runs and all other strands are parked (*assumed* for machines with several nodes). A strand that another strand
+//!   starts also begins at the reset vector. The registers of ASI_CMP, which start and park strands, have a bit for each strand of the
+//!   node.
+//! - Hyperprivileged software uses physical addresses. All other software uses real addresses. The hypervisor loads the translations of
+//!   real addresses into the TLBs of each core, which have 64 entries for instructions and 128 for data. An address without a translation
+//!   traps with instruction_real_translation_miss or data_real_translation_miss. Virtual addresses are not modelled.
 //! - An interrupt from one strand to another (ASI 0x72 to 0x74, as on the UltraSPARC T2) arrives dozens of cycles later.
-//! - Registers in alternate spaces that have no effect here read as written. The first access to each is in the [`log`].
+//! - A register in an alternate space may have no effect in this machine. A load from such a register returns the value last stored,
+//!   and the first access to the register is in the [`log`].
 //! - A store to a device completes late, in order with the strand's other stores. `membar #Sync` waits for these stores, and a load
 //!   waits for the stores to the same device. A store that fails traps with store_error.
 //! - A write of 0 to the strand status register halts the strand until an interrupt is pending for it.
@@ -107,9 +109,9 @@ impl Setup {
 pub enum SetupError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    #[error("the memory of guests has a multiple of 8 KB, at most 256 GB, not {0} bytes")]
+    #[error("found {0} bytes of memory for guests, expected a multiple of 8 KB, at most 256 GB")]
     Partition(u64),
-    #[error("there are at most 256 consoles, not {0}")]
+    #[error("found {0} consoles, expected at most 256")]
     Consoles(usize),
 }
 
@@ -149,7 +151,7 @@ pub enum Stop {
     Breakpoint(StrandId),
     /// An instruction has made this access, which is [watched](Execution::watch).
     Watched(Observed),
-    /// An event of the memory system happened at a wrong place, so its counts mean nothing.
+    /// An event of the memory system happened at a wrong place, so all counts mean nothing.
     Stray(Stray),
 }
 
@@ -233,10 +235,14 @@ impl Execution {
         self.running.shared.physical.dump(physical, bytes)
     }
 
-    /// Executes until a limit is reached or something else stops the machine. Then the counters are up to date.
+    /// Executes until a limit is reached or something else stops the machine. When the call returns, the counters are up to date.
     pub fn run(&mut self, limits: Limits) -> Stop {
         let stop = with_cost!(self, running, devices, cost => running.run(devices, cost, limits));
-        self.memory.as_deref_mut().and_then(AnyMemory::stray).map_or(stop, Stop::Stray)
+        self.stray().unwrap_or(stop)
+    }
+
+    fn stray(&mut self) -> Option<Stop> {
+        self.memory.as_deref_mut()?.stray().map(Stop::Stray)
     }
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.
@@ -244,8 +250,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of the failed store that a strand found when it last read its deferred error status register;
-    /// `None` if it found none.
+    /// Returns the physical address of a failed store: the store that the strand's latest read of its deferred error status register
+    /// (DFESR) reported. Returns `None` if this read reported no failure.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -254,7 +260,8 @@ impl Execution {
     /// Lets a strand execute one instruction or take a trap, even if another strand has an earlier time. This is for tests that try
     /// all orders of instructions. Returns `None` if the strand is not running.
     pub fn step(&mut self, strand: StrandId) -> Option<Stop> {
-        with_cost!(self, running, devices, cost => running.step(devices, cost, strand))
+        let stop = with_cost!(self, running, devices, cost => running.step(devices, cost, strand))?;
+        Some(self.stray().unwrap_or(stop))
     }
 
     /// Sets how stores to devices behave, from the next store on.
@@ -262,7 +269,7 @@ impl Execution {
         self.running.shared.stores = conduct;
     }
 
-    /// Returns the time of the strand that is furthest behind, in cycles since the start of the machine.
+    /// Returns the earliest time of the strands that execute, in cycles since the start of the machine.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -280,7 +287,7 @@ impl Execution {
         console.map(console::Console::take).unwrap_or_default()
     }
 
-    /// Sends bytes from a console to the software. They are lost if there is no such console.
+    /// Sends bytes from a console to the software. The bytes are lost if there is no such console.
     pub fn input(&mut self, number: usize, bytes: &[u8]) {
         if let Some(console) = self.running.shared.consoles.get_mut(number) {
             console.put(bytes);
@@ -395,8 +402,8 @@ impl Execution {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the breakpoints. They are addresses of instructions in the form that the strands use, and execution stops before
-    /// these instructions.
+    /// Returns the breakpoints: addresses of instructions, in the form that the strands use. Execution stops before the
+    /// instruction at a breakpoint.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }

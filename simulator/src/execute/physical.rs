@@ -10,7 +10,7 @@ pub(super) const PAGE: usize = 1 << PAGE_SHIFT;
 
 /// There is no memory at this physical address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no memory is at the physical address {0:#x}")]
+#[error("there is no memory at the physical address {0:#x}")]
 pub struct NoMemoryAt(pub u64);
 
 /// Memory at some ranges of physical addresses. A page is allocated when it is first used, and is zero.

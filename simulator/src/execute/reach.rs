@@ -41,7 +41,7 @@ pub(super) struct Done {
     pub(super) takes: u64,
     /// The time at which the instruction is tried again, if it has to wait. An instruction that waits has changed nothing.
     pub(super) waits: Option<u64>,
-    /// Whether the instruction has changed the pending interrupts by other means than a control register.
+    /// Whether the instruction has changed the pending interrupts without writing a control register.
     pub(super) touched: bool,
 }
 

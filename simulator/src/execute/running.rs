@@ -47,7 +47,7 @@ impl Running {
         new
     }
 
-    /// Returns the time of the strand that is furthest behind, or of the latest instruction if no strand executes.
+    /// Returns the earliest time of the strands that execute, or the time of the latest instruction if no strand executes.
     pub(super) fn now(&self) -> u64 {
         self.turns.first().map_or(self.time, |turn| turn.at)
     }
@@ -114,7 +114,7 @@ impl Running {
         }
     }
 
-    /// Chooses the strand that is furthest behind, and returns its turn of at least `quantum` cycles.
+    /// Chooses the strand with the earliest time, and returns its turn of at least `quantum` cycles.
     #[inline]
     fn turn(&self, quantum: u64) -> Option<Turn> {
         let turn = self.turns.first()?;

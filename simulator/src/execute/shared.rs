@@ -48,7 +48,7 @@ pub(super) enum Order {
     Watched(Observed),
     /// Sends a strand an interrupt. The numbers are the time of arrival and the vector.
     Interrupt(StrandId, u64, u8),
-    /// Sets which strands of a node run: a bit for each strand. The others are parked.
+    /// Sets which strands of a node run: a bit for each strand. The node's other strands are parked.
     Run(Node, u64),
     /// Drops the translations that the strands of this core remember.
     Translation(usize),

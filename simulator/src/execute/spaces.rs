@@ -1,6 +1,6 @@
 //! Registers in alternate spaces (OpenSPARC T2 Programmer's Reference Manual, chapters 3, 9, 12 and 14).
 //!
-//! A register that has no effect here returns the value last written. The first access to the register is in the log.
+//! A register that has no effect in this machine returns the value last stored. The first access to the register is in the log.
 
 use guest_abi::{Node, StrandId};
 
@@ -16,8 +16,8 @@ use crate::interpreter::{At, Level, Trap};
 /// A register in an alternate address space: its ASI, and its address there.
 type SpaceRegister = (u8, u64);
 
-/// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers. Only the hypervisor
-/// can access two of the eight.
+/// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers. Two of them are for the
+/// hypervisor only.
 const SCRATCHPAD: u8 = 0x20;
 const HYP_SCRATCHPAD: u8 = 0x4f;
 
@@ -184,7 +184,7 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Fails if an access is to only a part of a register, or to a register that only the hypervisor may access.
+/// Fails if the access is not 64 bits wide, or if only the hypervisor may access the register.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

@@ -1,12 +1,12 @@
 //! Stores to devices. The strand executes further instructions before a store completes.
 //!
-//! A strand's stores complete in order. They are not ordered with stores of other strands or with accesses to memory. `membar #Sync`
-//! waits for all of them, and a load waits for the stores to the same device. A store that fails traps with store_error when it
-//! completes. The processor reports the failed store as the UltraSPARC T2 does: the deferred error status register (DFESR) names
-//! the entry of the store buffer, and a diagnostic read of the entry returns the address.
+//! The stores of a strand complete in order, but not in order with stores of other strands or with accesses to memory. `membar #Sync`
+//! waits for all stores of the strand, and a load waits for the stores to the same device. A store that fails traps with store_error
+//! when it completes. The processor reports the failed store as the UltraSPARC T2 does: the deferred error status register (DFESR)
+//! names the entry of the store buffer, and a diagnostic read of the entry returns the address.
 //!
-//! *Assumed*: if another store fails before DFESR is read, the register keeps only the later one, and there is no second trap. With
-//! the type SBAPP in DFESR the address is unknown.
+//! *Assumed*: if another store fails before DFESR is read, DFESR reports only the later store, and there is no second trap. If the
+//! type in DFESR is SBAPP, the address is unknown.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -83,7 +83,7 @@ pub struct StoreConduct {
 }
 
 impl StoreConduct {
-    /// Returns DFESR for a failed store: in bits 61:60 SBDIOU or SBAPP, in bits 57:55 the entry of the store buffer.
+    /// Returns the value of DFESR for a failed store: SBDIOU or SBAPP in bits 61:60, and the entry of the store buffer in bits 57:55.
     pub(super) const fn status(self, store: &LateStore) -> u64 {
         let error = if self.without_address { 2 } else { 1 };
         error << 60 | store.entry << 55
@@ -105,7 +105,7 @@ impl LateStore {
         Self { address, value, shift, entry, completes }
     }
 
-    /// Completes the store. It fails unless it has 64 bits, the size of every register of a device.
+    /// Completes the store. A store that does not have 64 bits fails, because every register of a device has 64 bits.
     pub(super) fn complete(&self, strand: StrandId, devices: &Devices) -> Result<(), AccessError> {
         match self.shift {
             3 => devices.write(strand, PhysicalAddress(self.address), self.value),
@@ -139,8 +139,8 @@ impl Entries {
         entry
     }
 
-    /// Returns the value of a diagnostic read: the address in the entry that bits 5:3 of `selects` select, and a mark for each of
-    /// its eight bytes.
+    /// Returns the value of a diagnostic read of the entry that bits 5:3 of `selects` select: the entry's address, and a mark for each
+    /// of the eight stored bytes.
     pub(super) const fn read(&self, selects: u64) -> u64 {
         self.addresses[(selects & SELECTS) as usize >> 3] & ((1 << 40) - 1) | 0xff << 40
     }

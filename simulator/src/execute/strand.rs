@@ -85,9 +85,10 @@ pub(super) struct Local {
     pub(super) due: u64,
     /// The partition whose real addresses the strand uses.
     pub(super) partition: u8,
-    /// The values of registers in alternate spaces that have no effect.
+    /// The values of the scratchpads, of the registers that hold tags and fault addresses, and of registers that have no effect in this
+    /// machine. The key is the ASI and the address.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// The level, and whether the strand took overflow traps, when the counters were last updated.
+    /// The state of the strand when its counters were last updated: its level, and whether it could take overflow traps.
     pub(super) seen: (Level, bool),
     /// No counter can overflow in the next `quiet` instructions, so the counters may lag by up to this number.
     pub(super) quiet: u64,

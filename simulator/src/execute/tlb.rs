@@ -40,7 +40,7 @@ const PHYSICAL: u64 = (1 << 40) - 1;
 
 impl Entry {
     /// Returns the entry that a store to the data-in register at `at` loads. `tag` is the tag access register, and `tte` a
-    /// translation table entry in sun4v's format. `None` if the entry is invalid, is for virtual addresses, or has an unknown size.
+    /// translation table entry in sun4v's format. Returns `None` if the entry is invalid, is for virtual addresses, or has an unknown size.
     pub(super) fn new(partition: u8, at: u64, tag: u64, tte: u64) -> Option<Self> {
         // The sizes are 8 KB, 64 KB, 4 MB and 256 MB.
         let shift = match tte & 0xf {

@@ -136,7 +136,7 @@ fn twin_space(place: MemoryOperand, space: u8) -> Option<u8> {
     }
 }
 
-/// Reverses the order of the `1 << shift` bytes of a value if it is little-endian.
+/// Reverses the order of the `1 << shift` bytes of a value if `little` is set.
 #[inline(always)]
 const fn ordered(little: bool, shift: u8, value: u64) -> u64 {
     if little { value.swap_bytes() >> (64 - (8 << shift)) } else { value }

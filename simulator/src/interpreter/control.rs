@@ -118,7 +118,7 @@ impl Control {
         reset
     }
 
-    /// Returns the trap registers of trap levels 1 to the current one, and those of the levels above.
+    /// Returns the trap registers of trap levels 1 to the current level, and the trap registers of the levels above.
     #[must_use]
     pub fn frames(&self) -> (&[TrapFrame], &[TrapFrame]) {
         self.frames.split_at(self.tl.into())

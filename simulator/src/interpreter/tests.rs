@@ -158,7 +158,7 @@ fn traps_go_where_the_architecture_says() {
     }
 }
 
-/// A trap saves its frame. `done` and `retry` return from it (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
+/// A trap saves its frame. `done` and `retry` return from the trap (chapter 7, DONE and RETRY; chapter 12, Trap Processing).
 #[test]
 fn a_trap_comes_back() {
     // done: 0x81f00000, retry: 0x83f00000.
@@ -316,7 +316,8 @@ fn trap_level_zero_is_the_hypervisors_to_ask_for() {
     assert_eq!((read(0), read(1)), (Some(5), Some(1)));
 }
 
-/// A branch with the annul bit skips its delay slot if it is not taken, or is always taken (section 6.3.4).
+/// The delay slot of a branch with the annul bit is skipped if the branch is not taken, or if it is BA, which is always taken (section
+/// 6.3.4).
 #[test]
 fn delay_slots() {
     for (branch, o1, pc) in [

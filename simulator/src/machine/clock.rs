@@ -15,8 +15,8 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 /// The number of cycles that a read of the clock takes.
 const READ: u64 = 10;
 
-/// Returns the number of cycles that an access takes. L2 control registers are the fastest, because a call accesses up to 24 of them.
-/// DRAM channels of the strand's own node are next, then channels of other nodes, then hubs.
+/// Returns the number of cycles that an access takes. An access to an L2 control register is the fastest, because a call makes up to 23
+/// such accesses. Next are DRAM channels of the strand's own node, then channels of other nodes, then hubs.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,
@@ -26,11 +26,12 @@ pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     }
 }
 
-/// The clock of the machine. It never goes back. It advances with the strand of the replayed program that is furthest behind, and
-/// by [`HYPERCALL_CYCLES`] for each hypercall.
+/// The clock of the machine. It never goes back. It advances with the earliest time of the replayed program's strands, and by
+/// [`HYPERCALL_CYCLES`] for each hypercall.
 ///
 /// Within a call, reads of the clock and accesses to devices advance the clock, up to the end of the call. The clock is also the
 /// hypervisor's bus, so it sees these accesses. The devices hold the time ([`Devices::now`]).
+#[derive(Debug)]
 pub struct MachineClock<'a> {
     devices: &'a Devices,
     /// The time at which the current call ends, or at which the latest call ended.

@@ -19,7 +19,7 @@ use crate::nearest::unknown;
 pub struct Configuration {
     /// The model, the nodes and the enabled DRAM channels.
     pub machine: Machine,
-    /// The machine's caches, and the times of its operations.
+    /// The machine's caches, and the times of the machine's operations.
     pub memory: Config,
 }
 

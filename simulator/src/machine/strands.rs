@@ -11,7 +11,7 @@ pub enum StrandListError {
     #[error("found '{0}', expected strands 0 to 255, such as 0-127 or 0,8,64-71")]
     NoStrand(String),
     /// In this range, the last strand is less than the first.
-    #[error("'{0}' runs backwards")]
+    #[error("in the range '{0}', the last strand is less than the first")]
     Backwards(String),
     /// This strand occurs twice in this list.
     #[error("strand {0} is named twice in '{1}'")]
@@ -21,7 +21,7 @@ pub enum StrandListError {
 /// Parses a list of strands. Returns them in the order of the list.
 ///
 /// # Errors
-/// The string is not a list of strands, a range runs backwards, or a strand occurs twice.
+/// The string is not a list of strands, the last strand of a range is less than the first, or a strand occurs twice.
 pub fn parse(text: &str) -> Result<Vec<StrandId>, StrandListError> {
     let mut strands = Vec::new();
     for part in text.split(',') {

@@ -9,13 +9,13 @@ pub(crate) enum Map {
     Hub,
     /// The set of hubs whose counters count.
     CountingHubs,
-    /// The number of a group of successive lines. It decides which node is their home.
+    /// The number of a group of successive lines, which decides the home node of these lines.
     Home,
     /// The number of the channel of a line in its home node.
     Channel,
     /// Whether a channel is enabled: 1 or 0.
     EnabledChannel,
-    /// The number of the node whose link a line leaves by.
+    /// The number of the node from whose link a line is sent.
     Link,
     /// The number of the port at which a hub's event happens.
     Port,

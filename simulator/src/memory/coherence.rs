@@ -48,7 +48,7 @@ impl<V: Variant> Access<'_, V> {
         (slot, service)
     }
 
-    /// Makes the node the only holder of a line. Then the node can write to it.
+    /// Makes the node the only holder of a line, so that the node can write to the line.
     #[inline(always)]
     pub(super) fn own(&mut self, line: L2Line, slot: L2Slot) {
         match self.l2().state(slot) {
@@ -159,9 +159,8 @@ impl<V: Variant> Access<'_, V> {
         controller.line_written(queued as u32);
     }
 
-    /// Records a request at the hub of its line. A machine without hubs counts no events. `met` is
-    /// `true` if another request for the line delayed this one. `waited` is its wait for that
-    /// request and for the hub, in cycles.
+    /// Records a request at the hub of its line. A machine without hubs counts no events. `met` is `true` if the request waited for
+    /// another request for the same line. `waited` is the number of cycles that the request waited for the other request and the hub.
     fn tell_hub(&mut self, line: L2Line, request: NodeRequest, met: bool, waited: u64) {
         let transaction = Transaction { requester: self.node, request, met, waited };
         let hub = self.plan.interleave.hub(line);

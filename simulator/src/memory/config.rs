@@ -90,7 +90,7 @@ impl Default for Config {
 }
 
 /// A number that a configuration file can contain.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The name of the table that contains the number.
     pub table: &'static str,

@@ -6,44 +6,44 @@
 //! 64 bytes, 8 banks, write-back, allocation on a store) and two DRAM channels, each with a queue and a write-back buffer of 8
 //! lines. Replacement is exact LRU everywhere. These are the figures of a T2 Plus. Another [`Config`] may have other figures.
 //! [`geometry`] maps addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address
-//! is the low [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and an offset.
+//! is the low [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset.
 //!
-//! MOESI keeps the L2 caches of different nodes coherent. A request that misses asks all other nodes. A cache that has the line
-//! modified or owned serves the request. Otherwise the memory of the home node does, even if other caches have clean copies. A store
-//! to a line that other nodes may hold invalidates their copies. On a machine with hubs, each such request passes the line's hub to
-//! every other node and back. A line written back to another node also passes the hub. Node n is at link port unit n of every hub. On
-//! a machine without hubs, the nodes are linked directly. A machine with one node has no such traffic.
+//! MOESI keeps the L2 caches of different nodes coherent. A request that misses the L2 cache asks all other nodes. A cache in which the
+//! line is modified or owned serves the request. Otherwise the memory of the home node serves it, even if other caches have clean copies.
+//! A store to a line that other nodes may hold invalidates their copies. On a machine with hubs, each request to other nodes passes the
+//! line's hub to every other node and back. A line written back to another node also passes the hub. Node n is at link port unit n of
+//! every hub. On a machine without hubs, the nodes are linked directly. A machine with one node has no such traffic.
 //!
 //! # Time
 //! Every strand has its own time, and [`crate::replay::scheduler`] decides which strand executes next. A strand waits for its
 //! instructions and for the values that it loads. It goes on while up to [eight](timing::Timing::stores) stores are under way. It
-//! also waits for busy units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. All strands of a node wait for
-//! a line on its way to their L2 cache. A request to other nodes waits while another request for the same line is under way. An
+//! also waits for busy units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its
+//! way to the L2 cache waits for the line. A request to other nodes waits while another request for the same line is under way. An
 //! atomic instruction waits for its store.
 //!
 //! # How instructions are counted
-//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`,
-//! other branches in `Br_completed`, and the rest in `Instr_other`. Instructions that load and store are in `Atomics` (on SPARC,
-//! only atomics do both). Jumps, calls and returns are branches. `Br_taken` counts the taken ones. (On other architectures, a
-//! branch that loads or stores is in both classes, and counts once in `Instr_cnt`.) A recording without flow does not tell branches
-//! from other instructions. To the memory system, an instruction that loads and stores one place is a load and then a store. All
-//! events happen in user mode. A fetch or datum that crosses a line touches two lines, and each can miss. `Idle_strands` counts the
-//! clocks in which no strand of the core issues an instruction, until the program ends.
+//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`, branches
+//! without data in `Br_completed`, and the rest in `Instr_other`. Instructions that load and store are in `Atomics` (on SPARC, only
+//! atomics do both). Jumps, calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures, a branch that
+//! loads or stores is in both classes, and counts once in `Instr_cnt`.) A recording without control flow does not tell branches from
+//! other instructions. To the memory system, an instruction that loads and stores one place is a load and then a store. All events happen
+//! in user mode. A fetch or datum that crosses a line touches two lines, and each can miss. `Idle_strands` counts the clocks in which no
+//! strand of the core issues an instruction, until the program ends.
 //!
 //! # What is simplified
 //! - Many of the times are [assumed](timing). Besides its stores, a strand has one request under way, and executes nothing while it
 //!   waits. The instruction after a load uses the loaded value. All other instructions take one cycle, including multiplications,
 //!   divisions and floating point. The two pipelines of a core do not share a load unit.
 //! - Caches change when an instruction is issued, not when its data arrive. So the order of issue decides which references hit and
-//!   which miss. The queues see each request at its own time.
+//!   which miss. Each request enters the queues at its own time.
 //! - A recording holds what its threads did when they were recorded. Spinning, the order of lock holders and the division of work do
-//!   not change with the machine's time. A thread waits for another only where one starts, joins or wakes the other.
-//! - The hubs' cycle counters count the program's cycles but not those of hypercalls, although the machine's clock advances by both.
-//!   So a guest's measurement does not include its own cost.
+//!   not change with the machine's time. A thread waits for another thread only where one of them starts, joins or wakes the other.
+//! - The hubs' cycle counters count the cycles of the program, but not the cycles of hypercalls, although the machine's clock advances
+//!   by both. So a guest's measurement does not include its own cost.
 //! - A store invalidates the copies of its line in the node's other data caches, and the lines of its bytes in all instruction
 //!   caches. It does not change the order of replacement in its own data cache.
-//! - When the L2 cache drops a line, the L1 copies go too. A line that is written back is in memory at once. No strand waits for the
-//!   line, no matter how long the queue of its channel is.
+//! - When the L2 cache drops a line, the L1 caches drop their copies. A line that is written back is in memory at once. No strand waits
+//!   for the line, no matter how long the queue of its channel is.
 //! - There are no TLBs, no speculation, no prefetching, no devices, and no references of the hypervisor.
 //! - A read of a line in the write-back buffer is counted as held back. The line stays there until eight later lines replace it.
 

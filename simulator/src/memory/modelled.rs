@@ -62,9 +62,9 @@ impl Modelled for LpuEvent {
             | Self::NonCacheableZ
             | Self::ReadToDiscardEgress
             | Self::IoWriteMerge
-            | Self::IoRead => Some(
-                "a recording has no input and output, and no block stores, which read to discard",
-            ),
+            | Self::IoRead => {
+                Some("a recording has no input or output, and no block stores that read to discard")
+            }
             Self::TidWriteBack
             | Self::TidInvalidate
             | Self::TidReadToDiscard
@@ -72,7 +72,7 @@ impl Modelled for LpuEvent {
             | Self::TidReadToShare
             | Self::NoWriteBack
             | Self::NoReadOrInvalidate => Some(
-                "how many requests may be under way at a port is not public, and so none waits for another to end",
+                "the maximum number of requests under way at a port is not public and not modelled",
             ),
             Self::HitWriteBack => Some("a line that is written back is at home at once"),
             Self::CrcErrors | Self::LinkRetrain => Some("links are without fault"),

@@ -38,8 +38,8 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// Serializes a request that arrives at the time `now`: its turn begins after other requests for the same line. Returns the
-    /// time at which its turn begins, and the time at which the other nodes are asked.
+    /// Serializes a request that arrives at the time `now`. The turn of the request begins when no other request for the same line is
+    /// under way. Returns the time at which the turn begins, and the time at which the other nodes are asked.
     pub(super) fn serialize(&mut self, line: L2Line, now: u64, timing: &Timing) -> (u64, u64) {
         let meets = |flight: &Flight, now| {
             flight.line == line && (flight.begins..flight.ends).contains(&now)
@@ -67,8 +67,8 @@ impl Plane {
         self.links[node].passed
     }
 
-    /// Records that a request for a line was under way from `begins` to `ends`. No later request may arrive before the time
-    /// `now`.
+    /// Records that a request for a line was under way from `begins` to `ends`. After this call, no request may arrive
+    /// before the time `now`.
     pub(super) fn complete(&mut self, line: L2Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
         flights.retain(|flight| flight.ends > now);

@@ -15,7 +15,7 @@ pub struct Quantum<'a> {
     pub begins: u64,
     /// The end of the quantum: only the first instruction may begin at this time or later.
     pub until: u64,
-    /// Whether the recording has no instructions. Then each datum is executed as an instruction of its own.
+    /// Whether the recording has no instructions. If so, each datum is executed as a separate instruction.
     pub data_alone: bool,
     /// The references, in the order of the program.
     pub references: References<'a>,

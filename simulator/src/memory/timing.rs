@@ -6,7 +6,7 @@
 //!
 //! | on a T2 Plus, from issue until the strand goes on | cycles |
 //! |---|---|
-//! | an instruction without data, not taken | 1 |
+//! | an instruction without data, except a taken branch | 1 |
 //! | a load from the L1 cache | 3 |
 //! | a branch that is taken | 5 |
 //! | a load from the L2 cache | 26 |

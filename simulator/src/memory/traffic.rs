@@ -31,11 +31,11 @@ pub(super) type Answers = [Option<SnoopAnswer>; Node::ALL.len()];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeRequest {
-    /// RTS reads the line. RTO reads the line to write it, and invalidates all other copies.
+    /// A read to share (RTS), or to own (RTO). A read to own also invalidates all other copies, so that the requester can write.
     Read { to_own: bool, source: Supplier, answers: Answers },
-    /// INV invalidates all other copies.
+    /// An invalidation (INV) of all other copies.
     Invalidate { answers: Answers },
-    /// WB writes a line back to the memory of another node.
+    /// A write-back (WB) of a line to the memory of another node.
     WriteBack { home: Node },
 }
 

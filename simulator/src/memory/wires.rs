@@ -91,7 +91,7 @@ impl StrandEvents {
 }
 
 /// Returns the class and the events of an instruction. `branch` is 0 if the instruction is no branch. A branch without data has
-/// only the events of a branch; a branch with data has those of its data, too.
+/// only the events of a branch; a branch with data has the events of its data, too.
 const fn select(instruction: u16, branch: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
     SparcSelect::from_code(match instruction == other && branch != 0 {

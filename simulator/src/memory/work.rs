@@ -37,6 +37,7 @@ impl Watched<'_> {
 ///
 /// Events are added to the counters only at the [end](Self::finish) or [on demand](Self::tell). PERF_CONFIG is read at the start and
 /// when [settings change](Self::settings_changed).
+#[derive(Debug)]
 pub struct Work<'a, V: Variant = T2Plus> {
     pub(super) system: &'a mut MemorySystem<V>,
     devices: &'a Devices,
@@ -69,9 +70,10 @@ impl<V: Variant> Work<'_, V> {
         Access::new(self.system, devices, perf_config, strand, offset, begins)
     }
 
-    /// Executes a quantum. It begins with an instruction or the rest of one. Further instructions begin before the quantum's end.
+    /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the
+    /// quantum's end.
     ///
-    /// Quanta must be passed in the order of time: none may begin before the last instruction of the previous one.
+    /// Quanta must be passed in the order of time: a quantum may not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
@@ -134,7 +136,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Instructions must be passed in the order of time: none may begin before the previous one.
+    /// Instructions must be passed in the order of time: an instruction may not begin before the previous instruction.
     #[inline(always)]
     pub fn instruction(
         &mut self,

@@ -5,9 +5,10 @@
 //! - A step waits until the change of the previous step is complete.
 //! - A change that the rights do not allow is rejected and has no effect. A change that finds a unit or the service busy is tried
 //!   again, at most 10,000 times.
-//! - A killed strand executes nothing more and takes no cross-call. The operator reports its death to the hypervisor at once, so a
-//!   change of its guest does not wait for the strand. The strand is *excused*.
-//! - A fault breaks a device. Its unit goes out of service at the next access. A step that mends the device also returns the unit.
+//! - A killed strand executes nothing more and takes no cross-call. The operator reports the death to the hypervisor at once, so a step
+//!   that takes a right from the strand's guest, or resets it, does not wait for the strand: the strand is *excused*.
+//! - A fault breaks a device. The device's unit goes out of service at the next access. A step that mends the device also returns the
+//!   unit to service.
 //!
 //! [`Operator`] plays the steps on a machine that implements [`Operated`].
 

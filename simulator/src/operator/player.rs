@@ -72,7 +72,7 @@ pub enum Worked<'a> {
 /// The number of instructions between two checks for the hypervisor's answer.
 const SOON: u64 = 10_000;
 
-/// The maximum number of times that a request to a busy unit is repeated. On a replay, even the slowest access takes far less time.
+/// The maximum number of times that a request to a busy unit is repeated. On a replay, they take longer than the slowest access.
 const RETRIES: usize = 10_000;
 
 impl Operator {
@@ -131,7 +131,7 @@ impl Operator {
     }
 
     /// Takes an answer of the hypervisor, or begins the next step that is due. `now` is the number of references or instructions
-    /// so far. The caller must repeat this until nothing is left to do.
+    /// so far. The caller must repeat the call until nothing is left to do.
     pub fn work(&mut self, machine: &mut impl Operated, now: u64) -> Worked<'_> {
         let (action, next) = if let Some(current) = self.current.take() {
             let Some(answer) = machine.answer() else {

@@ -12,8 +12,8 @@ use super::source::{BytesRead, Source};
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// How many references a block may have beyond [`BLOCK`]. They are data of the block's last instruction, because the kind of its
-/// fetch is known only after all its data. No x86 instruction has more data than this.
+/// How many references a block may have beyond [`BLOCK`]. These are data of the block's last instruction: the kind of the instruction's
+/// fetch is known only after all of its data. No x86 instruction has more data.
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;

@@ -141,14 +141,13 @@ impl Fast {
     const BITS: u32 = 8;
 
     pub(super) fn new() -> Self {
-        // Every slot starts with this entry. A line with this beginning looks for it in one slot only, where it is right. No other
-        // line matches it.
+        // Every slot starts with this entry. The entry is right for lines with this beginning, and no other line matches it.
         let text = u64::from_le_bytes(*b"I  00000");
         let some = Beginning { text, digits: 0, kind: Kind::FetchOther };
         Self { beginnings: [some; 1 << Self::BITS] }
     }
 
-    /// Parses the line at the start of `text`. Its address must have 8 to 10 digits, its size 1 or 2, and it must end with a newline.
+    /// Parses the line at the start of `text`. The line must have an address of 8 to 10 digits, a size of 1 or 2 digits, and a newline.
     /// Returns the reference and the length of the line with its newline. `None` means that the exact parser decides.
     #[inline(always)]
     pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {

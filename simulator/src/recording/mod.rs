@@ -1,14 +1,14 @@
 //! Recordings of a program's references to memory, thread by thread.
 //!
-//! The content of a [`Recording`] decides which of three formats it has; its name does not matter. It may be plain, or compressed
-//! with gzip or zstd, in one or more members or frames.
+//! A [`Recording`] has one of three formats. Its content, not its name, decides which. The content may be plain, or compressed with
+//! gzip or zstd, in one or more members or frames.
 //!
 //! `vfalls record` writes [all threads](refs) and their order. A plain file is read in place. A compressed file or a stream is first
 //! decompressed to a temporary file without a name. Memory holds the program's code, one frame for each thread, and the chunks that
 //! are [read ahead](Recording::read_ahead).
 //!
 //! # Lackey
-//! `valgrind --tool=lackey --trace-mem=yes` writes one thread. It is read in constant memory.
+//! `valgrind --tool=lackey --trace-mem=yes` writes one thread, which is read in constant memory.
 //!
 //! ```text
 //! I  04001090,3        an instruction of 3 bytes is fetched

@@ -43,13 +43,14 @@ impl Recording {
     /// Opens a recording of any [format](super), plain or compressed; `-` is standard input.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. A native or handwritten
-    /// recording is malformed or too large. There is no room to decompress the recording.
+    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way; the recording is native or handwritten,
+    /// and is malformed or too large; or there is no room to decompress the recording.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Source::open(path.as_ref()).and_then(Self::new)
     }
 
-    /// Reads a recording, plain or compressed, from `stream`. Errors call it `name`. `total` is its length in bytes, if known.
+    /// Reads a recording, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the length of the
+    /// stream in bytes, if known.
     ///
     /// # Errors
     /// The same as for [`open`](Self::open).

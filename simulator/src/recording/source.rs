@@ -150,7 +150,7 @@ impl Source {
         BytesRead { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Returns the text for a message that names `error` as the content found.
+    /// Describes `error` for an error message, as the content that was found.
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),
@@ -186,7 +186,7 @@ fn format_of(magic: &[u8]) -> Format {
     }
 }
 
-/// A reader whose first read fails if it has an error. After that it is at its end.
+/// A reader without content. If the reader has an error, the first read returns the error.
 struct Failed(Option<io::Error>);
 
 impl Read for Failed {

@@ -114,7 +114,7 @@ struct ParsedText {
 struct TextThread {
     strand: StrandId,
     pieces: Vec<Piece>,
-    /// The index of the latest fetch in the last of the thread's pieces.
+    /// The index of the latest fetch in the thread's last piece.
     fetch: Option<usize>,
 }
 

@@ -32,7 +32,7 @@ pub enum RunError {
     CountedAlone(Pmu),
     #[error("the program has no strand")]
     NoStrand,
-    /// A change of rights is not complete after more cross-calls than the slowest hubs can cause.
+    /// A change of rights is not complete after 10,000,000 cross-calls. Even the slowest hubs need far fewer.
     #[error("a change does not come to its end")]
     Endless,
     #[error(transparent)]

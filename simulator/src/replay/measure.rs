@@ -11,7 +11,7 @@ use super::error::RunError;
 use super::selection::{Choice, Selection};
 use crate::machine::board::{Board, SimulatedStrand};
 
-/// The maximum number of times that the guest repeats a call while a hub is busy. Even the slowest access takes far less time.
+/// The maximum number of times that the guest repeats a call while a hub is busy. These calls take longer than the slowest access.
 pub(super) const TRIES: Tries = match Tries::new(10_000) {
     Some(tries) => tries,
     None => Tries::ONCE,

@@ -1,10 +1,10 @@
 //! Replays programs. A machine executes the references of their recordings, and a hypervisor offers the service to guests. The
 //! guests measure, and their counts are compared with what really happened.
 //!
-//! Everything runs on one thread, in an order that depends only on the input. The machine has one
-//! [clock](crate::machine::clock::MachineClock). It advances with the program's strand that is furthest behind
-//! ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of hypercalls. The hubs' own cycle counters do
-//! not count hypercalls, so a guest does not measure its own measuring.
+//! The order of all events depends only on the input. A replay runs on one thread of the host; a second thread may
+//! [read ahead](crate::recording::Recording::read_ahead). The [clock](crate::machine::clock::MachineClock) of the machine advances with
+//! the earliest time of the program's strands ([`crate::replay::scheduler`], [`crate::memory::timing`]), and by the cycles of
+//! hypercalls. The hubs' cycle counters do not count the cycles of hypercalls, so a guest's measurement does not include its own cost.
 
 mod compared;
 mod error;

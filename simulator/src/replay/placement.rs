@@ -89,8 +89,8 @@ impl Placement {
     }
 
     /// Returns the strand of each thread, or the strands to which references are [dealt](Self::Deal). For each thread, `named` has
-    /// the strand that its recording names, if any. `allowed` are the strands of the program's guest. Lists and recordings may also
-    /// name other strands.
+    /// the strand that the thread's recording names, if any. `allowed` are the strands of the program's guest. Lists and recordings may
+    /// also name other strands.
     ///
     /// # Errors
     /// The machine lacks a named strand, there is no strand, or references are to be dealt but there is not exactly one thread.

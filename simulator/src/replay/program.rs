@@ -19,14 +19,14 @@ use crate::run::ThreadRun;
 /// The maximum number of references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
 const PAUSE: u64 = 1 << 14;
 
-/// The maximum number of references between two reads of the counters. It keeps counters of 31 bits from wrapping twice in between.
+/// The maximum number of references between two reads of the counters. With more, a counter of 31 bits could wrap twice.
 const LONGEST_UNREAD: u64 = 1_000_000;
 
-/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of
-/// the counters. It also keeps counters of 31 bits from wrapping twice.
+/// The maximum number of cycles that lines may spend in a DRAM channel's queue between two reads of the counters. With more, a counter
+/// of 31 bits could wrap twice.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
-/// Events that a recording without flow does not have.
+/// Events that a recording without control flow does not have.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
 /// Returns the maximum number of references without a pause. Slow DRAM channels need more pauses: lines wait longer, so
@@ -172,7 +172,7 @@ impl Replay {
     }
 }
 
-/// The parts of a replay without the memory system, and the maximum number of references to replay.
+/// All parts of a replay except the memory system, and the maximum number of references to replay.
 struct Part<'a> {
     scheduler: &'a mut Scheduler,
     threads: &'a mut Threads,

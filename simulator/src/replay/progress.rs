@@ -8,7 +8,7 @@ use crate::recording::{BytesRead, Recording};
 pub struct Progress {
     /// The number of references that have been replayed.
     pub references: u64,
-    /// The number of references of all recordings; `None` if a recording [does not know it](Recording::references).
+    /// The number of references of all recordings; `None` if the number is [unknown](Recording::references) for a recording.
     pub total: Option<u64>,
     /// How far all recordings together have been read, in bytes. Reading is ahead of the replay.
     pub bytes: BytesRead,
@@ -29,8 +29,8 @@ impl Progress {
         Self { references, total: recordings.map(Recording::references).sum(), bytes }
     }
 
-    /// Returns what is done, and the whole: in references if their number is known, otherwise in bytes. Returns `None` if the
-    /// length of a recording is unknown, for example because the recording comes from a pipe.
+    /// Returns the number of replayed references, and the number of all references. If the number of all references is unknown, returns
+    /// the numbers of bytes. Returns `None` if the length of a recording is unknown, too, for example if it comes from a pipe.
     #[must_use]
     pub fn done_of_all(&self) -> Option<(u64, u64)> {
         let references = self.total.map(|total| (self.references, total));

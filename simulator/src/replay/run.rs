@@ -23,7 +23,7 @@ const MOST_CALLS: u64 = 1 << 19;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Stage<'a> {
-    /// The guest has programmed all counters. It may not use the counters of these units.
+    /// The guest has programmed all counters, except the counters of these units, which the guest may not use.
     Started(&'a [Pmu]),
     /// The replay has come this far.
     Progress(Progress),
@@ -67,9 +67,9 @@ pub(crate) fn stopped_after(references: u64) -> String {
 }
 
 impl Prepared {
-    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each
-    /// stage. If `observe` returns [`ControlFlow::Break`], the replay ends there: the result has what happened so far, and says that
-    /// it was [stopped](Replayed::stopped).
+    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each stage. If
+    /// `observe` returns [`ControlFlow::Break`], the replay ends: the result has what happened so far, and says that the replay was
+    /// [stopped](Replayed::stopped).
     ///
     /// # Errors
     /// A recording cannot be read to its end, or the guest cannot measure.

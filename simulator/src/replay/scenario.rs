@@ -61,7 +61,7 @@ impl Prepared {
     }
 
     /// Plays a scenario to the end of the programs. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`], the
-    /// replay ends there: the result has what happened so far, and says that it was [stopped](Played::stopped).
+    /// replay ends: the result has what happened so far, and says that the replay was [stopped](Played::stopped).
     ///
     /// # Errors
     /// A recording cannot be read to its end, a guest cannot measure, or a change of rights has no end.

@@ -72,7 +72,7 @@ pub struct Listed {
     pub class: &'static str,
     pub event: &'static str,
     pub description: &'static str,
-    /// Why the event never happens here, so that its count is 0; `None` if it happens.
+    /// Why the event never happens in the simulator, so that its count is 0; `None` if it can happen.
     pub absence: Option<&'static str>,
 }
 
@@ -181,7 +181,7 @@ impl Selection {
         macro_rules! look {
             ($($field:ident)*) => { $(
                 for event in self.$field.iter().flat_map(Choice::events) {
-                    // An event named none counts nothing by definition, so it is not listed.
+                    // An event with the name `none` counts nothing by definition, so it is not listed.
                     if !event.is_modelled() && event.name() != "none" {
                         names.push(format!("{}:{}", stringify!($field), event.name()));
                     }

@@ -30,12 +30,12 @@ use crate::setters::setters;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Setup {
     pub machine: Machine,
-    /// The machine's caches, and the times of its operations.
+    /// The machine's caches, and the times of the machine's operations.
     pub memory: Config,
     pub guests: Vec<NamedGuest>,
     pub programs: Vec<Recording>,
-    /// Which strand executes which thread. All strands belong to one guest, which measures. It is the first guest, unless a list or a
-    /// recording names the strands. `None` means [`Placement::default_for`] the recordings.
+    /// Which strand executes which thread. All these strands belong to one guest, which measures: the first guest, unless a list or a
+    /// recording names the strands. `None` means the [default](Placement::default_for) for the recordings.
     pub placement: Option<Placement>,
     pub selection: Selection,
     /// Which L2 misses the strands' counters count.
@@ -80,18 +80,18 @@ pub enum SetupError {
     TwoGuests(String, String),
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    #[error("there is no program, expected one at least")]
+    #[error("there is no program, expected at least one")]
     NoProgram,
     #[error("{0} programs, expected at most {MOST_PROGRAMS}")]
     TooManyPrograms(usize),
     #[error("found {0} cycles for an access to a hub, expected at most {most}", most = Setup::MOST_HUB_CYCLES)]
     SlowHubs(u64),
-    #[error("found an interval of 0 references, expected 1 at least")]
+    #[error("found an interval of 0 references, expected at least 1")]
     NoInterval,
     #[error(transparent)]
     Memory(#[from] MemoryError),
     #[error(
-        "l2.line is {0}, expected 64 for details: the bytes of a line that somebody uses are bits of a word"
+        "l2.line is {0}, expected 64 for details: a 64-bit word has one bit for each byte of a line"
     )]
     Lines(u64),
 }
@@ -201,7 +201,7 @@ impl Setup {
         Ok(holder.ok_or(PlacementError::NoStrand)?)
     }
 
-    /// Returns the name of a program whose recording names this strand; `None` if there is none.
+    /// Returns the name of a program whose recording names this strand; `None` if no recording names it.
     fn who_names(&self, strand: StrandId) -> Option<&str> {
         let names = |program: &&Recording| {
             (0..program.threads()).any(|thread| program.strand_of(thread) == Some(strand))

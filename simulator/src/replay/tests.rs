@@ -1,5 +1,5 @@
-//! Breaks maps of the memory system, and of the replay around it. The truth does not use these maps, so the replay reports each
-//! time that its counts are wrong: it ends with an error, or a counter differs from what happened.
+//! Breaks maps of the memory system, and of the replay around it. The truth does not use these maps, so the replay always
+//! notices the break: it ends with an error, or reports that a counter differs from what happened.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,8 @@ use super::{RunError, Selection, Setup};
 use crate::memory::broken::{Map, broken};
 use crate::recording::{Chunk, Kind, Recording, Reference};
 
-/// Returns a program of four threads. They share lines and write lines back: more lines than an L2 cache has ways are in one set.
+/// Returns a program of four threads. All threads load the same lines. Together they store to 20 lines in each of 32 sets of an L2
+/// cache, which have 16 ways.
 fn program() -> Recording {
     let thread = |thread: u64| {
         let reference = |number: u64| match number % 3 {

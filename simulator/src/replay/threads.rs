@@ -11,7 +11,7 @@ pub(super) struct Threads {
     results: Vec<ThreadRun>,
     /// For each strand: its latest thread, and what had happened on the strand when the thread began.
     on: Vec<(usize, Waited)>,
-    /// The first thread that executed on a strand other than its own.
+    /// The error of the first thread that executed on a strand on which it is not placed.
     stray: Option<Stray>,
 }
 

@@ -30,8 +30,7 @@ pub struct Played {
     pub threads: Vec<ThreadRun>,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
-    /// Whether the observer stopped the replay. Then all numbers are for the part of the replay before the
-    /// stop.
+    /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     /// The steps in the order of time.

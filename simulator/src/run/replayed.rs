@@ -39,7 +39,7 @@ pub struct Replayed {
     pub usage: Usage,
     /// See [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
-    /// Whether the observer stopped the replay. Then all numbers are for the part of the replay before the stop.
+    /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     /// The number of hypercalls of all guests.
@@ -63,13 +63,13 @@ impl Replayed {
         (self.details.as_ref()).map_or(&[], |details| &details.programs)
     }
 
-    /// Returns the instructions that strands waited for longest, in descending order; empty without details.
+    /// Returns the instructions at which strands waited longest, in descending order; empty without details.
     #[must_use]
     pub fn code(&self) -> &[InstructionMisses] {
         (self.details.as_ref()).map_or(&[], |details| &details.code)
     }
 
-    /// Returns the lines that nodes took from each other most often; empty without details.
+    /// Returns the lines that moved between nodes most often; empty without details.
     #[must_use]
     pub fn lines(&self) -> &[SharedLine] {
         (self.details.as_ref()).map_or(&[], |details| &details.lines.hottest)
@@ -120,8 +120,9 @@ pub struct ThreadRun {
 
 /// The cycles that a thread spent at work or waiting, by cause. Their sum is [`ThreadRun::cycles`].
 ///
-/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all queues. It
-/// counts in the field of the unit that [served](Served) the request. A thread waits for stores only while eight are under way.
+/// The wait for a request to the L2 cache lasts from when the request leaves the core until the data arrive, including all queues. The
+/// wait counts in the field of the unit that [served](Served) the request. A thread waits for stores only while the [maximum
+/// number](crate::memory::timing::Timing::stores) is under way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     /// Cycles of instructions, loads from the L1 cache and jumps that nothing else delays.
@@ -181,7 +182,7 @@ pub struct CounterResult {
     /// The register that holds the counter; `None` for %pic. In JSON, its number.
     #[serde(default, with = "json")]
     pub perfreg: Option<PerfReg>,
-    /// Which of the two counters of its unit it is. In JSON, its number.
+    /// Which of the unit's two counters this is. In JSON, the counter's number.
     #[serde(with = "json")]
     pub counter: Counter,
     /// The strand, if the counter is in %pic. In JSON, its number.

@@ -8,8 +8,8 @@ use crate::counts::{Counts, counts};
 use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
-    /// Returns what happened since an earlier sample of the same replay. The lines that nodes share are still counted from the start.
-    /// So are all details except the code that waits for memory.
+    /// Returns what happened since an earlier sample of the same replay. Of the details, only the list of instructions and their misses
+    /// is for this period. All other details, such as the lines that nodes share, are still counted from the start.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();

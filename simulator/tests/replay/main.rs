@@ -102,15 +102,14 @@ fn told(recording: Recording) -> Vec<Progress> {
 
 #[test]
 fn progress_has_a_total() {
-    // Native and handwritten recordings know the number of their references.
+    // The number of references is known for native and handwritten recordings.
     let native = told(bundled());
     let fractions: Vec<_> = native.iter().map(|one| one.fraction().unwrap()).collect();
     assert!(fractions[0] < 0.01 && fractions.is_sorted() && fractions.last() == Some(&1.0));
     assert!(native.iter().all(|one| one.total == bundled().references()));
     let by_hand = told(recording("0 w 0x1000\n64 r 0x1000\n"));
     assert_eq!((by_hand[0].references, by_hand[0].total), (2, Some(2)));
-    // A lackey recording does not know the number of its references. Then the progress is in bytes, if the length is
-    // known.
+    // The number of references is unknown for a lackey recording. Then the progress is in bytes, if the length is known.
     let text = "I  04001090,3\n".repeat(100_000);
     let (length, text) = (text.len() as u64, || Cursor::new(text.clone()));
     let file = told(Recording::from_reader("file", text(), Some(length)).unwrap());

@@ -46,7 +46,7 @@ fn a_request_is_waited_for_where_it_is_served() {
     let expected = Stack { busy: 3 * 3, l2: 23, local: 23 + 7 + 120, ..Stack::default() };
     assert_eq!(stacks(1, "0", &[loads]), [expected]);
     // If node 1 loads a line of node 0, it waits for 2 more cycles in a hub, 60 for the snoop
-    // answers, 60 to the other node, and 9 on each of two links.
+    // answers, 60 because the memory is remote, and 9 on each of two links.
     let expected = Stack { busy: 3, remote: 23 + 2 + 60 + 7 + 120 + 60 + 18, ..Stack::default() };
     assert_eq!(stacks(4, "64", &[vec![load(0)]]), [expected]);
 }

@@ -9,8 +9,8 @@ use simulator::run::{Replayed, ThreadRun};
 
 use crate::{machine, program, run};
 
-/// Returns eight threads. The first thread starts and joins the others. Each thread writes to lines
-/// of its own and to shared lines, and sometimes wakes the next thread.
+/// Returns nine threads. The first thread starts and joins the other eight. Each of the eight uses lines
+/// of its own and shared lines, and sometimes wakes the next thread.
 pub(crate) fn threads() -> Recording {
     const THREADS: u64 = 9;
     let instruction =
@@ -118,7 +118,7 @@ fn references_that_are_dealt_are_one_thread() {
         .selection(Selection::parse("pic:Instr_cnt").unwrap()))
     .unwrap();
     assert_eq!(outcome.placement, "artificial, deal:0,64-65");
-    // The quantum is 1024 references. Every second reference is an instruction.
+    // A strand gets 1024 references at a time. Every second reference is an instruction.
     let threads =
         outcome.threads.iter().map(|part| (part.thread, part.strand.index(), part.instructions));
     assert_eq!(threads.collect::<Vec<_>>(), [(0, 0, 512 + 464), (0, 64, 512), (0, 65, 512)]);

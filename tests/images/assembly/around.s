@@ -1,5 +1,5 @@
 ! Writes a pattern into every register, traps, and stores all registers.
-! around_fast, around_core, and so on: %o0 points to %o0 to %o5 for the trap, %o1 to room for the 54 words stored after it.
+! around_fast, around_core, and so on: %o0 points to the values of %o0 to %o5 for the trap, %o1 to room for the 54 words stored after it.
 
         .register %g2, #scratch
         .register %g3, #scratch

@@ -1,4 +1,4 @@
-! A guest's first instructions, and its trap table: handlers for register windows; every other trap exits with its type.
+! A guest's first instructions, and its trap table: handlers for register windows; every other trap exits with 0x1000 plus its trap type.
 ! %sp is 2047 bytes below the stack frame.
 
         .register %g2, #scratch

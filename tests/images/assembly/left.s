@@ -1,6 +1,6 @@
-! Writes 0 to everything that is free, traps, and reads it back.
-! left_fast, left_core and so on: %o0 and %o1 of the call, and in %o2 its function. Returns the bits set in windows, and those set
-! in globals of levels 1 and 2.
+! Writes 0 to the free windows and to the globals of levels 1 and 2, traps, and reads all of them back.
+! left_fast, left_core and so on: %o0 and %o1 are passed to the call, %o2 is the function. Returns the bits set in windows, and the bits set
+! in globals.
 
         .register %g2, #scratch
         .register %g3, #scratch

@@ -1,4 +1,4 @@
-! The clock around a trap; traps at other trap levels and with other values of PSTATE.
+! Reads the clock before and after a trap. Traps at other trap levels, and with other values of PSTATE.
 
         .register %g2, #scratch
         .register %g3, #scratch

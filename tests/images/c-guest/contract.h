@@ -25,7 +25,7 @@ uint64_t contract_mask(uint64_t id);
 /* A value to write: without HOLDOV of the PCR, because with HOLDOV the value does not determine what the PCR holds. */
 uint64_t contract_written(uint64_t id, uint64_t value);
 
-/* The present units, as bits, and those that the guest may not use. */
+/* The units that are present, and the present units that the guest may not use. Each bit is a unit. */
 uint32_t contract_units(struct machine machine, enum negotiated version);
 uint32_t contract_refused(struct machine machine);
 

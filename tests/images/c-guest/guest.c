@@ -6,12 +6,12 @@
 #include "report.h"
 #include "vfperf.h"
 
-/* The task, in bits 7:0. From bit 16 on the machine: the number of nodes (0 for four), and bit 24 for a machine without hubs. */
+/* Bits 7:0 are the task, bits 23:16 the number of nodes (0 for four). Bit 24 is set if the machine has no hubs. */
 #define TASK (*(const volatile uint64_t *)0x87fffff8)
 
 static const enum negotiated versions[] = {NOTHING, VERSION_1_0, VERSION_1_1};
 
-/* Reads and writes any register. An id that no enumerator can have goes by a trap of its own. */
+/* Reads and writes any register. Traps directly for an id that the enumeration's type cannot hold. */
 static uint64_t get(uint64_t id, uint64_t *value)
 {
     uint64_t regs[6] = {id, 0, 0, 0, 0, VFPERF_VFALLS_GET_PERFREG};
@@ -186,7 +186,7 @@ static void numbers(void)
     for (i = 0; i < 0x400 + count; i++) {
         function = i < 0x400 ? i : far[i - 0x400];
         if (function == 0x84)
-            continue; /* The hypervisor's own, which the guest in Rust calls. */
+            continue; /* A function of the test image, which the guest in Rust calls. */
         const uint64_t call[] = {0, 0x5a, UINT64_C(0x1234567800000002), 3, 4, function};
 
         if (function == 0x106 || function == 0x107)

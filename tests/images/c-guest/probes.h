@@ -16,7 +16,7 @@ struct left {
     uint64_t windows, globals;
 };
 
-/* The state after a call above TL 0. gl is GL, and from bit 8 on %g1, which was 0x77. */
+/* The state after a call above TL 0. In gl, bits 7:0 are GL, bits 8 and up are %g1, which was 0x77. */
 struct at_level {
     uint64_t status, value, tl, gl;
 };

@@ -12,7 +12,7 @@ void check_begin(const char *name);
 /* Compares two values. Each check prints its first difference. */
 void check_same(uint64_t what, uint64_t found, uint64_t expected);
 
-/* Like check_same, for a call that is compared with the contract. */
+/* Like check_same, for a call that is compared with the contract. Also counts the call. */
 void check_case(uint64_t what, uint64_t found, uint64_t expected);
 
 void check_end(void);

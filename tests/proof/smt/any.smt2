@@ -1,4 +1,4 @@
-; Strands by number, any number of them, and sets of strands.
+; Any number of strands, each with a number, and sets of strands.
 (declare-const n Int)
 (assert (>= n 1))
 (define-sort Strands () (Array Int Bool))

@@ -1,7 +1,7 @@
 ; cat any.smt2 turns.smt2 hub.smt2 begins.smt2 | z3 -in
 ; The wait of y begins when y is refused.
 
-; It asks and does not get the hub.
+; Strand y asks and does not get the hub.
 (push)
 (assert (sound h))
 (assert (= s y))
@@ -12,7 +12,7 @@
 (check-sat) ; unsat
 (pop)
 
-; It got the hub, and found the chip busy.
+; Strand y got the hub, and found the chip busy.
 (push)
 (assert (sound h))
 (assert (= (holder h) y))

@@ -1,7 +1,7 @@
 ; cat any.smt2 turns.smt2 hub.smt2 bound.smt2 | z3 -in
-; The bound b follows: while y waits, each of the n - 1 others has one access at most.
+; The bound b follows: while y waits, each of the n - 1 other strands has at most one access.
 
-; Strand x gets the hub: so it has had no access since the wait of y began.
+; If strand x gets the hub, x has had no access since the wait of y began.
 (push)
 (assert (waits h))
 (assert (calls s))

@@ -1,5 +1,5 @@
 ; cat any.smt2 turns.smt2 hub.smt2 goes_on.smt2 | z3 -in
-; While y waits and keeps pace, whatever happens leaves it waiting.
+; While y waits and keeps pace, y still waits after any event.
 
 ; Another strand asks. Strand y is not forgotten, because it keeps pace.
 (push)
@@ -31,7 +31,7 @@
 (check-sat) ; unsat
 (pop)
 
-; The access in flight is done.
+; The access in flight ends.
 (push)
 (assert (waits h))
 (assert (not free))
@@ -40,7 +40,7 @@
 (check-sat) ; unsat
 (pop)
 
-; Its strand gives the turn to the next one that is remembered.
+; The access in flight ends, and its strand gives the turn to the next remembered strand.
 (push)
 (assert (waits h))
 (assert (not free))
@@ -50,7 +50,7 @@
 (check-sat) ; unsat
 (pop)
 
-; It found the chip busy.
+; The strand of the access found the chip busy.
 (push)
 (assert (waits h))
 (assert (not free))

@@ -1,5 +1,5 @@
-; A hub: the turns, the access in flight, and the account of two strands. While y waits, x has one access at most. As x is any
-; of the others, these have n - 1 at most. The wait of y begins when y is refused, and ends when y is served or dies.
+; A hub: the turns, the access in flight, and the account of two strands, x and y. While y waits, x has at most one access. Because x is any
+; other strand, the other strands have at most n - 1 accesses. The wait of y begins when y is refused, and ends when y is served or dies.
 (declare-datatypes ((Hub 0)) (((hub
   (known Turns)
   (holder Int)     ; the strand that has the access in flight, or none
@@ -17,9 +17,9 @@
 (declare-const r Int)
 (declare-const next Int)
 (assert (strand s))
-; At least one strand is counted: s is remembered.
+; r is twice the number of strands in `asking`, which contains at least s.
 (assert (>= r 2))
-; If the turn passes on, `next` is a candidate, and no other is nearer: said of the three that matter.
+; If the turn passes on, `next` is a candidate, and none of s, y and x is a nearer candidate. Other strands do not matter.
 (define-fun not-nearer ((z Int)) Bool
   (=> (has (candidates (known h) s) z) (<= (ahead (from (known h) s) next) (ahead (from (known h) s) z))))
 (assert (strand next))
@@ -35,13 +35,13 @@
     (early h)
     (or (had h) (and gets (= s x)))
     (ite (= s y) 0 (+ (asks h) 1))))
-; Strand s cannot enter the gate. That is no ask.
+; Strand s cannot enter the gate. This does not count as an ask.
 (define-fun after-locked () Hub
   (hub (asks-taken (known h) s) (holder h) (early h) (had h) (asks h)))
-; The access in flight is done.
+; The access in flight ends.
 (define-fun after-end () Hub
   (hub (known h) none false (had h) (asks h)))
-; Its strand gives the turn to the next one that is remembered.
+; The access in flight ends, and its strand gives the turn to the next remembered strand.
 (declare-const to Int)
 (define-fun not-nearer-than-to ((z Int)) Bool
   (=> (has (remembered (known h)) z) (<= (ahead (last (known h)) to) (ahead (last (known h)) z))))
@@ -50,10 +50,10 @@
     (and (strand to) (has (remembered (known h)) to) (not-nearer-than-to y) (not-nearer-than-to x))))
 (define-fun after-passing-on () Hub
   (hub (ended (known h) to) none false (had h) (asks h)))
-; It found the chip busy: so there was none.
+; The strand of the access found the chip busy, so the access did not happen.
 (define-fun after-chip-busy () Hub
   (hub (chip-busy (known h) (holder h)) none false (and (had h) (distinct x (holder h))) (asks h)))
-; Strand s dies. An access in flight ends with it.
+; Strand s dies. If s has the access in flight, the access ends.
 (define-fun after-forgotten () Hub
   (let ((dead (= (holder h) s)))
     (hub (forgotten (known h) s) (ite dead none (holder h)) (and (early h) (not dead)) (had h) (asks h))))
@@ -63,7 +63,7 @@
 (define-fun begun ((h Hub)) Hub
   (hub (known h) (holder h) (distinct (holder h) none) false 0))
 
-; What is true of every hub. Of y: if it has the turn, it is remembered and the hub is free.
+; What is true of every hub. If y has the turn, y is remembered and the hub is free.
 (define-fun sound ((h Hub)) Bool
   (and
     (>= (refusals (known h)) 0)
@@ -74,8 +74,8 @@
 
 ; Strand z is after a and before b.
 (define-fun between ((a Int) (z Int) (b Int)) Bool (< (ahead a z) (ahead a b)))
-; Strand z may have an access before y. The turn goes on from `last` to y. Only a strand that found the chip busy can have a turn
-; that is not on this way; from there the turn goes on to y.
+; Strand z may have an access before y. The turn moves from `last` to y. Only a strand that found the chip busy can have the turn without
+; being between `last` and y; then the turn moves from this strand to y.
 (define-fun before-y ((h Hub) (z Int)) Bool
   (let ((t (turn (known h))))
     (ite (or (= t none) (= t y) (between (last (known h)) t y))
@@ -88,17 +88,17 @@
     (has (remembered (known h)) y)
     (distinct (holder h) y)
     (>= (asks h) 0)
-    ; Each refusal in the turn of y is an ask since y asked last.
+    ; Each refusal in the turn of y is an ask of another strand since y last asked.
     (=> (= (turn (known h)) y) (<= (refusals (known h)) (asks h)))
-    ; While the access of before is in flight, there was no other.
+    ; While an access that was granted before the wait is in flight, x has been granted no access since.
     (=> (early h) (and (distinct (holder h) none) (not (had h))))
-    ; Any other access in flight has followed the turn.
+    ; Any other access in flight belongs to the strand that had the last turn, and no strand has the turn.
     (=> (and (distinct (holder h) none) (not (early h)))
       (and (= (last (known h)) (holder h)) (= (turn (known h)) none)))
-    ; Nobody has a second one.
+    ; After its access, x has no second access before y.
     (=> (had h) (not (before-y h x)))))
 
-; y asks at least once in every r asks of the others: when another asks, these are fewer than r since y asked last.
+; y asks at least once in every r asks of the others: when another strand asks, the others have asked fewer than r times since y last asked.
 (define-fun keeps-pace () Bool (< (asks h) r))
 ; A strand that has an access in flight does not ask.
 (define-fun calls ((z Int)) Bool (distinct (holder h) z))

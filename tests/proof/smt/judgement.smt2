@@ -7,7 +7,7 @@
 
 (declare-datatypes ((Found 0)) (((found-busy) (found-turn) (found-locked))))
 (declare-datatypes ((Counts 0)) (((counts (ended Number) (chip-busy Number) (entered Number)))))
-; `waits` is false, and `waited` 0, where the Rust has None.
+; Where the Rust code has None, `waits` is false and `waited` is 0.
 (declare-datatypes ((Watch 0)) (((watch (seen Counts) (last Time) (waits Bool) (waited Number)))))
 
 (define-fun busy ((w Watch) (f Found) (c Counts)) Bool

@@ -1,8 +1,9 @@
 ; cat any.smt2 turns.smt2 hub.smt2 measure.smt2 | z3 -in
-; Each ask of another at a free hub brings y nearer. The measure has four parts, in this order:
-; who may have an access before y; whether the turn is somebody's; who is not remembered; and the refusals left of r.
+; Each ask of another strand at a free hub makes a measure of the wait of y smaller. The measure has four parts, in this order: the strands
+; that may have an access before y; whether no strand has the turn; the strands that are not remembered; and the refusals that are left of
+; r.
 
-; Nobody (x, that is) comes to be before y.
+; An ask puts no strand before y. (x stands for any strand.)
 (push)
 (assert (waits h))
 (assert (distinct s y))
@@ -15,8 +16,8 @@
 (check-sat) ; unsat
 (pop)
 
-; One of the parts gets smaller, and none before it larger: one strand less is before y (whose turn it was, or that is served),
-; or the turn was nobody's and is somebody's, or s was not remembered and is, or r has one refusal less left.
+; One part gets smaller, and no earlier part gets larger: a strand (that had the turn, or that is served) is no longer before y; or no
+; strand had the turn, and now one has it; or s was not remembered, and now is; or one refusal less is left of r.
 (push)
 (assert (waits h))
 (assert (distinct s y))
@@ -34,7 +35,7 @@
 (check-sat) ; unsat
 (pop)
 
-; An access that ends brings nobody before y: neither if the turn stays, nor if its strand gives the turn to the next one.
+; An access that ends puts no strand before y, whether or not its strand gives the turn to the next remembered strand.
 (push)
 (assert (waits h))
 (assert (not free))

@@ -23,13 +23,13 @@
 (check-sat) ; sat
 (pop)
 
-; Strand x has had its access and asks again, others have the turn before y.
+; Strand x has had its access and asks again. Afterwards a strand that is not y has the turn, or no strand has it.
 (push)
 (assert (and (had h) (= s x) free (distinct (turn (known after-ask)) y)))
 (check-sat) ; sat
 (pop)
 
-; An access is in flight that was granted before the wait; one that was granted since.
+; An access is in flight that was granted before the wait; then one that was granted since the wait began.
 (push)
 (assert (and (early h) (= s y)))
 (check-sat) ; sat

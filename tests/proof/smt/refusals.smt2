@@ -1,7 +1,7 @@
 ; cat any.smt2 turns.smt2 hub.smt2 refusals.smt2 | z3 -in
-; The bound r: what a strand x costs the others that was refused and has gone.
+; The bound r: how often other strands are refused on behalf of a strand x that was refused and has gone.
 
-; A refusal at a free hub is on behalf of a remembered strand, not of the one that asks, and is no more than the r-th in that turn.
+; A refusal at a free hub is on behalf of a remembered strand other than the strand that asks. A turn has at most r refusals.
 (push)
 (assert (sound h))
 (assert (distinct s x))
@@ -27,7 +27,7 @@
 (check-sat) ; unsat
 (pop)
 
-; After r refusals x is forgotten,
+; When another strand asks after r refusals in the turn of x, x is forgotten.
 (push)
 (assert (sound h))
 (assert (distinct s x))
@@ -40,7 +40,7 @@
 (check-sat) ; unsat
 (pop)
 
-; and not before.
+; Without r refusals in its turn, x is not forgotten when another strand asks.
 (push)
 (assert (sound h))
 (assert (distinct s x))
@@ -53,7 +53,7 @@
 (check-sat) ; unsat
 (pop)
 
-; It is not remembered again because of what others do: they ask,
+; When another strand asks a free hub, a forgotten x is not remembered again.
 (push)
 (assert (sound h))
 (assert (distinct s x))
@@ -65,7 +65,7 @@
 (check-sat) ; unsat
 (pop)
 
-; or find the hub taken, or cannot enter.
+; When another strand finds the hub taken or cannot enter the gate, a forgotten x is not remembered again, either.
 (push)
 (assert (sound h))
 (assert (distinct s x))
@@ -75,7 +75,7 @@
 (check-sat) ; unsat
 (pop)
 
-; A strand that is served is not remembered: nobody is refused on its behalf until it is refused again.
+; A strand that is served is not remembered: no strand is refused on its behalf until it is refused again.
 (push)
 (assert (sound h))
 (assert (calls s))

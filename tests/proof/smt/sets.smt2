@@ -1,5 +1,5 @@
 ; cat words.smt2 sets.smt2 | z3 -in
-; Words are sets: what any.smt2 has by the theory of arrays is true of words.
+; Words are sets: what any.smt2 takes from the theory of arrays is true of words, too.
 (declare-const set Strands)
 (declare-const other Strands)
 (define-fun one-bit ((bit Strands)) Bool (and (distinct bit nobody) (= (bvand bit (bvsub bit (_ bv1 256))) nobody)))
@@ -45,7 +45,7 @@
 (check-sat) ; unsat
 (pop)
 
-; Where somebody is in it, the count is at least 1. It is 256 at most.
+; The count of a set that is not empty is 1 to 256.
 (push)
 (assert (has-bit set (shifted x)))
 (check-sat) ; sat

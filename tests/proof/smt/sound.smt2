@@ -1,5 +1,5 @@
 ; cat any.smt2 turns.smt2 hub.smt2 sound.smt2 | z3 -in
-; What is true of every hub is true of a new one, and stays true whatever happens.
+; `sound` is true of a new hub, and stays true after any event.
 
 ; A new hub.
 (push)
@@ -18,7 +18,7 @@
 (check-sat) ; unsat
 (pop)
 
-; It cannot enter the gate.
+; A strand cannot enter the gate.
 (push)
 (assert (sound h))
 (assert (calls s))
@@ -27,7 +27,7 @@
 (check-sat) ; unsat
 (pop)
 
-; The access in flight is done.
+; The access in flight ends.
 (push)
 (assert (sound h))
 (assert (not free))
@@ -36,7 +36,7 @@
 (check-sat) ; unsat
 (pop)
 
-; Its strand gives the turn to the next one that is remembered.
+; The access in flight ends, and its strand gives the turn to the next remembered strand.
 (push)
 (assert (sound h))
 (assert (not free))
@@ -46,7 +46,7 @@
 (check-sat) ; unsat
 (pop)
 
-; It found the chip busy.
+; The strand of the access found the chip busy.
 (push)
 (assert (sound h))
 (assert (not free))
@@ -55,7 +55,7 @@
 (check-sat) ; unsat
 (pop)
 
-; Another strand than y dies: the first half.
+; A strand that is not y dies: the first half.
 (push)
 (assert (sound h))
 (assert (distinct s y))

@@ -1,16 +1,16 @@
 ; cat judgement.smt2 stuck.smt2 | z3 -in
-; When a strand takes a unit for stuck: whatever its clock shows, any 64 bits at each look.
+; When a strand judges that a unit is stuck. At each look, the strand's clock may show any 64 bits.
 (declare-const w Watch)
 (declare-const f Found)
 (declare-const c Counts)
 (declare-const now Time)
 
-; The account: how many looks in a row have found the unit busy, 33 standing for more; the count of ended accesses at the first of
-; them; and the time that went by between them.
+; The account: the number of looks in a row that have found the unit busy (33 stands for 33 or more); the count of ended accesses at the
+; first of these looks; and the time between the first and the last of these looks.
 (declare-datatypes ((Account 0)) (((account (looks Time) (first Number) (between Time)))))
 (declare-const a Account)
 (define-fun one () Time #x0000000000000001)
-; The look goes on with the watch: it finds the unit busy, no access has ended, and there was no pause.
+; The look continues the watch: the look finds the unit busy, no access has ended, and there was no pause.
 (define-fun continues () Bool (and (busy w f c) (goes-on w c) (bvule (since w now) pause)))
 (define-fun after () Account
   (ite continues
@@ -42,7 +42,8 @@
 (check-sat) ; unsat
 (pop)
 
-; A unit that is taken for stuck was found busy at this look and the 32 before it, without a pause, and no access has ended since the first of them.
+; A unit that is judged stuck was found busy at this look and at the 32 looks before, without a pause, and no access has ended since the
+; first of these looks.
 (push)
 (assert (true-of w a))
 (assert (stuck w f c now))
@@ -51,7 +52,7 @@
 (check-sat) ; unsat
 (pop)
 
-; The first time that it is taken for stuck, these looks are the whole limit apart.
+; The first time that a unit is judged stuck, the first and the last of these looks are at least the limit apart.
 (push)
 (assert (true-of w a))
 (assert (stuck w f c now))
@@ -61,7 +62,7 @@
 (check-sat) ; unsat
 (pop)
 
-; A clock that steps over a pause, or back (a difference that wraps), starts the watch anew; so does an access that has ended.
+; The watch starts anew if the clock has advanced by more than a pause or stepped back (the difference wraps), or if an access has ended.
 (push)
 (assert (true-of w a))
 (assert (or (bvugt (since w now) pause) (distinct (ended c) (ended (seen w)))))
@@ -70,7 +71,7 @@
 (check-sat) ; unsat
 (pop)
 
-; A unit that stays busy is taken for stuck: each look without a pause adds the time since the last, until that is the limit.
+; A unit that stays busy is judged stuck: each look without a pause adds the time since the previous look, until the sum reaches the limit.
 (push)
 (assert (true-of w a))
 (assert continues)
@@ -81,7 +82,7 @@
 (check-sat) ; unsat
 (pop)
 
-; That is at the limit, not later.
+; The unit is judged stuck at the look with which the sum reaches the limit, not later.
 (push)
 (assert (true-of w a))
 (assert continues)

@@ -8,38 +8,38 @@
 (declare-datatypes ((Turns 0)) (((turns (remembered Strands) (turn Int) (refusals Int) (last Int)))))
 (define-fun new () Turns (turns nobody none 0 (- n 1)))
 
-; Event::AsksTaken
+; HubEvent::AsksTaken
 (define-fun asks-taken ((g Turns) (s Int)) Turns
   (turns (with (remembered g) s) (turn g) (refusals g) (last g)))
 
-; Event::Ended, in which a turn that nobody has goes to `to`: the first remembered strand after `last`, or none.
+; HubEvent::Ended. If no strand has the turn, the turn goes to `to`: the first remembered strand after `last`, or none.
 (define-fun held ((g Turns)) Bool (and (distinct (turn g) none) (has (remembered g) (turn g))))
 (define-fun ended ((g Turns) (to Int)) Turns
   (ite (held g) g (turns (remembered g) to 0 (last g))))
 
-; Event::ChipBusy
+; HubEvent::ChipBusy
 (define-fun chip-busy ((g Turns) (s Int)) Turns
   (turns (with (remembered g) s) s 0 (last g)))
 
-; Event::Died, in two halves: the gate changes two words, and another strand may decide in between.
+; HubEvent::Died, in two halves: the gate changes two words, and another strand may decide in between.
 (define-fun forgotten ((g Turns) (s Int)) Turns
   (turns (without (remembered g) s) (turn g) (refusals g) (last g)))
 (define-fun turn-lost ((g Turns) (s Int)) Turns
   (turns (remembered g) (ite (= (turn g) s) none (turn g)) (refusals g) (last g)))
 (define-fun died ((g Turns) (s Int)) Turns (turn-lost (forgotten g s) s))
 
-; Event::Renewed
+; HubEvent::Renewed
 (define-fun renewed ((g Turns)) Turns new)
 
-; Event::AsksFree. Two parameters stand for functions of StrandSet: `r` is twice the number of strands in `asking`, and `next` the
-; first strand of `candidates` after `from`.
+; HubEvent::AsksFree. Two parameters stand for functions of StrandSet: `r` is twice the number of strands in `asking`, and `next` the first
+; strand of `candidates` after `from`.
 (define-fun asking ((g Turns) (s Int)) Strands (with (remembered g) s))
 ; The turn, if its strand is remembered.
 (define-fun live ((g Turns) (s Int)) Int
   (ite (and (distinct (turn g) none) (has (asking g s) (turn g))) (turn g) none))
 (define-fun goes-on ((g Turns) (s Int) (r Int)) Bool
   (let ((t (live g s))) (and (distinct t none) (or (= t s) (< (refusals g) r)))))
-; If it does not go on, its strand is forgotten.
+; If the turn does not go on, its strand is forgotten.
 (define-fun candidates ((g Turns) (s Int)) Strands
   (ite (= (live g s) none) (asking g s) (without (asking g s) (live g s))))
 (define-fun from ((g Turns) (s Int)) Int

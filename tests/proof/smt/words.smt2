@@ -1,4 +1,4 @@
-; Sets of strands as StrandSet has them: a word with a bit for each of 256 strands. sets.smt2 says that these are sets.
+; Sets of strands as StrandSet stores them: a word with a bit for each of 256 strands. sets.smt2 claims that such words are sets.
 (define-fun n () Int 256)
 (define-sort Strands () (_ BitVec 256))
 (define-fun nobody () Strands (_ bv0 256))
@@ -27,7 +27,8 @@
     #x00000000000000000000000000000000ffffffffffffffffffffffffffffffff (_ bv128 256)))
 (define-fun count ((set Strands)) Int (bv2int (count-bits set)))
 
-; StrandSet::next_after: the lowest bit above that of the strand, or the lowest of all. The number of a bit is that of the bits below.
+; StrandSet::next_after: the lowest bit above the strand's bit, or else the lowest bit of all. A bit's number is the number of bits below
+; it.
 (define-fun lowest ((set Strands)) Strands (bvand set (bvneg set)))
 (define-fun above ((bit Strands)) Strands (bvnot (bvor bit (bvsub bit (_ bv1 256)))))
 (define-fun next-bit ((set Strands) (bit Strands)) Strands

@@ -1,7 +1,7 @@
 //! A hub stays busy, and a strand declares it broken. Only a hub that serves no strand may be declared broken.
 //!
 //! **State.** The gate's [`Turns`] and words (`hubs/gate.rs`), and the [`Watch`] of strand 0. Watches do not depend on each other. Only
-//! a change of a count matters: the current counts are 0, and the counts that strand 0 has seen are 0 or another number.
+//! whether a count changes matters: the current counts are always 0, and the counts that strand 0 has seen are 0 or another number.
 //!
 //! **Actions.** Strands ask on either path, end their accesses, find the chip busy, stop in the gate, and are declared dead. Between
 //! two looks, the clock of strand 0 stands still, advances by the longest time that is not a pause, jumps, or steps back.

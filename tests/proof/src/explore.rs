@@ -1,7 +1,7 @@
 //! Visits every state of a large model whose states fit into a few words.
 //!
-//! The check needs less memory and time than [`check`](crate::check::check), which uses stateright. It visits only one of the
-//! states that the model declares alike. It stores the words of a state, not a hash, so it never confuses two states.
+//! The check needs less memory and time than [`check`](crate::check::check), which uses stateright. Of the states that the model declares
+//! alike, the check visits only one. It stores the words of a state, not a hash, so it never confuses two states.
 
 use std::fmt;
 use std::sync::Mutex;

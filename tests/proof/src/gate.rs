@@ -5,8 +5,8 @@
 //! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even during its
 //! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.
 //!
-//! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and before the first step
-//! any strand may have had the turn. The strands of the model lie on both sides of word boundaries.
+//! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and before the first step any
+//! strand may have had the last turn. The strands of the model lie on both sides of word boundaries.
 
 use guest_abi::StrandId;
 use perfctr_service::decisions::turns::{Answer, HubEvent, Turns};
@@ -118,8 +118,8 @@ impl Gate {
             })
     }
 
-    /// If a strand asks again before other strands have asked r = 2w times, where w strands are remembered, it is served after at most
-    /// N - 1 of their accesses (the bound b).
+    /// While w strands are remembered, r = 2w. A strand that asks again before other strands have asked r times is served after at most
+    /// b = N - 1 accesses of other strands.
     fn served_after_b_accesses(&self, state: &State) -> bool {
         match state.watched {
             Watched::Wait(Some(wait)) => wait.accesses < u32::from(self.strands),
@@ -142,8 +142,8 @@ impl Gate {
         })
     }
 
-    /// If the chip was busy for a strand, this strand keeps its turn. Until it asks again, no other strand is served, unless it stays away
-    /// for so many refusals that it loses the turn.
+    /// If the chip was busy for a strand, this strand keeps its turn. No other strand is served until this strand asks again, or has lost
+    /// the turn after too many refusals of others.
     fn a_busy_chip_keeps_the_turn(&self, state: &State) -> bool {
         let Some(holder) = state.in_flight.map(|holder| self.strand(holder)) else {
             return true;

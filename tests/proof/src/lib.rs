@@ -2,7 +2,7 @@
 //!
 //! The functions of [`perfctr_service::decisions`] compute the result of an action, as they do in the service. The model states what
 //! strands, guests and the operator may do, and what must hold. A claim that something finally happens is stated as a bound on the number
-//! of steps, which must hold in each state.
+//! of steps. The bound must hold in each state.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -1,4 +1,4 @@
-//! Checks models of the shipped decisions, in every reachable state.
+//! Checks models of the service's decisions in all reachable states.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::Parser;
 use proof::models::{CASES, Case};
 
-/// Check models of the decisions that ship, in every reachable state
+/// Check models of the service's decisions in all reachable states
 ///
 /// Prints a line for each model and size. If a property does not hold, prints the actions that lead there, and exits with
 /// status 1.

@@ -1,11 +1,11 @@
 //! Non-interference, checked on two copies of a machine: one guest acts differently in the copies, and the other guest must observe the
 //! same in both.
 //!
-//! **What differs.** In [`Product`], the calls of guest 0: when they begin and end, and what they write. In [`Handover`], the
-//! times at which the guest that had `global` before asks for a hub.
+//! **What differs.** In [`Product`], the calls of guest 0: when they begin and end, and what they write. In [`Handover`], the times at
+//! which the previous holder of `global` asks for a hub.
 //!
-//! **What is the same**, because guest 0 does not determine it: the steps of the operator, faults, deaths, resets, and the time
-//! at which a strand takes a cross-call (its call ends before).
+//! **What is the same**, because guest 0 does not determine it: the steps of the operator, faults, deaths, resets, and the time at which a
+//! strand takes a cross-call (the strand's call ends before that).
 //!
 //! **What is observed.** In each state, the status and value that each call of guest 1 would return if it ended there. A call for a hub
 //! ends with EWOULDBLOCK only if another strand of the same guest has the hub or the turn, because no other guest can ask for the hub.

@@ -32,9 +32,9 @@ pub struct Rights<const G: usize, const S: usize> {
     pub configurations: &'static [[Grant; G]],
     /// If `true`, an action may come between any two steps of the owner of the lock.
     pub crossings: bool,
-    /// If `true`, the service asks strands to scrub what the protocol says. If `false`, it only asks them to acknowledge, and any
-    /// acknowledgement may have no effect, as if the service had asked for more. Such a model includes all behaviour of a model
-    /// with scrubs, in far fewer states. It is for configurations in which no guest has a right to strands.
+    /// If `true`, the service asks strands to scrub what the protocol says. If `false`, the service only asks strands to acknowledge, and
+    /// any acknowledgement may have no effect, as if the service had asked for more. A model with `false` includes all behaviour of a model
+    /// with `true`, in far fewer states. `false` is for configurations in which no guest has a right to strands.
     pub strands_scrub: bool,
     pub alike: Alike,
 }
@@ -99,7 +99,7 @@ pub enum Scrubbing {
     Succeeds,
     Busy,
     Faults,
-    /// The unit is on another node, so a strand of the guest on that node is asked to scrub it.
+    /// The unit is on another node. So the service asks a strand that the guest has on that node to scrub the unit.
     Elsewhere,
 }
 

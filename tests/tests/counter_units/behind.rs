@@ -89,7 +89,7 @@ fn a_driver_lacks_and_loses_up_to_8() {
     }
 }
 
-/// If counters are cleared while they count, up to 7 earlier events are still added. If they are stopped first, none is.
+/// If counters are cleared while they count, up to 7 earlier events are still added, but none if the counters are stopped first.
 #[test]
 fn up_to_7_events_follow_a_write() {
     let random = &mut Random(4);
@@ -194,8 +194,8 @@ fn a_profile_of_user_code_loses_nothing() {
     }
 }
 
-/// The counters count in the handler's mode. Each call loses up to 8 events of each counter, all of
-/// them the handler's own. It loses none if the handler caused no event in the 8 clocks before.
+/// The counters count in the handler's mode. Each call loses up to 8 events of each counter, all of them the handler's own. A call loses
+/// none if the handler caused no event in the 8 clocks before the call.
 #[test]
 fn a_profile_of_the_handlers_mode_loses_up_to_8_a_call() {
     for phase in PHASES {

@@ -6,7 +6,7 @@ use platform::models::R10000;
 use platform::models::r10000::{Control, Cycle, Ksu, R10000Event, Status};
 
 /// Returns a cycle in which event n of counter 0 happens n + 1 times, and event n of counter 1 happens n + 101 times. Event 0 counts
-/// cycles. The cycle itself counts once, so one event 0 fewer is added.
+/// cycles. A new cycle already contains one event 0 of each counter.
 fn cycle() -> Cycle {
     R10000Event::ALL.iter().fold(Cycle::new(), |cycle, event| {
         let (first, number) = match event.counter() {

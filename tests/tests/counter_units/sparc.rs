@@ -220,7 +220,7 @@ fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
 }
 
 /// With the counter at -16 to -1, an event of a flushed instruction requests the trap for a moment.
-/// Unless SL bit 3 is set, the event does not count and does not set OV.
+/// If bit 3 of SL is clear, the event neither counts nor sets OV.
 #[test]
 fn a_flushed_instruction_can_request_the_trap_without_ov() {
     let flushed = SparcSelect::new(0xa, 0x08).unwrap();

@@ -88,7 +88,7 @@ fn a_unit_returns_at_a_negotiation() {
     );
 }
 
-/// While the operator returns a unit to service, the unit faults again. It stays out of service. At most 4 preemptions.
+/// While the operator returns a unit to service, the unit faults again, and stays out of service. At most 4 preemptions.
 #[test]
 fn a_unit_faults_while_it_returns() {
     explore_two(

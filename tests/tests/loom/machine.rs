@@ -61,7 +61,6 @@ impl Register {
 pub(crate) struct Devices {
     broken: AtomicBool,
     accesses: AtomicU64,
-    /// The registers at [`ADDRESSES`].
     registers: [Register; ADDRESSES.len()],
     /// Stands for all registers of the hubs. Even two reads must not access them at the same time.
     hubs: UnsafeCell<()>,

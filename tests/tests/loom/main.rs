@@ -1,4 +1,4 @@
-//! Models in which strands change each other's words in every possible order, for loom. Under `cfg(loom)`, loom replaces the
+//! Models for loom, in which strands access the same words in every possible order. Under `cfg(loom)`, loom replaces the
 //! atomics of `hv_core::sync`. `cargo xtask test` runs these models, among others. This command runs only them:
 //!
 //! ```console

@@ -84,7 +84,7 @@ pub(crate) fn random_script(random: &mut Random, grants: [Grant; 2], length: usi
                     random.one_of(&[busy, busy, faulted]),
                 )
             }
-            // A's strands delay each other. They are refused while the hub is busy, and later because of turns.
+            // A's strands delay each other. These strands are refused while the hub is busy, and later because of turns.
             26 if !world.machine.hubs().is_empty() => {
                 let hub = random.one_of(world.machine.hubs());
                 for condition in [HubCondition::Busy, HubCondition::Free] {

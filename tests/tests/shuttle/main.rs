@@ -1,4 +1,4 @@
-//! The whole service under dozens of strands, in random orders of their steps, for shuttle. Under `cfg(shuttle)`,
+//! Tests of the whole service for shuttle: dozens of strands make their steps in random orders. Under `cfg(shuttle)`,
 //! shuttle replaces the atomics of `hv_core::sync`. `cargo xtask test` runs these tests, and `cargo xtask prove` runs
 //! more orders. This command runs only these tests:
 //!

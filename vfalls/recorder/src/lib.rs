@@ -1,4 +1,4 @@
-//! A plug-in for QEMU's user-mode emulator. `vfalls record` records programs with it.
+//! A plug-in for QEMU's user-mode emulator. `vfalls record` records programs with this plug-in.
 //!
 //! QEMU calls the plug-in when it translates a block of instructions, when a block executes, when an instruction accesses data, and
 //! around system calls. The plug-in fills a [`Log`](refs::Log) for each thread, and encodes it into the frames that [`refs`]
@@ -11,7 +11,7 @@
 //! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow in the other pipe
 //! turns PATH       the process is about to become another program, which is not recorded
 //! stays            the process could not become the other program
-//! starts PATH      another process, which the program started, becomes this program
+//! starts PATH      a process that the program started becomes this program
 //! limit            the program has made N references, and is ended
 //! ends REASON      the recording cannot go on; the program is ended
 //! cannot REASON    the frames cannot be written; the program is ended

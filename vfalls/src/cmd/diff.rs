@@ -153,8 +153,8 @@ impl Values {
     }
 }
 
-/// Returns the name of a list item: the item's fields that [`NAMES`] lists, up to the first numeric field. If the item has none
-/// of them, its fields in [`PLACES`] are the name. Otherwise the name is the item's index in the list.
+/// Returns the name of a list item: the item's fields that [`NAMES`] lists, up to the first numeric field. If the item has none of these
+/// fields, its fields in [`PLACES`] are the name. If it has none of those either, the name is its index in the list.
 fn label(number: usize, item: &Value) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),

@@ -36,8 +36,8 @@ pub(crate) struct ConfiguredArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing and machine); other values are
-    /// a T2 Plus's
+    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing and machine); all other values are those of
+    /// a T2 Plus
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -18,10 +18,10 @@ use crate::table::{WIDTH, cut};
 /// The file name of a new recording and of the recording to replay, unless the user gives another.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
-/// The size in bytes up to which a recording adds nothing to the budget of memory.
+/// A recording of at most this number of bytes adds nothing to the memory budget.
 const FREE: u64 = 10_000_000;
 
-/// Of a larger recording, only this number of bytes counts for the memory budget.
+/// The maximum number of bytes of a recording that count for the memory budget.
 const LARGE: u64 = 1 << 40;
 
 /// The name that an older recording gets when a new one becomes [`DEFAULT`].
@@ -39,8 +39,8 @@ pub(crate) struct SourceArgs {
     #[arg(long, conflicts_with_all = ["recordings", "command"])]
     bundled: bool,
 
-    /// Record this program and its threads into ./vfalls.refs, and replay the recording; its input and output are this
-    /// command's
+    /// Record this program and its threads into ./vfalls.refs, and replay the recording; the program has the input and output of this
+    /// command
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "recordings")]
     command: Vec<OsString>,
 }

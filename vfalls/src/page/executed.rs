@@ -85,7 +85,7 @@ fn summary(run: &Executed) -> Markup {
             }
         }
         @if !run.failures.is_empty() {
-            h2 { "Failures that the hypervisor told of" }
+            h2 { "Failures that the hypervisor reported" }
             ol {
                 @for failure in &run.failures {
                     li {
@@ -126,7 +126,7 @@ fn strands(run: &Executed) -> Vec<Figure> {
         shown.sort_by_key(|one| (std::cmp::Reverse(one.cycles.sum()), one.strand));
         shown.truncate(MOST);
         which = format!(
-            " Of {} strands these are the {MOST} that take most cycles.",
+            " These are the {MOST} of {} strands that take most cycles.",
             run.strands.len()
         );
     }
@@ -162,7 +162,7 @@ fn strands(run: &Executed) -> Vec<Figure> {
         "instructions",
         &|one| one.instructions,
         &|one| short(one.instructions.sum() as f64),
-        "What each strand has executed, of its guest and of the hypervisor for it.",
+        "The instructions that each strand has executed, of its guest and of the hypervisor.",
     );
     let cycles = chart(
         "cycles",
@@ -197,7 +197,7 @@ fn calls(run: &Executed) -> Option<Figure> {
     Some(Figure {
             id: "calls".to_owned(),
             title: "Hypercalls by guest and status".to_owned(),
-            text: "EOK: done. EWOULDBLOCK: the hub is taken, the guest asks again. ENOACCESS: the guest has no right to it.".to_owned(),
+            text: "EOK: done. EWOULDBLOCK: the hub is taken, and the guest asks again. ENOACCESS: the guest has no right to the register.".to_owned(),
             drawing: Some(bars(&drawn, longest as f64, "calls")),
             legend: legend(statuses.iter().map(|status| (colour(status), *status))),
             table,
@@ -221,7 +221,7 @@ fn event_figure(number: usize, event: &EventCounts) -> Option<Figure> {
         id: format!("event-{number}"),
         title: format!("{}:{}", event.class, event.event),
         text: format!(
-            "How often it happened, by {place}: what a guest that counts it should find. In all, {}.",
+            "How often the event happened, by {place}: what a guest that counts it should find. In all, {}.",
             count(event.total())
         ),
         drawing: Some(bars(&drawn, top((*most).max(1) as f64), "events")),

@@ -113,7 +113,7 @@ fn flames(stacks: &[String]) -> Option<Figure> {
         table.add_row([samples.to_string(), format!("{share:.2}"), frames.clone()]);
     }
     let mut text = format!(
-        "{} of {}. Each function is above the one that called it, as wide as its part of the samples.",
+        "{} of {}. Each function is above its caller, and as wide as its part of the samples.",
         counted(all, "sample"),
         counted(folded.len() as u64, "stack")
     );

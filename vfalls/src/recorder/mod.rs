@@ -109,7 +109,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     heard?.complete(status?, became)
 }
 
-/// The plug-in, which `build.rs` compiles; `None` on systems other than Linux, which the emulator needs.
+/// The plug-in, which `build.rs` compiles; `None` on systems other than Linux, because the emulator needs Linux.
 #[cfg(recorder)]
 static PLUGIN: Option<&[u8]> = Some(include_bytes!(env!("RECORDER")));
 #[cfg(not(recorder))]

@@ -118,7 +118,7 @@ fn a_program_is_recorded_once() {
     run("record -o own.refs -- true").badly("own.refs");
 }
 
-/// In /proc, not even root can make a file.
+/// Not even root can make a file in /proc.
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_recording_that_cannot_be_kept_is_replayed() {

@@ -85,8 +85,8 @@ pub(crate) fn handles_term(child: &Child) -> bool {
     u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 << (15 - 1) != 0
 }
 
-/// The program installs the handler before it begins any file. Without a handler, it may ignore the
-/// signal, as process 1 of a container does.
+/// The program installs the handler before it begins any file. Without a handler, the kernel may ignore the signal, as for process 1 of a
+/// container.
 #[test]
 fn signals_are_handled_before_anything_is_written() {
     for signal in ["INT", "TERM", "HUP"] {

@@ -1,4 +1,4 @@
-//! Real programs whose behaviour is known are recorded and replayed. The counts are those that theory predicts.
+//! Records and replays real programs whose behaviour is known. Their counts must be those that theory predicts.
 //!
 //! Some counts include the C library's own work. The test then compares two runs, the second with twice the work. The difference
 //! is the work of the program alone.
@@ -63,8 +63,7 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is as expected. It may differ by a thousandth, and by a few accesses
-/// because the C library's runs differ.
+/// Asserts that a count is as expected. The count may differ by a thousandth, and by a few accesses because the C library's runs differ.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();

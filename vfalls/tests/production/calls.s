@@ -5,20 +5,20 @@
 !   0  the list ends
 !   1  software trap 0x80: words 1 to 6 are %o0 to %o5, before and after; word 7 is the difference of %tick
 !   2  software trap 0xff, in the same way
-!   3  as 1, repeated while the status is EWOULDBLOCK; word 7 is the number of refusals
-!   4  a loop with the rounds of word 1, three instructions each; word 7 is what %pic counts from the first to the last
-!   5  loads from the address in word 1, of the number of 64-byte lines in word 2
+!   3  like 1, repeated while the status is EWOULDBLOCK; word 7 is the number of refusals
+!   4  a loop of three instructions; word 1 is the number of rounds, word 7 what %pic counts from the first round to the last
+!   5  loads from each 64-byte line; word 1 is the first address, word 2 the number of lines
 !   6  the list begins again
-!   7  as 3, but the entry is not overwritten
+!   7  like 3, but the entry is not overwritten
 !   8  if %pcr is 0: starts to sample instructions, and notes the former %pic
-!   9  software trap 0x83, as 1
-!   10 an illegal instruction, of which the guest takes the trap
-!   11 as 2, without %tick
-!   12 as 1, without %tick
-!   13 as 12, repeated while the status is EWOULDBLOCK
+!   9  software trap 0x83, like 1
+!   10 an illegal instruction, whose trap the guest takes
+!   11 like 2, without %tick
+!   12 like 1, without %tick
+!   13 like 12, repeated while the status is EWOULDBLOCK
 !
-! After the list, 0x7f00 from its beginning: the number of samples, their lowest and highest address, the number of starts of
-! sampling, and the sum of the values that %pic had then.
+! After the list, 0x7f00 from its beginning: the number of samples, their lowest and highest address, the number of starts of sampling, and
+! the sum of the values of %pic at these starts.
 
         .include "start.s"
 

@@ -1,4 +1,4 @@
-//! Unexpected traps of the hypervisor. They end the strand's guest, and everything else continues.
+//! Unexpected traps of the hypervisor. Such a trap ends the guest of its strand, and everything else continues.
 
 use guest_abi::{Mcu, Node};
 use hv_core::GuestId;
@@ -213,7 +213,7 @@ fn without_guest() -> Booted {
     booted
 }
 
-/// A strand without a guest takes an unexpected trap while it serves the operator. It leaves service, and the guests go on.
+/// A strand without a guest takes an unexpected trap while it serves the operator. The strand leaves service, and the guests go on.
 #[test]
 #[ignore = "builds images"]
 fn a_strand_without_a_guest_leaves_service() {

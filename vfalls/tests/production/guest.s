@@ -108,8 +108,8 @@ look:   wrpr %l6, 0, %tba
 fatal:  .word 0
         ba,a,pt %xcc, failed
 
-! Task 4: after a call in which the hypervisor trapped, returns from a trap level that it entered without a trap. It must not get
-! the hypervisor's privilege: the next instruction traps.
+! Task 4: after a call in which the hypervisor trapped, returns from a trap level that the guest entered without a trap. The guest must not
+! get the hypervisor's privilege: the next instruction traps.
 climb:  wrpr %l6, 0, %tba
         mov 2, %o0
         set 0x106, %o5

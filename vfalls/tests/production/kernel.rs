@@ -9,9 +9,8 @@ use xtask::qemu::toolchain::Toolchain;
 
 use super::{Booted, Guest, MEMORY, REAL};
 
-/// Two guests find only their own CPUs and memory in their machine descriptions. Each CPU counts
-/// exactly the instructions of a loop. Its samples in each of four loops agree with theory. Each
-/// channel counts exactly the lines of a stream.
+/// Two guests find only their own CPUs and memory in their machine descriptions. Each CPU counts exactly the instructions of a loop, and
+/// the number of its samples in each of four loops agrees with theory. Each channel counts exactly the lines of a stream.
 #[test]
 #[ignore = "builds images"]
 fn guests_find_themselves_and_count_what_they_do() {

@@ -47,7 +47,7 @@ const fn core(function: u64, o0: u64, o1: u64) -> Entry {
     [11, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// A call on the unit that fails. Its value tells it from all other calls.
+/// A call on the unit that fails. Its value distinguishes this call from all others.
 const fn ask(register: u64) -> Entry {
     call(GET, register, 0x5a5a)
 }

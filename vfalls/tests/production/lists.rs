@@ -105,8 +105,8 @@ impl Booted {
     }
 }
 
-/// On the simulator, the shipped image has the real %pcr and devices. On QEMU, it has %pcr in
-/// memory. Each kind of call takes the same number of instructions on both.
+/// On the simulator, the shipped image has the real %pcr and devices. The image for QEMU has %pcr in memory. Each kind of call takes the
+/// same number of instructions on both.
 #[test]
 #[ignore = "builds images"]
 fn calls_take_the_instructions_that_qemu_counts() {
@@ -245,7 +245,7 @@ fn what_a_guest_counts_is_what_happened() {
 /// The stores to the words of a hub's gate.
 #[derive(Default)]
 struct Stores {
-    /// The address of the gate's words. It is known from the first access to the hub.
+    /// The address of the gate's words, known from the first access to the hub on.
     gate: Option<u64>,
     stores: Vec<Observed>,
 }

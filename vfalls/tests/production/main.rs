@@ -304,7 +304,7 @@ fn isolation_is_the_bound() {
     }
 }
 
-/// A trap that a guest cannot take ends only this guest. Its console shows the reason.
+/// A trap that a guest cannot take ends only this guest. The guest's console shows the reason.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_ends_alone() {
@@ -318,9 +318,8 @@ fn a_guest_ends_alone() {
     assert!(after > before, "the other goes on");
 }
 
-/// A guest can return from trap levels that it never entered. The trap registers of these levels do not hold the hypervisor's
-/// privilege, not even after a call in which a device access trapped. In an image that does not clear them, the guest gets the
-/// privilege.
+/// A guest can return from trap levels that it never entered. The trap registers of these levels do not hold the hypervisor's privilege,
+/// not even after a call in which a device access trapped. An image that does not clear these registers gives the guest the privilege.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_cannot_climb() {
@@ -345,8 +344,8 @@ fn a_guest_cannot_climb() {
     assert!(without.count() > 0);
 }
 
-/// QEMU has no %pcr. Its image has a load for each `rd` of the shipped image, and a store for each
-/// `wr`. All other instructions of the entry code are the same.
+/// QEMU has no %pcr. The image for QEMU has a load for each `rd` of the shipped image, and a store for each `wr`. All other instructions of
+/// the entry code are the same.
 #[test]
 #[ignore = "builds images"]
 fn qemu_executes_the_same_entry_code() {

@@ -57,7 +57,7 @@ fn a_kernel_is_served() {
         (starts, 0, cpu),
         (WAIT, 0, 0),
         (fast(0x17, 1, 9), 0, RUNNING),
-        // Calls mach_set_soft_state and mach_get_soft_state. They need group 3 to be negotiated.
+        // Calls mach_set_soft_state and mach_get_soft_state, which need group 3 to be negotiated.
         (fast(0x70, 1, REAL + TEXT), EBADTRAP, REAL + TEXT),
         (core(0, 3, 1), 0, 0),
         (fast(0x70, 1, REAL + TEXT), 0, REAL + TEXT),

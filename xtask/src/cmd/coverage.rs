@@ -17,8 +17,8 @@ use vfalls::table;
 
 /// Print line and branch coverage of the library crates
 ///
-/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Not measured are code for SPARC V9,
-/// because this host does not compile it, and the C interface, because programs in C test it.
+/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Does not measure code for SPARC V9,
+/// which this host does not compile, and the C interface, which programs in C test.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
 pub struct CoverageArgs {
@@ -81,8 +81,8 @@ fn measure() -> anyhow::Result<Export> {
     serde_json::from_slice(&text).with_context(|| format!("{}", report.display()))
 }
 
-/// Returns the variables by which cargo-llvm-cov finds the compiler's LLVM tools. There are none if
-/// rustup has installed the tools. Otherwise they name Debian's tools of the same version.
+/// Returns the variables by which cargo-llvm-cov finds the compiler's LLVM tools. If the toolchain has the tools, there are no such
+/// variables. Otherwise the variables name Debian's tools of the same version.
 fn llvm() -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     let own = Path::new(&cargo::rustc(&["--print", "target-libdir"])?).join("../bin/llvm-cov");
     let say = || say("installing the component llvm-tools of the Rust toolchain ...");

@@ -17,9 +17,9 @@ use vfalls::table;
 
 /// Look for inputs that crash or break an invariant
 ///
-/// libFuzzer makes inputs for each target, and keeps in target/fuzz/corpus the inputs that reach new code. It begins with these and with
-/// the inputs in tests/inputs/corpus. An input that fails ends the run of its target, is kept in target/fuzz/found, and makes the exit
-/// status 1. When the defect is mended, put the input into tests/inputs/corpus: every cargo test replays it from there.
+/// libFuzzer makes inputs for each target from the inputs in tests/inputs/corpus and target/fuzz/corpus, and adds inputs that reach new
+/// code to target/fuzz/corpus. An input that fails ends the run of its target, is kept in target/fuzz/found, and makes the exit status 1.
+/// When the defect is fixed, put the input into tests/inputs/corpus: every cargo test replays it from there.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask fuzz\n  cargo xtask fuzz --target md_reader --minutes 30\n\n\

@@ -1,5 +1,6 @@
 //! The commands. Each is a module with its arguments and a function `run`.
 
+pub mod api;
 pub mod bench;
 pub mod bundle;
 pub mod coverage;

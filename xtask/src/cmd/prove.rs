@@ -11,9 +11,10 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does
 ///
-/// Runs the larger sizes of the models in tests/proof; without a limit on preemptions, those of loom's models for which this ends in
-/// minutes; a million random schedules and a million PCT schedules of shuttle; and the tests with threads in Miri. PROOF.md says what the
-/// steps show. The first step that fails ends the command, with exit status 1.
+/// Runs the larger sizes of the models in tests/proof; those of loom's models that end in minutes without a limit on preemptions; a million
+/// random schedules and a million PCT schedules of shuttle; stores that fail after each number of cycles, units that fail in 100,000 random
+/// runs, and a trap at each instruction of the hypervisor; and the tests with threads in Miri. PROOF.md says what the steps show. The first
+/// step that fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"
@@ -48,7 +49,7 @@ impl Steps for Prove {
         ),
         step(
             "failures",
-            "stores that fail after each number of cycles, units that fail in 100,000 drawn runs, and a trap at each instruction of the hypervisor",
+            "stores that fail after each number of cycles, units that fail in 100,000 random runs, and a trap at each instruction of the hypervisor",
             |()| {
                 let tests = "test --profile=quick --package=vfalls --test=production -- --ignored late:: failures:: broken::";
                 passes(cargo().env("ALL", "1").args(tests.split(' ')))

@@ -20,11 +20,10 @@ use vfalls::output::Force;
 
 /// Boot the service and a guest on an emulated SPARC V9 machine
 ///
-/// Builds a hypervisor image with the service and boots it in QEMU with a guest that checks it by real traps: with models
-/// of the devices; as it is shipped, to count the instructions of each call; with devices that
-/// fault; and with a hypervisor that leaks, for the guest to find. A guest written in C makes the same calls by the C
-/// interface of guest-abi. Then the guest makes all calls of the contract sweep, on every machine and with every grant,
-/// and must get the host's answers.
+/// Builds hypervisor images with the service, and boots each in QEMU with a guest that checks the service by real traps: an image with
+/// models of the devices; the shipped image, to count the instructions of each call; an image with devices that fault; and an image that
+/// leaks, which the guest must find. A guest written in C makes the same calls by the C interface of guest-abi. Then the guest makes all
+/// calls of the contract sweep, on every machine and with every grant, and must get the host's answers.
 ///
 /// QEMU's machine has one strand, no counters, no hubs, and nothing that keeps guests apart. vfalls boot boots guests on a machine
 /// that has all of these.

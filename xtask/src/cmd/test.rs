@@ -18,17 +18,17 @@ use crate::qemu::big_endian;
 use crate::qemu::toolchain::Toolchain;
 use crate::steps::{Chosen, CommandStep, Steps, say, step};
 use crate::tools::{
-    self, BABELTRACE, CHROMIUM, GDB, MAKE, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC, SPARC_LIBC,
-    TMUX, VALGRIND, Z3,
+    self, BABELTRACE, CHROMIUM, CXX, GDB, MAKE, QEMU_SPARC, QEMU_SUN4V, QEMU_X86, SPARC_GCC,
+    SPARC_LIBC, TMUX, VALGRIND, Z3,
 };
 
 /// Check and test everything, as CI does
 ///
-/// Formatting, clippy and rustdoc without warnings, all tests, models of concurrent strands (loom, shuttle), the instructions that
-/// a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. The first step that fails
-/// ends the command, with exit status 1. The first step looks for the tools that the others need (components of the Rust toolchain,
-/// valgrind, babeltrace2, a compiler, an emulator and a debugger for SPARC, a browser, tmux, z3), and installs missing ones where
-/// it can; the other steps install nothing.
+/// Formatting, clippy and rustdoc without warnings, listings of public items, all tests, models of concurrent strands (loom, shuttle), the
+/// instructions that a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. The first step
+/// that fails ends the command, with exit status 1. The first step looks for the tools that the others need (components of the Rust
+/// toolchain, valgrind, babeltrace2, a C++ compiler, a browser, tmux, z3, and for SPARC a compiler, an emulator and a debugger), and
+/// installs missing ones where it can; the other steps install nothing.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask test\n  cargo xtask test --only clippy --only loom\n  cargo xtask test --list"
@@ -55,6 +55,9 @@ impl Steps for Test {
         step("doc", "cargo doc --workspace --no-deps --all-features, without warnings", |_| {
             documentation()
         }),
+        step("api", "cargo xtask api --check: public items equal their listings", |_| {
+            cargo_passes("xtask api --check")
+        }),
         step("tests", "cargo test --workspace", |_| cargo_passes("test --workspace")),
         step("loom", "models of concurrent strands, checked by loom", |_| models("loom", &[], &[])),
         step("shuttle", "dozens of strands, in random orders chosen by shuttle", |_| {
@@ -66,11 +69,11 @@ impl Steps for Test {
         }),
         step(
             "programs",
-            "tests that need other programs: recordings with the real emulator; the interpreter beside it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands",
+            "tests that need other programs: recordings with the real emulator; the interpreter compared with it; the production image, and a debugger there; top in a real terminal, a page in a real browser; blocks of README files; proofs for any number of strands; the C header as C++",
             |_| {
                 // Checks the whole workspace: with fewer packages selected, cargo rebuilds them with fewer features.
                 cargo_passes(
-                    "test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number -- --ignored",
+                    "test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=c -- --ignored",
                 )
             },
         ),
@@ -116,9 +119,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks: those of a part of a crate, beside its code, and those of
-/// the whole service, in `tests`. They have their own target directory, because the flag `--cfg` rebuilds
-/// everything. If there are `names`, runs only models whose names contain one of them.
+/// Runs the models that loom or shuttle checks: the models of single parts, which are beside the code, and those of the whole service, in
+/// `tests`. The models have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, runs only
+/// models whose names contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],
@@ -142,7 +145,7 @@ pub(crate) fn models(
 /// Looks for the tools that the other steps need, and installs missing ones.
 fn prepare() -> anyhow::Result<()> {
     let mut needed = vec![
-        VALGRIND, BABELTRACE, SPARC_GCC, SPARC_LIBC, MAKE, QEMU_X86, QEMU_SPARC, QEMU_SUN4V,
+        VALGRIND, BABELTRACE, CXX, SPARC_GCC, SPARC_LIBC, MAKE, QEMU_X86, QEMU_SPARC, QEMU_SUN4V,
         CHROMIUM, TMUX, Z3, GDB,
     ];
     needed.extend(Toolchain::tools());

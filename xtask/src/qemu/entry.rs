@@ -1,9 +1,8 @@
 //! Compares the entry code of two images. If it is the same, tests of one also hold for the other.
 //!
-//! The entry code is the boot code, the trap table, the veneers and leaf functions, the handlers of
-//! faults, and the way to Rust and back. It contains all that a call on the fast path executes.
-//! Each instruction must be the same in both images, except for addresses of other code and of
-//! data. These addresses must have the same symbol, or, without a symbol, the same constants.
+//! The entry code is the boot code, the trap table, the veneers and leaf functions, the handlers of faults, and the way to Rust and back.
+//! The entry code contains everything that a call on the fast path executes. Each instruction must be the same in both images, except for
+//! addresses of other code and of data. These addresses must have the same symbol, or, without a symbol, the same constants.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +57,7 @@ impl Image {
         Some((names, address - at))
     }
 
-    /// Returns the constants at an address.
+    /// Returns 32 bytes of constants from an address on, or `None` if these bytes are not all constants.
     fn constants(&self, address: u64) -> Option<&[u8]> {
         let (first, bytes) = &self.constants;
         let from = usize::try_from(address.checked_sub(*first)?).ok()?;

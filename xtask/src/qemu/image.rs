@@ -128,7 +128,7 @@ fn waits(instructions: &[(u64, u32)], address: u64) -> bool {
         && release >> 25 & 31 == 0
 }
 
-/// Returns whether this instruction uses floating point registers or conditions. It may be an operation, load, store or branch.
+/// Returns whether this instruction, an operation, load, store or branch, uses floating point registers or conditions.
 const fn is_float(code: u32) -> bool {
     match op(code) {
         0 => matches!(code >> 22 & 7, 5 | 6),

@@ -24,12 +24,11 @@
 //! and %stick advance by 102.4 for each executed instruction.
 //!
 //! # The sweep
-//! The tests on the host make more than two million calls and compare them with a reference model:
-//! in hundreds of machines, with every grant, with hubs that are busy and units that fault. The
-//! guest makes the same calls by real traps. Its hypervisor is the build `control`. By an
-//! additional call, the guest switches another machine on, changes the machine, and chooses which
-//! strand it is. The guest's answers and counts must be those of the host. Otherwise, the check
-//! names the first call that differs. With models, every call takes the slow path.
+//! The tests on the host make more than two million calls and compare them with a reference model: in hundreds of machines, with every
+//! grant, with hubs that are busy and units that fault. The guest makes the same calls by real traps. The guest's hypervisor is the build
+//! `control`. By an additional call, the guest switches another machine on, changes the machine, and chooses which strand it is. The
+//! guest's answers and counts must be those of the host. Otherwise, the check names the first call that differs. With models, every call
+//! takes the slow path.
 //!
 //! The build `memory` also has this call, and has the shipped entry code with its fast path. QEMU
 //! has no devices, so the service's register table has the addresses of words in memory instead of
@@ -46,13 +45,12 @@
 //!   takes when bit 15 of %softint is set and PSTATE.IE and PIL permit it. A sample's address is
 //!   the TPC of the trap, its mode is in TSTATE, and its time is %stick. The handler does what a
 //!   guest does on hardware, and also calls for HT.
-//! - Modelled: the counters. The guest's handler of illegal instructions decodes the instruction,
-//!   does it by the additional call on the `StrandUnit` of `platform::models`, and skips it. The
-//!   counters do not see what the processor does, so the guest tells them by the same call. If this
-//!   leaves an overflow pending, the hypervisor sets bit 15 of %softint. The trap comes on return
-//!   from the call, at the next instruction, or when the guest permits it.
-//! - Not shown: a trap in the middle of a program that does not call, the distance of this trap
-//!   from the instruction that caused it, and samples in user mode.
+//! - Modelled: the counters. The guest's handler of illegal instructions decodes the instruction, performs it on the `StrandUnit` of
+//!   `platform::models` by the additional call, and skips it. The counters do not see what the processor does, so the guest tells them by
+//!   the same call. If this leaves an overflow pending, the hypervisor sets bit 15 of %softint. The trap comes on return from the call, at
+//!   the next instruction, or when the guest permits it.
+//! - Not shown: a trap in the middle of a program that makes no calls, the distance of this trap from the instruction that caused it, and
+//!   samples in user mode.
 //!
 //! # The simulator's interpreter
 //! The simulator's own interpreter executes the same images with the guests that check the service.
@@ -63,8 +61,8 @@
 //!   (feature `pcr-in-memory` of `platform`), and a load or a store replaces the one instruction
 //!   that reads or writes %pcr.
 //! - Devices of the processor: `mmio` reads 0 at their addresses.
-//! - Isolation of memory: with the MMU off, a guest reads and writes the hypervisor's memory, because the machine does not
-//!   translate real addresses. These checks do not show that a guest cannot do so.
+//! - Isolation of memory: with the MMU off, a guest reads and writes the hypervisor's memory, because the machine does not translate real
+//!   addresses. So these checks say nothing about isolation.
 //! - Levels of globals: a guest can select level 3, and find there what the veneers left.
 //!   Privileged code cannot do so on UltraSPARC T2 Plus.
 //! - Trap levels above 2: a guest can set them by `wrpr %tl`. Privileged code cannot do so on

@@ -63,7 +63,7 @@ fn check_only(
 }
 
 /// Tools that `test` looks for, but does not run.
-const TOOLS: &str = "babeltrace2 sparc64-linux-gnu-gcc sparc64-linux-gnu-ld ../sparc64-linux-gnu/lib/crt1.o make qemu-x86_64 \
+const TOOLS: &str = "babeltrace2 c++ sparc64-linux-gnu-gcc sparc64-linux-gnu-ld ../sparc64-linux-gnu/lib/crt1.o make qemu-x86_64 \
                      qemu-sparc64 qemu-system-sparc64 chromium tmux z3 gdb-multiarch";
 
 /// A valgrind whose callgrind reports COLLECTED instructions.
@@ -76,7 +76,7 @@ esac";
 
 const NOTHING: &str = "nothing";
 
-const STEPS: &str = "tools fmt clippy doc tests loom shuttle calls references programs packages big-endian qemu figures";
+const STEPS: &str = "tools fmt clippy doc api tests loom shuttle calls references programs packages big-endian qemu figures";
 
 #[test]
 fn every_step_is_taken() {
@@ -85,13 +85,14 @@ fn every_step_is_taken() {
     assert_eq!(ended.status, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stderr);
     let stdout = ended.stdout;
-    assert_eq!(stdout.lines().last(), Some("11 passed, 1 failed"));
-    assert_eq!(stdout.lines().filter(|line| line.starts_with("passed in ")).count(), 11);
+    assert_eq!(stdout.lines().last(), Some("12 passed, 1 failed"));
+    assert_eq!(stdout.lines().filter(|line| line.starts_with("passed in ")).count(), 12);
     let fixed = [
         "cargo fetch --quiet --locked []",
         "cargo fmt --all --check []",
         "cargo clippy --workspace --all-targets --all-features -- -Dwarnings []",
         "cargo doc --workspace --no-deps --all-features [-Dwarnings]",
+        "cargo xtask api --check []",
         "cargo test --workspace []",
         "cargo test --quiet --profile=quick --target-dir=target/loom --package=sun4v-hv-core --package=sun4v-perfctr-service --lib -- loom_ [--cfg loom]",
         "cargo test --quiet --profile=quick --target-dir=target/loom --package=tests --test=loom -- [--cfg loom]",
@@ -118,7 +119,7 @@ fn every_step_is_taken() {
     assert_eq!(log[0], "cargo xtask bench --budgets []");
     assert_eq!(
         log[1],
-        "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number -- --ignored []"
+        "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=c -- --ignored []"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package sun4v-guest-abi --package guest-abi-c --package sun4v-hv-core \
                    --package sun4v-platform --package sun4v-perfctr-service --package sun4v-conform --package vfalls-refs --package sun4v-simulator []";
@@ -139,6 +140,7 @@ fn the_first_failure_ends_it() {
             "cargo clippy --workspace --all-targets --all-features, without warnings",
         ),
         ("doc*", "cargo doc --workspace --no-deps --all-features, without warnings"),
+        ("'xtask api'*", "cargo xtask api --check: public items equal their listings"),
         ("'test --w'*", "cargo test --workspace"),
         ("*loom*", "models of concurrent strands, checked by loom"),
     ]
@@ -162,7 +164,7 @@ fn a_call_beyond_its_budget_fails() {
     assert_eq!(ended.status, 1);
     let said = "error: instructions per call, within budget: get_dram takes 27 instructions on x86-64, the budget is 26\n";
     assert_eq!(ended.stderr, said);
-    assert_eq!(ended.stdout.lines().last(), Some("7 passed, 1 failed"));
+    assert_eq!(ended.stdout.lines().last(), Some("8 passed, 1 failed"));
 }
 
 #[test]
@@ -190,7 +192,7 @@ fn missing_components_are_installed_or_named() {
         assert_eq!((ended.status, ended.stderr), (1, format!("error: {missing}")), "{name}");
     }
     let (ended, log) = check("mended", "clippy*", 20_000, Some("echo > mended"));
-    let passed = ended.stdout.contains("[4/14] cargo doc");
+    let passed = ended.stdout.contains("[4/15] cargo doc");
     assert!(passed, "{}", ended.stderr);
     assert!(log.contains(&"rustup component add clippy".to_owned()), "{log:?}");
 }
@@ -201,19 +203,20 @@ fn steps_run_beside_each_other() {
     let (ended, log) = check_only(&[], "beside", NOTHING, 20_000, None);
     // One step fails, because it needs the compiler for SPARC.
     assert_eq!(ended.status, 1, "{}", ended.stderr);
-    for name in ["fmt", "clippy", "doc", "test --workspace", "package", "xtask bench"] {
+    for name in ["fmt", "clippy", "doc", "xtask api", "test --workspace", "package", "xtask bench"]
+    {
         let called = |line: &String| line.starts_with(&format!("cargo {name}"));
         assert!(log.iter().any(called), "{name}: {log:?}");
     }
     assert_eq!(ended.stderr, "error: a step beside the others has failed\n");
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
-    assert_eq!(shown, ["7 passed, 0 failed", "4 passed, 1 failed"]);
+    assert_eq!(shown, ["8 passed, 0 failed", "4 passed, 1 failed"]);
     assert!(ended.stdout.contains("tests of sparc64-unknown-linux-gnu"), "{}", ended.stdout);
 
     let (ended, _) = check_only(&[], "beside-failed", "'test --w'*", 20_000, None);
     assert_eq!(ended.status, 1);
     let shown: Vec<&str> = ended.stdout.lines().filter(|line| line.contains(" passed, ")).collect();
-    assert_eq!(shown, ["4 passed, 1 failed", "4 passed, 1 failed"]);
+    assert_eq!(shown, ["5 passed, 1 failed", "4 passed, 1 failed"]);
     // Without the tools, no other step begins.
     let (ended, log) = check_only(&[], "beside-no-tool", "qemu-sparc64", 20_000, None);
     assert_eq!((ended.status, log.len()), (1, 0));

@@ -89,7 +89,7 @@ static void pause(void *context, uint32_t refused)
     pauses->refused = refused;
 }
 
-/* Each look takes 100 ticks. */
+/* Each read of the clock takes 100 ticks. */
 static uint64_t ticks(void *context)
 {
     struct pauses *pauses = context;
@@ -156,7 +156,7 @@ static void selection(void)
 
 static void probing(void)
 {
-    /* Version 1.0; then units 0 to 6; then ENOTSUPPORTED. */
+    /* The results: version 1.0; a status for each of units 0 to 5; ENOTSUPPORTED for all later units. */
     struct script script = {{0, 0, 10, 9, 6, 99, 0, 13}, {1}, 0, 0, {0}, 0};
     struct vfperf_transport transport = {play, NULL, NULL, NULL};
     struct vfperf_present present = {0, 0, 0, 0};
@@ -168,13 +168,13 @@ static void probing(void)
     SAME(present.refused, 0x02);
     SAME(present.busy, 0x04);
     SAME(present.unclear, 0x10);
-    /* The group, and the control registers of all units. */
+    /* The sum of the numbers that the calls passed: the group, and the control registers of all units. */
     SAME(script.sum, 0x205 + 72 + 4 * (18 + 21 + 24 + 27 + 30 + 33) + 6 * 108);
 }
 
 static void snapshots(void)
 {
-    /* Version 1.1; a control register; its channel's counters, which have wrapped and not; another value of the control register. */
+    /* Version 1.1; a control register; its channel's counters, of which counter 0 has wrapped; another value of the control register. */
     struct script script = {{0}, {1, 0x10, UINT64_C(0x8000000500000007), 0x11, 3, 0x11}, 0, 0, {0}, 0};
     struct vfperf_transport transport = {play, NULL, NULL, NULL};
     struct pauses pauses = {0, 0, 0};
@@ -219,7 +219,7 @@ static void snapshots(void)
         SAME(found.pic[1], 50);
         SAME(found.skew_events, 30);
         SAME(found.skew_calls, 2);
-        /* Looks before counter 0, behind it, before both tries of counter 1, and behind it. */
+        /* The clock is read before counter 0, after it, before both tries of counter 1, and after it. */
         SAME(found.skew_ticks, 400);
         SAME(vfperf_snapshot(&transport, VFPERF_UNITS, &retry, &found), VFPERF_EINVAL);
         SAME(hub.made, 7);
@@ -294,7 +294,7 @@ static void readme(void)
     script.status[7] = 9;
     SAME(memory_reads(&transport, &reads), VFPERF_EWOULDBLOCK);
     SAME(reads.events, 5);
-    /* The probe finds that the guest may not use it. */
+    /* The probe finds that the guest may not use the unit. */
     script.made = 0;
     script.status[2] = 10;
     SAME(count_memory_reads(&transport, &reads), VFPERF_ENOACCESS);

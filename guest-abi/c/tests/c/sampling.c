@@ -65,7 +65,7 @@ static void samples(void)
 {
     struct strand strand = {0, 0, 0, 0, 0};
     struct vfperf_transport transport = {trap, read_asr, write_asr, NULL};
-    /* A sample per 100 loads, and stores, which do not happen. */
+    /* Loads, with a sample per 100; and stores, of which there are none. */
     struct vfperf_request requests[2] = {{VFPERF_SPARC_INSTR_LD, 100, 0, 0, 0, 0, 0, 0}, {VFPERF_SPARC_INSTR_ST, 0, 0, 0, 0, 0, 0, 0}};
     struct vfperf_interrupted at = {0x1000, 0, 70, UT};
     static struct vfperf_profiler profiler;
@@ -170,7 +170,7 @@ static void hyperprivileged(void)
     SAME(strand.written & (HT | UT), HT | UT);
 }
 
-/* What does not fit is refused. */
+/* Arguments that are wrong are refused. */
 static void refusals(void)
 {
     const struct vfperf_request good = {VFPERF_SPARC_INSTR_LD, 1000, 50, 3, 42, 10, 0, 1000};

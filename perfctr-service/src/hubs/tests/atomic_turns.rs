@@ -1,4 +1,4 @@
-//! Refusals and deaths for which no new turn has to be decided. In each test, strands 1 and 2 wait, and strand 1 has the turn.
+//! Refusals and deaths that need no decision about the turn. In most tests, strands 1 and 2 wait, and strand 1 has the turn.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::super::gate::{Gate, Refused};
 use super::super::turns::{Answer, HubEvent};
 use super::strand;
 
-/// Returns turns in which strand 1 has the turn, and strand 2 has been refused once because of it.
+/// Returns turns in which strand 1 has the turn, and strand 2 has been refused once in this turn.
 fn turns() -> AtomicTurns {
     let turns = AtomicTurns::new();
     turns.remember(strand(1));

@@ -148,7 +148,7 @@ impl Hub {
         assert_eq!(self.waiting(), []);
     }
 
-    /// Lets only this strand ask, after all others have gone. Returns how often it is refused before it is always served.
+    /// Lets only this strand ask, after all others have gone. Returns the number of refusals before it is always served.
     fn alone(&self, number: usize) -> usize {
         let refusals = (0..40).filter(|_| !self.call(number)).count();
         assert!(self.gate.take_free(strand(number)), "not all are forgotten");

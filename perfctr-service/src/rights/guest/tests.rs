@@ -204,7 +204,7 @@ fn no_refusal_outlives_a_setting() {
 }
 
 /// A negotiation without a stack leaves the same fast path and refusals as any other negotiation. If another strand interferes at any step,
-/// their words are right for the latest version, or closed.
+/// both words are right for the latest version, or closed.
 #[test]
 fn a_short_negotiation_opens_the_same() {
     let machine = Machine::new(Model::Batoka, 2).unwrap();

@@ -26,7 +26,8 @@ const SHORT: u64 = i32::MAX as u64;
 #[inline(always)]
 const fn cold() {}
 impl<E: Environment> PerfCounterContext<'_, E> {
-    /// Serves and answers a call for an allowed register whose hub is free, or refuses it. Otherwise changes nothing and returns `false`.
+    /// Serves and answers a call for an allowed register, or refuses a call for a register that the guest cannot have. Otherwise, and if
+    /// the register's hub is taken, changes nothing and returns `false`.
     #[inline(always)]
     pub(super) fn fast<const SET: bool>(&self, frame: &mut Frame<'_>) -> bool {
         let (id, access) = (frame.o0, Access::new::<SET>(frame.o1));

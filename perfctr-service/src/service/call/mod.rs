@@ -1,6 +1,6 @@
 //! The calls `VFALLS_GET_PERFREG` (get) and `VFALLS_SET_PERFREG` (set) (FWARC/2007/529 sections 3.2.1 and 3.2.2).
 //!
-//! The [fast path](PerfCounterContext::fast) serves what one word of the guest allows, or refuses what another word says. Every other
+//! The [fast path](PerfCounterContext::fast) serves what one word of the guest allows, and refuses what another word refuses. Every other
 //! call takes the [slow path](StrandContext::call), which checks in the order of the contract.
 
 mod fast;
@@ -81,7 +81,7 @@ impl Access {
     }
 }
 
-/// What the number that a guest passed stands for: a register, or nothing.
+/// The meaning of the number that a guest passed: a register, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Register(PerfReg),

@@ -1,9 +1,9 @@
-//! A reference model of the whole contract. Tests compare the real service with it. It is written from the documents
-//! alone, and shares no code, table or type with the crates under test.
+//! A reference model of the whole contract. Tests compare the real service with this model. The model is written from the documents alone,
+//! and shares no code, table or type with the crates under test.
 //!
-//! It makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of
-//! a hub answers "busy". After the service has refused strand A, it may refuse strand B on behalf of A. This model
-//! never does. So after a busy hub, a test lets the refused strand ask first, or begins with a new world.
+//! The model makes one call at a time, and each access ends within its call. So EWOULDBLOCK appears only when the hardware of a hub answers
+//! "busy". After the service has refused strand A, it may refuse strand B on behalf of A. This model never refuses B on behalf of A. So
+//! after a busy hub, a test lets the refused strand ask first, or begins with a new world.
 
 pub mod call;
 pub mod device;
@@ -58,7 +58,7 @@ pub struct Guest {
     pub strands: Vec<u16>,
     /// The rights that the guest holds.
     pub grant: Grant,
-    /// The rights that the operator has granted. While a transfer is pending, the guest holds fewer.
+    /// The rights that the operator has granted. While a transfer is pending, the guest may hold only some of these rights.
     pub granted: Grant,
     /// Whether version 1.0 has the registers of 1.1.
     pub compat: bool,

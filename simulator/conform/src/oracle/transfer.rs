@@ -86,8 +86,8 @@ impl World {
         }
     }
 
-    /// Resets a guest. Afterwards the guest has negotiated nothing, and it gets its rights back when
-    /// everything that it could have programmed is scrubbed.
+    /// Resets a guest. Afterwards the guest has negotiated nothing. It gets its rights back when everything that it could have programmed
+    /// is scrubbed.
     pub fn reset_guest(&mut self, guest: usize) {
         let state = &mut self.guests[guest];
         state.versions = Default::default();

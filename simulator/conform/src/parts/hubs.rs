@@ -5,7 +5,7 @@ use guest_abi::Hub;
 use super::{VERSIONS, worlds};
 use crate::{Change, Configuration, Part, System};
 
-/// Calls for every register in every world while all hubs are busy. Then frees one hub after another, and reads a register of each.
+/// Calls for every register in every world (`worlds.rs`) while all hubs are busy. Then frees each hub, and reads one of its registers.
 pub const BUSY: Part = Part {
     name: "busy hubs in every world",
     limit: worlds::LIMIT,

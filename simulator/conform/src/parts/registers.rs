@@ -6,7 +6,7 @@ use super::{PERF_COUNTERS, VERSIONS, worlds};
 use crate::configuration::guest;
 use crate::{Cell, Change, Configuration, Part, System};
 
-/// Writes all values to every register in every world, and reads the last value back.
+/// Writes all values to every register in every world (`worlds.rs`), and reads the last value back.
 pub const EVERY_REGISTER: Part = Part {
     name: "every register in every world",
     limit: worlds::LIMIT,

@@ -134,7 +134,7 @@ impl Map {
     }
 }
 
-/// A row under construction. `blocks` are its first block and the block after its last one.
+/// A row under construction. `blocks` has the numbers of the row's first block and of the block after the row's last block.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],

@@ -1,4 +1,4 @@
-//! Estimates which lines move between nodes and who uses them, in a single replay. For exact numbers, see
+//! Estimates in a single replay which lines move between nodes, and which instructions use these lines. For exact numbers, see
 //! [`crate::analysis::sharing`].
 
 use std::collections::HashSet;
@@ -31,7 +31,7 @@ pub struct Lines {
 /// Records the users of lines that have moved.
 pub(super) struct Moved {
     users: Users,
-    /// `true` if one thread's references are dealt to several strands.
+    /// `true` if the references of one thread are [dealt](crate::replay::placement::Placement::Deal) to several strands.
     dealt: bool,
 }
 

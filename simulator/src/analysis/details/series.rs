@@ -9,7 +9,7 @@ use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points. Short intervals and many counters lower the maximum, at most down to `LEAST`.
+/// The maximum number of points. Short intervals and many counters lower the maximum, but not below `LEAST`.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
@@ -76,7 +76,7 @@ pub struct CounterName {
     pub unit: String,
     /// The name of the counter's register.
     pub name: Cow<'static, str>,
-    /// Which of the two counters of its unit it is.
+    /// Which of the unit's two counters this is.
     #[serde(with = "json")]
     pub counter: Counter,
     pub event: Cow<'static, str>,
@@ -99,7 +99,7 @@ pub struct CounterSeries {
     pub name: CounterName,
     /// The counts that the guest measured.
     pub measured: Vec<u64>,
-    /// The counts of the simulator's own, independent bookkeeping.
+    /// The true counts, which the simulator records independently of the counters.
     pub truth: Vec<u64>,
 }
 

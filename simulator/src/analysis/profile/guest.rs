@@ -45,7 +45,7 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and the next instruction of each interrupt since the samples were last read. They give the stacks of the samples.
+    /// The time and the next instruction of each interrupt since the samples were last read, to find the stacks of the samples.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }

@@ -39,7 +39,7 @@ pub struct Job<'a> {
     pub program: Recording,
     /// The machine whose strands execute the program. Sampling on an R10000 ignores it.
     pub machine: Machine,
-    /// The machine's caches, and how long its actions take.
+    /// The machine's caches, and the times of the machine's operations.
     pub memory: Config,
     /// Which strand executes which thread; `None` for the [default](Placement::default_for).
     pub placement: Option<Placement>,
@@ -51,7 +51,7 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Returns a job without symbols for a program on this machine, whose processors are those of a T2 Plus.
+    /// Returns a job that samples a program on this machine, with T2 Plus processors and without symbols.
     #[must_use]
     pub fn new(machine: Machine, program: Recording, rate: Rate) -> Self {
         let (memory, placement) = (Config::T2_PLUS, None);
@@ -65,9 +65,9 @@ impl<'a> Job<'a> {
         symbols: Option<&'a dyn Functions>,
     }
 
-    /// Executes the program on processors of this unit, and samples a comma-separated list of events. `observe` receives, from time
-    /// to time, how far the program has come. If it returns [`ControlFlow::Break`], the job ends there: the report has what was
-    /// sampled so far, and says that it was [stopped](ProfileReport::stopped).
+    /// Executes the program on processors that have counters of this unit. Samples the events of `list`, which are separated by commas.
+    /// From time to time, `observe` receives the progress of the program. If `observe` returns [`ControlFlow::Break`], the job ends:
+    /// the report has what was sampled so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
     /// An event is unknown, there are too many events, threads cannot be placed, or the recording cannot be read.
@@ -162,8 +162,8 @@ impl<'a> Job<'a> {
         execution.report(SampledUnit::R10000, processor, guests, selected, rate, symbols)
     }
 
-    /// Executes the program on processors. `placed` has the strand of each thread, or, if `is_dealt` is set, the strands to which the
-    /// references are dealt.
+    /// Executes the program on processors. `placed` has the strand of each thread. If `is_dealt` is set, `placed` has the strands to
+    /// which the references of the only thread are [dealt](Placement::Deal).
     fn execute(
         self,
         processor: &mut impl Processor,

@@ -45,7 +45,7 @@ pub struct EventProfile {
     pub rows: Vec<CodeRow>,
     /// The total variation distance between the samples and the truth, over all rows: from 0 to 1.
     pub total_variation: f64,
-    /// The mean total variation distance of as many randomly drawn samples.
+    /// The mean total variation distance if the same number of samples is drawn at random from the true events.
     pub total_variation_by_chance: f64,
     /// Like `rows`, but each row includes its callees; `None` without call stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,7 +136,7 @@ pub struct ProfileReport {
     pub randomised: bool,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
-    /// Whether the observer stopped the job. Then all numbers are for the part of the job before the stop.
+    /// Whether the observer stopped the job. If so, all numbers are for the part of the job before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     #[serde(flatten)]

@@ -43,7 +43,7 @@ pub struct Rows {
     pub rows: Vec<CodeRow>,
     /// The total variation distance: half the sum of the differences between the shares; 0 if there are no events.
     pub total_variation: f64,
-    /// The mean total variation distance of as many randomly drawn samples.
+    /// The mean total variation distance if the same number of samples is drawn at random from the true events.
     pub by_chance: f64,
 }
 

@@ -11,7 +11,7 @@ use crate::replay::scheduler::Scheduler;
 
 /// Processors with counters that execute recorded instructions.
 pub(crate) trait Processor {
-    /// Executes an instruction on the call stack `stack`: its fetch, loads and stores. (A recording may begin with data, without a
+    /// Executes an instruction: its fetch, loads and stores. Its call stack is `stack`. (A recording may begin with data, without a
     /// fetch.) Lets guests handle pending interrupts. Adds the events to `truth` without using the counters.
     fn execute(
         &mut self,

@@ -44,7 +44,7 @@ struct SampledStrand<'a> {
 }
 
 impl SampledStrand<'_> {
-    /// Adds the events since the previous call to `truth`. They belong to the current instruction.
+    /// Adds to `truth` the events since the previous call of this function. These events belong to the current instruction.
     fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
         for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
             let now = happened.strand(self.id, *select, PerfConfig::All);

@@ -11,8 +11,8 @@ use crate::memory::geometry::{ADDRESS_MASK, INTERLEAVE_SHIFT, LINE_SHIFT};
 const LINE: u64 = 1 << LINE_SHIFT;
 const NODES: usize = Node::ALL.len();
 
-/// New addresses for the bytes of falsely shared lines, as if the program had padding. The bytes that one node uses most move to a
-/// line of their own, with the same home, channel and bank. A reference moves with its first byte.
+/// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. For
+/// each node, the node's bytes move to a separate line with the same home, channel and bank. A reference moves with its first byte.
 pub(super) struct Apart {
     /// For each line, by its number, and for each of its bytes: the start of the byte's new line, or `None` if the byte is
     /// unused.
@@ -20,8 +20,8 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Moves the bytes of the falsely shared lines to the region at `free` as long as it has room. Memory interleaves between `homes`
-    /// nodes.
+    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. Memory interleaves between
+    /// `homes` nodes.
     pub(super) fn new(lines: &[SharedLine], homes: u64, free: Option<u64>) -> Self {
         let mut apart = HashMap::new();
         let shared = lines.iter().filter(|line| line.sharing == Sharing::False);

@@ -2,8 +2,8 @@
 //! these bytes would save.
 //!
 //! A program is replayed up to three times. The first replay finds the lines that move most between the L2 caches of nodes. The
-//! second finds which threads use the bytes of these lines. If nodes use different bytes of a line, the third has these bytes in
-//! separate lines. A replay is deterministic, so the first and the last replay differ by the cost of false sharing.
+//! second replay finds which threads use the bytes of these lines. If nodes use different bytes of a line, the third replay has these
+//! bytes in separate lines. A replay is deterministic, so only false sharing makes the first and the third replay differ.
 
 mod apart;
 mod report;
@@ -40,7 +40,7 @@ pub use users::{Code, Use, User, byte_list};
 pub struct Job {
     /// The machine that replays the program.
     pub machine: Machine,
-    /// The machine's caches, and how long its actions take. A line of the L2 cache must have 64 bytes.
+    /// The machine's caches, and the times of the machine's operations. A line of the L2 cache must have 64 bytes.
     pub memory: Config,
     /// Which strand executes which thread; `None` for the [default](Placement::default_for).
     pub placement: Option<Placement>,
@@ -61,9 +61,7 @@ pub enum SharingError {
     Memory(#[from] MemoryError),
     #[error(transparent)]
     Stray(#[from] Stray),
-    #[error(
-        "l2.line is {0}, expected 64: the bytes of a line that somebody uses are bits of a word"
-    )]
+    #[error("l2.line is {0}, expected 64: a 64-bit word has one bit for each byte of a line")]
     Lines(u64),
 }
 
@@ -89,7 +87,7 @@ struct Examined {
 }
 
 impl Job {
-    /// Returns an examination on this machine, whose processors are those of a T2 Plus. It reports at most 10 lines.
+    /// Returns a job that examines a program on this machine, with T2 Plus processors, and reports at most 10 lines.
     #[must_use]
     pub const fn new(machine: Machine) -> Self {
         Self { machine, memory: Config::T2_PLUS, placement: None, most: 10 }
@@ -101,9 +99,9 @@ impl Job {
         most: usize,
     }
 
-    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once, which
-    /// opens the recording. `observe` receives, from time to time, the number of the replay, from 0, and how far it has come. If it
-    /// returns [`ControlFlow::Break`], the job ends there: the report has what is known so far, and says that it was
+    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to open
+    /// the recording. From time to time, `observe` receives the number of the replay, from 0, and its progress. If `observe` returns
+    /// [`ControlFlow::Break`], the job ends: the report has what is known so far, and says that the job was
     /// [stopped](SharingReport::stopped).
     ///
     /// # Errors
@@ -116,7 +114,7 @@ impl Job {
         self.observed(&mut open, &mut observe)
     }
 
-    /// Does what [`run`](Self::run) does. It is not generic, so that the replay is compiled with this crate.
+    /// Does the same as [`run`](Self::run). This function is not generic, so the replay is compiled with this crate.
     fn observed(
         &self,
         open: &mut dyn FnMut() -> Result<Recording, RecordingError>,

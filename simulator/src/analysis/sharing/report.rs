@@ -35,7 +35,7 @@ pub struct SharingReport {
     pub apart: Option<Separated>,
     /// Notes for the reader: whole sentences without a full stop.
     pub notes: Vec<String>,
-    /// Whether the observer stopped the job. Then the costs, or the users of lines, are not complete.
+    /// Whether the observer stopped the job. If so, the costs or the users of lines are not complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }
@@ -100,7 +100,7 @@ pub struct SharedLine {
     pub sharing: Sharing,
     /// The instructions that use the line, sorted by thread. The instructions of a thread are in descending order of uses.
     pub users: Vec<User>,
-    /// The names of the variables in the line; `None` until a tool that has the program's symbols fills it.
+    /// The names of the variables in the line; `None` until a tool that has the program's symbols sets the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<String>>,
 }

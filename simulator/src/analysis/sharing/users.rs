@@ -62,7 +62,7 @@ pub struct User {
     #[serde(serialize_with = "listed", deserialize_with = "bytes")]
     pub bytes: u64,
     pub times: u64,
-    /// The place of the instruction; `None` until a tool that has the program's symbols fills it.
+    /// The place of the instruction; `None` until a tool that has the program's symbols sets the field.
     #[serde(flatten)]
     pub code: Option<Code>,
 }

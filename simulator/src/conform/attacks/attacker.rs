@@ -98,8 +98,7 @@ pub(super) struct Attacker<'a> {
 }
 
 impl<'a> Attacker<'a> {
-    /// Makes one of the two guests the attacker. Its first program negotiates the performance
-    /// counter group.
+    /// Makes one of the two guests the attacker. The attacker's first program negotiates the performance counter group.
     pub(super) fn new(
         execution: &mut Execution,
         strands: [[StrandId; 2]; 2],
@@ -230,7 +229,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Ends attacks that exceed their limit. Has the guest reset if it has ended.
+    /// Ends attacks that exceed their limit. Lets the operator reset the guest if the guest has ended or makes no progress.
     pub(super) fn look(&mut self, execution: &mut Execution) -> Result<(), Failure> {
         if self.resets && execution.guest(self.guest) == GuestState::Runs {
             match execution.operated() {
@@ -262,8 +261,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Lets the operator reset a guest that has ended or makes no progress. An attack in progress that cannot have ended the guest
-    /// is made again.
+    /// Lets the operator reset the guest. If an attack in progress cannot have ended the guest, the attack is made again.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {

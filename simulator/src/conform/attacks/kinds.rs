@@ -1,8 +1,8 @@
 //! The kinds of attacks. For each attack, its kind has a program, and the outcome that the
 //! architecture demands.
 //!
-//! A kind combines the entries of a few lists in all ways. An attack is a number below the number
-//! of combinations, and each digit of it chooses an entry from a list.
+//! A kind combines the entries of a few lists in all ways. An attack is a number below the number of combinations, and each digit of this
+//! number chooses an entry from a list.
 
 use conform::random::Random;
 use platform::memory_map::REAL;
@@ -20,13 +20,14 @@ use conform::assembler::{
 };
 
 /// A kind of attacks.
+#[derive(Debug)]
 pub struct Kind {
     #[allow(missing_docs, reason = "its name says it")]
     pub name: &'static str,
     /// The number of attacks of this kind.
     pub count: usize,
-    /// The distance between the attacks that are tried in a short check. It has no divisor in
-    /// common with the lengths of the lists, so each entry of each list is still tried.
+    /// The distance between the attacks that are tried in the short check. The distance has no divisor in common with the lengths of the
+    /// lists, so each entry of each list is still tried.
     pub stride: usize,
     /// Whether the guest has rights. With rights, it can reach devices.
     pub has_rights: bool,
@@ -69,7 +70,7 @@ pub static ALL: [&Kind; 12] = [
     &kind("at random", 5000, 13, |index| random::attack(&mut Random(index.below(5000) as u64))),
 ];
 
-/// The number of the guest's first program, which negotiates. It is no attack.
+/// The number of the guest's first program, which negotiates and is no attack.
 pub(super) const NEGOTIATION: usize = usize::MAX;
 
 impl Kind {
@@ -185,7 +186,7 @@ fn space(index: &mut Index) -> Attack {
     Attack::new([word], demanded).with([(L2, address)])
 }
 
-/// Returns the outcome of an access. It traps if the guest's memory does not have the address.
+/// Returns the outcome of an access: a trap if the guest's memory does not have the address.
 fn reached(address: u64) -> Demanded {
     match is_own(address) {
         true => Demanded::Goes,

@@ -37,8 +37,8 @@ use demand;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The maximum time for which a strand is refused on behalf of another. With two strands, 4
-/// refusals count, each half a millisecond after the previous one.
+/// The maximum time for which a strand is refused on behalf of another: with two strands, 4 refusals count, each half a millisecond after
+/// the previous one.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -50,6 +50,7 @@ struct Stored {
 }
 
 /// The reference model of the machine, and the state of the comparison.
+#[derive(Debug)]
 pub struct Judge {
     world: World,
     channels: BTreeMap<Cell, Vec<Stored>>,

@@ -3,8 +3,8 @@
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
-/// The form of a trace's event headers. They are about as compact as in the rings. But they include
-/// the lowest clock bits, because a tick of the CTF clock must be a tick of the machine's clock.
+/// The form of a trace's event headers. The headers are about as compact as in the rings, but include the lowest clock bits, because a
+/// tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// 5 bits for the event's kind and 27 bits for the time. Kind 31 means that a header with the whole time follows.

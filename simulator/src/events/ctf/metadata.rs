@@ -199,7 +199,7 @@ fn event(block: &Block) -> Result<(u64, (&'static Class, Type)), String> {
         .ok_or_else(|| format!("the event {name} is unknown"))?;
     let fields = block.layout("fields")?;
     let Type::Struct { fields: found, .. } = fields else {
-        return Err(format!("the fields of {name} are no struct"));
+        return Err(format!("the fields of {name} are not a struct"));
     };
     let same = |((name, of), field): (&(String, Type), &Field)| {
         *name == field.name && matches!(of, Type::Integer { bits, .. } if *bits == field.bits)

@@ -5,8 +5,8 @@
 //! counts the missing events (`events_discarded`). A gap at the start or end of a stream adds an empty packet.
 //!
 //! Traces can be merged. The identifiers of a trace and of its clock are computed from the trace's content, so equal traces have
-//! equal files. If the [epoch](crate::events::Trace::epoch) is known, the metadata state it. Then times of different clocks can be
-//! compared.
+//! equal files. If the [epoch](crate::events::Trace::epoch) is known, the metadata state it, and viewers can compare times of
+//! different clocks.
 //!
 //! `babeltrace2` prints a trace event by event. This module has its own [reader](read()) because `vfalls events` sums up calls,
 //! durations and conflicts, and has to work without other programs.

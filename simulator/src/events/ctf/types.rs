@@ -111,7 +111,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// Advances the time to the next value whose lowest `bits` bits are `low`, and returns it.
+    /// Advances the time to the next time whose lowest `bits` bits are `low`. Returns the new time.
     fn time(&mut self, bits: u32, low: u64) -> Option<u64> {
         let mask = u64::MAX >> (64 - bits);
         self.now = match bits {

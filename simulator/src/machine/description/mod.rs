@@ -21,7 +21,7 @@
 //! that occurs more than once is written as an array. In an array, a plain string is an arc, and a string property is written as
 //! `{ string = "first" }`.
 //!
-//! If a source numbers its nodes in this way, [`parse()`] and then [`print()`] return the same source, without comments and layout.
+//! If a source numbers its nodes in this way, [`parse()`] and then [`print()`] return the same source, except for comments and layout.
 
 mod binary;
 mod described;
@@ -48,7 +48,7 @@ pub struct Description {
 pub struct Node {
     /// The node's name. Other nodes may have the same name.
     pub name: String,
-    /// The properties in order. Several may have the same name.
+    /// The properties in order. Several properties may have the same name.
     pub properties: Vec<Property>,
 }
 

@@ -182,7 +182,7 @@ proptest! {
             let cores = format!("{:?}", [&bench.system.cores[0], &bench.system.cores[8]]);
             let strands = [0, 1, 64].map(|strand| {
                 let unit = bench.devices.strand_unit(id(strand));
-                format!("{:?} {unit:?}", bench.system.strands[strand])
+                format!("{:?} {:?}", bench.system.strands[strand], *unit)
             });
             (all, bench.system.truth.clone(), strands, cores)
         };
@@ -234,7 +234,7 @@ proptest! {
         }
         work.finish(now).unwrap();
         prop_assert_eq!(bench.truth(), replayed.truth());
-        let counters = |bench: &Bench| format!("{:?}", bench.devices.strand_unit(id(0)));
+        let counters = |bench: &Bench| format!("{:?}", *bench.devices.strand_unit(id(0)));
         prop_assert_eq!(counters(&bench), counters(&replayed));
     }
 }

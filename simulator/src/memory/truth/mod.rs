@@ -2,7 +2,8 @@
 //!
 //! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
 //! and each hub's transactions. The methods compute the count of each event from these records. The record of a unit counts the
-//! lines that [belong](owners) to the unit according to a second map. An event at another unit is a [`Stray`], which ends the run.
+//! lines that [belong](owners) to the unit according to a second map. An event at a unit to which the line does not belong is a
+//! [`Stray`], which ends the run.
 
 mod hub;
 mod owners;
@@ -56,7 +57,7 @@ impl Truth {
         delta
     }
 
-    /// Returns the greatest number of cycles that lines spent in the queue of one DRAM channel.
+    /// Returns the sum of the cycles that all lines spent in the queue of a DRAM channel, for the channel with the greatest sum.
     pub fn most_queued(&self) -> u64 {
         let channels = self.units.channels.iter().flatten();
         let queued = channels.map(|channel| channel.cycles_to_read + channel.cycles_to_write);

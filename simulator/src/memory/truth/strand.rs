@@ -150,7 +150,7 @@ impl AddAssign for Served {
 }
 
 impl Waited {
-    /// Returns these counts minus those of `earlier`, an earlier copy of the same counts.
+    /// Returns these counts minus the counts of `earlier`, an earlier copy.
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = *self;
         delta.subtract(earlier);

@@ -57,7 +57,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened at an impossible place. The simulator contradicts itself, so its counts mean nothing.
+/// The first event that happened at a wrong place. The simulator contradicts itself, so its counts mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",
@@ -89,7 +89,7 @@ impl fmt::Display for What {
 }
 
 impl Stray {
-    /// Returns the error of a thread that executes on a strand other than its own.
+    /// Returns the error that a thread executes on `strand`, although the thread is placed on another strand.
     pub(crate) fn thread(thread: usize, strand: usize) -> Self {
         Self { what: What::Thread(thread), at: Spot::Strand(strand), is_present: true }
     }
@@ -126,7 +126,7 @@ impl UnitRecords {
         self.stray.get_or_insert(stray);
     }
 
-    /// Records that a core asks a bank of its node for a line, which misses. `core` is the number of the core in the machine.
+    /// Records a miss: a core asked a bank of its node for a line. `core` is the number of the core in the machine.
     pub(in crate::memory) fn missed(&mut self, line: L2Line, core: usize, node: Node, bank: usize) {
         if self.owners.of(line).bank != bank || core / 8 != node.index() {
             self.astray(line, Spot::Bank(node, bank));
@@ -142,7 +142,7 @@ impl UnitRecords {
         &mut self.channels[node.index()][mcu.index()]
     }
 
-    /// Records that a channel has read a line, which was in the channel's queue and in transfer for a number of cycles.
+    /// Records that a channel has read a line. `cycles` is the time that the line spent in the channel's queue and in transfer.
     pub(in crate::memory) fn read(
         &mut self,
         line: L2Line,

@@ -126,7 +126,7 @@ impl Usage {
     pub(in crate::memory) fn new(truth: &Truth, figures: &Figures) -> Self {
         let machine = truth.units.machine;
         let nodes = || (0..machine.nodes()).filter_map(Node::new);
-        // Nodes without hubs have as many links as the largest number of hubs.
+        // A directly linked node has four links, the number of hubs of the largest machine.
         let links = match machine.hubs() {
             [] if machine.nodes() == 1 => &[],
             [] => Hub::ALL,

@@ -28,8 +28,8 @@ const MOST_REFERENCES: u64 = 1 << 28;
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
-/// An unpacked predictor takes 320 KB. At most this number of threads have one: as many as the
-/// largest machine has strands. The predictors of other threads are packed.
+/// The maximum number of threads with an unpacked predictor, which takes 320 KB: one for each strand of the largest machine. The
+/// predictors of other threads are packed.
 const MOST_AWAKE: usize = 256;
 
 /// The maximum total size in bytes of a program's description, its mappings and its notes.
@@ -56,7 +56,7 @@ pub(in super::super) struct NativeReader {
     said: usize,
 }
 
-/// A thread's frames: their positions, how many were read, and the position in the latest one.
+/// A thread's frames: their positions, how many frames were read, and the position in the latest of them.
 #[derive(Default)]
 struct ThreadFrames {
     frames: Vec<u64>,

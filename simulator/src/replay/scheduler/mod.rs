@@ -1,12 +1,12 @@
 //! The scheduler. It decides which strand executes which references, and when.
 //!
-//! Every strand has its own time. The strand with the earliest time executes next. If several have the same time, the strand with the
-//! lowest number does. It executes a quantum, which lasts until another strand's turn. The strands of a pipeline together issue one
-//! instruction per cycle. The strand that has been ready longest issues first.
+//! Every strand has its own time. The strand with the earliest time executes next; among strands with the same time, the strand with
+//! the lowest number. A strand executes a quantum, which lasts until another strand's turn. The strands of a pipeline together issue
+//! one instruction per cycle. The strand that has been ready longest issues first.
 //!
 //! A strand executes a thread until the thread ends or waits for another thread. The waiting thread continues when the other thread
-//! issues its next instruction after the signal. The schedule depends only on the recordings and the machine. It does not depend on
-//! where a caller pauses.
+//! issues its next instruction after the signal. The schedule depends only on the recordings and the machine, not on where a caller
+//! pauses.
 
 mod calendar;
 mod deal;
@@ -36,7 +36,7 @@ pub(crate) const fn program_at(offset: u64) -> usize {
     (offset / APART) as usize
 }
 
-/// The maximum number of recordings in a replay. It keeps their addresses apart in [memory](crate::memory::geometry).
+/// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry).
 pub const MOST_PROGRAMS: usize = 48;
 
 /// A program. It has its own memory and signals.
@@ -85,10 +85,9 @@ struct StrandQueue {
     ready: u64,
 }
 
-/// Decides the order in which the machine executes the references of all threads.
-/// A caller gets a [quantum](Self::next) and executes all of it, or only some of its first
-/// instructions. Then it reports [how much it executed](Self::executed). To execute one
-/// instruction, it stops where the [second one begins](Quantum::begins_at).
+/// Decides the order in which the machine executes the references of all threads. A caller gets a [quantum](Self::next), executes all
+/// of it or only its first instructions, and reports [how much was executed](Self::executed). To execute one instruction, the caller
+/// stops where the [second instruction begins](Quantum::begins_at).
 pub struct Scheduler {
     programs: Vec<ScheduledProgram>,
     threads: Vec<ScheduledThread>,
@@ -246,7 +245,7 @@ impl Scheduler {
         took
     }
 
-    /// Returns the time in cycles of the strand that is furthest behind, or the time at which the last strand ended if all
+    /// Returns the earliest time of the strands that can execute, in cycles, or the time at which the last strand ended if all
     /// threads have ended. Nothing more happens before this time.
     #[must_use]
     pub fn now(&self) -> u64 {
@@ -359,8 +358,8 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of a thread, on the strand that is furthest behind. Must be called only when all threads wait, because a
-    /// cut-off recording lacks signals. Returns `false` if no thread waits.
+    /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. (They can
+    /// all wait if a recording is cut off and so lacks signals.) Returns `false` if no thread waits.
     fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));

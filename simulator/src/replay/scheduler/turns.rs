@@ -100,7 +100,7 @@ impl Turns {
         self.renew(number, strand.index() % SHARING, ready);
     }
 
-    /// Records that a strand issued its latest instruction at the time `issued`. It is ready for the next at the time `ready`.
+    /// Records that a strand issued its latest instruction at the time `issued`, and can issue the next at the time `ready`.
     #[inline]
     pub(crate) fn issued(&mut self, strand: StrandId, issued: u64, ready: u64) {
         let number = strand.index() / SHARING;

@@ -59,9 +59,9 @@ mod faults {
         unsafe { (Bus(Mmio::new()), StrandRegs::new(hypervisor::cross_call)) }
     }
 
-    /// Replaces the instruction in which the fast path of a hub's set waits for the store, because
-    /// stores in QEMU fault at once or never. The new instruction, `ldx [%o1 + 0], %g0`, uses the
-    /// value of the call as an address. It traps if the value is not a multiple of eight.
+    /// Replaces the instruction in which the fast path of a hub's set waits for the store, because stores in QEMU fault at once or never.
+    /// The new instruction, `ldx [%o1 + 0], %g0`, uses the value of the call as an address, and traps if the value is not a multiple of
+    /// eight.
     ///
     /// # Safety
     /// The image must call this function before the first hypercall.

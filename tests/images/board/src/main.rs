@@ -119,7 +119,7 @@ impl TrapHandler for Tested {
         entry
     }
 
-    /// Returns no memory, because QEMU does not translate addresses. A trap that the guest cannot take ends the guest.
+    /// Returns no memory, because QEMU does not translate addresses. With `unbounded`, returns more memory than the guest has.
     fn partition(&self) -> Partition {
         match cfg!(feature = "unbounded") {
             true => Partition { bytes: 1 << 36, ..self.0.partition() },

@@ -1,4 +1,4 @@
-//! A tracer that is off at first, so that the image passes the same checks as a hypervisor that traces.
+//! A tracer that is off at first. Each call tests whether the tracer is on, as in a hypervisor that traces.
 
 use guest_abi::{Clock, StrandId};
 use hv_core::trace::{Clock19, Mode, Ring, Tracer};

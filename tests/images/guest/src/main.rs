@@ -24,8 +24,8 @@ use preserved::Devices;
 use report::Report;
 use swept::control;
 
-/// The task is in bits 7:0. Bits 16 and up describe the machine: the number of nodes, and bit 24
-/// for a machine without hubs. Bits 32 and up are the detail of the sweep's report.
+/// Bits 7:0 are the task, and bits 23:16 the number of nodes of the machine. Bit 24 is set if the
+/// machine has no hubs. Bits 32 and up are the detail of the sweep's report.
 const TASK: *const u64 = 0x87ff_fff8 as *const u64;
 
 fn sun4v() -> Sun4v {

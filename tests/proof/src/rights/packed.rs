@@ -121,7 +121,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         bits.0
     }
 
-    /// Returns the bits of the machine. They are the same for machines that are alike.
+    /// Returns the bits of the machine, which are the same for machines that are alike.
     pub(crate) fn pack(&self, alike: Alike) -> [u64; 2] {
         let mut number = 0;
         let mut guests = [(); G].map(|()| {

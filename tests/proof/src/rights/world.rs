@@ -12,7 +12,7 @@ pub struct World<const G: usize, const S: usize> {
     pub(crate) guests: [Holding; G],
     /// For each guest, whether it was reset and no strand has begun to handle the reset.
     pub(crate) reset: [bool; G],
-    /// The guest with a reset that a strand has begun to handle and nobody has finished.
+    /// The guest with a reset that a strand has begun to handle and no strand has finished.
     pub(crate) resetting: Option<GuestId>,
     pub(crate) global: Global,
     pub(crate) strands: [[Strand; S]; G],

@@ -34,8 +34,8 @@ fn z3(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// For each claims file: gives z3 the files that the first line of the claims file names, the claims file last, and compares z3's answers
-/// with those that the claims file states beside the questions.
+/// The first line of a claims file names the files to give to z3, with the claims file last. z3's answers must be those that the claims
+/// file states beside its questions.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn all_claims_hold() {

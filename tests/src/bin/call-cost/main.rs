@@ -2,7 +2,7 @@
 //! begins and ends with the guest's registers in memory. An event begins with its fields in registers and ends in the ring. The program has
 //! its own board. Each access to this board costs one load or store.
 //!
-//! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times them instead.
+//! Usage: `call-cost KIND`. `cargo xtask bench` has the names of the kinds. `call-cost time` times all kinds of calls instead.
 
 mod time;
 
@@ -225,7 +225,7 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
         "get_zambezi" => (VFALLS_GET_PERFREG, 62, 0),
         "set_zambezi" => (VFALLS_SET_PERFREG, 62, 0),
         "get_other_zambezi" => (VFALLS_GET_PERFREG, 26, 0),
-        // Of all refusals with a status, those for hubs take the most instructions.
+        // For each status, the refusals of calls for hubs take the most instructions.
         "get_bad_trap" => (VFALLS_GET_PERFREG, 62, 7),
         "set_bad_trap" => (VFALLS_SET_PERFREG, 62, 7),
         "get_invalid" => (VFALLS_GET_PERFREG, 90, 6),

@@ -1,4 +1,4 @@
-//! The instructions and traps that occur in walks, and those that must occur.
+//! The instructions and traps that occur in walks, and the instructions and traps that must occur.
 
 use std::collections::BTreeSet;
 

@@ -106,7 +106,7 @@ pub(crate) struct BootArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
     scenario: Option<PathBuf>,
 
-    /// Wait at the first instruction of the first guest for a debugger, at this port of this computer (0: any free port). Its
+    /// Wait at the first instruction of the first guest for a debugger, at this port of this computer (0: any free port). The debugger's
     /// threads are the strands
     #[arg(long, value_name = "PORT", conflicts_with = "limit")]
     gdb: Option<u16>,

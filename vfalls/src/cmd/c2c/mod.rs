@@ -21,9 +21,9 @@ use simulator::run::Run;
 
 /// Show the lines of memory that move between nodes, and the threads and functions that use their bytes
 ///
-/// Replays a program, as perf c2c watches one, and finds the lines that move most between the L2 caches of the nodes. Shows for each
-/// line the nodes, threads, functions and source lines that read and write its bytes. If the nodes use different bytes of a line, that
-/// is false sharing: the program is replayed again with these bytes in separate lines, to show what that saves.
+/// Replays a program, as perf c2c watches one, and finds the lines that move most between the L2 caches of the nodes. Shows for each line
+/// the nodes, threads, functions and source lines that read and write its bytes. If the nodes use different bytes of a line, this is false
+/// sharing: the program is replayed again with these bytes in separate lines, to show what the separation saves.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  vfalls c2c\n  vfalls c2c -- ./program its arguments\n  \
                   vfalls c2c --place one-per-core --most 3 --json c2c.json program.refs")]

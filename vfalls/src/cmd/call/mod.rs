@@ -18,16 +18,16 @@ use script::{Script, ScriptCall};
 use session::Session;
 use simulator::input::{self, LONGEST_TEXT};
 
-/// Make hypercalls on a simulated machine, one for each line, and print %o0 to %o5 after each
+/// Make hypercalls on a simulated machine, one for each line, and print %o0 to %o5 after each call
 ///
 /// A line is STRAND fast|core FUNCTION [ARG0 .. ARG4]: the calling strand, the trap, and %o5 and %o0 to %o4 before the
 /// call, decimal or 0x hexadecimal. STRAND trap NUMBER [ARG0 .. ARG5] is another software trap (0x81 to 0xfe) with %o0 to
 /// %o5. Missing arguments are 0. A # begins a comment. Strand n is on node n/64.
 ///
-/// Each call prints a line with %o0 to %o5 after it, in hexadecimal; on a terminal also the names of the call and of its
-/// status. What guests write to their consoles (core 1) goes to standard error. A guest that exits (core 2) cannot
-/// call again. The exit status is 0 whatever the calls return, and 2 for bad input. A bad line in a file prevents all calls of
-/// the file; on standard input, the calls before the bad line are made.
+/// For each call, prints a line with %o0 to %o5 after the call, in hexadecimal; on a terminal, also the names of the call and of its
+/// status. What guests write to their consoles (core 1) goes to standard error. A guest that exits (core 2) cannot call again. The exit
+/// status is 0 whatever the calls return, and 2 for bad input. A bad line in a file prevents all calls of the file; on standard input, the
+/// calls before the bad line are made.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  echo '0 core 0 0x205 1 1' | vfalls call\n  \
                   vfalls call --machine maramba --nodes 1 calls.txt\n  \
@@ -35,7 +35,7 @@ use simulator::input::{self, LONGEST_TEXT};
                   Calls:\n  \
                   0 core 0 0x205 1 1     # strand 0 negotiates group 0x205, version 1.1, for its guest\n  \
                   0 fast 0x107 2 0x12    # sets NODE0_MCU0_PCR\n  \
-                  70 fast 0x106 2        # strand 70 gets it\n  \
+                  70 fast 0x106 2        # strand 70 gets NODE0_MCU0_PCR\n  \
                   0 core 1 65            # writes A to the guest's console\n  \
                   0 core 2 0             # stops the guest\n  \
                   0 trap 0x83 1 2        # a software trap that no service has")]

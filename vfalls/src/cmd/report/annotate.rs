@@ -239,7 +239,7 @@ impl Annotator<'_> {
         let code = self.symbols.code(start).filter(|_| self.instructions);
         let instructions = code.as_ref().map(disassembled).unwrap_or_default();
         if self.instructions && instructions.is_empty() {
-            say(format_args!("note: there is no code of {start:#x} to show"));
+            say(format_args!("note: there is no code at {start:#x} to show"));
         }
         let mut table = self.table("|>Address|Instruction");
         let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();

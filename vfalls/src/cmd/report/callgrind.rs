@@ -16,7 +16,6 @@ const UNKNOWN: &str = "???";
 /// The number of events of each kind.
 type Costs = Vec<u64>;
 
-/// The costs of a function.
 #[derive(Default)]
 struct FunctionCosts {
     /// The costs of the function's own instructions, by file and line.

@@ -27,10 +27,10 @@ use crate::page::profile;
 /// processor, on which the threads take turns.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Events: those of the SPARC counters by the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld, \
-                  or of PAPI; those of the R10000 by the numbers and names of perfex, such as 25, primary_data_cache_misses or \
-                  'Graduated loads'. Two are counted at once; more take turns, and their counts are estimates. \
-                  A recording cannot cause all of them: --list says which.\n\n\
+    after_help = "Events: SPARC events have the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld, \
+                  or of PAPI; R10000 events have the numbers and names of perfex, such as 25, primary_data_cache_misses or \
+                  'Graduated loads'. Two events are counted at once; more events take turns, and their counts are estimates. \
+                  A recording cannot cause all events: --list says which.\n\n\
                   Examples:\n  vfalls report\n  \
                   vfalls report -e L2_dmiss_ld -e DC_miss -c 13 --svg misses.svg\n  \
                   vfalls annotate -e DC_miss look_up_price\n  \

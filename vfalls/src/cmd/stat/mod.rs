@@ -63,7 +63,7 @@ use crate::text::summary;
                   do = \"transfer\"     # transfer: right, from, to; grant, revoke: right, guest; reset: guest;\n  \
                   right = \"global\"    #   fault, mend: unit; kill: strand\n  \
                   from = \"measuring\"  # names of guests, in this file or in that of --guests;\n  \
-                  to = \"other\"        #   by default there are measuring and other\n\n\
+                  to = \"other\"        #   default names: measuring, other\n\n\
                   Units are NODE0_MCU0 to NODE3_MCU1, ZAM0 to ZAM3, NODE0_L2 to NODE3_L2."
 )]
 pub(crate) struct StatArgs {

@@ -138,7 +138,7 @@ impl Live {
             })
         };
         let thread = thread::Builder::new().stack_size(STACK).spawn(run);
-        Ok(Self { shared, thread: Some(thread.context("the replay cannot have a thread")?) })
+        Ok(Self { shared, thread: Some(thread.context("the replay's thread cannot be started")?) })
     }
 
     /// Returns the latest sample, unless the view has taken it already.

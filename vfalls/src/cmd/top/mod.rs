@@ -36,10 +36,10 @@ use self::view::Look;
 
 /// Show a replay while it goes on: nodes, threads, memory, code, hypercalls and counters
 ///
-/// The replay is that of vfalls stat --details --interval N. It can be paused after every N references, when the measuring guest
-/// reads its counters (for details it does so in between, too). The screen shows the last interval or, after the key t, everything
-/// since the start. The last state stays until the key q; then the summary is printed as vfalls stat prints it. Without a terminal,
-/// plain text is printed at full speed: a block for each of the first 50 intervals, then ever fewer.
+/// The replay is the same as that of vfalls stat --details --interval N. It can be paused after every N references, when the measuring
+/// guest reads its counters (for details, the guest also reads them in between). The screen shows the last interval or, after the key t,
+/// everything since the start. The last state stays until the key q; then the summary is printed as vfalls stat prints it. Without a
+/// terminal, plain text is printed at full speed: a block for each of the first 50 intervals, then fewer and fewer blocks.
 #[derive(clap::Args, Debug)]
 #[command(after_help = after_help())]
 pub(crate) struct TopArgs {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     let setup = setup.interval(Some(args.interval)).details(line == Config::T2_PLUS.l2.line);
     if !setup.details {
         say(format_args!(
-            "note: l2.line is {line}, so that nothing is known of code and lines that move"
+            "note: l2.line is {line}, so nothing is known about code and lines that move"
         ));
     }
     for event in setup.selection.not_modelled() {

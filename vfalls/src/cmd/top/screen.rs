@@ -1,4 +1,4 @@
-//! The terminal. It is restored however the view ends, except by SIGKILL.
+//! The terminal, which is restored however the view ends, except by SIGKILL.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,7 +19,7 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::prelude::{CrosstermBackend, Terminal};
 
-/// Whether the terminal shows the view. If it does, it must be restored.
+/// Whether the terminal shows the view, and so must be restored.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// The lock that a thread holds while it writes to the terminal.
@@ -67,7 +67,7 @@ impl Drop for Screen {
     }
 }
 
-/// Returns standard output without the process's lock and buffer, which a thread that has ended may still hold.
+/// Returns standard output without the process's lock and buffer, because a thread that has ended may still hold the lock.
 fn output() -> io::Result<File> {
     Ok(raw_stdout().as_fd().try_clone_to_owned()?.into())
 }

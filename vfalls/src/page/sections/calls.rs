@@ -70,7 +70,7 @@ fn by_status(run: &Replayed, details: &Details) -> Option<Figure> {
         id: "calls".to_owned(),
         title: "Hypercalls by guest, kind and status".to_owned(),
         text: format!(
-            "EOK: done. EWOULDBLOCK: the hub is taken, the guest asks again. ENOACCESS: the guest has no right to it.{}",
+            "EOK: done. EWOULDBLOCK: the hub is taken, and the guest asks again. ENOACCESS: the guest has no right to the register.{}",
             reads(run, details)
         ),
         drawing: Some(bars(&drawn, longest as f64, "calls")),
@@ -132,9 +132,9 @@ fn latencies(run: &Replayed, calls: &[Calls]) -> Option<Figure> {
         id: "latencies".to_owned(),
         title: "How long hypercalls take".to_owned(),
         text: format!(
-            "On a logarithmic axis: how long half, 90% and 99% of the calls of a kind take at most, and the longest. The \
-             bars are the distribution: the highest of each kind is the duration that most calls have. They are of guest {first} where no \
-             other is named."
+            "On a logarithmic axis: how long half, 90% and 99% of the calls of a kind take at most, and the longest call. The \
+             bars are the distribution: the highest bar of a kind is the duration that most calls have. Calls are of guest {first} if no \
+             other guest is named."
         ),
         drawing: Some(dots(&drawn, "nanoseconds")),
         legend: legend(PERCENTILES),
@@ -171,7 +171,7 @@ fn conflicts(run: &Replayed, details: &Details) -> Option<Figure> {
         id: "conflicts".to_owned(),
         title: "Hypercalls that find their hub taken, over time".to_owned(),
         text: format!(
-            "{} in all. The clock is the machine's: it goes on while the hypervisor works.",
+            "{} in all. The time is that of the machine's clock, which goes on while the hypervisor works.",
             counted(sum, "conflict")
         ),
         drawing: Some(strips(&Strips {
@@ -211,7 +211,7 @@ pub(in crate::page) fn waits(usage: &Usage) -> Option<Figure> {
     Some(Figure {
         id: "waits".to_owned(),
         title: "Waiting at hubs".to_owned(),
-        text: "How long a request for a line waits at its hub, for others for the same line and for the hub, on average.".to_owned(),
+        text: "How long a request for a line waits at its hub on average: for other requests for the same line, and for the hub.".to_owned(),
         drawing: Some(bars(&drawn, top(longest.fold(0.1, f64::max)), "cycles a request")),
         legend: Vec::new(),
         table,
@@ -289,7 +289,7 @@ fn events(run: &Replayed, details: &Details) -> Option<Figure> {
     let shown = details.events.len() as u64;
     let calls = match all > shown {
         true => format!(
-            " These are {} of them, spread over the whole time, those that did not end well first; the run has {}.",
+            " These are {} events, spread over the whole time, failed calls first; the run has {}.",
             count(shown),
             counted(all, "call")
         ),

@@ -67,7 +67,7 @@ fn hottest(lines: &Lines) -> Figure {
         id: "lines".to_owned(),
         title: "Lines that move most between nodes".to_owned(),
         text: format!(
-            "{} between the L2 caches of nodes: {} and {} in all. False sharing is of different bytes in one line: it ends if these are apart.",
+            "{} between the L2 caches of nodes: {} and {} in all. False sharing is of different bytes in one line, and ends if these bytes are in separate lines.",
             match lines.moved {
                 1 => "1 line moves".to_owned(),
                 moved => format!("{} lines move", count(moved as u64)),
@@ -77,8 +77,8 @@ fn hottest(lines: &Lines) -> Figure {
         ),
         drawing: Some(bars(&drawn, longest.unwrap_or(0) as f64, "transfers and invalidations")),
         legend: legend([
-            ("c4", "transfers: a cache gives the line to another"),
-            ("c3", "invalidations: a store takes it from another"),
+            ("c4", "transfers: a cache gives the line to another cache"),
+            ("c3", "invalidations: a store takes the line from another cache"),
         ]),
         table,
     }

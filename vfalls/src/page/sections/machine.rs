@@ -70,8 +70,8 @@ fn used(usage: &Usage, cycles: u64, executes: Vec<String>) -> Figure {
         id: "map".to_owned(),
         title: "Map of the machine".to_owned(),
         text: format!(
-            "Nodes with their memory channels (MCU) above, hubs below, and the links between them; the colour is the part of the time \
-             that each is busy.{busiest}"
+            "Nodes with their memory channels (MCU) above, hubs below, and the links between them; the colour shows the part of the time \
+             for which each is busy.{busiest}"
         ),
         drawing: Some(map(&machine, &scale)),
         legend: scale.legend_of_use(),
@@ -105,7 +105,7 @@ fn traffic(usage: &Usage, nodes: usize) -> Figure {
     Figure {
         id: "traffic".to_owned(),
         title: "Traffic from node to node, by kind".to_owned(),
-        text: "Each square is what goes from the node of its row to the node of its column, in lines of 64 bytes; on the diagonal it \
+        text: "Each square shows what goes from the node of its row to the node of its column, in lines of 64 bytes; what is on the diagonal \
                stays in the node."
             .to_owned(),
         drawing: Some(matrices(&kinds, &scale)),

@@ -51,7 +51,7 @@ fn heat_map(
         id: id.to_owned(),
         title: title.to_owned(),
         text: format!(
-            "Each row is a piece of memory that the program uses, from the address on its left; the stronger the colour, the \
+            "Each row is a piece of memory that the program uses, from the address on its left; a stronger colour means \
              more.{hottest}"
         ),
         drawing: Some(cells.heat(&scale)),

@@ -38,7 +38,7 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
         shown.sort_by_key(|thread| (std::cmp::Reverse(thread.cycles), thread.thread));
         shown.truncate(MOST);
         text += &format!(
-            " Of {} threads these are the {MOST} that take most cycles.",
+            " These are the {MOST} of {} threads that take most cycles.",
             run.threads.len()
         );
     }

@@ -74,7 +74,7 @@ fn event_figure(
         wrong => format!("The guest's reading differs from the truth in {wrong} of them."),
     };
     let some = match units > MOST {
-        true => format!(" Of {units} units these are the {MOST} that count most."),
+        true => format!(" These are the {MOST} of {units} units that count most."),
         false => String::new(),
     };
     let mut columns: Vec<(String, &[u64])> = Vec::new();
@@ -140,7 +140,7 @@ fn ways(
     let limit = ways.first()?.limit;
     let about = match id {
         "channels" => {
-            " A write keeps a channel busy for longer than a read, so that it can be busy below the limit."
+            " A write keeps a channel busy for longer than a read, so a channel can be busy below the limit."
         }
         _ => "",
     };
@@ -167,12 +167,12 @@ fn ways(
         })
         .collect();
     let scale = match top < 1.0 {
-        true => format!("the top of a strip is {}% of it", top * 100.0),
-        false => "it is the top of a strip".to_owned(),
+        true => format!("the top of a strip is {}% of this limit", top * 100.0),
+        false => "the top of a strip is this limit".to_owned(),
     };
     let colours = [
-        ("measured", "bytes per second, of the limit"),
-        ("truth", "part of the time that it is busy"),
+        ("measured", "bytes per second, as a part of the limit"),
+        ("truth", "part of the time for which it is busy"),
         ("limit", "limit"),
     ];
     let colours = if top == 1.0 { &colours[..] } else { &colours[..2] };
@@ -199,7 +199,7 @@ fn most_of(drawn: &[Strip]) -> f64 {
     values.copied().fold(0.0, f64::max)
 }
 
-/// Draws strips on a scale from 0 to `top`. If there is a maximum rate, `limit` is `top` as a share of it.
+/// Draws strips on a scale from 0 to `top`. If there is a maximum rate, `limit` is `top` divided by this rate.
 fn chart(
     run: &Replayed,
     series: &Series,

@@ -219,7 +219,7 @@ fn a_hostile_name_is_escaped_by_every_command() {
     assert_eq!(fs::read(place.at("dumped.bin")).unwrap(), fs::read(place.at("md.bin")).unwrap());
 }
 
-/// `top` draws with control characters of its own, so a terminal is the judge: its title stays, and no line begins in the name.
+/// `top` itself draws with control characters, so the test uses a terminal: the terminal's title stays, and no line begins inside the name.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_hostile_name_is_escaped_in_every_view_of_top() {

@@ -58,8 +58,8 @@ fn place(name: &str) -> Place {
     place
 }
 
-/// Records the program with an argument. Returns how many times it stored its words, what `record`
-/// printed from its summary on, and the notes in the recording.
+/// Records the program with an argument. Returns how many times the program stored its words, what `record` printed from its summary on,
+/// and the notes in the recording.
 #[track_caller]
 fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     let place = place(name);
@@ -75,8 +75,8 @@ fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     (stores / 1000, said.skip(1).map(str::to_owned).collect(), read.notes)
 }
 
-/// Records `./store` with this argument. Asserts that it stores its words `times` times, and that
-/// the terminal and the recording report its end as `said`.
+/// Records `./store` with this argument. Asserts that the program stores its words `times` times, and that the terminal and the recording
+/// report its end as `said`.
 fn ends(argument: &str, times: usize, said: &str) {
     let said = [said.to_owned()].to_vec();
     assert_eq!(stores(argument, &format!("-- ./store {argument}")), (times, said.clone(), said));
@@ -166,7 +166,7 @@ fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
 #[ignore = "needs qemu-user"]
 fn output_that_is_full_is_an_error_and_leaves_nothing() {
     let place = place("full");
-    // The limit is in blocks of 512 bytes. It applies to the plug-in's file, too, but this file is smaller.
+    // The limit is in blocks of 512 bytes. The limit applies to the plug-in's file, too, but this file is smaller.
     assert_eq!(record(&place, "-- ./store three").status, 0);
     let record = format!("{PROGRAM} record -o full.refs -- ./store loop");
     let line = format!("trap '' XFSZ; ulimit -f 2048; exec {record}");

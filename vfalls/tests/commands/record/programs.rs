@@ -53,7 +53,7 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
         assert!(found == expected, "{word}: {} accesses", found.len());
     }
 
-    // The function is called ten times and returns ten times. Its loop branches back 999 times of 1000.
+    // The function is called ten times and returns ten times. The function's loop branches back 999 times of 1000.
     let begin = printed(&ended, "copy");
     let mut flows = HashMap::new();
     for one in thread.references.iter().filter(|one| one.kind.is_fetch()) {

@@ -59,7 +59,7 @@ fn without_symbols_there_are_pages() {
     assert!(piped.replace("standard input", "").lines().skip(3).eq(output.lines().skip(3)));
 }
 
-/// Two strands execute 40 and 60 instructions. The file or `--place` names the strands. One R10000 executes all 100.
+/// Two strands execute 40 and 60 instructions. Either the file or `--place` names the strands. One R10000 executes all 100.
 #[test]
 fn threads_of_a_file_by_hand() {
     let place = Place::new("profile-threads");

@@ -1,5 +1,5 @@
 /*
- * A matrix product without the C library, so that it is the same instructions at the same addresses wherever it runs.
+ * A matrix product without the C library, so that it executes the same instructions at the same addresses on every host.
  * A product is added to the element that was just read, so that each store hits its line in the data cache.
  */
 

@@ -1,5 +1,5 @@
 /*
- * Reads, or writes, 8 MB from end to end, twice as much as an L2 cache holds: `stream read|write TIMES`.
+ * Reads or writes 8 MB, twice the size of an L2 cache, from end to end: `stream read|write TIMES`.
  */
 
 #include <stdint.h>

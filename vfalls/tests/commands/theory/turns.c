@@ -1,6 +1,6 @@
 /*
  * Threads that count one after another: each starts the next when it ends. `turns one LINES`: thread n adds to counter n modulo 4
- * of each of LINES lines. `turns own LINES`: it adds to LINES lines that only threads with the same n modulo 4 touch.
+ * of each of LINES lines. `turns own LINES`: thread n adds to LINES lines that only threads with the same n modulo 4 use.
  */
 
 #include <pthread.h>

@@ -243,7 +243,7 @@ fn the_level_of_globals_is_not_the_hypervisors() {
     assert!(why.starts_with("[Trapped, Runs]"), "{why}");
 }
 
-/// If an image switches the machine off where it handles a trap that nothing expects, the machine stops.
+/// An image that switches the machine off where it should handle an unexpected trap is found, because the machine stops.
 #[test]
 #[ignore = "builds images"]
 fn the_end_of_the_machine_is_found() {

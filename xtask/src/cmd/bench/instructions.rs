@@ -43,8 +43,8 @@ const fn sampling(name: &'static str) -> CallKind {
     CallKind { program: 1, ..call(name, "sample_cost::sample") }
 }
 
-/// All kinds: calls, rustsbi's nearest function for comparison, and samples. The samples are taken
-/// with one counter, with random periods, and with both counters overflowing at once.
+/// All kinds: calls, rustsbi's most similar function for comparison, and samples. The samples are taken with one counter, with random
+/// periods, and with both counters overflowing at once.
 pub(crate) const CALLS: [CallKind; 21] = [
     ours("get_dram"),
     ours("set_dram"),

@@ -30,12 +30,13 @@ use vfalls::table;
 
 /// Measure instructions and time per hypercall, instructions per sample, references per second of the replay, and the cost of recording
 ///
-/// valgrind's callgrind counts the instructions, and those of rustsbi's counter_fw_read for comparison. The numbers repeat exactly. The
-/// times of calls are wall time, for one thread and for two threads at once. They are medians of many rounds, and each round has every kind
-/// of call. The ratios are to rustsbi's call in the same round. CPU time is the sum over all processors. References in memory are replayed
-/// while all counters of a Batoka count; the best, the median and the worst of several rounds are printed. `vfalls stat FILE` is the whole
-/// command: on two processors, a second thread reads and decodes. Its instructions are the difference between a long file and a short one.
-/// The cost of recording is the processor time that recording adds to the emulator's own; it needs qemu-user.
+/// valgrind's callgrind counts the instructions and, for comparison, those of rustsbi's counter_fw_read. The numbers for calls and samples
+/// are the same each time. The times of calls are wall time, for one thread and for two threads at once. They are medians of many rounds,
+/// and each round has every kind of call. The ratios are to rustsbi's call in the same round. CPU time is the sum over all processors.
+/// References in memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
+/// printed. `vfalls stat FILE` is the whole command: on two processors, a second thread reads and decodes. Its instructions are counted as
+/// the difference between a long file and a short one. The cost of recording is the processor time that recording adds to the emulator's
+/// own; it needs qemu-user.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
 pub struct BenchArgs {

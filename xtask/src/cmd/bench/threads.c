@@ -1,4 +1,4 @@
-/* 64 threads: each works on memory of its own, and now and then all of them on one word. */
+/* Each of 64 threads works on memory of its own. Now and then, all threads work on one word. */
 #include <pthread.h>
 #include <stdlib.h>
 

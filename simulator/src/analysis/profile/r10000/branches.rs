@@ -3,7 +3,7 @@
 /// The number of entries. Bits 11:3 of a branch's address select an entry.
 const ENTRIES: usize = 512;
 
-/// The highest of the states of an entry: 0 strongly not taken, 1 not taken, 2 taken, 3 strongly taken.
+/// The highest state of an entry. The states are 0 strongly not taken, 1 not taken, 2 taken and 3 strongly taken.
 const STRONGLY_TAKEN: u8 = 3;
 
 /// The branch prediction table, with a two-bit counter for each of 512 pairs of instructions.

@@ -31,9 +31,9 @@ counts! {
         pub(super) data_quadwords: u64,
         /// The number of quadwords written back from the secondary cache.
         pub(super) secondary_quadwords: u64,
-        /// The number of misses of the primary instruction cache whose line was in the unpredicted way of the secondary cache.
+        /// The number of misses of the primary instruction cache that hit the secondary cache in the way that it did not predict.
         pub(super) instruction_ways: u64,
-        /// The number of misses of the primary data cache whose line was in the unpredicted way of the secondary cache.
+        /// The number of misses of the primary data cache that hit the secondary cache in the way that it did not predict.
         pub(super) data_ways: u64,
         /// The number of stores to a clean block of the secondary cache.
         pub(super) stores_to_clean: u64,

@@ -163,7 +163,7 @@ impl Core {
         graduated > 0
     }
 
-    /// Issues instructions that were decoded in earlier cycles. At most one uses memory. Returns whether any issued.
+    /// Issues instructions that were decoded in earlier cycles, at most one of them to memory. Returns whether any instruction issued.
     fn issue(&mut self, cycle: &mut Cycle) -> bool {
         let (mut issued, mut address_unit) = (false, true);
         for one in self.instructions.iter_mut().take(self.active) {
@@ -259,7 +259,7 @@ impl Core {
         decoded
     }
 
-    /// Advances the time until the oldest instruction is done, the next one can be decoded, or an interrupt is pending.
+    /// Advances the time until the oldest instruction is done, the next instruction can be decoded, or an interrupt is pending.
     fn wait(&mut self) {
         let oldest = self.instructions.front().and_then(|one| match one.stage {
             Stage::Issued(done) => Some(done),

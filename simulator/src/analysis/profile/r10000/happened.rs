@@ -67,7 +67,7 @@ impl Happened {
                 return Err("a recording does not tell such instructions from others");
             }
             Event::VirtualCoherency => {
-                return Err("no two addresses of a recording are one place in memory");
+                return Err("no two addresses of a recording map to the same memory");
             }
             Event::Interventions
             | Event::Invalidations

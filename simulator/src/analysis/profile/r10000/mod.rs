@@ -3,9 +3,9 @@
 //! # What is modelled
 //! In each cycle, up to four instructions are decoded in program order and enter the active list, which holds 32. At most one of the
 //! four is a branch. Instructions issue from the next cycle on, at most one in a cycle to the address unit. Up to four instructions
-//! graduate in a cycle, in program order. An interrupt or a TLB miss empties the active list. Its instructions are decoded and issued
-//! again, so more instructions issue than graduate. Jumps, calls, returns and traps graduate but do not issue: no functional unit
-//! executes them.
+//! graduate in a cycle, in program order. An interrupt or a TLB miss empties the active list. The instructions of the list are
+//! decoded and issued again, so more instructions issue than graduate. Jumps, calls, returns and traps graduate but do not issue: no
+//! functional unit executes them.
 //!
 //! A recording has neither the dependences between instructions nor their latencies. So an instruction waits only for its fetch, for
 //! the address unit and for its data. The caches serve one miss after the other.
@@ -16,11 +16,11 @@
 //! until the branch is resolved. So nullified branches, and cache accesses of the wrong path, do not occur. The branches executed are
 //! the branches decoded minus the branches mispredicted, as the manual says.
 //!
-//! The TLB has 64 entries for two pages of 16 KB each, and one address space. A handler of seven instructions refills it in exception
-//! mode, from a linear page table. The page table is translated, too, so a TLB miss can occur in the program (in user mode) or in the
-//! handler. The handler's instructions and the page table are always in the caches.
+//! The TLB has 64 entries. Each translates two pages of 16 KB. There is one address space. A handler of seven instructions refills
+//! the TLB in exception mode, from a linear page table. The page table is translated, too, so a TLB miss can occur in the program (in
+//! user mode) or in the handler. The handler's instructions and the page table are always in the caches.
 //!
-//! The threads of a program take turns. Each runs until it waits for another thread or ends. A change of threads costs nothing.
+//! The threads of a program take turns. Each thread executes until it waits for another thread or ends. A change of threads costs nothing.
 //!
 //! An instruction that loads and stores counts as one instruction, one load and one store. There are no other processors, and only
 //! the timer uses the Count register. Addresses are used as recorded.

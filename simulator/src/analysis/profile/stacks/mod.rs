@@ -1,4 +1,4 @@
-//! Call stacks. A recording has no stacks. They are reconstructed from calls, returns and other transfers of control.
+//! Call stacks. A recording has no stacks, so they are reconstructed from calls, returns and other transfers of control.
 //!
 //! A stack is a list of active calls, the outermost first. It holds each call at most once: a call that is already active is not
 //! added again, so deep recursion has few stacks.

@@ -11,7 +11,7 @@ use super::registers;
 pub struct Debugger<'a> {
     pub(super) machine: Machine<'a>,
     packets: Packets,
-    /// The last packet to the debugger, which may request it again.
+    /// The last packet to the debugger. The debugger may request this packet again.
     sent: Vec<u8>,
     /// Whether a debugger has sent a packet, and has neither detached nor disconnected.
     attached: bool,
@@ -35,7 +35,7 @@ enum Response {
     Later,
 }
 
-/// The answer to an unknown packet. It tells a debugger that the packet is not supported.
+/// The answer that tells a debugger that a packet is unknown.
 const UNKNOWN: &str = "";
 const OK: &str = "OK";
 const WRONG: &str = "E01";

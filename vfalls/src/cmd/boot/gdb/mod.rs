@@ -1,8 +1,8 @@
 //! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
-//! Breakpoints and watchpoints hold for every strand, at the addresses that software uses. In a
-//! guest, a strand reads and writes the guest's memory by real address. In the hypervisor, it reads
-//! and writes all memory by physical address. A step of a guest executes a whole hypercall or trap.
+//! Breakpoints and watchpoints hold for every strand, at the addresses that software uses. In a guest, a strand reads and writes the
+//! guest's memory by real address. In the hypervisor, a strand reads and writes all memory by physical address. A step of a guest executes
+//! a whole hypercall or trap.
 //!
 //! We do not use the crate `gdbstub`, because it ends its session at a packet that it cannot read.
 //! Here the debugger gets an error, and the session continues. If the connection is lost, the

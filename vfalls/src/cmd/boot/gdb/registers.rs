@@ -7,8 +7,7 @@ use simulator::interpreter::instruction::Register;
 pub(super) const DESCRIPTION: &str =
     "<target version=\"1.0\"><architecture>sparc:v9</architecture></target>";
 
-/// The number of registers. They are %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7, %f0-%f31 of 32 bits,
-/// %f32-%f62 of 64 bits, and then the registers below.
+/// The number of registers: %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7, %f0-%f31 of 32 bits, %f32-%f62 of 64 bits, and then the registers below.
 const COUNT: u32 = 86;
 const PC: u32 = 80;
 const NPC: u32 = 81;
