@@ -1,6 +1,7 @@
 //! The traps of hypercalls (sun4v specification, "hypercall conventions").
 
 use core::fmt;
+use core::ops::ControlFlow;
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT};
 use guest_abi::{
@@ -374,6 +375,20 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         };
         Frame::new(registers).answer(result);
         After::Resume
+    }
+
+    /// Serves trap 0x80 or 0xff, for trap entries that call [`core_fast`](Self::core_fast) themselves. `Break` holds the code with
+    /// which the guest has ended itself.
+    pub fn serve(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
+        match trap {
+            Trap::Fast => self.fast_trap(registers),
+            Trap::Core => {
+                if let After::Exit(code) = self.core_slow(registers) {
+                    return ControlFlow::Break(code);
+                }
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// Serves a software trap from 0x81 to 0xfe: calls the [embedder](Embedder::software_trap).

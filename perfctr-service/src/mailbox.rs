@@ -14,7 +14,7 @@
 //!
 //! From word 9 on, [`Step::Look`] writes: 1 while a change is pending; 4 words with the awaited strands; a word per unit; the held rights.
 //!
-//! The layout is this project's own. Sun's hypervisor receives such steps on a logical domain channel, in another format.
+//! The layout is this project's own, and belongs to version 1 of the interface mailbox ([`platform::interfaces`]). Sun's hypervisor receives such steps on a logical domain channel, in another format.
 
 use bitfield_struct::bitfield;
 use guest_abi::StrandId;

@@ -9,6 +9,7 @@ extern crate std;
 
 pub mod access;
 pub mod address;
+pub mod interfaces;
 pub mod machine;
 pub mod md;
 pub mod memory_map;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`HYPERVISOR`] | the image, its stacks, and in the last pages [`MAILBOX`] and the [words of the start](start) |
 //! | [`PARTITION`] and up | the memory of guests |
-//! | [`CONSOLES`] and up | one 16550 UART for each guest |
+//! | [`CONSOLES`] and up | one 16550 UART for each guest, then [`LOG`] |
 //! | [`DESCRIPTION`] | the machine description |
 //! | [`ROM`] | [`RESET_CODE`] at [`RESET`] |
 //!
@@ -28,6 +28,8 @@ pub const PAGE: u64 = 8 << 10;
 pub const CONSOLES: u64 = 0x1f_1000_0000;
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
+/// The 16550 UART of the hypervisor's own console, behind those of 256 guests.
+pub const LOG: u64 = CONSOLES + 256 * CONSOLE_STRIDE;
 /// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
 /// The memory that contains the first instruction after power-on.
@@ -72,7 +74,8 @@ pub mod start {
     }
 }
 
-/// A page for messages between the operator and the hypervisor. Guests cannot access it.
+/// A page for messages between the operator and the hypervisor. Guests cannot access it. An image that has one has a
+/// [note](crate::interfaces) that says where; the words are those of version 1 of this interface.
 ///
 /// | word | content |
 /// |---|---|
@@ -195,9 +198,10 @@ pub mod property {
     pub const ENTRY: &str = "entry";
 }
 
-/// The message on the console when a guest or the hypervisor ends, on a machine without a description: [`DLE`](escape::DLE),
-/// [`END`](escape::END), a decimal number and LF. A guest cannot forge it, because the hypervisor doubles each DLE that the guest
-/// writes.
+/// The message on a guest's console when the guest ends, if the operator cannot read its state in the [mailbox]: because the image has
+/// none, or the machine has no description. It is [`DLE`](escape::DLE), [`END`](escape::END), a decimal number and LF. On the first
+/// console, a number of this module means that the hypervisor itself has ended. A guest cannot forge the message, because the hypervisor
+/// doubles each DLE that the guest writes.
 pub mod escape {
     /// The byte that is doubled if the guest writes it.
     pub const DLE: u8 = 0x10;

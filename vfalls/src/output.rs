@@ -236,13 +236,18 @@ impl OutputDirectory {
         Ok(Self { incomplete, replaces })
     }
 
+    /// Writes a file. `name` may have one directory before the name of the file.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let Incomplete { temporary, path } = &self.incomplete;
         let file = temporary.join(name);
+        let within = file.parent().filter(|within| !within.exists());
         if let Some(all) = incomplete().get_mut(path) {
-            all.push(file.clone());
+            all.extend(within.into_iter().chain([&*file]).map(Path::to_owned));
         }
-        fs::write(file, bytes).map_err(|error| cannot_be_written(&path.join(name), error))
+        within
+            .map_or(Ok(()), fs::create_dir)
+            .and_then(|()| fs::write(&file, bytes))
+            .map_err(|error| cannot_be_written(&path.join(name), error))
     }
 
     /// Gives the directory its name, and replaces an older directory that may be replaced. On failure, the older directory stays.

@@ -1,7 +1,9 @@
-//! The example guests. Each is copied to an empty directory, then built and booted by the commands of its README.
+//! The example guests, and the hypervisor that `vfalls new-image` writes. Each is put into an empty directory, then built and booted by
+//! the commands of its README.
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -16,6 +18,8 @@ const VFALLS: &str = r#"vfalls() {
     [ "$1" = boot ] && shift && "$VFALLS" boot --hypervisor "$HYPERVISOR" --limit 100000000 --json results.json --force "$@"
 }
 "#;
+
+const VFALLS_PATH: &str = env!("CARGO_BIN_EXE_vfalls");
 
 #[test]
 #[ignore = "builds images"]
@@ -38,7 +42,7 @@ fn they_do_what_their_readme_says() -> anyhow::Result<()> {
             .current_dir(directory.path())
             .args(["-euc", &script])
             .env("CHECKOUT", root())
-            .env("VFALLS", env!("CARGO_BIN_EXE_vfalls"))
+            .env("VFALLS", VFALLS_PATH)
             .env("HYPERVISOR", &hypervisor);
 
         let output = shell.output()?;
@@ -60,6 +64,46 @@ fn they_do_what_their_readme_says() -> anyhow::Result<()> {
         let code = exit_code(directory.path())?;
         ensure!(code == 0x1000 + number, "{folder}: exit code {code}");
     }
+    Ok(())
+}
+
+#[test]
+#[ignore = "builds images"]
+fn a_new_image_does_what_its_readme_says() -> anyhow::Result<()> {
+    let toolchain = Toolchain::find()?;
+    let place = tempfile::tempdir()?;
+    let project = place.path().join("mine");
+    let made = Command::new(VFALLS_PATH).arg("new-image").arg(&project).output()?;
+    ensure!(made.status.success(), "{made:?}");
+    let readme = fs::read_to_string(project.join("README.md"))?;
+    let script = format!("vfalls() {{ \"$VFALLS\" \"$@\"; }}\n{}", blocks(&readme, "sh"));
+    let run = || {
+        let mut shell = toolchain.shell();
+        shell.current_dir(&project).args(["-euc", &script]).env("CHECKOUT", root());
+        let output = shell.env("VFALLS", VFALLS_PATH).output()?;
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into());
+        anyhow::Ok((output.status.code(), said))
+    };
+    let (status, [printed, problem]): (_, [String; 2]) = run()?;
+    ensure!(status == Some(0), "{problem}{printed}");
+    for line in blocks(&readme, "text").lines() {
+        ensure!(printed.lines().any(|printed| printed == line), "{line}: {printed}");
+    }
+
+    let main = project.join("src/main.rs");
+    let written = fs::read_to_string(&main)?;
+    let change = |from: &str, to: &str| {
+        ensure!(written.matches(from).count() == 1, "{from}: {written}");
+        fs::write(&main, written.replace(from, to))?;
+        run()
+    };
+    // The image says why it cannot start: only one guest may have `global`.
+    let (status, [printed, problem]) = change("Grant::STRAND)", "Grant::GLOBAL)")?;
+    ensure!(status == Some(1) && printed.contains("first: hypervisor: "), "{problem}{printed}");
+    ensure!(problem.ends_with("error: the hypervisor has not started first\n"), "{problem}");
+    // The compiler asks for the memory of a guest.
+    let (_, [_, problem]) = change("fn partition(", "fn apart(")?;
+    ensure!(problem.contains("missing: `partition`"), "{problem}");
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use hv_core::{CallError, Caller, GuestId, Reply};
 use perfctr_service::Environment;
 use platform::Machine;
 use platform::memory_map::{CONSOLE_STRIDE, CONSOLES};
+use platform::sparc64::Uart;
 
 /// The hardware below the hypervisor, and the hypercalls that the image adds.
 pub trait Board: Sized + 'static {
@@ -44,4 +45,10 @@ pub trait Board: Sized + 'static {
     ) -> Result<Reply, CallError> {
         Self::fast(caller, number.into(), registers)
     }
+}
+
+/// Returns the console of a guest.
+pub(super) fn uart<B: Board>(guest: GuestId) -> Uart {
+    // SAFETY: `console` returns the address of a 16550.
+    unsafe { Uart::new(B::console(guest)) }
 }

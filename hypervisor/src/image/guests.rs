@@ -8,12 +8,10 @@ use guest_abi::{HvError, Registers, StrandId};
 use hv_core::sync::OwnedLock;
 use hv_core::{CallError, Caller, ConsoleOutput, Embedder, GuestId, Reply};
 use platform::TickRegisters;
-use platform::memory_map::escape::DLE;
 use platform::memory_map::mailbox;
 use platform::sparc64::{StrandRegs, interrupt};
 
-use super::board::Board;
-use super::console::Console;
+use super::board::{Board, uart};
 use super::layout::{GuestLayout, Layout};
 
 /// The numbers of the interrupts that strands send to each other.
@@ -176,12 +174,9 @@ impl<B: Board> Embedder for Guests<B> {
     }
 
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError> {
-        let console = Console::for_guest::<B>(caller.guest);
+        let console = uart::<B>(caller.guest);
         match output {
-            ConsoleOutput::Byte(DLE) if !self.layout.described => {
-                console.put(DLE)?;
-                console.put(DLE)
-            }
+            ConsoleOutput::Byte(byte) if !self.layout.described => console.put_escaped(byte),
             ConsoleOutput::Byte(byte) => console.put(byte),
             // The simulated machine's UART carries only bytes, so a break is ignored.
             ConsoleOutput::Break => Ok(()),
@@ -237,7 +232,7 @@ impl<B: Board> Image for Guests<B> {
     }
 
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput> {
-        Console::for_guest::<B>(caller.guest).get().map(ConsoleInput::Byte)
+        uart::<B>(caller.guest).get().map(ConsoleInput::Byte)
     }
 
     /// Returns `layout.time`, when the machine was switched on, plus the seconds that %stick has counted since.

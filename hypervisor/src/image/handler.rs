@@ -17,12 +17,11 @@ use platform::PhysicalAddress;
 use platform::memory_map::escape;
 use platform::memory_map::mailbox::record::Reason;
 use platform::memory_map::mailbox::state;
-use platform::sparc64::{End, Entry, FatalTrap, Partition, TrapHandler, interrupt};
+use platform::sparc64::{End, Entry, FatalTrap, Partition, TrapHandler, Uart, interrupt, stop};
 use spin::Mutex;
 
 use super::assemble::{HypervisorOf, Services, Trace, assemble, configure};
-use super::board::Board;
-use super::console::Console;
+use super::board::{Board, uart};
 use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
 use super::keep;
 use super::layout::Layout;
@@ -183,7 +182,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
             }
             End::Trap(trap) => {
                 // If the console does not work, there is no other place to report to.
-                let _ = write!(Console::for_guest::<B>(guest), "guest: {trap}");
+                let _ = write!(uart::<B>(guest), "guest: {trap}");
                 handler.guest_ended(state::TRAPPED, escape::TRAPPED);
             }
             End::Interrupted => {}
@@ -239,7 +238,7 @@ impl<B: Board> Handler<B> {
         }
         let failing = &FAILING[strand.index()];
         if failing.swap(true, SeqCst) {
-            park();
+            stop();
         }
         release(self.hypervisor, strand);
         // The strand may not have completed the operator's step, so send the interrupt again.
@@ -255,7 +254,7 @@ impl<B: Board> Handler<B> {
         if guests.leave(guest) {
             mailbox::tell(guest, state, code);
             if !guests.layout.described {
-                Console::first().end(code);
+                Uart::of_guest(0).end(code);
             }
         }
         let (_, core, ..) = self.hypervisor.services();
@@ -300,20 +299,13 @@ fn without_handler<B: Placed>(end: End) -> ! {
             interrupt::send(other, OPERATOR);
         }
     }
-    park()
-}
-
-/// Halts the strand for ever.
-fn park() -> ! {
-    loop {
-        interrupt::halt();
-    }
+    stop()
 }
 
 /// Prepares the services, and starts all strands of the guests. Strand 0 executes this.
 fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
     let tell = |error: &dyn Display| {
-        let _ = writeln!(Console::first(), "hypervisor: {error}");
+        let _ = writeln!(Uart::of_guest(0), "hypervisor: {error}");
     };
     let Some(layout) = Layout::read(tell) else { failed(&"no guests\n", escape::NOT_STARTED) };
     let place = B::place();
@@ -419,8 +411,8 @@ fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) 
 /// Writes the reason why the hypervisor has failed, and switches the machine off with a [code](escape).
 pub fn failed(why: &dyn Display, code: u64) -> ! {
     // If the console does not work, there is no other place to report to.
-    let _ = write!(Console::first(), "hypervisor: {why}");
-    Console::first().end(code);
+    let _ = write!(Uart::of_guest(0), "hypervisor: {why}");
+    Uart::of_guest(0).end(code);
     mailbox::power_off();
-    park()
+    stop()
 }

@@ -2,7 +2,6 @@
 
 mod assemble;
 mod board;
-mod console;
 mod guests;
 mod handler;
 mod layout;

@@ -15,12 +15,8 @@
 //! 5. Sets `panic = "abort"`, `lto = "fat"` and `codegen-units = 1` in the release profile, because leaf functions must be inlined.
 //! 6. Checks the linked image: there is no `save` and no `call` between `__leaf_start` and `__leaf_end`.
 //!
-//! This is `src/main.rs` of an image with one strand and one guest. It depends on `guest-abi`, `hv-core`, `perfctr-service`,
-//! `sun4v-platform` and `spin` (features `mutex` and `spin_mutex`; `spin::Once` contains a panic).
-//!
-//! ```ignore
-#![doc = include_str!("../../examples/image.rs")]
-//! ```
+//! `vfalls new-image DIR` writes a small image as a project of its own, with two guests and a hypercall of its own; the folder `hypervisor`
+//! of the project's checkout is a whole one. [`platform::interfaces`] describes what an image may offer the operator.
 
 mod fast_path;
 #[cfg(target_arch = "sparc64")]

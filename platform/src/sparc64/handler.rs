@@ -12,8 +12,8 @@ pub trait TrapHandler: Sized + 'static {
     /// The fast path of the image: `()` in an image without one.
     type Context: FastPath;
 
-    /// Prepares a strand after reset. Returns the handler of the strand's traps. Does not return if no guest has this strand. The
-    /// function has the strand's whole stack and all register windows.
+    /// Prepares a strand after reset. Returns the handler of the strand's traps. Does not return if no guest has this strand, or if the
+    /// image cannot start: see [`cannot_start`](super::cannot_start). The function has the strand's whole stack and all register windows.
     ///
     /// Strand 0 is the first. It prepares the data of the others before it [starts](super::interrupt::start_strand) them.
     fn start(strand: StrandId) -> &'static Self;
@@ -23,10 +23,8 @@ pub trait TrapHandler: Sized + 'static {
     fn enter(&'static self) -> Entry;
 
     /// Returns the memory of the guest. Called once, after [`start`](Self::start). The strand translates no real address outside this
-    /// memory.
-    fn partition(&self) -> Partition {
-        Partition::NONE
-    }
+    /// memory, so without memory the guest's first instruction traps.
+    fn partition(&self) -> Partition;
 
     /// Returns the fast path. Called after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
@@ -64,9 +62,7 @@ pub trait TrapHandler: Sized + 'static {
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
     /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
-    fn faulted_late(&self, address: Option<PhysicalAddress>) {
-        let _ = address;
-    }
+    fn faulted_late(&self, address: Option<PhysicalAddress>);
 
     /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this function when an
     /// interrupt arrives while the strand executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's

@@ -1,12 +1,15 @@
 //! What a hypervisor needs below Rust on SPARC V9: the way from reset and traps to safe Rust and back, and access to the hardware.
 //!
 //! # How to write an image
-//! 1. Implement [`TrapHandler`], which starts a strand, serves its hypercalls, and handles its end.
+//! 1. Implement [`TrapHandler`], which starts a strand, says which memory its guest has, serves its hypercalls, and handles its end.
 //! 2. Call [`sun4v_image!`](crate::sun4v_image) with that type, or the macro of a service that has a fast path. For the performance
 //!    counter service see `perfctr_service::sparc64`, which also shows a whole image.
 //! 3. Give the service [`Mmio`] and [`StrandRegs`], or other types with the traits [`Bus`](crate::Bus) and `StrandRegisters`.
 //! 4. Call [`panicked`] in the `#[panic_handler]`.
 //! 5. Link with the linker script that this crate ships: see [`sun4v_image!`](crate::sun4v_image).
+//! 6. For each of the [optional interfaces](crate::interfaces) that the image has, call [`sun4v_note!`](crate::sun4v_note).
+//!
+//! `vfalls new-image DIR` writes a small image as a project of its own, with two guests.
 //!
 //! # From trap to Rust and back
 //! A hypercall takes one of two paths. Both paths preserve %o1 to %o5, %o7, %y and the window registers, except results.
@@ -118,6 +121,7 @@ mod mmio;
 mod reports;
 mod strand;
 mod table;
+mod uart;
 
 pub use block::{FAST_WORDS, StrandBlock};
 pub use entry::{core_entry, fatal_entry, panicked, start_entry, trap_entry};
@@ -127,6 +131,7 @@ pub use guest::{Entry, Partition};
 pub use handler::{End, FastPath, TrapHandler};
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
+pub use uart::{Uart, cannot_start, stop};
 
 /// The number of register windows of a strand.
 pub const NWINDOWS: usize = 8;

@@ -31,6 +31,7 @@ pub mod calls;
 mod console;
 mod cost;
 mod executing;
+mod interfaces;
 mod interrupts;
 pub mod log;
 pub mod mailbox;
@@ -52,6 +53,7 @@ use std::collections::BTreeSet;
 use guest_abi::StrandId;
 use perfctr_service::mailbox::Step;
 use platform::Machine;
+use platform::interfaces::Interface;
 use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};
@@ -60,8 +62,9 @@ use crate::operator::{Answer, Operated};
 use crate::setters::{opaque, setters};
 use calls::CallObserver;
 use cost::Plain;
+pub use interfaces::{InterfaceError, Interfaces};
 use log::Log;
-use mailbox::{GuestState, StepBefore};
+use mailbox::{CannotAsk, GuestState};
 use niagara::Niagara;
 pub use physical::NoMemoryAt;
 use physical::Physical;
@@ -85,13 +88,22 @@ pub struct Setup {
     /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
     /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
     pub niagara: bool,
+    /// The interfaces of the hypervisor that the machine will execute.
+    pub interfaces: Interfaces,
 }
 
 impl Setup {
-    /// Returns a machine without a memory system, with 128 MB for guests and 16 consoles.
+    /// Returns a machine without a memory system, with 128 MB for guests and 16 consoles, for a hypervisor with the default interfaces.
     #[must_use]
-    pub const fn new(machine: Machine) -> Self {
-        Self { machine, memory: None, partition: 128 << 20, consoles: 16, niagara: false }
+    pub fn new(machine: Machine) -> Self {
+        Self {
+            machine,
+            memory: None,
+            partition: 128 << 20,
+            consoles: 16,
+            niagara: false,
+            interfaces: Interfaces::default(),
+        }
     }
 
     setters! {
@@ -99,6 +111,7 @@ impl Setup {
         partition: u64,
         consoles: usize,
         niagara: bool,
+        interfaces: Interfaces,
     }
 }
 
@@ -193,7 +206,7 @@ impl Execution {
     /// # Errors
     /// The setup is impossible.
     pub fn new(setup: &Setup) -> Result<Self, SetupError> {
-        let Setup { machine, partition, consoles, niagara, .. } = *setup;
+        let Setup { machine, partition, consoles, niagara, interfaces, .. } = *setup;
         if partition % physical::PAGE as u64 != 0 || partition > 1 << 38 {
             return Err(SetupError::Partition(partition));
         }
@@ -210,7 +223,8 @@ impl Execution {
             map::ROM,
             map::DESCRIPTION,
         ]);
-        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles);
+        let mailbox = interfaces.at(Interface::Mailbox);
+        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles, mailbox);
         Ok(Self {
             devices: Box::new(Devices::new(machine)),
             memory,
@@ -296,7 +310,8 @@ impl Execution {
 
     /// Returns the hypervisor's latest records of failures, oldest first, and the number of all records so far.
     pub fn failures(&mut self) -> (Vec<records::Failure>, u64) {
-        records::failures(&mut self.running.shared.physical)
+        let mailbox = self.running.shared.mailbox();
+        mailbox.map_or_else(Default::default, |mut mailbox| records::failures(&mut mailbox))
     }
 
     /// Returns the registers of a strand.
@@ -331,16 +346,17 @@ impl Execution {
     /// Gives a step of the operator to the hypervisor. The hypervisor does the step on the strand `on`.
     ///
     /// # Errors
-    /// The hypervisor has not done the previous step.
-    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), StepBefore> {
-        mailbox::put(&mut self.running.shared.physical, step)?;
+    /// The hypervisor has not done the previous step, or has no mailbox.
+    pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), CannotAsk> {
+        let mailbox = self.running.shared.mailbox();
+        mailbox.ok_or(CannotAsk::NoMailbox)?.put(step)?;
         self.running.interrupt(on, mailbox::VECTOR);
         Ok(())
     }
 
     /// Takes the hypervisor's answer to the step; `None` until the step is done.
     pub fn operated(&mut self) -> Option<Answer> {
-        mailbox::take(&mut self.running.shared.physical)
+        self.running.shared.mailbox()?.take()
     }
 
     /// Parks a strand before its next instruction, as another strand could.
@@ -348,9 +364,10 @@ impl Execution {
         self.running.park(strand);
     }
 
-    /// Returns the state of a guest. The hypervisor reports it in the mailbox.
+    /// Returns the state of a guest, as the hypervisor reports it in the mailbox.
     pub fn guest(&mut self, guest: usize) -> GuestState {
-        mailbox::guest(&mut self.running.shared.physical, guest)
+        let mailbox = self.running.shared.mailbox();
+        mailbox.map_or(GuestState::Unknown, |mut mailbox| mailbox.guest(guest))
     }
 
     /// Returns the record of all events in the memory system; `None` without a memory system.

@@ -6,7 +6,6 @@ use platform::{Bus, PhysicalAddress};
 
 use super::cost::Cost;
 use super::log::What;
-use super::mailbox;
 use super::map::Device;
 use super::physical::PageNumber;
 use super::shared::{Observed, Order, Shared};
@@ -259,7 +258,7 @@ impl<C: Cost> Environment for Reach<'_, C> {
             Place::Memory(page, physical) => {
                 self.shared.physical.write(page, physical, shift, value);
                 self.note(Kind::Store, at.level, physical, shift, value);
-                if physical == mailbox::POWER && value & 1 == 1 {
+                if physical == self.shared.power && value & 1 == 1 {
                     self.shared.orders.push(Order::Off);
                 }
                 Ok(())

@@ -12,8 +12,7 @@ use platform::memory_map::mailbox::record::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::mailbox::word;
-use super::physical::Physical;
+use super::mailbox::Mailbox;
 use crate::json;
 
 /// A failure that the hypervisor has recorded.
@@ -71,18 +70,18 @@ impl fmt::Display for Failure {
 }
 
 /// Returns the records in the mailbox, oldest first, and the number of all records so far.
-pub(super) fn failures(memory: &mut Physical) -> (Vec<Failure>, u64) {
-    let number = word(memory, RECORDS);
+pub(super) fn failures(mailbox: &mut Mailbox<'_>) -> (Vec<Failure>, u64) {
+    let number = mailbox.word(RECORDS);
     let first = number.saturating_sub(SLOTS as u64);
-    let kept = (first..number).filter_map(|record| failure(memory, slot(record as usize)));
+    let kept = (first..number).filter_map(|record| failure(mailbox, slot(record as usize)));
     (kept.collect(), number)
 }
 
-fn failure(memory: &mut Physical, first: usize) -> Option<Failure> {
-    if word(memory, first + VERSION) != CURRENT {
+fn failure(mailbox: &mut Mailbox<'_>, first: usize) -> Option<Failure> {
+    if mailbox.word(first + VERSION) != CURRENT {
         return None;
     }
-    let mut value = |place| Some(word(memory, first + place)).filter(|value| *value != NONE);
+    let mut value = |place| Some(mailbox.word(first + place)).filter(|value| *value != NONE);
     let unit = value(UNIT)
         .and_then(|number| Unit::ALL.iter().copied().find(|unit| unit.number() as u64 == number));
     let reason = value(REASON)?;

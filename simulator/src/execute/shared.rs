@@ -8,6 +8,7 @@ use platform::Machine;
 use super::calls::{Call, CallObserver};
 use super::console::Console;
 use super::log::Log;
+use super::mailbox::{self, Mailbox};
 use super::niagara::Niagara;
 use super::physical::Physical;
 use super::stores::StoreConduct;
@@ -59,6 +60,9 @@ pub(super) struct Shared {
     pub(super) machine: Machine,
     pub(super) niagara: Niagara,
     pub(super) physical: Physical,
+    mailbox: Option<u64>,
+    /// The address of the word that switches the machine off; without a mailbox, an address that has no memory.
+    pub(super) power: u64,
     pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,
     pub(super) log: Log,
@@ -80,6 +84,8 @@ impl Clone for Shared {
             machine: self.machine,
             niagara: self.niagara,
             physical: self.physical.clone(),
+            mailbox: self.mailbox,
+            power: self.power,
             cores: self.cores.clone(),
             consoles: self.consoles.clone(),
             log: self.log.clone(),
@@ -101,11 +107,14 @@ impl Shared {
         niagara: Niagara,
         physical: Physical,
         consoles: usize,
+        mailbox: Option<u64>,
     ) -> Self {
         Self {
             machine,
             niagara,
             physical,
+            mailbox,
+            power: mailbox.map_or(u64::MAX, mailbox::power),
             cores: vec![CoreTlbs::new(); machine.strands() / StrandId::PER_CORE],
             consoles: vec![Console::default(); consoles],
             log: Log::default(),
@@ -118,6 +127,12 @@ impl Shared {
             observes: false,
             call_observer: None,
         }
+    }
+
+    /// Returns the mailbox; `None` if the hypervisor has none.
+    pub(super) fn mailbox(&mut self) -> Option<Mailbox<'_>> {
+        let address = self.mailbox?;
+        Some(Mailbox { memory: &mut self.physical, address })
     }
 
     pub(super) fn called(&mut self, call: &Call) {

@@ -13,6 +13,7 @@ mod events_out;
 pub mod machine;
 mod man;
 mod md;
+pub mod new_image;
 mod page;
 mod record;
 mod regs;
@@ -90,6 +91,7 @@ impl Cli {
 commands! {
     Record: record::RecordArgs, Stat: stat::StatArgs, Report: report::ReportArgs, Annotate: annotate::AnnotateArgs,
     C2c: c2c::C2cArgs, Top: top::TopArgs, Diff: diff::DiffArgs, Boot: boot::BootArgs, Conform: conform::ConformArgs,
-    Page: page::PageArgs, Call: call::CallArgs, Regs: regs::RegsArgs, Md: md::MdArgs, Events: events::EventsArgs, Clocks: clocks::ClocksArgs,
+    NewImage: new_image::NewImageArgs, Page: page::PageArgs, Call: call::CallArgs, Regs: regs::RegsArgs, Md: md::MdArgs,
+    Events: events::EventsArgs, Clocks: clocks::ClocksArgs,
     Completions: completions::CompletionsArgs, Man: man::ManArgs,
 }

@@ -25,6 +25,7 @@ fn state_text(state: GuestState) -> String {
         GuestState::Exited(code) => format!("it has ended with the code {code}"),
         GuestState::Trapped => "a trap has ended it".to_owned(),
         GuestState::Failed => "its last strand has died".to_owned(),
+        GuestState::Unknown => "the hypervisor does not say whether it has ended".to_owned(),
     }
 }
 

@@ -29,6 +29,7 @@ fn every_command_needs_no_other_program() {
         "diff a.json b.json",
         "boot --fast --strands 0,64 --json boot.json --html boot.html",
         "page a.json -o page.html",
+        "new-image mine",
         "call",
         "regs",
         "events events",

@@ -13,6 +13,7 @@ mod help;
 mod hostile;
 mod interrupts;
 mod md;
+mod new_image;
 mod page;
 mod program;
 mod record;

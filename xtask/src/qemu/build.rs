@@ -9,6 +9,7 @@ use std::process::Command;
 use anyhow::Context;
 use clap::ValueEnum;
 use nix::fcntl::{Flock, FlockArg};
+use vfalls::cmd::new_image;
 
 use super::toolchain::Toolchain;
 use crate::cargo::{passes, root};
@@ -89,9 +90,23 @@ pub fn hypervisor_of(checkout: &Path, toolchain: &Toolchain) -> anyhow::Result<P
     Ok(target.join(TARGET).join("release/hypervisor-image"))
 }
 
-/// Builds the image that the documentation of `perfctr_service::sparc64` shows.
-pub fn example(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
-    build(toolchain, "example", "documented", &[])
+/// Builds the hypervisor that `vfalls new-image` writes.
+pub fn smallest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    let project = directory().join("smallest");
+    let checkout = format!("\"{}/", root().display());
+    for (path, content) in new_image::FILES {
+        let file = project.join(path);
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let is_manifest = path == "Cargo.toml";
+        let content = if is_manifest { &content.replace("\"../../", &checkout) } else { content };
+        // Cargo builds again what has been written again.
+        if fs::read(&file).ok().as_deref() != Some(content.as_bytes()) {
+            fs::write(file, content)?;
+        }
+    }
+    let mut cargo = cargo(toolchain, root(), "");
+    cargo.current_dir(project).args(["--locked", "--target-dir"]).arg(directory());
+    complete(&mut cargo, "hypervisor", "smallest")
 }
 
 /// Builds the image whose defect a word chooses.

@@ -126,14 +126,14 @@ impl Checks<'_> {
         self.say(&budgets)
     }
 
-    /// Checks the image files of the shipped hypervisor and of the documentation's example. Also checks an image that serves control calls
+    /// Checks the image files of the shipped hypervisor and of the one that `vfalls new-image` writes. Also checks an image that serves control calls
     /// of tests, to show that the check finds them.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::production(self.toolchain, Production::Shipped)?;
-        let example = build::example(self.toolchain)?;
+        let smallest = build::smallest(self.toolchain)?;
         let control = build::hypervisor(self.toolchain, Devices::Control)?;
         let mut lines = String::new();
-        for (image, suffix) in [(&shipped, ""), (&example, ", example")] {
+        for (image, suffix) in [(&shipped, ""), (&smallest, ", smallest")] {
             let name = || image.display().to_string();
             let file = fs::read(image).with_context(name)?;
             let elf = elf::parse(&file).with_context(name)?;

@@ -25,7 +25,8 @@ use guest_abi::Served;
 use guest_abi::{Registers, StrandId, Trap};
 use hv_core::{CallError, Caller, GuestId, Reply};
 use hypervisor::{Handler, Place, Placed};
-use platform::memory_map::CONSOLES;
+use platform::interfaces::Interface;
+use platform::memory_map::{CONSOLES, MAILBOX};
 use platform::sparc64::{End, Entry, Partition, TrapHandler, panicked};
 use platform::{Machine, PhysicalAddress};
 
@@ -85,6 +86,8 @@ perfctr_service::sun4v_image!(Tested, strands: 256);
 platform::sun4v_image!(Tested, strands: 256, claims: [0x84, 0xfe]);
 #[cfg(not(any(feature = "unbounded", all(feature = "control", feature = "models"))))]
 perfctr_service::sun4v_image!(Tested, strands: 256, claims: [0x84, 0xfe]);
+
+platform::sun4v_note!(Interface::Mailbox, const MAILBOX);
 
 impl TrapHandler for Tested {
     #[cfg(all(feature = "control", feature = "models"))]

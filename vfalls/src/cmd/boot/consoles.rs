@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use crate::cmd::boot::console::Console;
+use platform::memory_map::escape;
 use simulator::execute::Execution;
+use simulator::execute::mailbox::GuestState;
 
 /// The consoles of all guests. With several guests, each line begins with the name of its guest.
 pub(crate) struct Consoles {
@@ -76,9 +78,28 @@ impl Consoles {
         self.guests[guest].console.text()
     }
 
-    /// Returns a guest's exit code, if the hypervisor has written on its console that the guest has ended.
-    pub(crate) fn ended(&self, guest: usize) -> Option<u64> {
-        self.guests[guest].console.ended()
+    /// Returns the state of a guest: what the hypervisor says in the mailbox, or on the guest's console if it says nothing there.
+    pub(crate) fn state(&self, execution: &mut Execution, guest: usize) -> GuestState {
+        match (execution.guest(guest), self.guests[guest].console.ended()) {
+            (GuestState::Absent | GuestState::Unknown, Some(code)) => match code {
+                escape::NOT_STARTED => GuestState::Absent,
+                escape::TRAPPED => GuestState::Trapped,
+                escape::PANICKED => GuestState::Failed,
+                code => GuestState::Exited(code),
+            },
+            (state, _) => state,
+        }
+    }
+
+    /// Returns whether the consoles say that nothing more will happen: every guest has ended, or the hypervisor cannot start.
+    pub(crate) fn all_ended(&self, execution: &mut Execution) -> bool {
+        let mut ends = self.guests.iter().enumerate().map(|(number, guest)| {
+            let is_said =
+                matches!(execution.guest(number), GuestState::Absent | GuestState::Unknown);
+            guest.console.ended().filter(|_| is_said)
+        });
+        let first = ends.next().flatten();
+        first.is_some_and(|code| code == escape::NOT_STARTED || ends.all(|end| end.is_some()))
     }
 }
 

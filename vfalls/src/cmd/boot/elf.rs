@@ -6,7 +6,8 @@ use anyhow::{Context, bail, ensure};
 use object::elf::{EM_SPARCV9, ET_CORE, ET_DYN, ET_EXEC, ET_REL, FileType, PT_LOAD, SHF_EXECINSTR};
 use object::read::elf::{ElfFile64, ProgramHeader, SectionHeader};
 use object::{BigEndian, Object, ObjectSection, ObjectSymbol};
-use simulator::execute::Execution;
+use platform::interfaces::{Note, OWNER};
+use simulator::execute::{Execution, Interfaces};
 
 /// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
@@ -96,6 +97,22 @@ pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Resul
         execution.load(address.wrapping_add(moved), &bytes)?;
     }
     Ok(())
+}
+
+/// Returns the interfaces of a hypervisor's image, from its [notes](platform::interfaces).
+pub fn interfaces(elf: &Elf<'_>) -> anyhow::Result<Interfaces> {
+    let mut found = Vec::new();
+    for part in elf.elf_program_headers() {
+        let Some(mut notes) = part.notes(BigEndian, elf.data())? else {
+            continue;
+        };
+        while let Some(note) = notes.next()? {
+            if note.name() == OWNER.as_bytes() {
+                found.extend(Note::parse(note.n_type(BigEndian).0, note.desc())?);
+            }
+        }
+    }
+    Ok(Interfaces::new(found)?)
 }
 
 /// Returns the address of a symbol. Fails if the file has no symbol with this name.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use flate2::read::GzDecoder;
-use simulator::execute::{Execution, map};
+use simulator::execute::{Execution, Interfaces, map};
 use simulator::input;
 use simulator::text::line;
 
@@ -61,6 +61,12 @@ impl Image {
         let entry = elf::parse(&bytes).and_then(|elf| elf::entry(&elf, memory));
         let entry = entry.with_context(|| name.clone())?;
         Ok(Self { name, path: path.map(Path::to_owned), bytes, entry })
+    }
+
+    /// Returns the interfaces of a hypervisor.
+    pub(crate) fn interfaces(&self) -> anyhow::Result<Interfaces> {
+        let found = elf::parse(&self.bytes).and_then(|elf| elf::interfaces(&elf));
+        found.with_context(|| self.name.clone())
     }
 
     /// Loads the image. Each segment is loaded at its address plus `moved`.

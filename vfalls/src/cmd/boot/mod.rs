@@ -18,11 +18,12 @@ use std::rc::Rc;
 
 use anyhow::{Context, bail, ensure};
 use indicatif::{HumanCount, ProgressBar};
+use platform::interfaces::Interface;
 use platform::memory_map::RESET_CODE;
 use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
 use simulator::events::Trace;
 use simulator::execute::mailbox::GuestState;
-use simulator::execute::{Execution, Limits, Setup, Stop, calls, map};
+use simulator::execute::{Execution, Interfaces, Limits, Setup, Stop, calls, map};
 use simulator::input::{self, LONGEST_STREAM};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
@@ -150,6 +151,15 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         Some(path) => Image::read(path, &map::HYPERVISOR)?,
         None => Image::bundled_hypervisor()?,
     };
+    let interfaces = hypervisor.interfaces()?;
+    ensure!(
+        args.scenario.is_none() || interfaces.at(Interface::Mailbox).is_some(),
+        "--scenario: an operator's steps need a mailbox, which {} does not have",
+        hypervisor.name
+    );
+    if hypervisor.path.is_some() {
+        tell_interfaces(&hypervisor.name, &interfaces);
+    }
     let complete = args.describe(memory)?;
     let selection = args.selection(&complete)?;
     let scenario = args.scenario(&complete)?;
@@ -158,7 +168,8 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let setup = Setup::new(complete.machine)
         .memory((!args.fast).then_some(configuration.memory))
         .partition(memory * complete.guests.len() as u64)
-        .consoles(complete.guests.len());
+        .consoles(complete.guests.len())
+        .interfaces(interfaces);
     budget::allow(setup.partition);
     let mut execution = Execution::new(&setup)?;
     load(&mut execution, &hypervisor, &complete, memory)?;
@@ -198,6 +209,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     executed.steps = operator.made().to_vec();
     let images = complete.images.iter();
     for (number, (guest, image)) in executed.guests.iter_mut().zip(images).enumerate() {
+        guest.state = consoles.state(&mut execution, number);
         guest.program.clone_from(&image.name);
         guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
     }
@@ -219,6 +231,24 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         ..calls::trace(&calls.borrow(), &complete.guests)
     })?;
     ended(&mut execution, stop, &consoles, &complete.guests)
+}
+
+/// Says which of the optional interfaces an image does not have, and which it has in a version that is not known.
+fn tell_interfaces(image: &str, interfaces: &Interfaces) {
+    let lacking: Vec<_> = interfaces.lacking().map(|one| format!("no {}", one.name())).collect();
+    if !lacking.is_empty() {
+        say(format_args!(
+            "note: {image} has {} (optional: see the module `interfaces` of the crate `platform`)",
+            lacking.join(", ")
+        ));
+    }
+    for (interface, version) in interfaces.other_versions() {
+        say(format_args!(
+            "note: {image} has version {version} of the interface {}, which is not used: this program knows version {}",
+            interface.name(),
+            interface.version()
+        ));
+    }
 }
 
 fn read_input(path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -332,7 +362,7 @@ fn execute(
             worked = true;
         }
         let goes_on = match stop {
-            Stop::Limit => left > 0 && consoles.ended(0).is_none(),
+            Stop::Limit => left > 0 && !consoles.all_ended(execution),
             Stop::Ended => worked,
             _ => false,
         };
@@ -369,11 +399,7 @@ fn ended(
         bail!(stray);
     }
     for (number, NamedGuest { name, .. }) in guests.iter().enumerate() {
-        let state = match (execution.guest(number), consoles.ended(number)) {
-            (GuestState::Absent | GuestState::Runs, Some(code)) => GuestState::Exited(code),
-            (state, _) => state,
-        };
-        bail!(Mismatch(match state {
+        bail!(Mismatch(match consoles.state(execution, number) {
             GuestState::Exited(0) => continue,
             GuestState::Exited(code) => format!("{name} ended with the code {code}"),
             GuestState::Trapped => format!("{name} was ended by a trap"),
@@ -381,6 +407,7 @@ fn ended(
             GuestState::Runs if stop == Stop::Limit => format!("{name} has not ended at the limit"),
             GuestState::Runs => format!("{name} has not ended, and all strands wait for ever"),
             GuestState::Absent => format!("the hypervisor has not started {name}"),
+            GuestState::Unknown => format!("the hypervisor has not said that {name} ended"),
         }));
     }
     Ok(())

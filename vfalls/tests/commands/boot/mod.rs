@@ -1,6 +1,7 @@
 mod both;
 mod bundled;
 mod debugger;
+mod interfaces;
 mod scenario;
 
 use std::fs;

@@ -107,12 +107,9 @@ impl<W: Write> Debugged<'_, W> {
             let mut ended = debugger.execute(BATCH, &mut answers);
             let execution = &mut *debugger.machine.execution;
             consoles.show(execution, output)?;
-            ended = ended.or(consoles.ended(0).map(|_| Stop::Limit));
+            ended = ended.or(consoles.all_ended(execution).then_some(Stop::Limit));
             if ended.is_some() {
-                let good = |guest| {
-                    consoles.ended(guest) == Some(0)
-                        || execution.guest(guest) == GuestState::Exited(0)
-                };
+                let good = |guest| consoles.state(execution, guest) == GuestState::Exited(0);
                 let code = u8::from(!(0..complete.guests.len()).all(good));
                 debugger.end(code, &mut answers);
             }

@@ -1,0 +1,187 @@
+//! The optional interfaces of a hypervisor's image, and the notes by which the image says which of them it has.
+//!
+//! Every image serves the hypercalls of its guests. It may also have the interfaces of this table. Each has a version. A program that
+//! starts an image, such as `vfalls boot`, uses an interface only if the image has it in the [version](Interface::version) that the
+//! program knows. Whatever the image lacks, the rest works.
+//!
+//! | type | interface | version | at the address | without it |
+//! |---|---|---|---|---|
+//! | 1 | [mailbox](Interface::Mailbox) | 1 | 8 KB of the image's memory, on an 8 KB boundary: [`memory_map::mailbox`](crate::memory_map::mailbox) | the operator can take no steps, and sees no records of failures; the end of a guest is known from its [console](crate::memory_map::escape) |
+//! | 2 | [log](Interface::Log) | 1 | a 16550 UART, to which the image writes lines of text in UTF-8, one for each message: [`LOG`](crate::memory_map::LOG) | what happens to units, guests and strands is not told |
+//! | 3 | [events](Interface::Events) | 1 | words of the image's memory that say where its rings of events are: [`events`] | the hypervisor's own events cannot be recorded |
+//!
+//! # Notes
+//! For each interface that it has, an image has an ELF note in its section `.note.sun4v`, which a PT_NOTE segment covers. The name of the
+//! note's owner is [`OWNER`], and its type is the number of the interface. The descriptor has [`DESCRIPTOR`] bytes or more; what follows
+//! these is for later versions. All numbers are big-endian.
+//!
+//! | bytes of the descriptor | content |
+//! |---|---|
+//! | 0 to 3 | the version of the interface |
+//! | 4 to 11 | the physical address of the interface |
+//!
+//! On SPARC V9, `sun4v_note!` puts a note into an image. The linker script of `sparc64` keeps notes.
+//! `readelf --notes image.elf` lists them.
+
+/// The name of the notes' owner.
+pub const OWNER: &str = "sun4v";
+
+/// The number of bytes of a descriptor that [`Note::parse`] reads.
+pub const DESCRIPTOR: usize = 12;
+
+/// An interface that an image may have. Its number is the type of its note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    /// The page for messages between operator and hypervisor.
+    Mailbox = 1,
+    /// The hypervisor's own console.
+    Log = 2,
+    /// The rings in which the hypervisor records events.
+    Events = 3,
+}
+
+impl Interface {
+    /// All interfaces, by number.
+    pub const ALL: [Self; 3] = [Self::Mailbox, Self::Log, Self::Events];
+
+    /// Returns the version that this crate describes.
+    #[must_use]
+    pub const fn version(self) -> u32 {
+        match self {
+            Self::Mailbox | Self::Log | Self::Events => 1,
+        }
+    }
+
+    /// Returns the name that messages use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mailbox => "mailbox",
+            Self::Log => "log",
+            Self::Events => "events",
+        }
+    }
+}
+
+/// What a note says: the image has this interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    #[allow(missing_docs, reason = "its name says it")]
+    pub interface: Interface,
+    /// The version, which may be one that this crate does not know.
+    pub version: u32,
+    /// The physical address of the interface.
+    pub address: u64,
+}
+
+/// The descriptor of a note has fewer than [`DESCRIPTOR`] bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooShort(pub Interface);
+
+impl core::fmt::Display for TooShort {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "the note of its {} has fewer than {DESCRIPTOR} bytes", self.0.name())
+    }
+}
+
+impl core::error::Error for TooShort {}
+
+impl Note {
+    /// Parses a note of [`OWNER`] with this type and descriptor. Returns `None` for the type of an unknown interface.
+    ///
+    /// # Errors
+    /// The descriptor is too short.
+    pub fn parse(kind: u32, descriptor: &[u8]) -> Result<Option<Self>, TooShort> {
+        let mut known = Interface::ALL.into_iter();
+        let Some(interface) = known.find(|interface| *interface as u32 == kind) else {
+            return Ok(None);
+        };
+        let Some((version, rest)) = descriptor.split_first_chunk() else {
+            return Err(TooShort(interface));
+        };
+        let Some(address) = rest.first_chunk() else {
+            return Err(TooShort(interface));
+        };
+        let (version, address) = (u32::from_be_bytes(*version), u64::from_be_bytes(*address));
+        Ok(Some(Self { interface, version, address }))
+    }
+}
+
+/// Words of 64 bits that say where the image's rings of events are. Ring n belongs to strand n. A ring is a `hv_core::trace::Ring`.
+pub mod events {
+    /// The operator writes 1 to switch recording on, and 0 to switch it off.
+    pub const ON: usize = 0;
+    /// The word with the number of rings.
+    pub const RINGS: usize = 1;
+    /// The word with the physical address of ring 0.
+    pub const FIRST: usize = 2;
+    /// The word with the distance in bytes from one ring to the next.
+    pub const STRIDE: usize = 3;
+    /// The word with the number of packets of a ring.
+    pub const PACKETS: usize = 4;
+    /// The word with the number of 32-bit words of a packet.
+    pub const PACKET_WORDS: usize = 5;
+    /// The word with the number of the rings' layout.
+    pub const LAYOUT: usize = 6;
+    /// The word with the frequency of the rings' clock in Hz.
+    pub const FREQUENCY: usize = 7;
+    /// The number of words.
+    pub const WORDS: usize = 8;
+}
+
+/// Puts a [note](crate::interfaces) into an image: the image has this [`Interface`](crate::interfaces::Interface), in the version that
+/// this crate describes, at this address. The address is an operand of `global_asm!`: `const` and a number, or `sym` and a static.
+///
+/// ```ignore
+/// platform::sun4v_note!(Interface::Mailbox, const MAILBOX);
+/// platform::sun4v_note!(Interface::Events, sym RINGS);
+/// ```
+#[macro_export]
+macro_rules! sun4v_note {
+    ($interface:expr, $($address:tt)+) => {
+        ::core::arch::global_asm!(
+            ".pushsection .note.sun4v, \"a\", @note",
+            ".balign 4",
+            ".word 6, {DESCRIPTOR}, {KIND}",
+            ".asciz \"sun4v\"",
+            ".balign 4",
+            ".word {VERSION}",
+            ".xword {address}",
+            ".popsection",
+            DESCRIPTOR = const $crate::interfaces::DESCRIPTOR,
+            KIND = const $interface as u32,
+            VERSION = const $crate::interfaces::Interface::version($interface),
+            address = $($address)+,
+        );
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAILBOX: [u8; 14] = [0, 0, 0, 1, 0, 0, 0, 0, 0x03, 0xfe, 0, 0, 0xaa, 0xbb];
+
+    #[test]
+    fn a_note_has_a_version_and_an_address() {
+        let note = Note { interface: Interface::Mailbox, version: 1, address: 0x3fe_0000 };
+        for length in [12, 14] {
+            assert_eq!(Note::parse(1, &MAILBOX[..length]), Ok(Some(note)));
+        }
+        assert_eq!(Note::parse(4, &MAILBOX), Ok(None));
+        assert_eq!(Note::parse(0, &[]), Ok(None));
+    }
+
+    #[test]
+    fn a_short_note_is_an_error() {
+        for length in [0, 3, 4, 11] {
+            assert_eq!(Note::parse(2, &MAILBOX[..length]), Err(TooShort(Interface::Log)));
+        }
+    }
+
+    #[test]
+    fn numbers_and_versions_stay() {
+        let all = Interface::ALL.map(|one| (one as u32, one.name(), one.version()));
+        assert_eq!(all, [(1, "mailbox", 1), (2, "log", 1), (3, "events", 1)]);
+    }
+}

@@ -1,0 +1,60 @@
+//! `new-image`: writes a small hypervisor as a project of its own.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::ensure;
+
+use crate::output::OutputDirectory;
+use crate::plain;
+
+/// Write a small hypervisor as a Cargo project, to build and to change
+///
+/// The hypervisor has two guests with a console each, the performance counters, and a hypercall of its own. The project has a guest
+/// that makes this hypercall, a machine description, and a README with the commands that build and boot it.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Example:\n  vfalls new-image mine && cat mine/README.md")]
+pub(crate) struct NewImageArgs {
+    /// The directory of the project, which must not exist
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+/// Returns a file of the checkout.
+macro_rules! file {
+    ($path:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../", $path))
+    };
+}
+
+/// The files of the project: their paths and contents. Those that guests have too are the files of the guest to copy.
+pub const FILES: [(&str, &str); 12] = [
+    ("README.md", file!("hypervisor/smallest/README.md")),
+    ("Cargo.toml", file!("hypervisor/smallest/Cargo.toml")),
+    ("Cargo.lock", file!("hypervisor/smallest/Cargo.lock")),
+    ("build.rs", file!("hypervisor/smallest/build.rs")),
+    ("machine.toml", file!("hypervisor/smallest/machine.toml")),
+    ("src/main.rs", file!("hypervisor/smallest/src/main.rs")),
+    ("src/guest.rs", file!("hypervisor/smallest/src/guest.rs")),
+    ("guest.ld", file!("guest-abi/guests/rust/image.ld")),
+    (
+        "sparc64-unknown-none-sun4v.json",
+        file!("guest-abi/guests/rust/sparc64-unknown-none-sun4v.json"),
+    ),
+    ("rust-toolchain.toml", file!("guest-abi/guests/rust/rust-toolchain.toml")),
+    (".cargo/config.toml", file!("guest-abi/guests/rust/.cargo/config.toml")),
+    (".gitignore", file!("guest-abi/guests/rust/.gitignore")),
+];
+
+pub(crate) fn run(args: NewImageArgs) -> anyhow::Result<()> {
+    let shown = args.directory.display();
+    ensure!(fs::symlink_metadata(&args.directory).is_err(), "{shown}: is there");
+    let directory = OutputDirectory::create(&args.directory, |_| Ok(()))?;
+    for (path, content) in FILES {
+        directory.write(path, content.as_bytes())?;
+    }
+    directory.complete()?;
+    writeln!(plain::stdout(), "{shown}/README.md says how to build and boot it")?;
+    Ok(())
+}

@@ -1,0 +1,34 @@
+use std::fs;
+
+use crate::program::Place;
+
+/// `tests/guests.rs` builds and boots the project.
+#[test]
+fn it_writes_a_project() {
+    let place = Place::new("new-image");
+    let said = place.run("new-image mine").well();
+    assert_eq!(said, "mine/README.md says how to build and boot it\n");
+    let read = |name: &str| fs::read_to_string(place.path().join("mine").join(name)).unwrap();
+    for name in [".cargo/config.toml", "Cargo.lock", "guest.ld", "sparc64-unknown-none-sun4v.json"]
+    {
+        assert!(!read(name).is_empty(), "{name}");
+    }
+    // What a person writes: neither comments nor empty lines.
+    let sources = ["src/main.rs", "src/guest.rs"].map(read).concat();
+    let lines = sources.lines().map(str::trim_start);
+    let written = lines.filter(|line| !line.is_empty() && !line.starts_with("//")).count();
+    assert!(written <= 120, "{written} lines");
+}
+
+#[test]
+fn what_is_there_stays() {
+    let place = Place::new("new-image-there");
+    let file = place.file("file", "mine");
+    fs::create_dir(place.path().join("empty")).unwrap();
+    place.run("new-image file").badly("file: is there");
+    place.run("new-image empty").badly("empty: is there");
+    place.run("new-image missing/mine").badly("missing/mine: cannot be written");
+    assert_eq!(fs::read_to_string(file).unwrap(), "mine");
+    assert_eq!(place.names("."), ["empty", "file"]);
+    assert_eq!(place.names("empty"), [""; 0]);
+}
