@@ -12,13 +12,14 @@ use guest_abi::{PerfReg, StrandId, Trap};
 use hv_core::GuestId;
 use perfctr_service::Unit;
 use perfctr_service::mailbox::Step;
+use platform::interfaces::Interface;
 use platform::models::FaultyUnit;
 
 use super::caller::Request;
 use super::differences::{Differences, Key, Subject, status};
 use super::machine::{Answered, Machine, Silent};
 use super::requests::OF_KERNELS;
-use super::{Omission, Omissions};
+use super::{Image, Job, Omission, Omissions};
 
 const EOK: u64 = 0;
 const EINVAL: u64 = 6;
@@ -56,6 +57,9 @@ pub(super) struct Beside {
     /// Both when the guests had begun.
     start: (Machine, World),
     configuration: Configuration,
+    /// The only guest that makes calls; `None` if there are several.
+    tested: Option<usize>,
+    has_mailbox: bool,
     omissions: Omissions,
     pub(super) check: &'static str,
     pub(super) found: Found,
@@ -72,13 +76,10 @@ struct About {
 
 impl Beside {
     /// Puts a machine whose guests have begun beside the model of its configuration.
-    pub(super) fn new(
-        machine: Machine,
-        configuration: &Configuration,
-        omissions: Omissions,
-        check: &'static str,
-    ) -> Self {
-        let mut world = world(configuration);
+    pub(super) fn new(machine: Machine, job: &Job, image: &Image, omissions: Omissions) -> Self {
+        let Job { check, configuration, tested, .. } = *job;
+        let has_mailbox = image.interfaces.at(Interface::Mailbox).is_some();
+        let mut world = world(&configuration);
         for bank in Cell::all() {
             if let (Cell::L2(..), Some(value)) = (bank, machine.held(bank)) {
                 // The start of the machine sets the other bits of L2 control.
@@ -86,9 +87,18 @@ impl Beside {
             }
         }
         let start = (machine.clone(), world.clone());
-        let configuration = *configuration;
         let found = Found::default();
-        let mut new = Self { machine, world, start, configuration, omissions, check, found };
+        let mut new = Self {
+            machine,
+            world,
+            start,
+            configuration,
+            tested,
+            has_mailbox,
+            omissions,
+            check,
+            found,
+        };
         new.all_begun();
         new.negotiated();
         new.state();
@@ -131,7 +141,11 @@ impl Beside {
         let of_guest = self.configuration.guest_of(strand);
         let guest = of_guest.map(|guest| self.configuration.guests[guest].strands);
         let mut others = guest.iter().flat_map(|strands| strands.iter());
+        let tested = self.tested.map(|guest| self.configuration.guests[guest].strands);
+        let mut of_tested = tested.iter().flat_map(|strands| strands.iter());
         (Some(strand).filter(|strand| begun.contains(*strand) && of_guest.is_some()))
+            .filter(|strand| tested.is_none_or(|strands| strands.contains(*strand)))
+            .or_else(|| of_tested.find(|strand| begun.contains(*strand)))
             .or_else(|| others.find(|strand| begun.contains(*strand)))
             .or_else(|| begun.iter().next())
     }
@@ -419,9 +433,8 @@ impl Beside {
 
     /// Lets a guest give up what it has negotiated, which every image can do.
     fn give_up(&mut self, guest: usize) {
-        let guests = self.configuration.guests.map(|guest| guest.strands.iter().next());
-        // Where the image says which guests there are, the first stands for those that are not.
-        if let Some(strand) = guests[guest].or_else(|| guests.into_iter().flatten().next()) {
+        let guest = self.tested.unwrap_or(guest);
+        if let Some(strand) = self.configuration.guests[guest].strands.iter().next() {
             for group in [1, PERF] {
                 self.core(strand, [group, 0, 0], 0);
             }
@@ -498,7 +511,7 @@ impl System for Beside {
             Change::Return(unit) => self.return_to_service(unit),
             Change::Mend => {
                 self.repair();
-                if self.machine.has_mailbox {
+                if self.has_mailbox {
                     for out in self.world.out_of_service.clone() {
                         self.return_to_service(unit(out));
                     }

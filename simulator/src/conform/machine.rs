@@ -15,7 +15,6 @@ use platform::memory_map::{REAL, RESET_CODE};
 use super::caller::{Request, go_on_at, outs, unchanged};
 use super::guest::{ANSWERED, REPEAT, program};
 use super::{Fault, Image};
-use crate::execute::mailbox::GuestState;
 use crate::execute::{Execution, Limits, Setup, Stop, StoreConduct, StoreLatency, map};
 use crate::interpreter::Level;
 use crate::interpreter::instruction::Register;
@@ -23,8 +22,8 @@ use crate::machine::description::{Description, GuestMemory};
 use crate::operator::Answer;
 use crate::recording::Kind;
 
-/// The size of a guest's memory in bytes.
-pub const MEMORY: u64 = 8 << 20;
+/// The size in bytes of a guest's memory where `vfalls boot` has this size, too: images may have it built in.
+const OF_BOOT: u64 = 128 << 20;
 
 /// The number of instructions after which a strand that has not begun never begins, and those between two looks at it.
 const BOOT: u64 = 16_000_000;
@@ -50,8 +49,6 @@ pub(super) struct Machine {
     random: Random,
     /// The strands that have begun to execute their guest.
     pub(super) begun: StrandSet,
-    /// Whether the image writes the states of guests to the mailbox.
-    pub(super) has_mailbox: bool,
 }
 
 /// A call that has returned.
@@ -76,24 +73,24 @@ pub(super) enum Silent {
 impl Machine {
     /// Boots the image with the guests of a configuration. Guests without strands do not exist.
     pub(super) fn boot(image: &Image, configuration: &Configuration) -> Result<Self, Fault> {
-        Self::run_in(loaded(image, configuration)?, strands(configuration))
+        let execution = loaded(image, configuration, OF_BOOT)?;
+        Self::run_in(execution, strands(configuration))
     }
 
-    /// Boots as [`boot`](Self::boot) does. Also returns whether the image reads the machine description.
-    pub(super) fn first(
+    /// Boots, and returns whether the image reads the machine description.
+    pub(super) fn reads_description(
         image: &Image,
         configuration: &Configuration,
-    ) -> Result<(Self, bool), Fault> {
-        let mut execution = loaded(image, configuration)?;
+    ) -> Result<bool, Fault> {
+        let mut execution = loaded(image, configuration, OF_BOOT)?;
         let reads = Rc::new(Cell::new(false));
         let noted = Rc::clone(&reads);
         execution.observe(Some(Box::new(move |access| {
             let of_data = access.kind == Kind::Load;
             noted.set(noted.get() || of_data && map::DESCRIPTION.contains(&access.physical));
         })));
-        let mut machine = Self::run_in(execution, strands(configuration))?;
-        machine.execution.observe(None);
-        Ok((machine, reads.get()))
+        Self::run_in(execution, strands(configuration))?;
+        Ok(reads.get())
     }
 
     /// Runs until all these strands wait for calls, or no more of them will.
@@ -112,8 +109,7 @@ impl Machine {
             return Err(Fault::NoGuest(BOOT));
         }
         execution.set_stores(STORES);
-        let has_mailbox = execution.guest(0) == GuestState::Runs;
-        Ok(Self { execution, random: Random(1), begun, has_mailbox })
+        Ok(Self { execution, random: Random(1), begun })
     }
 
     /// Makes a call on a strand, while all other strands stand still.
@@ -234,18 +230,24 @@ fn strands(configuration: &Configuration) -> StrandSet {
 }
 
 /// Returns a machine with the image and the guests of a configuration, before its first instruction.
-pub(super) fn loaded(image: &Image, configuration: &Configuration) -> Result<Execution, Fault> {
+/// Each guest has `memory` bytes.
+pub(super) fn loaded(
+    image: &Image,
+    configuration: &Configuration,
+    memory: u64,
+) -> Result<Execution, Fault> {
     let guests = configuration.guests.iter().filter(|guest| !guest.strands.is_empty());
     let count = guests.clone().count() as u64;
-    let setup = Setup::new(configuration.machine).partition(MEMORY * count);
+    let setup = Setup::new(configuration.machine).partition(memory * count);
+    let setup = setup.interfaces(image.interfaces);
     let mut execution = Execution::new(&setup)?;
     let mut description =
         Description::of(configuration.machine, guests.clone().map(|guest| ("guest", *guest)));
     let nodes = 0..description.nodes.len();
     let nodes: Vec<usize> = nodes.filter(|node| description.nodes[*node].name == "guest").collect();
     for (number, (node, guest)) in (0..).zip(nodes.into_iter().zip(guests)) {
-        let base = map::PARTITION + number * MEMORY;
-        let memory = GuestMemory { base, size: MEMORY, real: REAL, entry: REAL };
+        let base = map::PARTITION + number * memory;
+        let memory = GuestMemory { base, size: memory, real: REAL, entry: REAL };
         // The description is new, so this cannot fail.
         let _ = description.place(node, memory);
         execution.load(base, &program(guest.strands.len()))?;

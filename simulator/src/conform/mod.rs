@@ -37,14 +37,14 @@ use conform::parts::{
 };
 use conform::{Part, System, parts};
 use guest_abi::StrandId;
+use platform::interfaces::Interface;
 use serde::Serialize;
 
-use crate::execute::{NoMemoryAt, SetupError, Stop};
+use crate::execute::{Interfaces, NoMemoryAt, SetupError, Stop};
 use crate::machine::description::Unfit;
 use beside::{Beside, Found};
 pub use counts::{CallCount, sun};
 pub use differences::{Difference, Row, Subject};
-pub use machine::MEMORY;
 use machine::Machine;
 
 /// A hypervisor image: what is loaded before the machine starts.
@@ -54,6 +54,8 @@ pub struct Image {
     pub segments: Vec<(u64, Vec<u8>)>,
     /// The addresses of the instructions.
     pub text: Range<u64>,
+    /// The interfaces that it has.
+    pub interfaces: Interfaces,
 }
 
 /// A part of the contract that an image may leave out on purpose.
@@ -210,6 +212,8 @@ struct Job {
     configuration: Configuration,
     /// The guests of which the part of the sweep makes calls.
     shown: Configuration,
+    /// The only guest that makes calls; `None` if the part of the sweep chooses the guests.
+    tested: Option<usize>,
     work: Work,
 }
 
@@ -219,7 +223,7 @@ impl Job {
             return Ok(attacks::check(image, kind));
         }
         let machine = Machine::boot(image, &self.configuration)?;
-        let mut beside = Beside::new(machine, &self.configuration, omissions, self.check);
+        let mut beside = Beside::new(machine, self, image, omissions);
         match self.work {
             Work::Part(part, number) => {
                 (part.run)(number, &self.shown, &mut beside);
@@ -239,11 +243,17 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
     let with_hubs = !omissions.hubs && !omissions.minor1;
     let mut jobs = Vec::new();
     let mut add = |check, configuration: Configuration, work| {
-        let mut shown = configuration;
-        if own.is_some() {
-            shown.guests = [shown.guests[0]; GUESTS];
+        // Of an image's own guests, each is tested alone where a part tests rights, and otherwise the first.
+        let guests = configuration.guests.iter().filter(|guest| !guest.strands.is_empty()).count();
+        let tested = if own.is_none() || check != "registers" { 1 } else { guests };
+        for tested in 0..tested {
+            let mut shown = configuration;
+            if own.is_some() {
+                shown.guests = [shown.guests[tested]; GUESTS];
+            }
+            let tested = own.map(|_| tested);
+            jobs.push(Job { check, configuration, shown, tested, work });
         }
-        jobs.push(Job { check, configuration, shown, work });
     };
     let parts: [(&str, Part); 10] = [
         ("registers", EVERY_REGISTER),
@@ -298,7 +308,7 @@ pub fn check(
     let Options { omissions, own, only } = options;
     let is_left_out = |check: &str| !only.is_empty() && !only.iter().any(|one| one == check);
     let shown = own.or_else(counts::configuration).ok_or(Fault::NoGuest(0))?;
-    let (first, reads) = Machine::first(image, &shown)?;
+    let reads = Machine::reads_description(image, &shown)?;
     let mut found = Found::default();
     let own = match (own, reads) {
         (Some(own), _) => Some(*own),
@@ -310,7 +320,8 @@ pub fn check(
             "other machines, guests and rights than the image's own: it reads no machine description".to_owned(),
         );
     }
-    if !first.has_mailbox || own.is_some() {
+    let has_mailbox = image.interfaces.at(Interface::Mailbox).is_some();
+    if !has_mailbox || own.is_some() {
         found.unchecked.insert(
             "rights that move, guests that are reset, units that return: the image has no mailbox"
                 .to_owned(),
@@ -319,7 +330,7 @@ pub fn check(
     for check in CHECKS.into_iter().filter(|check| is_left_out(check)) {
         found.unchecked.insert(format!("{check}: left out"));
     }
-    let mut jobs = jobs(own.as_ref(), *omissions, first.has_mailbox);
+    let mut jobs = jobs(own.as_ref(), *omissions, has_mailbox);
     jobs.retain(|job| !is_left_out(job.check));
     for result in all(&jobs, image, *omissions, progress) {
         found.add(result?);

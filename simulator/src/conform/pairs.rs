@@ -14,6 +14,9 @@ use super::{Fault, Image, strand};
 use crate::execute::Execution;
 use crate::setters::opaque;
 
+/// The size of a guest's memory in bytes.
+pub const MEMORY: u64 = 8 << 20;
+
 /// Two guests: their strands and their rights.
 pub type Sides = [([usize; 2], Grant); 2];
 
@@ -47,7 +50,7 @@ impl Ready {
             // The guest has negotiated CORE, for cpu_start.
             let _ = guest.versions.set(1, 1, 0);
         }
-        let mut execution = loaded(image, &configuration)?;
+        let mut execution = loaded(image, &configuration, MEMORY)?;
         let callers = Callers::new(&mut execution, strands.as_flattened(), seed);
         let callers = callers.map_err(Fault::NotAll)?;
         let watched = sides.each_ref().map(|(strands, _)| strands.to_vec()).to_vec();

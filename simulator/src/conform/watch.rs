@@ -4,7 +4,8 @@ use std::cell::{RefCell, RefMut};
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Image, MEMORY};
+use super::Image;
+use super::pairs::MEMORY;
 use crate::execute::{Execution, Observed, map};
 use crate::interpreter::Level;
 use crate::recording::Kind;

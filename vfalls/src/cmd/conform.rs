@@ -114,7 +114,8 @@ pub(crate) fn run(args: ConformArgs) -> anyhow::Result<()> {
 
 fn loaded(image: &Image) -> anyhow::Result<conform::Image> {
     let text = elf::text(&elf::parse(&image.bytes).with_context(|| image.name.clone())?);
-    Ok(conform::Image { segments: elf::loaded(&image.bytes)?, text })
+    let (segments, interfaces) = (elf::loaded(&image.bytes)?, image.interfaces()?);
+    Ok(conform::Image { segments, text, interfaces })
 }
 
 /// Reads the machine and the guests of a description.

@@ -21,8 +21,9 @@ const CALL: u64 = 1_000_000;
 
 /// Returns an image as the check of images takes it.
 pub(crate) fn conformed(hypervisor: &[u8]) -> Image {
-    let text = elf::text(&elf::parse(hypervisor).unwrap());
-    Image { segments: elf::loaded(hypervisor).unwrap(), text }
+    let elf = elf::parse(hypervisor).unwrap();
+    let (text, interfaces) = (elf::text(&elf), elf::interfaces(&elf).unwrap());
+    Image { segments: elf::loaded(hypervisor).unwrap(), text, interfaces }
 }
 
 /// With `PRODUCTION_LONG` in the environment, makes many more calls.

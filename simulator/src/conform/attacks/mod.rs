@@ -9,14 +9,14 @@ mod random;
 use conform::oracle::Grant;
 use guest_abi::StrandId;
 
+use super::Image;
 use super::beside::Found;
 use super::caller::Request;
 use super::callers::Callers;
 use super::differences::{Key, Subject};
 use super::judge::Judge;
-use super::pairs::{Ready, Sides};
+use super::pairs::{MEMORY, Ready, Sides};
 use super::requests::requests;
-use super::{Image, MEMORY};
 use crate::execute::{Limits, Stop, map};
 use attacker::Attacker;
 pub use attacker::{Failure, Tally};
