@@ -508,7 +508,8 @@ impl System for Beside {
                 }
             }
             Change::Repair => self.repair(),
-            Change::Return(unit) => self.return_to_service(unit),
+            Change::Return(unit) if self.has_mailbox => self.return_to_service(unit),
+            Change::Return(_) => {}
             Change::Mend => {
                 self.repair();
                 if self.has_mailbox {

@@ -50,6 +50,10 @@ pub(crate) struct ConformArgs {
     #[arg(long, value_name = "LIST", value_parser = conform::CHECKS, value_delimiter = ',')]
     only: Vec<String>,
 
+    /// Take one of seven configurations of each sweep: machines, guests and prior states
+    #[arg(long)]
+    quick: bool,
+
     /// Write the result to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -89,6 +93,7 @@ pub(crate) fn run(args: ConformArgs) -> anyhow::Result<()> {
         omissions: args.without.into_iter().map(Omission::from).collect(),
         own: args.md.as_deref().map(own).transpose()?,
         only: args.only,
+        quick: args.quick,
     };
     let ours = loaded(&Image::bundled_hypervisor()?)?;
     interrupt::catch()?;

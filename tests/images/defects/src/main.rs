@@ -11,6 +11,8 @@ use core::ptr;
 
 use guest_abi::{Registers, StrandId, Trap};
 use hypervisor::{Board, Handler, Place, Placed};
+use platform::interfaces::Interface;
+use platform::memory_map::MAILBOX;
 use platform::sparc64::{End, Entry, Mmio, Partition, StrandRegs, TrapHandler, panicked};
 use platform::{Machine, PhysicalAddress};
 
@@ -39,6 +41,7 @@ impl Placed for Devices {
 struct Defective(Handler<Devices>);
 
 platform::sun4v_image!(Defective, strands: 256);
+platform::sun4v_note!(Interface::Mailbox, const MAILBOX);
 
 impl TrapHandler for Defective {
     type Context = ();
