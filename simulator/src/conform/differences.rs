@@ -109,6 +109,13 @@ impl Differences {
         }
     }
 
+    /// Removes what `expected` demands if there is anything else.
+    pub(super) fn without_echo(&mut self, expected: &str) {
+        if self.0.keys().any(|key| key.expected != expected) {
+            self.0.retain(|key, _| key.expected != expected);
+        }
+    }
+
     pub(super) fn all(&self) -> Vec<Difference> {
         let all = self.0.iter().map(|(key, (count, example))| {
             let Key { check, call, expected, found, subject, right, version } = key.clone();

@@ -49,7 +49,7 @@ fn attacks_reach_nothing() {
         let outcome = attacked(&hypervisor, (sides, *guest), &calls, (*kind, numbers));
         let tally = outcome.unwrap_or_else(|failure| match failure {
             Failure::Forbidden(access) => panic!("{}: {access:x?}", kind.name),
-            Failure::Other(what) => panic!("{}: {what}", kind.name),
+            Failure::Neighbour(what) | Failure::Other(what) => panic!("{}: {what}", kind.name),
         });
         tests::tell(format_args!("{}: {tally:?}", kind.name));
         assert_eq!(kind.count, count, "{}", kind.name);
