@@ -138,7 +138,8 @@ impl Differences {
     /// Returns a row for the differences that have call, demand and finding in common.
     pub(super) fn rows(&self) -> Vec<Row> {
         type Same<'a> = (&'static str, &'a str, &'a str);
-        let mut same: BTreeMap<Same<'_>, Vec<(&Key, &(u64, String))>> = BTreeMap::new();
+        type Seen<'a> = (&'a Key, &'a (u64, String));
+        let mut same: BTreeMap<Same<'_>, Vec<Seen<'_>>> = BTreeMap::new();
         for (key, seen) in &self.0 {
             same.entry((key.call, &key.expected, &key.found)).or_default().push((key, seen));
         }
