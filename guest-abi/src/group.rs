@@ -9,18 +9,29 @@ use crate::error::UnknownName;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ApiGroup(pub u64);
 
-impl ApiGroup {
-    /// The sun4v architecture itself. Its major version is always 1 (sun4v specification, "API versioning").
-    #[doc(alias("HV_GRP_SUN4V", "HSVC_GROUP_SUN4V"))]
-    pub const SUN4V: Self = Self(0);
+macro_rules! groups {
+    ($($name:ident = $number:literal, $c_names:tt, $text:literal;)*) => {
+        impl ApiGroup {
+            $(
+                #[doc = $text]
+                #[doc(alias $c_names)]
+                pub const $name: Self = Self($number);
+            )*
 
-    /// The calls that every guest has (sun4v specification, "API versioning").
-    #[doc(alias("HV_GRP_CORE", "HSVC_GROUP_CORE"))]
-    pub const CORE: Self = Self(1);
+            /// The groups of this crate's clients, each with its name and what it has.
+            pub const NAMED: &'static [(&'static str, Self, &'static str)] =
+                &[$((stringify!($name), Self::$name, $text)),*];
+        }
+    };
+}
 
-    /// Victoria Falls performance counters: registers 0 to 17 in version 1.0 (FWARC/2007/237), all 90 in 1.1 (FWARC/2007/529).
-    #[doc(alias("HV_GRP_VF_CPU", "HSVC_GROUP_VFALLS_CPU"))]
-    pub const VFALLS: Self = Self(0x205);
+groups! {
+    SUN4V = 0, ("HV_GRP_SUN4V", "HSVC_GROUP_SUN4V"),
+        "The sun4v architecture itself. Its major version is always 1 (sun4v specification, \"API versioning\").";
+    CORE = 1, ("HV_GRP_CORE", "HSVC_GROUP_CORE"),
+        "The calls that every guest has (sun4v specification, \"API versioning\").";
+    VFALLS = 0x205, ("HV_GRP_VF_CPU", "HSVC_GROUP_VFALLS_CPU"),
+        "Victoria Falls performance counters: registers 0 to 17 in version 1.0 (FWARC/2007/237), all 90 in 1.1 (FWARC/2007/529).";
 }
 
 impl fmt::Display for ApiGroup {

@@ -20,8 +20,8 @@ functions! {
     MACH_EXIT = 0x00, "HV_FAST_MACH_EXIT", "Ends the guest with the code in %o0. Does not return.";
     MACH_DESC = 0x01, "HV_FAST_MACH_DESC",
         "Copies the machine description to real address %o0, a buffer of %o1 bytes. Returns its size, also with EINVAL for a short buffer.";
-    CPU_START = 0x10, "HV_FAST_CPU_START", "Starts CPU %o0 at real address %o1, with %tba %o2 and %o0 = %o3.";
-    CPU_STOP = 0x11, "HV_FAST_CPU_STOP", "Stops CPU %o0, which is not the caller.";
+    CPU_START = 0x10, "HV_FAST_CPU_START", "Starts CPU %o0 at real address %o1, with %o2 in its %tba and %o3 in its %o0.";
+    CPU_STOP = 0x11, "HV_FAST_CPU_STOP", "Stops CPU %o0, which must not be the caller.";
     CPU_YIELD = 0x12, "HV_FAST_CPU_YIELD", "Returns when an interrupt is pending for the caller, or earlier.";
     CPU_QCONF = 0x14, "HV_FAST_CPU_QCONF", "Puts interrupt queue %o0 at real address %o1, with %o2 entries.";
     CPU_MYID = 0x16, "HV_FAST_CPU_MYID", "Returns the number of the caller's CPU.";

@@ -24,13 +24,63 @@ impl Trap {
     }
 }
 
-/// Reads a performance register: PerfReg in %o0; status in %o0, value in %o1 (FWARC/2007/529 section 3.2.1).
-#[doc(alias = "HV_VFALLS_GETPERF")]
-pub const VFALLS_GET_PERFREG: u64 = 0x106;
+macro_rules! perf_functions {
+    ($($variant:ident $name:ident = $number:literal, $c_name:literal, $effect:literal, $section:literal, $registers:literal;)*) => {
+        $(
+            #[doc = concat!($effect, ": ", $registers, " (", $section, ").")]
+            #[doc(alias = $c_name)]
+            pub const $name: u64 = $number;
+        )*
 
-/// Writes a performance register: PerfReg in %o0, value in %o1; status in %o0 (FWARC/2007/529 section 3.2.2).
-#[doc(alias = "HV_VFALLS_SETPERF")]
-pub const VFALLS_SET_PERFREG: u64 = 0x107;
+        /// A FAST function that accesses performance registers. Each API group has functions of its own, and numbers its registers itself.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "their numbers have the same names")]
+        pub enum PerfFunction {
+            $($variant,)*
+        }
+
+        impl PerfFunction {
+            /// All functions.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Returns the function with this number.
+            pub const fn from_number(number: u64) -> Option<Self> {
+                match number {
+                    $($name => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// Returns the number, which a call passes in %o5.
+            pub const fn number(self) -> u64 {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            /// Returns the name of the number.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => stringify!($name),)*
+                }
+            }
+
+            /// Returns the effect, with the section of its specification.
+            pub const fn description(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($effect, " (", $section, ")."),)*
+                }
+            }
+        }
+    };
+}
+
+perf_functions! {
+    VfallsGet VFALLS_GET_PERFREG = 0x106, "HV_VFALLS_GETPERF", "Reads a performance register",
+        "FWARC/2007/529 section 3.2.1", "PerfReg in %o0; status in %o0, value in %o1";
+    VfallsSet VFALLS_SET_PERFREG = 0x107, "HV_VFALLS_SETPERF", "Writes a performance register",
+        "FWARC/2007/529 section 3.2.2", "PerfReg in %o0, value in %o1; status in %o0";
+}
 
 /// CORE: negotiates an API group. Group in %o0, major in %o1, minor in %o2; status in %o0, granted minor in %o1 (sun4v
 /// specification, "API versioning").

@@ -1,7 +1,7 @@
 //! A sun4v hypervisor. It runs the guests that a machine description lists, and gives them the performance counter service and the
 //! other services that a small kernel needs.
 //!
-//! [`services`] is for any image. The rest is for SPARC V9 only. `Handler` starts the image and its strands;
+//! [`services`] and [`logger`] are for any image. The rest is for SPARC V9 only. `Handler` starts the image and its strands;
 //! `perfctr_service::sun4v_image!` connects `Handler` to the trap entries. An image implements `Board` for the hardware below it, and
 //! `Placed` for the memory of the hypervisor.
 //!
@@ -22,6 +22,7 @@
 #[cfg(target_arch = "sparc64")]
 #[allow(unsafe_code)]
 mod image;
+pub mod logger;
 pub mod services;
 
 #[cfg(target_arch = "sparc64")]

@@ -1,11 +1,10 @@
 //! The hardware and the tracer that a hypervisor image gives the service.
 
-use guest_abi::StrandId;
+use hv_core::GuestId;
 use hv_core::trace::{Off, Trace};
 use platform::{Bus, StrandRegisters};
 
-use crate::trace::Why;
-use crate::units::Unit;
+use crate::Outage;
 
 /// What an image gives to the service: a tuple `(bus, registers)`, or `(bus, registers, tracer)` to record
 /// [events](crate::trace::ServiceEvent).
@@ -28,8 +27,14 @@ pub trait Environment {
 
     /// The service calls this each time a strand takes a unit out of service, so that the operator
     /// can learn of it. The function must not call the service.
-    fn out_of_service(&self, strand: StrandId, unit: Unit, why: Why) {
-        let _ = (strand, unit, why);
+    fn out_of_service(&self, outage: Outage) {
+        let _ = outage;
+    }
+
+    /// Returns the name that log messages give a guest; `None` for the guest's number.
+    fn guest_name(&self, guest: GuestId) -> Option<&str> {
+        let _ = guest;
+        None
     }
 }
 

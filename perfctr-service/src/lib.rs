@@ -14,6 +14,7 @@ mod environment;
 mod hubs;
 mod l2;
 pub mod mailbox;
+mod outage;
 mod progress;
 mod rights;
 mod service;
@@ -26,6 +27,7 @@ mod units;
 
 pub use environment::Environment;
 pub use l2::LOCK_TRIES as L2_LOCK_TRIES;
+pub use outage::{Cause, NamedGuest, Outage};
 pub use progress::{ABSENCE_TICKS, BUSY_LIMIT_TICKS, BUSY_PAUSE_TICKS};
 pub use rights::grants::{Grants, RightError};
 pub use rights::policy;
@@ -36,5 +38,6 @@ pub use service::transfer::{self, CHANGE_LOCK_TRIES};
 pub use service::{PerfCounterContext, PerfCounterService};
 pub use units::{Unit, UnitState};
 
-/// The target of the crate's log messages.
-const LOG: &str = "perfctr-service";
+/// The target of the crate's log messages. A guest cannot repeat such a message without the operator: a unit goes out of service once until
+/// the operator returns it, and only the operator moves rights.
+pub const LOG: &str = "perfctr-service";

@@ -28,7 +28,7 @@ pub const PAGE: u64 = 8 << 10;
 pub const CONSOLES: u64 = 0x1f_1000_0000;
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
-/// The 16550 UART of the hypervisor's own console, behind those of 256 guests.
+/// The 16550 UART of the hypervisor's own console, behind those of 256 guests. A machine without a description does not have it.
 pub const LOG: u64 = CONSOLES + 256 * CONSOLE_STRIDE;
 /// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
@@ -82,6 +82,7 @@ pub mod start {
 /// | 0 up to [`OPERATOR_WORDS`](mailbox::OPERATOR_WORDS) | the operator's steps: see `perfctr_service::mailbox` |
 /// | [`STATES`](mailbox::STATES) + n | the state of guest n |
 /// | [`CODES`](mailbox::CODES) + n | the exit code of guest n |
+/// | [`LEFT_OUT`](mailbox::LEFT_OUT) | the number of messages that the hypervisor has left out of its log |
 /// | [`POWER`](mailbox::POWER) | 1: the machine is switched off |
 /// | [`RECORDS`](mailbox::RECORDS) | the number of records that the hypervisor has begun to write for the operator |
 /// | the words after this word | the latest [records](mailbox::record) |
@@ -94,6 +95,9 @@ pub mod mailbox {
     pub const CODES: usize = STATES + GUESTS;
     /// The maximum number of guests with a state and a code in the page.
     pub const GUESTS: usize = 16;
+    /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG), and of reports that are in no
+    /// [record], because a guest caused too many of them.
+    pub const LEFT_OUT: usize = POWER - 1;
     /// The word by which the hypervisor switches the machine off.
     pub const POWER: usize = 511;
     /// The word with the number of [records](record).
@@ -132,9 +136,9 @@ pub mod mailbox {
         pub const STRAND: usize = 3;
         /// The guest that has the strand in word [`STRAND`].
         pub const GUEST: usize = 4;
-        /// The physical address of the store that failed, or the line of the panic.
+        /// The physical address of the access that failed, or the line of the panic.
         pub const ADDRESS: usize = 5;
-        /// %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, then %g1 to %g7, then %o0 to %o7 of an unexpected trap.
+        /// %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, then %g1 to %g7, then %o0 to %o7 of a trap.
         pub const REGISTERS: usize = 6;
         /// The number of words from [`REGISTERS`] on.
         pub const REGISTER_COUNT: usize = 6 + 7 + 8;
@@ -162,11 +166,13 @@ pub mod mailbox {
             Trap = 7,
             /// The hypervisor panicked.
             Panic = 8,
+            /// A trap has ended the guest.
+            GuestTrap = 9,
         }
 
         impl Reason {
             /// All reasons, by number.
-            pub const ALL: [Self; 8] = [
+            pub const ALL: [Self; 9] = [
                 Self::Fault,
                 Self::Stuck,
                 Self::Died,
@@ -175,6 +181,7 @@ pub mod mailbox {
                 Self::NoUnit,
                 Self::Trap,
                 Self::Panic,
+                Self::GuestTrap,
             ];
         }
 
@@ -223,6 +230,7 @@ const _: () = {
         8 * (mailbox::record::slot(mailbox::record::SLOTS - 1) + mailbox::record::WORDS) as u64
             <= PAGE
     );
-    assert!(mailbox::CODES + mailbox::GUESTS <= mailbox::POWER);
+    assert!(mailbox::CODES + mailbox::GUESTS <= mailbox::LEFT_OUT);
+    assert!(LOG + CONSOLE_STRIDE <= DESCRIPTION.start);
     assert!(RESET_CODE[0] == 0x0300_0400);
 };

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use conform::translated::{all_units, grant, node_of, unit};
+use guest_abi::trap::PerfFunction;
 use perfctr_service::UnitState;
 use perfctr_service::statistics::{self, Class, Operation, Refusal};
 
@@ -72,10 +73,11 @@ impl<'a> Comparison<'a> {
 
     /// Counts a call of group 0x205 by the status that the reference model answered.
     fn count(&mut self, strand: u16, trap: Trap, [id, .., function]: [u64; 6], status: u64) {
-        let operation = match (trap, function) {
-            (Trap::Fast, 0x106) => Operation::Get,
-            (Trap::Fast, 0x107) => Operation::Set,
-            _ => return,
+        let operation = match PerfFunction::from_number(function) {
+            _ if trap != Trap::Fast => return,
+            Some(PerfFunction::VfallsGet) => Operation::Get,
+            Some(PerfFunction::VfallsSet) => Operation::Set,
+            None => return,
         };
         let class = match id {
             0 => Class::Strand,

@@ -3,7 +3,11 @@
 //!
 //! An input describes a machine with its guests, and then steps. Each byte is a choice, so every input is a sequence.
 
+use guest_abi::ApiGroup;
+use guest_abi::trap::PerfFunction;
+
 use crate::comparison::{Comparison, board};
+use crate::oracle::negotiation::Versions;
 use crate::oracle::{Answer, Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, Unit, World};
 
 /// Counts of what happened in a sequence.
@@ -92,8 +96,9 @@ fn world(input: &mut Input<'_>) -> Option<World> {
         for _ in 0..=input.below(6)? {
             strands.push(free.swap_remove(input.below(free.len())?));
         }
-        let guest = Guest::new(strands, grant);
-        guests.push(if compat { guest.with_compat() } else { guest });
+        // A literal of all fields, so that a new field is decided on here.
+        let (granted, versions) = (grant, Versions::default());
+        guests.push(Guest { strands, grant, granted, compat, versions });
     }
     Some(World::new(machine, nodes, &disabled, guests).expect("a valid configuration"))
 }
@@ -142,7 +147,8 @@ fn call(
             (Trap::Fast, [id, value, FILL, FILL, FILL, 0x107])
         }
         128..=159 => {
-            let group = input.one_of(&[0x205, 0x205, 0x205, 0, 1, 2, 0x202])?;
+            let named = ApiGroup::NAMED.iter().map(|(_, group, _)| group.0);
+            let group = input.one_of(&named.chain([0x205, 0x205, 2, 0x202]).collect::<Vec<_>>())?;
             let (major, minor) = (input.value()?, input.value()?);
             let function = input.one_of(&[0, 0, 0, 3])?;
             (Trap::Core, [group, major, minor, FILL, FILL, function])
@@ -153,11 +159,10 @@ fn call(
                 number if number % 2 == 0 => Trap::Fast,
                 _ => Trap::Core,
             };
-            let function = match input.below(4)? {
+            let function = match input.below(2 + PerfFunction::ALL.len())? {
                 0 => input.byte()?.into(),
-                1 => 0x106,
-                2 => 0x107,
-                _ => input.number()?,
+                1 => input.number()?,
+                number => PerfFunction::ALL[number - 2].number(),
             };
             let [o0, o1] = [input.value()?, input.value()?];
             (trap, [o0, o1, FILL, FILL, FILL, function])

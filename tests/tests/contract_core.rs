@@ -1,5 +1,7 @@
 //! Compares CORE calls with the reference model. Only tests on the host can compare the effects of these calls: console output and exit.
 
+use guest_abi::ApiGroup;
+use guest_abi::trap::PerfFunction;
 use tests::comparison::{Comparison, board};
 use tests::oracle::{Grant, Guest, Machine, Trap, World};
 
@@ -20,4 +22,26 @@ fn console_and_exit() {
     }
     comparison.check_state();
     assert_eq!(comparison.cases, 2 * 3 * (0x300 + 5));
+}
+
+/// The reference model and the machine under test have each group and function that `guest-abi` names.
+#[test]
+fn every_named_function_is_known() {
+    let guests = vec![Guest::new([0], Grant::GLOBAL_HTSTRAND)];
+    let world = World::new(Machine::Batoka, 1, &[], guests).unwrap();
+    let board = board(&world);
+    let mut comparison = Comparison::new(world, &board);
+    for (name, group, _) in ApiGroup::NAMED {
+        let outcome = comparison.call(0, Trap::Core, [group.0, 1, 0, 3, 4, 0]);
+        assert_eq!(outcome.regs[0], 0, "simulator/conform/src/oracle/negotiation.rs: no {name}");
+    }
+    for function in PerfFunction::ALL {
+        let outcome = comparison.call(0, Trap::Fast, [0, 1, 2, 3, 4, function.number()]);
+        assert_eq!(
+            outcome.regs[0],
+            0,
+            "simulator/conform/src/oracle/call.rs: no {}",
+            function.name()
+        );
+    }
 }

@@ -45,7 +45,7 @@ fn remove(paths: &[PathBuf]) {
     }
 }
 
-/// An output under a hidden name beside its own. Removed if it is dropped before it is complete.
+/// An output under a hidden name, in the directory of its own name. Removed if it is dropped before it is complete.
 struct Incomplete {
     temporary: PathBuf,
     path: PathBuf,

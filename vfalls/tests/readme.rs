@@ -1,6 +1,6 @@
 //! Checks that the commands in `console` blocks of README files print what the blocks show. A line
-//! `...` stands for any number of lines. A block with such a line also ends with one, because
-//! trycmd compares the last line together with the end of the output.
+//! `...` stands for any number of lines. A block with a line `...` also ends with a line `...`,
+//! because trycmd compares the last line together with the end of the output.
 
 use std::env;
 use std::os::unix::fs::symlink;

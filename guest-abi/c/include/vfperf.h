@@ -2,13 +2,14 @@
  * The sun4v performance counter service (API group 0x205) for guests written in C.
  *
  * Link with the static library that the package guest-abi-c builds. Everything here is freestanding C99 or C++: no libc, no
- * allocation, no state. All functions may be called from any strand at any time, those of a profiler from its own strand.
+ * allocation, no state. All functions may be called from any strand at any time, except that the functions of a profiler must
+ * be called from the profiler's own strand.
  *
  * - Functions that return uint64_t and take a transport return a status: one of enum vfperf_status, or another number that
- *   the hypervisor answered. On an error no result is stored.
+ *   the hypervisor returned. On an error no result is stored.
  * - A transport is NULL for the real trap, which needs privileged mode of a sun4v virtual machine (SPARC V9 only: elsewhere
  *   the status is EBADTRAP). Otherwise both the pointer and the functions in the structure have to be valid.
- * - A pointer to a result is NULL, and the result is dropped, or valid for a write.
+ * - A pointer to a result may be NULL: then the result is dropped. Otherwise the pointer must be valid for a write.
  * - uint8_t, uint32_t and uint64_t come from the header that the macro VFPERF_TYPES names, such as "types.h" in quotes; without
  *   the macro from <linux/types.h> if __KERNEL__ is defined, from <sys/types.h> if _KERNEL is, and otherwise from <stdint.h>,
  *   or from the compiler if there is no such header.
@@ -39,7 +40,7 @@ typedef __UINT64_TYPE__ uint64_t;
 #endif
 #endif
 
-// Before a function whose result says whether it worked.
+// Stands before a function whose result says whether the call worked.
 #ifndef VFPERF_MUST_CHECK
 #ifdef __GNUC__
 #define VFPERF_MUST_CHECK __attribute__((warn_unused_result))
@@ -87,10 +88,10 @@ typedef __UINT64_TYPE__ uint64_t;
 // FAST_TRAP: copies the machine description to real address %o0, a buffer of %o1 bytes. Returns its size, also with EINVAL for a short buffer.
 #define VFPERF_FAST_MACH_DESC 0x1ull
 
-// FAST_TRAP: starts CPU %o0 at real address %o1, with %tba %o2 and %o0 = %o3.
+// FAST_TRAP: starts CPU %o0 at real address %o1, with %o2 in its %tba and %o3 in its %o0.
 #define VFPERF_FAST_CPU_START 0x10ull
 
-// FAST_TRAP: stops CPU %o0, which is not the caller.
+// FAST_TRAP: stops CPU %o0, which must not be the caller.
 #define VFPERF_FAST_CPU_STOP 0x11ull
 
 // FAST_TRAP: returns when an interrupt is pending for the caller, or earlier.
@@ -129,43 +130,43 @@ typedef __UINT64_TYPE__ uint64_t;
 // FAST_TRAP: executes code in hyperprivileged mode. For guests that may use group 0x300.
 #define VFPERF_FAST_DIAG_HEXEC 0x201ull
 
-// The API group of the sun4v architecture itself.
+// API group. The sun4v architecture itself. Its major version is always 1 (sun4v specification, "API versioning").
 #define VFPERF_GROUP_SUN4V 0x0ull
 
-// The API group of the calls that every guest has.
+// API group. The calls that every guest has (sun4v specification, "API versioning").
 #define VFPERF_GROUP_CORE 0x1ull
 
-// The API group of the Victoria Falls performance counters: version 1.0 has registers 0 to 17, 1.1 all 90.
+// API group. Victoria Falls performance counters: registers 0 to 17 in version 1.0 (FWARC/2007/237), all 90 in 1.1 (FWARC/2007/529).
 #define VFPERF_GROUP_VFALLS 0x205ull
 
-// SPARC PCR: user code may neither read nor write the counters, bit 0.
+// SPARC PCR bit 0: user code may neither read nor write the counters.
 #define VFPERF_SPARC_PCR_PRIV 0x1ull
 
-// SPARC PCR: count in privileged mode, bit 1.
+// SPARC PCR bit 1: count in privileged mode.
 #define VFPERF_SPARC_PCR_ST 0x2ull
 
-// SPARC PCR: count in user mode, bit 2.
+// SPARC PCR bit 2: count in user mode.
 #define VFPERF_SPARC_PCR_UT 0x4ull
 
-// SPARC PCR: count in hyperprivileged mode. Only the hypervisor can set it, bit 3.
+// SPARC PCR bit 3: count in hyperprivileged mode. Only the hypervisor can set it.
 #define VFPERF_SPARC_PCR_HT 0x8ull
 
-// SPARC PCR: trap when counter 0 overflows, bit 4.
+// SPARC PCR bit 4: trap when counter 0 overflows.
 #define VFPERF_SPARC_PCR_TOE0 0x10ull
 
-// SPARC PCR: trap when counter 1 overflows, bit 5.
+// SPARC PCR bit 5: trap when counter 1 overflows.
 #define VFPERF_SPARC_PCR_TOE1 0x20ull
 
-// SPARC PCR: counter 0 has overflowed, bit 18.
+// SPARC PCR bit 18: counter 0 has overflowed.
 #define VFPERF_SPARC_PCR_OV0 0x40000ull
 
-// SPARC PCR: counter 1 has overflowed, bit 31.
+// SPARC PCR bit 31: counter 1 has overflowed.
 #define VFPERF_SPARC_PCR_OV1 0x80000000ull
 
-// SPARC PCR: a write with this bit does not change OV0. Reads as 0, bit 62.
+// SPARC PCR bit 62: a write with this bit does not change OV0. Reads as 0.
 #define VFPERF_SPARC_PCR_HOLDOV0 0x4000000000000000ull
 
-// SPARC PCR: a write with this bit does not change OV1. Reads as 0, bit 63.
+// SPARC PCR bit 63: a write with this bit does not change OV1. Reads as 0.
 #define VFPERF_SPARC_PCR_HOLDOV1 0x8000000000000000ull
 
 // SPARC: the event of a counter that is off. (Event 0 counts idle clocks.)
@@ -180,7 +181,7 @@ typedef __UINT64_TYPE__ uint64_t;
 // SPARC PCR: lowest bit of the event of counter 0.
 #define VFPERF_SPARC_PCR_SELECT0_SHIFT 6
 
-// SPARC PCR: all bits but the event of counter 0.
+// SPARC PCR: all bits except the event of counter 0.
 #define VFPERF_SPARC_PCR_CLEAR_PIC0 0xfffffffffffc003full
 
 // SPARC PCR: event of counter 1, bits 30:19.
@@ -189,7 +190,7 @@ typedef __UINT64_TYPE__ uint64_t;
 // SPARC PCR: lowest bit of the event of counter 1.
 #define VFPERF_SPARC_PCR_SELECT1_SHIFT 19
 
-// SPARC PCR: all bits but the event of counter 1.
+// SPARC PCR: all bits except the event of counter 1.
 #define VFPERF_SPARC_PCR_CLEAR_PIC1 0xffffffff8007ffffull
 
 // SPARC PCR: the bits that can be written. HOLDOV reads as 0.
@@ -207,7 +208,7 @@ typedef __UINT64_TYPE__ uint64_t;
 // DRAM PCR: lowest bit of the event of counter 0.
 #define VFPERF_DRAM_PCR_SELECT0_SHIFT 4
 
-// DRAM PCR: all bits but the event of counter 0.
+// DRAM PCR: all bits except the event of counter 0.
 #define VFPERF_DRAM_PCR_CLEAR_PIC0 0xffffffffffffff0full
 
 // DRAM PCR: event of counter 1, bits 3:0.
@@ -216,7 +217,7 @@ typedef __UINT64_TYPE__ uint64_t;
 // DRAM PCR: lowest bit of the event of counter 1.
 #define VFPERF_DRAM_PCR_SELECT1_SHIFT 0
 
-// DRAM PCR: all bits but the event of counter 1.
+// DRAM PCR: all bits except the event of counter 1.
 #define VFPERF_DRAM_PCR_CLEAR_PIC1 0xfffffffffffffff0ull
 
 // DRAM PCR: the bits that exist.
@@ -225,10 +226,10 @@ typedef __UINT64_TYPE__ uint64_t;
 // DRAM PIC: bits of a counter. Counter 0 is in bits 62:32, counter 1 in bits 30:0.
 #define VFPERF_DRAM_PIC_WIDTH 31
 
-// DRAM PIC: counter 0 has wrapped, bit 63. Only a write of the register clears it.
+// DRAM PIC bit 63: counter 0 has wrapped. Only a write of the register clears it.
 #define VFPERF_DRAM_PIC_WRAPPED0 0x8000000000000000ull
 
-// DRAM PIC: counter 1 has wrapped, bit 31. Only a write of the register clears it.
+// DRAM PIC bit 31: counter 1 has wrapped. Only a write of the register clears it.
 #define VFPERF_DRAM_PIC_WRAPPED1 0x80000000ull
 
 // DRAM PIC: the bits that exist.
@@ -240,7 +241,7 @@ typedef __UINT64_TYPE__ uint64_t;
 // LPU PCR: lowest bit of the event of counter 0.
 #define VFPERF_LPU_PCR_SELECT0_SHIFT 0
 
-// LPU PCR: all bits but the event of counter 0.
+// LPU PCR: all bits except the event of counter 0.
 #define VFPERF_LPU_PCR_CLEAR_PIC0 0xffffffffffffff00ull
 
 // LPU PCR: event of counter 1, bits 15:8.
@@ -249,10 +250,10 @@ typedef __UINT64_TYPE__ uint64_t;
 // LPU PCR: lowest bit of the event of counter 1.
 #define VFPERF_LPU_PCR_SELECT1_SHIFT 8
 
-// LPU PCR: all bits but the event of counter 1.
+// LPU PCR: all bits except the event of counter 1.
 #define VFPERF_LPU_PCR_CLEAR_PIC1 0xffffffffffff00ffull
 
-// LPU PCR: the bits that exist. Its counters have 64.
+// LPU PCR: the bits that exist. The counters have 64 bits.
 #define VFPERF_LPU_PCR_WRITABLE 0xffffull
 
 // GPD PCR: event of counter 0, bits 3:0.
@@ -261,7 +262,7 @@ typedef __UINT64_TYPE__ uint64_t;
 // GPD PCR: lowest bit of the event of counter 0.
 #define VFPERF_GPD_PCR_SELECT0_SHIFT 0
 
-// GPD PCR: all bits but the event of counter 0.
+// GPD PCR: all bits except the event of counter 0.
 #define VFPERF_GPD_PCR_CLEAR_PIC0 0xfffffffffffffff0ull
 
 // GPD PCR: event of counter 1, bits 11:8.
@@ -270,10 +271,10 @@ typedef __UINT64_TYPE__ uint64_t;
 // GPD PCR: lowest bit of the event of counter 1.
 #define VFPERF_GPD_PCR_SELECT1_SHIFT 8
 
-// GPD PCR: all bits but the event of counter 1.
+// GPD PCR: all bits except the event of counter 1.
 #define VFPERF_GPD_PCR_CLEAR_PIC1 0xfffffffffffff0ffull
 
-// GPD PCR: the bits that exist. Its counters have 64.
+// GPD PCR: the bits that exist. The counters have 64 bits.
 #define VFPERF_GPD_PCR_WRITABLE 0xf0full
 
 // ASU PCR: event of counter 0, bits 3:0.
@@ -282,7 +283,7 @@ typedef __UINT64_TYPE__ uint64_t;
 // ASU PCR: lowest bit of the event of counter 0.
 #define VFPERF_ASU_PCR_SELECT0_SHIFT 0
 
-// ASU PCR: all bits but the event of counter 0.
+// ASU PCR: all bits except the event of counter 0.
 #define VFPERF_ASU_PCR_CLEAR_PIC0 0xfffffffffffffff0ull
 
 // ASU PCR: event of counter 1, bits 11:8.
@@ -291,10 +292,10 @@ typedef __UINT64_TYPE__ uint64_t;
 // ASU PCR: lowest bit of the event of counter 1.
 #define VFPERF_ASU_PCR_SELECT1_SHIFT 8
 
-// ASU PCR: all bits but the event of counter 1.
+// ASU PCR: all bits except the event of counter 1.
 #define VFPERF_ASU_PCR_CLEAR_PIC1 0xfffffffffffff0ffull
 
-// ASU PCR: the bits that exist. Its counters have 64.
+// ASU PCR: the bits that exist. The counters have 64 bits.
 #define VFPERF_ASU_PCR_WRITABLE 0xf0full
 
 // The status of a call, in %o0 (sun4v specification, "error codes"). A hypervisor may return other numbers too.
@@ -412,7 +413,7 @@ enum vfperf_reg {
   VFPERF_REG_ZAM3_ASU_PCR = 87,
   VFPERF_REG_ZAM3_ASU_PIC0 = 88,
   VFPERF_REG_ZAM3_ASU_PIC1 = 89,
-  VFPERF_REGS = 90, // Their number, which is no register's.
+  VFPERF_REGS = 90, // The number of registers. No register has this number.
 };
 
 // Units, each with a control register and two counters, in the order in which illumos probes them.
@@ -449,7 +450,7 @@ enum vfperf_unit {
   VFPERF_UNIT_ZAM1_ASU = 29,
   VFPERF_UNIT_ZAM2_ASU = 30,
   VFPERF_UNIT_ZAM3_ASU = 31,
-  VFPERF_UNITS = 32, // Their number.
+  VFPERF_UNITS = 32, // The number of units.
 };
 
 // The counters of a unit or a strand.
@@ -461,8 +462,8 @@ enum vfperf_counter {
 // PERF_CONFIG: which L2 misses the strands of a node count (FWARC/2007/529 section 2.3).
 enum vfperf_perf_config {
   VFPERF_PERF_CONFIG_ALL = 0, // All misses.
-  VFPERF_PERF_CONFIG_LOCAL = 1, // Misses served from the memory of the node itself.
-  VFPERF_PERF_CONFIG_REMOTE = 2, // Misses served from the memory of another node.
+  VFPERF_PERF_CONFIG_LOCAL = 1, // Misses served by the memory of the node itself.
+  VFPERF_PERF_CONFIG_REMOTE = 2, // Misses served by the memory of another node.
   VFPERF_PERF_CONFIG_CACHE_TO_CACHE = 3, // Misses served by the cache of another node.
 };
 
@@ -482,10 +483,10 @@ enum vfperf_sparc_event {
   VFPERF_SPARC_DC_MISS = 0x302, // Misses of the data cache, by loads. `DC_miss`.
   VFPERF_SPARC_L2_IMISS = 0x310, // L2 misses of instruction fetches, as PERF_CONFIG selects them. `L2_imiss`.
   VFPERF_SPARC_L2_DMISS_LD = 0x320, // L2 misses of loads, but not of atomics, as PERF_CONFIG selects them. `L2_dmiss_ld`.
-  VFPERF_SPARC_ITLB_HWTW_REF_L2 = 0x404, // Hardware tablewalks for instructions that asked the L2. `ITLB_HWTW_ref_L2`.
-  VFPERF_SPARC_DTLB_HWTW_REF_L2 = 0x408, // Hardware tablewalks for data that asked the L2. `DTLB_HWTW_ref_L2`.
-  VFPERF_SPARC_ITLB_HWTW_MISS_L2 = 0x410, // Hardware tablewalks for instructions that missed the L2. `ITLB_HWTW_miss_L2`.
-  VFPERF_SPARC_DTLB_HWTW_MISS_L2 = 0x420, // Hardware tablewalks for data that missed the L2. `DTLB_HWTW_miss_L2`.
+  VFPERF_SPARC_ITLB_HWTW_REF_L2 = 0x404, // Hardware instruction tablewalks that asked the L2. `ITLB_HWTW_ref_L2`.
+  VFPERF_SPARC_DTLB_HWTW_REF_L2 = 0x408, // Hardware data tablewalks that asked the L2. `DTLB_HWTW_ref_L2`.
+  VFPERF_SPARC_ITLB_HWTW_MISS_L2 = 0x410, // Hardware instruction tablewalks that missed the L2. `ITLB_HWTW_miss_L2`.
+  VFPERF_SPARC_DTLB_HWTW_MISS_L2 = 0x420, // Hardware data tablewalks that missed the L2. `DTLB_HWTW_miss_L2`.
   VFPERF_SPARC_STREAM_LD_TO_PCX = 0x501, // Loads of the stream processing unit sent to the crossbar. `Stream_ld_to_PCX`.
   VFPERF_SPARC_STREAM_ST_TO_PCX = 0x502, // Stores of the stream processing unit sent to the crossbar. `Stream_st_to_PCX`.
   VFPERF_SPARC_CPU_LD_TO_PCX = 0x504, // Loads sent to the crossbar. `CPU_ld_to_PCX`.
@@ -497,7 +498,7 @@ enum vfperf_sparc_event {
   VFPERF_SPARC_RC4_OP = 0x604, // RC4 operations. `RC4_op`.
   VFPERF_SPARC_MD5_SHA_1_SHA_256_OP = 0x608, // Hash operations. `MD5_SHA-1_SHA-256_op`.
   VFPERF_SPARC_MA_OP = 0x610, // Modular arithmetic operations. `MA_op`.
-  VFPERF_SPARC_CRC_TCPIP_CKSUM = 0x620, // Operations of the CRC unit, which is one for all checksums. `CRC_TCPIP_cksum`.
+  VFPERF_SPARC_CRC_TCPIP_CKSUM = 0x620, // Operations of the CRC unit, the single unit for all checksums. `CRC_TCPIP_cksum`.
   VFPERF_SPARC_DES_3DES_BUSY_CYCLE = 0x701, // Cycles in which the DES unit is busy. `DES_3DES_busy_cycle`.
   VFPERF_SPARC_AES_BUSY_CYCLE = 0x702, // Cycles in which the AES unit is busy. `AES_busy_cycle`.
   VFPERF_SPARC_RC4_BUSY_CYCLE = 0x704, // Cycles in which the RC4 unit is busy. `RC4_busy_cycle`.

@@ -19,10 +19,10 @@ super::events! {
         DataCacheMisses = 0x302, "DC_miss", "Misses of the data cache, by loads.";
         L2InstructionMisses = 0x310, "L2_imiss", "L2 misses of instruction fetches, as PERF_CONFIG selects them.";
         L2LoadMisses = 0x320, "L2_dmiss_ld", "L2 misses of loads, but not of atomics, as PERF_CONFIG selects them.";
-        ItlbWalkL2References = 0x404, "ITLB_HWTW_ref_L2", "Hardware tablewalks for instructions that asked the L2.";
-        DtlbWalkL2References = 0x408, "DTLB_HWTW_ref_L2", "Hardware tablewalks for data that asked the L2.";
-        ItlbWalkL2Misses = 0x410, "ITLB_HWTW_miss_L2", "Hardware tablewalks for instructions that missed the L2.";
-        DtlbWalkL2Misses = 0x420, "DTLB_HWTW_miss_L2", "Hardware tablewalks for data that missed the L2.";
+        ItlbWalkL2References = 0x404, "ITLB_HWTW_ref_L2", "Hardware instruction tablewalks that asked the L2.";
+        DtlbWalkL2References = 0x408, "DTLB_HWTW_ref_L2", "Hardware data tablewalks that asked the L2.";
+        ItlbWalkL2Misses = 0x410, "ITLB_HWTW_miss_L2", "Hardware instruction tablewalks that missed the L2.";
+        DtlbWalkL2Misses = 0x420, "DTLB_HWTW_miss_L2", "Hardware data tablewalks that missed the L2.";
         StreamLoads = 0x501, "Stream_ld_to_PCX", "Loads of the stream processing unit sent to the crossbar.";
         StreamStores = 0x502, "Stream_st_to_PCX", "Stores of the stream processing unit sent to the crossbar.";
         CrossbarLoads = 0x504, "CPU_ld_to_PCX", "Loads sent to the crossbar.";
@@ -34,7 +34,7 @@ super::events! {
         Rc4Operations = 0x604, "RC4_op", "RC4 operations.";
         HashOperations = 0x608, "MD5_SHA-1_SHA-256_op", "Hash operations.";
         ModularOperations = 0x610, "MA_op", "Modular arithmetic operations.";
-        CrcOperations = 0x620, "CRC_TCPIP_cksum", "Operations of the CRC unit, which is one for all checksums.";
+        CrcOperations = 0x620, "CRC_TCPIP_cksum", "Operations of the CRC unit, the single unit for all checksums.";
         DesBusyCycles = 0x701, "DES_3DES_busy_cycle", "Cycles in which the DES unit is busy.";
         AesBusyCycles = 0x702, "AES_busy_cycle", "Cycles in which the AES unit is busy.";
         Rc4BusyCycles = 0x704, "RC4_busy_cycle", "Cycles in which the RC4 unit is busy.";

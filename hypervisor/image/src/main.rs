@@ -8,7 +8,7 @@ use core::panic::PanicInfo;
 use hypervisor::{Board, Handler, Place, Placed};
 use platform::Machine;
 use platform::interfaces::Interface;
-use platform::memory_map::MAILBOX;
+use platform::memory_map::{LOG, MAILBOX};
 use platform::sparc64::{Mmio, StrandRegs, panicked};
 
 /// The `Board` of this image: the registers of the processor and of its devices.
@@ -33,6 +33,7 @@ impl Placed for Devices {
 
 perfctr_service::sun4v_image!(Handler<Devices>, strands: 256);
 platform::sun4v_note!(Interface::Mailbox, const MAILBOX);
+platform::sun4v_note!(Interface::Log, const LOG);
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {

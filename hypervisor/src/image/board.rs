@@ -4,8 +4,10 @@ use guest_abi::{HvError, Registers};
 use hv_core::{CallError, Caller, GuestId, Reply};
 use perfctr_service::Environment;
 use platform::Machine;
-use platform::memory_map::{CONSOLE_STRIDE, CONSOLES};
+use platform::memory_map::{self, CONSOLE_STRIDE, CONSOLES};
 use platform::sparc64::Uart;
+
+use super::layout;
 
 /// The hardware below the hypervisor, and the hypercalls that the image adds.
 pub trait Board: Sized + 'static {
@@ -17,6 +19,9 @@ pub trait Board: Sized + 'static {
 
     /// The numbers of the functions that [`core`](Self::core) serves.
     const CORE: Option<&'static [u64]> = Some(&[]);
+
+    /// The address of the 16550 UART to which the hypervisor writes its log, on a machine with a description; `None` if there is none.
+    const LOG: Option<u64> = Some(memory_map::LOG);
 
     /// Returns the hardware that the performance counter service uses. Called once, at the start.
     fn environment(machine: Machine) -> Self::Environment;
@@ -51,4 +56,10 @@ pub trait Board: Sized + 'static {
 pub(super) fn uart<B: Board>(guest: GuestId) -> Uart {
     // SAFETY: `console` returns the address of a 16550.
     unsafe { Uart::new(B::console(guest)) }
+}
+
+/// Returns the console of the hypervisor; `None` if it has none of its own.
+pub(super) fn log_uart<B: Board>() -> Option<Uart> {
+    // SAFETY: `LOG` is the address of a 16550.
+    B::LOG.filter(|_| layout::is_described()).map(|address| unsafe { Uart::new(address) })
 }

@@ -7,11 +7,11 @@ use crate::services::{ConsoleInput, Image, Memory, Platform};
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::sync::OwnedLock;
 use hv_core::{CallError, Caller, ConsoleOutput, Embedder, GuestId, Reply};
-use platform::TickRegisters;
 use platform::memory_map::mailbox;
-use platform::sparc64::{StrandRegs, interrupt};
+use platform::sparc64::interrupt;
 
 use super::board::{Board, uart};
+use super::clock;
 use super::layout::{GuestLayout, Layout};
 
 /// The numbers of the interrupts that strands send to each other.
@@ -42,7 +42,6 @@ static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
 /// The guests of the machine, and where each is in its life: running, ending or restarting.
 pub struct Guests<B> {
     pub(super) layout: &'static Layout,
-    registers: StrandRegs,
     board: PhantomData<fn() -> B>,
 }
 
@@ -65,12 +64,7 @@ pub(super) enum Then {
 
 impl<B> Guests<B> {
     pub(super) fn new(layout: &'static Layout) -> Self {
-        Self {
-            layout,
-            // SAFETY: this is a hypervisor, which uses these registers only to read %stick.
-            registers: unsafe { StrandRegs::new(|_| {}) },
-            board: PhantomData,
-        }
+        Self { layout, board: PhantomData }
     }
 
     /// Marks a guest as running.
@@ -237,10 +231,7 @@ impl<B: Board> Image for Guests<B> {
 
     /// Returns `layout.time`, when the machine was switched on, plus the seconds that %stick has counted since.
     fn time_of_day(&self) -> Result<u64, HvError> {
-        const NPT: u64 = 1 << 63;
-        let strand = StrandId::new(0).ok_or(HvError::NotSupported)?;
-        let ticks = self.registers.stick(strand) & !NPT;
-        let seconds = ticks.checked_div(self.layout.frequency);
+        let seconds = clock::ticks().checked_div(self.layout.frequency);
         Ok(self.layout.time + seconds.ok_or(HvError::NotSupported)?)
     }
 

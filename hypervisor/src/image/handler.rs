@@ -1,37 +1,39 @@
 //! What each strand executes: its start, its traps and interrupts, and the end of its guest.
 
-use core::fmt::{Display, Write};
 use core::ops::ControlFlow::{self, Break, Continue};
 use core::ptr;
 use core::sync::atomic::{
-    AtomicBool, AtomicPtr,
-    Ordering::{Acquire, Release, SeqCst},
+    AtomicPtr,
+    Ordering::{Acquire, Release},
 };
 
 use crate::services::{CpuState, Image, Start, StrandCommand};
+use ::log::Level;
 use guest_abi::{Registers, Served, StrandId, Trap};
 use hv_core::{After, Caller, ForeignStrand, GuestId, Strand};
 use perfctr_service::mailbox::Step;
-use perfctr_service::{PerfCounterContext, PerfCounterService};
+use perfctr_service::{NamedGuest, PerfCounterContext, PerfCounterService};
 use platform::PhysicalAddress;
 use platform::memory_map::escape;
 use platform::memory_map::mailbox::record::Reason;
 use platform::memory_map::mailbox::state;
-use platform::sparc64::{End, Entry, FatalTrap, Partition, TrapHandler, Uart, interrupt, stop};
+use platform::sparc64::{End, Entry, Partition, TrapHandler, Uart, interrupt};
 use spin::Mutex;
 
 use super::assemble::{HypervisorOf, Services, Trace, assemble, configure};
-use super::board::{Board, uart};
+use super::board::Board;
+use super::failure::{Failure, complain, failed, without_handler};
 use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
 use super::keep;
 use super::layout::Layout;
+use super::log;
 use super::mailbox;
 use super::record::{Record, Reporting};
 
 /// Handles the traps of one strand of a guest.
 pub struct Handler<B: Board> {
     strand: Strand<'static, Services<B>, Guests<B>, Trace<B>>,
-    hypervisor: &'static HypervisorOf<B>,
+    pub(super) hypervisor: &'static HypervisorOf<B>,
     memory: Partition,
 }
 
@@ -64,7 +66,7 @@ impl<B: Board> Place<B> {
     }
 
     /// Returns the hypervisor; `None` before strand 0 has prepared it.
-    fn ready(&self) -> Option<&'static HypervisorOf<B>> {
+    pub(super) fn ready(&self) -> Option<&'static HypervisorOf<B>> {
         // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
         unsafe { self.ready.load(Acquire).as_ref() }
     }
@@ -146,7 +148,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
     }
 
     fn faulted_late(&self, address: Option<PhysicalAddress>) {
-        let strand = self.caller().strand;
+        let Caller { guest, strand } = self.caller();
         let reason = match address {
             None => Reason::AddressUnknown,
             Some(address) if self.counters().faulted_late(strand, address).is_none() => {
@@ -155,8 +157,20 @@ impl<B: Placed> TrapHandler for Handler<B> {
             Some(_) => return,
         };
         let address = address.map(|address| address.0);
-        let record = Record { reason, unit: None, strand: Some(strand), address, trap: None };
-        record.tell(Some(self.hypervisor.embedder().layout));
+        let record = Record { address, ..Record::new(reason, Some(strand)) };
+        let layout = self.hypervisor.embedder().layout;
+        let name = self.named();
+        // The guest can cause this again and again.
+        let report =
+            |text| log::report(Some(guest), Level::Warn, text, || record.tell(Some(layout)));
+        match address {
+            None => report(format_args!(
+                "a store of {name} to a device failed on strand {strand}; the processor does not say where"
+            )),
+            Some(address) => report(format_args!(
+                "a store of {name} failed on strand {strand} at {address:#x}, where no unit is"
+            )),
+        }
     }
 
     fn interrupted(&self) -> ControlFlow<()> {
@@ -173,22 +187,24 @@ impl<B: Placed> TrapHandler for Handler<B> {
     }
 
     fn ended(handler: Option<&'static Self>, end: End) -> Entry {
-        let Some(handler) = handler else { without_handler::<B>(end) };
-        let guest = handler.strand.caller().guest;
-        match end {
-            End::Exit(code) => handler.guest_ended(state::EXITED, code),
-            End::Trap(trap) if trap.is_in_hypervisor() => {
-                handler.failed(Reason::Trap, Some(trap), None);
+        let failure = match end {
+            End::Trap(trap) if handler.is_none() || trap.is_in_hypervisor() => {
+                Some(Failure::Trap(trap))
             }
-            End::Trap(trap) => {
-                // If the console does not work, there is no other place to report to.
-                let _ = write!(uart::<B>(guest), "guest: {trap}");
-                handler.guest_ended(state::TRAPPED, escape::TRAPPED);
-            }
-            End::Interrupted => {}
-            End::Panic(line) => handler.failed(Reason::Panic, None, Some(line.into())),
+            End::Panic(line) => Some(Failure::Panic(line)),
+            _ => None,
+        };
+        let Some(handler) = handler else {
+            without_handler::<B>(failure.unwrap_or(Failure::Panic(0)))
+        };
+        match (failure, end) {
+            (Some(failure), _) => handler.failed(failure),
+            (None, End::Trap(trap)) => handler.trapped(trap),
+            (None, End::Exit(code)) => handler.guest_ended(state::EXITED, code),
+            (None, End::Interrupted | End::Panic(_)) => {}
         }
-        settle(handler.hypervisor, guest, handler.strand.caller().strand);
+        let Caller { guest, strand } = handler.caller();
+        settle(handler.hypervisor, guest, strand);
         handler.enter()
     }
 }
@@ -220,35 +236,15 @@ impl<B: Board> Handler<B> {
         &self.hypervisor.services().0
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had died. If
-    /// the hypervisor fails again meanwhile, the strand leaves service. Without a machine description, switches the machine off instead.
-    fn failed(&self, reason: Reason, trap: Option<&FatalTrap>, address: Option<u64>) {
-        let Caller { strand, .. } = self.strand.caller();
-        let guests = self.hypervisor.embedder();
-        let record = Record { reason, unit: None, strand: Some(strand), address, trap };
-        record.tell(Some(guests.layout));
-        if !guests.layout.described {
-            match (trap, address) {
-                (Some(trap), _) => failed(trap, escape::TRAPPED),
-                (None, line) => failed(
-                    &format_args!("panic in line {}\n", line.unwrap_or_default()),
-                    escape::PANICKED,
-                ),
-            }
-        }
-        let failing = &FAILING[strand.index()];
-        if failing.swap(true, SeqCst) {
-            stop();
-        }
-        release(self.hypervisor, strand);
-        // The strand may not have completed the operator's step, so send the interrupt again.
-        interrupt::send(strand, OPERATOR);
-        self.guest_ended(state::FAILED, escape::TRAPPED);
-        failing.store(false, SeqCst);
+    /// Returns the guest as messages name it.
+    pub(super) fn named(&self) -> NamedGuest<'static> {
+        let guest = self.caller().guest;
+        let layout = self.hypervisor.embedder().layout;
+        NamedGuest(guest, layout.guest(guest).and_then(|guest| guest.name))
     }
 
     /// Ends the guest after mach_exit or a fatal trap, or if the hypervisor failed on this strand.
-    fn guest_ended(&self, state: u64, code: u64) {
+    pub(super) fn guest_ended(&self, state: u64, code: u64) {
         let Caller { guest, strand } = self.strand.caller();
         let guests = self.hypervisor.embedder();
         if guests.leave(guest) {
@@ -262,58 +258,17 @@ impl<B: Board> Handler<B> {
     }
 }
 
-/// `true` while the strand handles a failure of the hypervisor.
-static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
-
-/// Frees what `strand` held when the hypervisor failed on it.
-fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
-    let (counters, ..) = hypervisor.services();
-    counters.strand_died(strand, strand);
-    counters.cross_called(strand);
-    mailbox::abandon(strand);
-    hypervisor.embedder().abandon(strand);
-}
-
-/// Handles a failure of the hypervisor on a strand that has no guest, or whose guest has not started. The strand then leaves service. If
-/// the hypervisor has not started, switches the machine off.
-fn without_handler<B: Placed>(end: End) -> ! {
-    let (reason, trap) = match end {
-        End::Trap(trap) => (Reason::Trap, Some(trap)),
-        _ => (Reason::Panic, None),
-    };
-    let strand = interrupt::own_strand();
-    let record = Record { reason, unit: None, strand, address: None, trap };
-    let (Some(hypervisor), Some(strand)) = (B::place().ready(), strand) else {
-        record.tell(None);
-        failed(&"it does not start\n", escape::NOT_STARTED)
-    };
-    record.tell(Some(hypervisor.embedder().layout));
-    if !FAILING[strand.index()].swap(true, SeqCst) {
-        release(hypervisor, strand);
-        let (_, core, ..) = hypervisor.services();
-        core.cpus().failed(strand);
-        // Another strand of a guest completes the operator's step.
-        let guests = hypervisor.embedder().layout.guests.iter();
-        let mut strands = guests.flat_map(|guest| guest.config.strands.iter());
-        if let Some(other) = strands.find(|other| !has_failed(hypervisor, *other)) {
-            interrupt::send(other, OPERATOR);
-        }
-    }
-    stop()
-}
-
 /// Prepares the services, and starts all strands of the guests. Strand 0 executes this.
 fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
-    let tell = |error: &dyn Display| {
-        let _ = writeln!(Uart::of_guest(0), "hypervisor: {error}");
-    };
-    let Some(layout) = Layout::read(tell) else { failed(&"no guests\n", escape::NOT_STARTED) };
+    log::begin::<B>();
+    let Some(layout) = Layout::read(complain) else { failed(&"no guests", escape::NOT_STARTED) };
     let place = B::place();
     let layout = keep(&place.layout, layout);
+    log::know(layout);
     let hypervisor = assemble(layout, B::environment(layout.machine));
     let hypervisor = keep(&place.hypervisor, hypervisor);
     if let Err(error) = configure(hypervisor, layout) {
-        failed(&format_args!("{error}\n"), escape::NOT_STARTED);
+        failed(&error, escape::NOT_STARTED);
     }
     place.set_ready(hypervisor);
     for (number, guest) in layout.guests.iter().enumerate() {
@@ -348,7 +303,7 @@ fn begin<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId) -> Option<Stran
     Some(first)
 }
 
-fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) -> bool {
+pub(super) fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) -> bool {
     let (_, core, ..) = hypervisor.services();
     core.cpus().state(strand) == CpuState::Error
 }
@@ -369,6 +324,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     }
                     Step::Died(dead) => {
                         core.cpus().failed(dead);
+                        log::abandon(dead);
                         let guests = hypervisor.embedder();
                         if let Some((guest, described)) = guests.layout.guest_of(dead) {
                             let mut strands = described.config.strands.iter();
@@ -376,6 +332,13 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                                 && guests.goes_on(guest)
                             {
                                 mailbox::tell(guest, state::FAILED, 0);
+                                let name = NamedGuest(guest, described.name);
+                                log::say(
+                                    Level::Error,
+                                    format_args!(
+                                        "the last strand of {name} has died: strand {dead}"
+                                    ),
+                                );
                             }
                             settle(hypervisor, guest, strand);
                         }
@@ -406,13 +369,4 @@ fn settle<B: Board>(hypervisor: &HypervisorOf<B>, guest: GuestId, on: StrandId) 
         }
     };
     while core.is_stopped(guest) && guests.left(guest, on, complete) {}
-}
-
-/// Writes the reason why the hypervisor has failed, and switches the machine off with a [code](escape).
-pub fn failed(why: &dyn Display, code: u64) -> ! {
-    // If the console does not work, there is no other place to report to.
-    let _ = write!(Uart::of_guest(0), "hypervisor: {why}");
-    Uart::of_guest(0).end(code);
-    mailbox::power_off();
-    stop()
 }

@@ -25,6 +25,8 @@ pub struct GuestLayout {
     pub memory: Partition,
     /// The real address at which the first strand starts.
     pub entry: u64,
+    /// The name of the guest in the description.
+    pub name: Option<&'static str>,
 }
 
 /// The machine, its guests and their memory, as read at the start.
@@ -107,6 +109,11 @@ impl Layout {
     }
 }
 
+/// Returns `true` if the machine has a description.
+pub(super) fn is_described() -> bool {
+    !description().is_empty()
+}
+
 /// Returns the bytes of the description; an empty slice if no header is found.
 fn description() -> &'static [u8] {
     let word = |number: usize| {
@@ -138,13 +145,14 @@ fn only_guest() -> Option<GuestLayout> {
             id: 0,
         },
         entry: if entry == 0 { REAL } else { entry },
+        name: None,
     })
 }
 
 /// Reads the node of a guest. `None` if its memory is not made of whole pages, or does not contain its entry.
-fn guest<'a>(
-    described: &DescribedGuest<'a>,
-) -> Result<Option<GuestLayout>, platform::md::NodeError<'a>> {
+fn guest(
+    described: &DescribedGuest<'static>,
+) -> Result<Option<GuestLayout>, platform::md::NodeError<'static>> {
     let node = described.node;
     let real = node.number(property::REAL_BASE)?.unwrap_or(REAL);
     let memory = Partition {
@@ -159,5 +167,6 @@ fn guest<'a>(
         config: described.config,
         memory,
         entry,
+        name: described.name,
     }))
 }

@@ -2,9 +2,12 @@
 
 mod assemble;
 mod board;
+mod clock;
+mod failure;
 mod guests;
 mod handler;
 mod layout;
+mod log;
 mod mailbox;
 mod record;
 
@@ -12,8 +15,9 @@ use spin::{Mutex, MutexGuard};
 
 pub use assemble::{HypervisorOf, Services, assemble, configure};
 pub use board::Board;
+pub use failure::failed;
 pub use guests::Guests;
-pub use handler::{Handler, Place, Placed, cross_call, failed};
+pub use handler::{Handler, Place, Placed, cross_call};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
 

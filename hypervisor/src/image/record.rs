@@ -1,8 +1,9 @@
 //! Reports the hypervisor's failures to the operator: see [`platform::memory_map::mailbox::record`].
 
 use guest_abi::StrandId;
+use hv_core::GuestId;
 use perfctr_service::trace::Why;
-use perfctr_service::{Environment, Unit};
+use perfctr_service::{Environment, Outage, Unit};
 use platform::memory_map::mailbox::RECORDS;
 use platform::memory_map::mailbox::record::{
     ADDRESS, CURRENT, GUEST, NONE, REASON, REGISTERS, Reason, STRAND, UNIT, VERSION, WORDS, slot,
@@ -23,6 +24,11 @@ pub(super) struct Record<'a> {
 }
 
 impl Record<'_> {
+    /// Returns a record of a failure that concerns no unit.
+    pub(super) const fn new(reason: Reason, strand: Option<StrandId>) -> Self {
+        Self { reason, unit: None, strand, address: None, trap: None }
+    }
+
     /// Writes the record. Any number of strands may write records at the same time.
     pub(super) fn tell(&self, layout: Option<&Layout>) {
         let first = slot(count(RECORDS) as usize);
@@ -49,7 +55,7 @@ impl Record<'_> {
     }
 }
 
-/// The counter service's environment, which also records each unit that the service takes out of service.
+/// The counter service's environment, which also records each unit that the service takes out of service, and knows the names of guests.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,
@@ -81,15 +87,23 @@ impl<E: Environment> Environment for Reporting<E> {
         self.environment.trace()
     }
 
-    fn out_of_service(&self, strand: StrandId, unit: Unit, why: Why) {
-        let reason = match why {
+    fn out_of_service(&self, outage: Outage) {
+        let Outage { unit, strand, cause } = outage;
+        let reason = match cause.why() {
             Why::Fault => Reason::Fault,
             Why::Stuck => Reason::Stuck,
             Why::Died => Reason::Died,
             Why::Uncleared => Reason::Uncleared,
         };
-        let record =
-            Record { reason, unit: Some(unit), strand: Some(strand), address: None, trap: None };
+        let record = Record {
+            unit: Some(unit),
+            address: cause.address().map(|address| address.0),
+            ..Record::new(reason, Some(strand))
+        };
         record.tell(Some(self.layout));
+    }
+
+    fn guest_name(&self, guest: GuestId) -> Option<&str> {
+        self.layout.guest(guest)?.name
     }
 }

@@ -129,6 +129,11 @@ impl Rights {
         &self.guests[guest.index()]
     }
 
+    /// Returns the guest that has a strand; `None` if no guest has it.
+    pub(crate) fn guest_of(&self, strand: StrandId) -> Option<GuestId> {
+        self.guests().find(|guest| self.guest(*guest).strands().contains(strand))
+    }
+
     fn request(&self, strand: StrandId) -> &Request {
         &self.requests[strand.index()]
     }

@@ -2,6 +2,7 @@
 //! events.
 
 mod call;
+mod log;
 pub(crate) mod operator;
 mod record;
 mod scrub;

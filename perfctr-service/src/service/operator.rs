@@ -8,8 +8,9 @@ use hv_core::GuestId;
 use platform::{AccessError, Bus, StrandRegisters};
 
 use crate::rights::protocol::{Ledger, Scrub};
-use crate::trace::Why;
-use crate::{ConfigError, Environment, Grant, Grants, PerfCounterService, StrandSet, Unit};
+use crate::{
+    Cause, ConfigError, Environment, Grant, Grants, Outage, PerfCounterService, StrandSet, Unit,
+};
 
 /// The reason why a step of the operator failed. The step has changed no right, and taken no unit into or out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,10 +114,12 @@ impl<E: Environment> PerfCounterService<E> {
             return Err(ChangeError::OtherGuests { given: grants.guests(), there_are });
         }
         grants.check().map_err(ChangeError::Config)?;
+        let mut before = Grants::none_of_first(there_are);
         self.locked(on, |asked| {
+            before = self.rights.grants();
             for guest in self.rights.guests() {
                 let grant = grants.get(guest);
-                if grant != self.rights.guest(guest).granted() {
+                if grant != before.get(guest) {
                     self.note_granted(on, guest, grant);
                 }
             }
@@ -126,6 +129,7 @@ impl<E: Environment> PerfCounterService<E> {
             Ok(())
         })?;
         self.note_begun(on);
+        self.log_moves(&before, grants);
         Ok(self.pending().map_or(Change::Complete, Change::Pending))
     }
 
@@ -177,10 +181,12 @@ impl<E: Environment> PerfCounterService<E> {
             let unit = Unit::L2(*node);
             if l2.holder() == Some(strand) {
                 self.units.set_unclean(unit);
-                if self.take_out_of_service(on, unit, Why::Died) {
-                    log::error!(target: crate::LOG, "{unit} is out of service: strand {strand} died at work on it");
-                }
+                let outage = Outage { unit, strand: on, cause: Cause::Died(strand) };
+                let was_in_service = self.take_out_of_service(outage);
                 l2.abandon(strand);
+                if was_in_service {
+                    self.log_outage(outage);
+                }
             }
         }
         let asked = self.rights.abandon(strand);

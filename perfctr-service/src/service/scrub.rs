@@ -7,8 +7,7 @@ use crate::hubs::HubArbiter;
 use crate::l2::{HeldL2, L2Arbiter};
 use crate::statistics::Refusal;
 use crate::table;
-use crate::trace::Why;
-use crate::{Environment, PerfCounterService, Unit};
+use crate::{Cause, Environment, Outage, PerfCounterService, Unit};
 
 impl<E: Environment> PerfCounterService<E> {
     /// Stops and scrubs a unit that no guest can use now: its registers become 0; for L2 control, PERF_CONFIG becomes 0. L2 control can be
@@ -84,18 +83,19 @@ impl<E: Environment> PerfCounterService<E> {
 
     /// Takes a unit out of service because it has been busy for too long. Returns the reason for the refusal of a call to the unit.
     pub(super) fn stuck(&self, strand: StrandId, unit: Unit) -> Refusal {
-        if self.take_out_of_service(strand, unit, Why::Stuck) {
+        let outage = Outage { unit, strand, cause: Cause::Busy };
+        if self.take_out_of_service(outage) {
             self.units.count_stuck(unit);
-            log::error!(target: crate::LOG, "{unit} stays busy and is out of service");
+            self.log_outage(outage);
         }
         Refusal::NoAccess
     }
 
     /// Takes a unit out of service because an access to it has faulted. Returns `true` if the unit was in service before.
     #[inline(always)]
-    pub(super) fn faulted(&self, on: StrandId, unit: Unit) -> bool {
-        self.units.count_fault(unit);
-        self.take_out_of_service(on, unit, Why::Fault)
+    pub(super) fn faulted(&self, outage: Outage) -> bool {
+        self.units.count_fault(outage.unit);
+        self.take_out_of_service(outage)
     }
 
     /// Takes the unit at `address` out of service, because a write of this strand has faulted after the end of its call. Returns the
@@ -106,20 +106,22 @@ impl<E: Environment> PerfCounterService<E> {
     /// `TrapHandler::faulted_late` calls this.
     pub fn faulted_late(&self, strand: StrandId, address: PhysicalAddress) -> Option<Unit> {
         let unit = table::unit_at(strand.node(), address)?;
-        if self.faulted(strand, unit) {
-            log::error!(target: crate::LOG, "{unit} faulted late and is out of service");
+        let outage = Outage { unit, strand, cause: Cause::Write(Some(address)) };
+        if self.faulted(outage) {
+            self.log_outage(outage);
         }
         Some(unit)
     }
 
     /// Takes a unit out of service for all guests. Returns `true` if the unit was in service before.
     #[inline(always)]
-    pub(super) fn take_out_of_service(&self, on: StrandId, unit: Unit, why: Why) -> bool {
+    pub(super) fn take_out_of_service(&self, outage: Outage) -> bool {
+        let Outage { unit, strand, cause } = outage;
         let was_in_service = self.units.take_out(unit);
         self.rights.withdraw(unit, self.units.out());
         if was_in_service {
-            self.note_out(on, unit, why);
-            self.environment.out_of_service(on, unit, why);
+            self.note_out(strand, unit, cause.why());
+            self.environment.out_of_service(outage);
         }
         was_in_service
     }

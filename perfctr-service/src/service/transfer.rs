@@ -48,8 +48,7 @@ use hv_core::GuestId;
 use platform::{AccessError, StrandRegisters};
 
 use crate::rights::protocol::{Ledger, Scrub};
-use crate::trace::Why;
-use crate::{ChangeError, Environment, PerfCounterService, StrandSet, Unit};
+use crate::{Cause, ChangeError, Environment, Outage, PerfCounterService, StrandSet, Unit};
 
 /// The number of tries to get the lock for a step of the operator. After these tries, the step fails with [`ChangeError::Busy`].
 pub const CHANGE_LOCK_TRIES: usize = 10_000;
@@ -107,9 +106,9 @@ impl<E: Environment> PerfCounterService<E> {
                             false
                         }
                         None => {
-                            if self.take_out_of_service(on, unit, Why::Uncleared) {
-                                log::error!(target: crate::LOG, "{unit} is out of service: no strand is there to scrub it"
-                                );
+                            let outage = Outage { unit, strand: on, cause: Cause::NoStrand };
+                            if self.take_out_of_service(outage) {
+                                self.log_outage(outage);
                             }
                             true
                         }
@@ -130,8 +129,9 @@ impl<E: Environment> PerfCounterService<E> {
                 true
             }
             Err(AccessError::Fault) => {
-                if self.faulted(on, unit) {
-                    log::error!(target: crate::LOG, "{unit} cannot be scrubbed and is out of service");
+                let outage = Outage { unit, strand: on, cause: Cause::Scrub };
+                if self.faulted(outage) {
+                    self.log_outage(outage);
                 }
                 true
             }

@@ -96,5 +96,6 @@ macro_rules! sun4v_image {
         $crate::sun4v_general!($handler);
         $crate::sun4v_late!();
         $crate::sun4v_fault!($handler);
+        $crate::sun4v_windows!();
     };
 }

@@ -21,7 +21,8 @@
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap
 //! that spills an "other" window (trap types 0xa0 to 0xbf). An ordinary spill would write to the address in the guest's stack pointer. A
-//! `save` beyond [`WINDOWS`] is fatal. After the call, the guest's windows are as before, but the first two may be zero if they were free.
+//! `save` beyond [`WINDOWS`] is fatal: code that nests more calls, such as a logger, goes through [`with_all_windows`]. After the call, the
+//! guest's windows are as before, but the first two may be zero if they were free.
 //!
 //! The veneers return EBADTRAP for functions that the image does not [serve](TrapHandler::served). The trap table returns EBADTRAP for
 //! software traps 0x81 to 0xfe that the image does not claim. Claimed traps take the slow path to [`TrapHandler::software_trap`].
@@ -122,6 +123,7 @@ mod reports;
 mod strand;
 mod table;
 mod uart;
+mod windows;
 
 pub use block::{FAST_WORDS, StrandBlock};
 pub use entry::{core_entry, fatal_entry, panicked, start_entry, trap_entry};
@@ -132,6 +134,9 @@ pub use handler::{End, FastPath, TrapHandler};
 pub use mmio::Mmio;
 pub use strand::StrandRegs;
 pub use uart::{Uart, cannot_start, stop};
+#[doc(hidden)]
+pub use windows::FRAME_WITH_WINDOWS;
+pub use windows::with_all_windows;
 
 /// The number of register windows of a strand.
 pub const NWINDOWS: usize = 8;

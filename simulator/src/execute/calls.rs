@@ -1,6 +1,6 @@
 //! Guests' hypercalls as the machine sees them, from the trap to the return to the guest.
 
-use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
+use guest_abi::trap::{API_SET_VERSION, PerfFunction};
 use guest_abi::{StrandId, Trap};
 use hv_core::trace::{FastCall, SetVersion, TraceEvent};
 use perfctr_service::trace::{Get, GetRefused, Set, SetRefused};
@@ -85,24 +85,24 @@ impl Call {
         let duration = u32::try_from(self.ended - self.began).unwrap_or(u32::MAX);
         let status = u16::try_from(self.status).unwrap_or(u16::MAX);
         Some(match (self.trap, self.function) {
-            (Trap::Fast, VFALLS_GET_PERFREG) if ok => {
-                let (perfreg, value) = (first as u8, self.value);
-                self.traced(&Get { perfreg, status: 0, guest, strand, duration, value })
-            }
-            (Trap::Fast, VFALLS_GET_PERFREG) => {
-                self.traced(&GetRefused { status, guest, strand, duration, perfreg: first })
-            }
-            (Trap::Fast, VFALLS_SET_PERFREG) if ok => {
-                let (perfreg, value) = (first as u8, second);
-                self.traced(&Set { perfreg, status: 0, guest, strand, duration, value })
-            }
-            (Trap::Fast, VFALLS_SET_PERFREG) => {
-                let (perfreg, value) = (first, second);
-                self.traced(&SetRefused { status, guest, strand, duration, perfreg, value })
-            }
-            (Trap::Fast, function) => {
-                self.traced(&FastCall { status, guest, strand, duration, function })
-            }
+            (Trap::Fast, function) => match PerfFunction::from_number(function) {
+                Some(PerfFunction::VfallsGet) if ok => {
+                    let (perfreg, value) = (first as u8, self.value);
+                    self.traced(&Get { perfreg, status: 0, guest, strand, duration, value })
+                }
+                Some(PerfFunction::VfallsGet) => {
+                    self.traced(&GetRefused { status, guest, strand, duration, perfreg: first })
+                }
+                Some(PerfFunction::VfallsSet) if ok => {
+                    let (perfreg, value) = (first as u8, second);
+                    self.traced(&Set { perfreg, status: 0, guest, strand, duration, value })
+                }
+                Some(PerfFunction::VfallsSet) => {
+                    let (perfreg, value) = (first, second);
+                    self.traced(&SetRefused { status, guest, strand, duration, perfreg, value })
+                }
+                None => self.traced(&FastCall { status, guest, strand, duration, function }),
+            },
             (Trap::Core, API_SET_VERSION) => self.traced(&SetVersion {
                 status,
                 guest,

@@ -1,4 +1,4 @@
-//! The consoles of guests: 16550 UARTs that can always send.
+//! The consoles of guests and of the hypervisor: 16550 UARTs that can always send.
 
 use std::collections::VecDeque;
 

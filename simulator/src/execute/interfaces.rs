@@ -1,7 +1,7 @@
 //! Which [interfaces](platform::interfaces) the hypervisor has that the machine executes.
 
 use platform::interfaces::{Interface, Note, TooShort};
-use platform::memory_map::{HYPERVISOR, MAILBOX, PAGE};
+use platform::memory_map::{HYPERVISOR, LOG, MAILBOX, PAGE};
 
 /// What an image says of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ enum Has {
     At(u64),
 }
 
-/// The interfaces of an image. The default has the mailbox of the project's image, and nothing else.
+/// The interfaces of an image. The default has the mailbox and the log of the project's image, and nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interfaces([Has; Interface::ALL.len()]);
 
@@ -34,7 +34,7 @@ pub enum InterfaceError {
 
 impl Default for Interfaces {
     fn default() -> Self {
-        Self([Has::At(MAILBOX), Has::Nothing, Has::Nothing])
+        Self([Has::At(MAILBOX), Has::At(LOG), Has::Nothing])
     }
 }
 

@@ -1,7 +1,7 @@
 //! The operator's side of the [mailbox](platform::memory_map::mailbox).
 
 use perfctr_service::mailbox::{self, Refusal, Seen, Step, WORDS};
-use platform::memory_map::mailbox::{CODES, POWER, STATES, state};
+use platform::memory_map::mailbox::{CODES, LEFT_OUT, POWER, STATES, state};
 pub use platform::memory_map::mailbox::{GUESTS, VECTOR};
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +81,11 @@ impl Mailbox<'_> {
             state::FAILED => GuestState::Failed,
             _ => GuestState::Trapped,
         }
+    }
+
+    /// Returns the number of messages that the hypervisor has left out of its log.
+    pub(super) fn left_out(&mut self) -> u64 {
+        self.word(LEFT_OUT)
     }
 
     pub(super) fn word(&mut self, number: usize) -> u64 {

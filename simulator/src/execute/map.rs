@@ -1,7 +1,7 @@
 //! The map of the physical address space.
 
 pub use platform::memory_map::{
-    CONSOLE_STRIDE, CONSOLES, DESCRIPTION, HYPERVISOR, MAILBOX, PARTITION, RESET, ROM,
+    CONSOLE_STRIDE, CONSOLES, DESCRIPTION, HYPERVISOR, LOG, MAILBOX, PARTITION, RESET, ROM,
 };
 
 /// The device at a physical address that is not memory.
@@ -9,17 +9,20 @@ pub use platform::memory_map::{
 pub(super) enum Device {
     /// A console: its number, and the offset of the register.
     Console(usize, u64),
+    /// The console of the hypervisor: the offset of the register.
+    Log(u64),
     /// An address that is not a console's. A device on the chip or beyond a link may be there.
     Other,
 }
 
 impl Device {
-    /// Returns the device at an address of a machine that has `consoles` consoles.
-    pub(super) fn at(physical: u64, consoles: usize) -> Self {
+    /// Returns the device at an address of a machine that has consoles of `consoles` guests, and the hypervisor's at `log`.
+    pub(super) fn at(physical: u64, consoles: usize, log: Option<u64>) -> Self {
         let offset = physical.wrapping_sub(CONSOLES);
         let number = (offset / CONSOLE_STRIDE) as usize;
-        match offset % CONSOLE_STRIDE {
-            register @ 0..8 if number < consoles => Self::Console(number, register),
+        match (offset % CONSOLE_STRIDE, log.map(|log| physical.wrapping_sub(log))) {
+            (_, Some(register @ 0..8)) => Self::Log(register),
+            (register @ 0..8, _) if number < consoles => Self::Console(number, register),
             _ => Self::Other,
         }
     }

@@ -53,7 +53,6 @@ use std::collections::BTreeSet;
 use guest_abi::StrandId;
 use perfctr_service::mailbox::Step;
 use platform::Machine;
-use platform::interfaces::Interface;
 use platform::models::Devices;
 
 use crate::interpreter::{ErrorState, Strand};
@@ -83,7 +82,7 @@ pub struct Setup {
     pub memory: Option<Config>,
     /// The size of the guests' memory in bytes: a multiple of 8 KB, at most 256 GB.
     pub partition: u64,
-    /// The number of consoles, at most 256.
+    /// The number of guests' consoles, at most 256.
     pub consoles: usize,
     /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
     /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
@@ -93,7 +92,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Returns a machine without a memory system, with 128 MB for guests and 16 consoles, for a hypervisor with the default interfaces.
+    /// Returns a machine without a memory system, with 128 MB for guests and 16 guests' consoles, for a hypervisor with the default interfaces.
     #[must_use]
     pub fn new(machine: Machine) -> Self {
         Self {
@@ -223,8 +222,7 @@ impl Execution {
             map::ROM,
             map::DESCRIPTION,
         ]);
-        let mailbox = interfaces.at(Interface::Mailbox);
-        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles, mailbox);
+        let shared = shared::Shared::new(machine, Niagara(niagara), physical, consoles, interfaces);
         Ok(Self {
             devices: Box::new(Devices::new(machine)),
             memory,
@@ -299,6 +297,16 @@ impl Execution {
     pub fn console(&mut self, number: usize) -> Vec<u8> {
         let console = self.running.shared.consoles.get_mut(number);
         console.map(console::Console::take).unwrap_or_default()
+    }
+
+    /// Returns the bytes that the hypervisor has sent to its own console since the previous call; nothing if it has no console.
+    pub fn hypervisor_console(&mut self) -> Vec<u8> {
+        self.running.shared.hypervisor.take()
+    }
+
+    /// Returns the number of messages that the hypervisor has left out of its log. The hypervisor counts them in the mailbox.
+    pub fn left_out(&mut self) -> u64 {
+        self.running.shared.mailbox().map_or(0, |mut mailbox| mailbox.left_out())
     }
 
     /// Sends bytes from a console to the software. The bytes are lost if there is no such console.

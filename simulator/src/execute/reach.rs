@@ -129,6 +129,11 @@ impl<C: Cost> Reach<'_, C> {
         }
     }
 
+    fn device_at(&self, physical: u64) -> Device {
+        let Shared { consoles, log_address, .. } = &*self.shared;
+        Device::at(physical, consoles.len(), *log_address)
+    }
+
     #[cold]
     fn load_device(&mut self, at: At, physical: u64, shift: u8) -> Result<u64, Trap> {
         let mut earlier = self.local.stores.iter().rev();
@@ -136,8 +141,9 @@ impl<C: Cost> Reach<'_, C> {
             self.done.waits = Some(store.completes);
             return Err(Trap::DATA_ACCESS_ERROR);
         }
-        let value = match Device::at(physical, self.shared.consoles.len()) {
+        let value = match self.device_at(physical) {
             Device::Console(number, register) => self.shared.consoles[number].read(register),
+            Device::Log(register) => self.shared.hypervisor.read(register),
             Device::Other if self.shared.niagara.has_no_devices() => 0,
             Device::Other => {
                 self.cost.tell(self.id, self.now);
@@ -159,10 +165,11 @@ impl<C: Cost> Reach<'_, C> {
     /// Stores to a device. The store completes later.
     #[cold]
     fn store_device(&mut self, at: At, physical: u64, shift: u8, value: u64) -> Result<(), Trap> {
-        match Device::at(physical, self.shared.consoles.len()) {
+        match self.device_at(physical) {
             Device::Console(number, register) => {
                 self.shared.consoles[number].write(register, value)
             }
+            Device::Log(register) => self.shared.hypervisor.write(register, value),
             Device::Other if self.shared.niagara.has_no_devices() => {}
             Device::Other => {
                 let stores = &mut self.local.stores;

@@ -28,9 +28,9 @@ pub struct Failure {
     /// The guest to which the strand belongs.
     #[serde(default, with = "json")]
     pub guest: Option<GuestId>,
-    /// The physical address of a store that failed, or the line of a panic.
+    /// The physical address of an access that failed, or the line of a panic.
     pub address: Option<u64>,
-    /// The registers of an unexpected trap: %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, %g1 to %g7 and
+    /// The registers of a trap: %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, %g1 to %g7 and
     /// %o0 to %o7. Empty for other failures.
     pub registers: Vec<u64>,
 }
@@ -57,7 +57,8 @@ impl fmt::Display for Failure {
         if let [tt, tpc, ..] = *self.registers {
             write!(f, " {tt:#x} at {tpc:#x}")?;
         } else if let Some(address) = self.address {
-            write!(f, " {address:#x}")?;
+            let at = if self.unit.is_some() { " at" } else { "" };
+            write!(f, "{at} {address:#x}")?;
         }
         if let Some(strand) = self.strand {
             write!(f, ", on strand {strand}")?;
@@ -106,5 +107,6 @@ const fn text(reason: Reason) -> &'static str {
         Reason::NoUnit => "a store failed where no unit is, at",
         Reason::Trap => "the hypervisor took the unexpected trap",
         Reason::Panic => "the hypervisor panicked in line",
+        Reason::GuestTrap => "the guest is ended by the trap",
     }
 }

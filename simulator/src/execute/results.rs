@@ -11,7 +11,9 @@ use super::Execution;
 use crate::machine::guests::NamedGuest;
 use crate::memory::Truth;
 use crate::replay::{Choice, Selection};
-use crate::run::{ByWhom, EventCounts, Executed, GuestRun, Hypercalls, StrandRun, Time};
+use crate::run::{
+    ByWhom, EventCounts, Executed, GuestRun, Hypercalls, HypervisorRun, StrandRun, Time,
+};
 
 impl Execution {
     /// Returns the run so far: the selected events, and the state of the guests.
@@ -51,6 +53,7 @@ impl Execution {
             noted: self.log().entries().len(),
             steps: Vec::new(),
             failures: self.failures().0,
+            hypervisor: HypervisorRun { console: String::new(), left_out: self.left_out() },
         }
     }
 

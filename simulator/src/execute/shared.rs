@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use guest_abi::{Node, StrandId};
 use platform::Machine;
+use platform::interfaces::Interface;
 
 use super::calls::{Call, CallObserver};
 use super::console::Console;
+use super::interfaces::Interfaces;
 use super::log::Log;
 use super::mailbox::{self, Mailbox};
 use super::niagara::Niagara;
@@ -65,6 +67,9 @@ pub(super) struct Shared {
     pub(super) power: u64,
     pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,
+    /// The address of the hypervisor's console; `None` if it has none.
+    pub(super) log_address: Option<u64>,
+    pub(super) hypervisor: Console,
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
     pub(super) stores: StoreConduct,
@@ -88,6 +93,8 @@ impl Clone for Shared {
             power: self.power,
             cores: self.cores.clone(),
             consoles: self.consoles.clone(),
+            log_address: self.log_address,
+            hypervisor: self.hypervisor.clone(),
             log: self.log.clone(),
             orders: self.orders.clone(),
             stores: self.stores,
@@ -107,8 +114,9 @@ impl Shared {
         niagara: Niagara,
         physical: Physical,
         consoles: usize,
-        mailbox: Option<u64>,
+        interfaces: Interfaces,
     ) -> Self {
+        let mailbox = interfaces.at(Interface::Mailbox);
         Self {
             machine,
             niagara,
@@ -117,6 +125,8 @@ impl Shared {
             power: mailbox.map_or(u64::MAX, mailbox::power),
             cores: vec![CoreTlbs::new(); machine.strands() / StrandId::PER_CORE],
             consoles: vec![Console::default(); consoles],
+            log_address: interfaces.at(Interface::Log),
+            hypervisor: Console::default(),
             log: Log::default(),
             orders: Vec::new(),
             stores: StoreConduct::default(),

@@ -157,3 +157,31 @@ impl StrandCounters for SimulatedStrand<'_> {
         self.board.devices.set_pic(self.id(), pic.into());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use guest_abi::ApiGroup;
+    use guest_abi::trap::PerfFunction;
+    use platform::Model;
+
+    use super::*;
+    use crate::machine::guests;
+
+    /// The hypervisor has each group and function that `guest-abi` names.
+    #[test]
+    fn every_named_function_is_served() {
+        let machine = Machine::new(Model::Batoka, 1).unwrap();
+        let devices = devices(machine, 0);
+        let clock = MachineClock::new(&devices);
+        let config = guests::default(machine)[0].config;
+        let board = Board::new(&devices, &clock, &Collector::Off, Keep::First, &[config]).unwrap();
+        let strand = board.strand(GuestId::new(0).unwrap(), StrandId::new(0).unwrap());
+        for (name, group, _) in ApiGroup::NAMED {
+            strand.call(Trap::Core, 0, [group.0, 1, 0, 0, 0]).expect(name);
+        }
+        for function in PerfFunction::ALL {
+            let answer = strand.call(Trap::Fast, function.number(), [0; 5]);
+            assert!(answer.is_ok(), "{}: {answer:?}", function.name());
+        }
+    }
+}

@@ -37,11 +37,22 @@ pub struct Executed {
     pub steps: Vec<StepRun>,
     /// The failures that the hypervisor has recorded.
     pub failures: Vec<Failure>,
+    /// What the hypervisor has told the operator.
+    #[serde(default)]
+    pub hypervisor: HypervisorRun,
+}
+
+/// The hypervisor's log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HypervisorRun {
+    /// The lines on the hypervisor's own console; empty until the caller that reads the console stores them here.
+    pub console: String,
+    /// The number of messages that the hypervisor has left out because there were too many.
+    pub left_out: u64,
 }
 
 /// The instructions, cycles, traps and requests of a strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct StrandRun {
     #[serde(with = "json")]
@@ -100,7 +111,6 @@ impl EventCounts {
 
 /// The state of a guest, and what it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestRun {
     /// The number that the hypervisor gives the guest, from 0.

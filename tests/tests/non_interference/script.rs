@@ -1,5 +1,6 @@
 //! Random scripts for the runs.
 
+use tests::oracle::negotiation::Versions;
 use tests::oracle::{Cell, Fault, Grant, Guest, HubCondition, Machine, Trap, World};
 use tests::random::Random;
 
@@ -143,7 +144,8 @@ fn random_world(random: &mut Random, grants: [Grant; 2]) -> World {
     let guests = grants.map(|grant| {
         let strands: Vec<u16> =
             (0..1 + random.below(5)).map(|_| free.swap_remove(random.below(free.len()))).collect();
-        Guest { compat: random.below(3) == 0, ..Guest::new(strands, grant) }
+        let (compat, versions) = (random.below(3) == 0, Versions::default());
+        Guest { strands, grant, granted: grant, compat, versions }
     });
     let disabled: Vec<(usize, usize)> =
         (0..random.below(2)).map(|_| (random.below(nodes), random.below(2))).collect();

@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard};
 
 use crate::lock;
 
-/// Numbers the signals of a process. A signal is a start, an end or a wake for which other threads wait.
+/// Numbers the signals of a process. Here, a signal is the start or the end of a thread, or a wake, for which other threads wait.
 ///
-/// The C library joins a thread when it loads the thread's word and finds that the kernel has cleared it. So the recorder watches
-/// loads of the words of all threads.
+/// When a thread has ended, the kernel clears the thread's word. The C library joins the thread when it loads the cleared word, so the
+/// recorder watches all loads of these words.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     signals: AtomicU64,

@@ -178,8 +178,8 @@ fn text(address: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
-/// The minimum time between two writes of a thread's references at system calls, or a hundredth of the thread's age if that is
-/// longer. So frames are few, and a program that is killed loses little.
+/// At a system call, a thread's references are written if the last write is at least `PERIOD` ago, and at least the thread's age
+/// divided by [`TIMES`]. So frames are few, and a program that is killed loses few references.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
@@ -224,7 +224,7 @@ impl Thread {
         self.log.block(block);
     }
 
-    /// Logs a load of the current block, and the end of the thread that the load joins.
+    /// Logs a load of the current block. If the load joins a thread, also logs the wait for the thread's end.
     #[inline(always)]
     pub(crate) fn load(
         &mut self,

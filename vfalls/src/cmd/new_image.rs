@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::ensure;
+use simulator::text::line;
 
 use crate::output::OutputDirectory;
 use crate::plain;
@@ -55,6 +56,7 @@ pub(crate) fn run(args: NewImageArgs) -> anyhow::Result<()> {
         directory.write(path, content.as_bytes())?;
     }
     directory.complete()?;
+    let shown = line(&shown.to_string());
     writeln!(plain::stdout(), "{shown}/README.md says how to build and boot it")?;
     Ok(())
 }

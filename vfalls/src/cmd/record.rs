@@ -13,9 +13,9 @@ use crate::say::say;
 /// Record the memory references of a program and its threads
 ///
 /// The program, for x86-64 or SPARC V9, executes under QEMU's user-mode emulator (Debian's package qemu-user) with the standard input,
-/// output and error of this command; recording makes the emulated program ten to twenty times slower. Programs that it starts are not
-/// recorded. An interrupt ends the program, and the recording of what it has done is kept. A recording gets its name when it is complete;
-/// until then it grows, and can be read, under a hidden name in the same directory (.NAME.*.partial).
+/// output and error of this command; recording makes the emulated program ten to twenty times slower. Other programs that the program
+/// starts are not recorded. An interrupt ends the program, and the recording up to the interrupt is kept. A recording gets its name when it
+/// is complete; until then it grows, and can be read, under a hidden name in the same directory (.NAME.*.partial).
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  vfalls record -- sort --numeric-sort numbers.txt   # into vfalls.refs\n  \

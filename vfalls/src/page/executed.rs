@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use simulator::execute::mailbox::GuestState;
 use simulator::machine::strands::ranges;
 use simulator::memory::Served;
-use simulator::run::{ByWhom, EventCounts, Executed, Hypercalls, StrandRun};
+use simulator::run::{ByWhom, EventCounts, Executed, GuestRun, Hypercalls, StrandRun};
 
 use super::Page;
 use super::draw::{Bar, bars};
@@ -99,11 +99,23 @@ fn summary(run: &Executed) -> Markup {
             }
         }
         h2 { "Consoles" }
-        @for guest in &run.guests {
-            h3 { (guest.name) }
-            @let text: String = guest.console.chars().map(displayable).collect();
-            pre tabindex="0" role="region" aria-label={ "Console of " (guest.name) } { (text) }
+        @if !run.hypervisor.console.is_empty() || run.hypervisor.left_out > 0 {
+            (console("hypervisor", &run.hypervisor.console))
+            @if run.hypervisor.left_out > 0 {
+                p { "The hypervisor has left out " (counted(run.hypervisor.left_out, "message")) ", because there were too many." }
+            }
         }
+        @for guest in &run.guests {
+            (console(&guest.name, &guest.console))
+        }
+    }
+}
+
+fn console(whose: &str, text: &str) -> Markup {
+    html! {
+        h3 { (whose) }
+        @let text: String = text.chars().map(displayable).collect();
+        pre tabindex="0" role="region" aria-label={ "Console of " (whose) } { (text) }
     }
 }
 
@@ -113,11 +125,11 @@ fn strands(run: &Executed) -> Vec<Figure> {
     );
     let cpi = |one: &StrandRun| one.cycles.sum() as f64 / one.instructions.sum().max(1) as f64;
     for one in &run.strands {
-        let Served { l2, local, remote, c2c } = one.served;
-        let (strand, instructions, cycles) = (one.strand, one.instructions, one.cycles);
+        let StrandRun { strand, instructions, cycles, traps, served } = *one;
+        let Served { l2, local, remote, c2c } = served;
         let place = [strand.index(), strand.node().index()].map(|number| number.to_string());
         let work = [instructions.guest, instructions.hypervisor, cycles.guest, cycles.hypervisor];
-        let events = [one.traps, l2, local, remote, c2c].map(|number| number.to_string());
+        let events = [traps, l2, local, remote, c2c].map(|number| number.to_string());
         let cells = place.into_iter().chain(work.map(|number| number.to_string()));
         table.add_row(cells.chain([format!("{:.2}", cpi(one))]).chain(events));
     }
@@ -179,16 +191,18 @@ fn calls(run: &Executed) -> Option<Figure> {
     let mut statuses = BTreeSet::new();
     let mut drawn = Vec::new();
     for guest in &run.guests {
-        let Hypercalls { total, by_status } = &guest.hypercalls;
+        let GuestRun { guest: _, name, strands: _, program: _, console: _, state: _, hypercalls } =
+            guest;
+        let Hypercalls { total, by_status } = hypercalls;
         for (status, times) in by_status {
             statuses.insert(&**status);
-            table.add_row([guest.name.clone(), status.clone(), times.to_string()]);
+            table.add_row([name.clone(), status.clone(), times.to_string()]);
         }
         let part = |(status, times): (&String, &u64)| {
             (colour(status), *times as f64, format!("{} {status}", count(*times)))
         };
         drawn.push(Bar {
-            label: guest.name.clone(),
+            label: name.clone(),
             parts: by_status.iter().map(part).collect(),
             value: count(*total),
         });

@@ -40,8 +40,8 @@ impl Became {
         }
     }
 
-    /// Returns the command line of the latest program, or `None` if this is the program at the path `turns`, into which the recorded
-    /// program turned first.
+    /// Returns the command line of the latest program. Returns `None` if the latest program is the one at the path `turns`: the first
+    /// program that replaced the recorded program.
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);

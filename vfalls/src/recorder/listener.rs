@@ -21,8 +21,8 @@ use zstd::bulk::Compressor;
 /// The maximum number of started programs that are noted one by one. One more note counts the other programs.
 const MOST_NAMED: usize = 10;
 
-/// The compression level. A negative level leaves literals uncompressed. The recording is a fifth longer, and reading it takes a
-/// sixth less time.
+/// The compression level. A negative level leaves literals uncompressed, which makes the recording a fifth longer, and shortens the
+/// time to read the recording by a sixth.
 const COMPRESSION: i32 = -1;
 
 /// A recording that is being made.

@@ -305,7 +305,7 @@ mod tests {
         for address in [0, 0x1000, 0x2000] {
             assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");
         }
-        // Tests the mapping of the rest of a segment, and a file that is mapped in two places.
+        // Tests a mapping that does not contain the start of its segment, and a file that is mapped in two places.
         let two = binary(&[(0, 0, 0x1345), (0x2345, 0x1345, 0x2000)]);
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, base), Some(base));
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, 0x1000), Some(base));

@@ -120,7 +120,7 @@ impl fmt::Display for SummaryText<'_> {
         part("What else happened:", &others)?;
         part("Rings:", &self.streams_table())?;
         if self.0.missed > 0 {
-            writeln!(f, "\n{} more events are missing, which no ring counts.", self.0.missed)?;
+            writeln!(f, "\n{} more events are missing; no ring has counted them.", self.0.missed)?;
         }
         Ok(())
     }

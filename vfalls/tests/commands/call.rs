@@ -1,5 +1,8 @@
 //! Tests what calls return (FWARC/2007/529 section 3; sun4v specification, "API versioning").
 
+use guest_abi::ApiGroup;
+use guest_abi::trap::PerfFunction;
+
 use crate::program::{Place, with_input};
 
 /// Makes the calls of the left column from standard input, and again from a file. Compares the registers with the right column.
@@ -65,7 +68,7 @@ fn refusals_leave_the_registers_alone() {
         &["--guest", "0-127:global+strand", "--guest", "128,130-191:none"],
         &[
             ("0 core 0 0x205 1 1", "0x0 0x1 0x1 0x0 0x0 0x0"),
-            // The second guest has not negotiated. It has no rights after it negotiates, either.
+            // The second guest has not negotiated. Even after it negotiates, it has no rights.
             ("128 fast 0x106 2 1 2 3 4", "0x7 0x1 0x2 0x3 0x4 0x106"),
             ("128 core 0 0x205 1 5", "0x0 0x1 0x5 0x0 0x0 0x0"),
             ("191 fast 0x106 2 1 2 3 4", "0xa 0x1 0x2 0x3 0x4 0x106"),
@@ -147,4 +150,21 @@ fn comments_and_space_are_no_calls() {
     let stdout = with_input(&["call"], input).well();
     assert_eq!(stdout, "0x0 0x1 0x1 0x0 0x0 0x0\n0x0 0x0 0x0 0x0 0x0 0x106\n");
     assert_eq!(with_input(&["call"], "").well(), "");
+}
+
+/// The hypervisor of `call` (`vfalls/src/cmd/call/session.rs`) has each group and function that `guest-abi` names.
+#[test]
+fn every_named_function_is_served() {
+    let groups =
+        ApiGroup::NAMED.iter().map(|(name, group, _)| (*name, format!("core 0 {} 1", group.0)));
+    let functions = PerfFunction::ALL.iter();
+    let functions =
+        functions.map(|function| (function.name(), format!("fast {} 0", function.number())));
+    let (names, calls): (Vec<_>, Vec<_>) = groups.chain(functions).unzip();
+    let lines: String = calls.iter().map(|call| format!("0 {call}\n")).collect();
+    let answers = with_input(&["call"], lines).well();
+    assert_eq!(answers.lines().count(), names.len());
+    for (name, answer) in names.iter().zip(answers.lines()) {
+        assert!(answer.starts_with("0x0 "), "{name}: {answer}");
+    }
 }

@@ -34,7 +34,7 @@ fn all_are_measured_and_the_best_is_chosen() {
         for number in ["hz", "read", "rating"] {
             assert_eq!(clock[number].is_number(), present, "{name} {number}");
         }
-        // Every clock except the cycle counter has a nominal frequency, so that other clocks can be measured against it.
+        // A clock is measured against another clock with a nominal frequency. Only the cycle counter has none.
         let measured = &clock["measured"];
         assert_eq!(measured.is_object(), present && others(&report, name) > 0);
         if let Some(hz) = measured["hz"].as_f64() {

@@ -2,7 +2,7 @@ use clap::CommandFactory;
 use tests::program::{has_help, shows_help_without_arguments};
 use vfalls::cmd::Cli;
 
-use crate::program::{PROGRAM, vfalls};
+use crate::program::{PROGRAM, Place, vfalls};
 
 #[test]
 fn every_command_has_help_with_examples() {
@@ -26,4 +26,21 @@ fn examples_are_commands() {
 #[test]
 fn no_command_is_shown_the_help() {
     shows_help_without_arguments(PROGRAM, "vfalls");
+}
+
+/// The help of `--guests` names each key that a file of guests can have.
+#[test]
+fn the_help_names_the_keys_of_a_guest() {
+    let place = Place::new("help-guests");
+    place.file("guests.toml", "[[guest]]\nno_key = 1\n");
+    let ended = place.run("stat --guests guests.toml");
+    let keys = ended.stderr.split_once("expected one of ").expect("the keys").1;
+    let help = vfalls(&["stat", "--help"]).well();
+    let help = help.split_once("--guests <FILE>").unwrap().1;
+    let help = help.split("\n\n").next().unwrap();
+    let keys: Vec<&str> = keys.split('`').skip(1).step_by(2).collect();
+    assert!(keys.contains(&"strands"), "{keys:?}");
+    for key in keys {
+        assert!(help.contains(key), "the help of --guests (vfalls/src/cmd/stat/mod.rs): no {key}");
+    }
 }

@@ -98,8 +98,8 @@ fn signals_are_handled_before_anything_is_written() {
     }
 }
 
-/// A library that sends SIGTERM as soon as the kernel knows a handler for it. No signal can come earlier, and the program has not
-/// yet stored what the handler does.
+/// A library that sends SIGTERM as soon as the kernel knows a handler for this signal. No earlier signal can reach the handler, and
+/// the program has not yet stored what the handler does.
 const AT_ONCE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -32,7 +32,7 @@ fn build_dump_and_check() {
          ldg1               1    1  global  yes         72,80\n\
          ldg2               2    2  none    no          88\n"
     );
-    // The source form passes the same check.
+    // For the source, `md check` prints the same as for the binary description.
     assert_eq!(vfalls(&["md", "check", &source]).well(), check);
 }
 

@@ -1,4 +1,4 @@
-//! Records and replays real programs whose behaviour is known. Their counts must be those that theory predicts.
+//! Records and replays real programs whose behaviour is known. The counts must be as theory predicts.
 //!
 //! Some counts include the C library's own work. The test then compares two runs, the second with twice the work. The difference
 //! is the work of the program alone.
@@ -40,7 +40,7 @@ fn served(results: &Value, way: &str) -> Vec<i64> {
     threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()
 }
 
-/// Two runs of a program, the second with twice the work. The counts are their differences.
+/// Two runs of a program, the second with twice the work. Each count is the difference between the runs.
 struct Twice {
     once: Value,
     twice: Value,
@@ -74,8 +74,8 @@ fn near(found: i64, expected: i64) {
 /// and addresses. Cachegrind allocates a line on a store, and the machine does not. Therefore the program stores only to elements
 /// that it has just read.
 ///
-/// On a processor with AVX, cachegrind refuses lines of 16 bytes, because a register is longer. Therefore it runs on an emulated
-/// processor without AVX.
+/// On a processor with AVX, cachegrind refuses lines of 16 bytes, because a register is longer. Therefore cachegrind runs on an
+/// emulated processor without AVX.
 #[test]
 #[cfg(target_arch = "x86_64")]
 #[ignore = "needs qemu-user and valgrind"]

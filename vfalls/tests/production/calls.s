@@ -1,7 +1,7 @@
 ! A guest whose CPUs execute lists of entries. The test writes a list for each CPU, 32 KB apart, and reads the results from it.
-! `task` says whether the guest writes the seventh words to the console.
+! `task` says whether the guest then writes word 7 of each entry to the console.
 !
-! An entry has eight words. The first is the kind:
+! An entry has eight words, 0 to 7. Word 0 is the kind:
 !   0  the list ends
 !   1  software trap 0x80: words 1 to 6 are %o0 to %o5, before and after; word 7 is the difference of %tick
 !   2  software trap 0xff, in the same way
@@ -17,15 +17,15 @@
 !   12 like 1, without %tick
 !   13 like 12, repeated while the status is EWOULDBLOCK
 !
-! After the list, 0x7f00 from its beginning: the number of samples, their lowest and highest address, the number of starts of sampling, and
-! the sum of the values of %pic at these starts.
+! At 0x7f00 from the beginning of the list: the number of samples, their lowest and highest address, the number of starts of sampling, and
+! the bitwise OR of the values of %pic at these starts.
 
         .include "start.s"
 
 done:   .xword 0                                ! at 0x80: the number of CPUs at the end of their lists
         .xword answered                         ! at 0x88: the address after a call
         .xword cpu, traps                       ! at 0x90: the start address of CPUs, and their trap table
-        .xword again, finished, idle            ! at 0xa0: where a CPU begins its list, where it has ended it, and where it does nothing
+        .xword again, finished, idle            ! at 0xa0: where a CPU begins its list, where the list has ended, and where the CPU idles
 
 begin:  negotiate
         start_others 0
@@ -203,7 +203,7 @@ finished:
         brz,pt %g1, exit
          clr %o0
 
-        mov %l6, %l0                            ! each seventh word as 16 digits
+        mov %l6, %l0                            ! word 7 of each entry as 16 digits
 8:      ldx [%l0], %g1
         brz,pn %g1, exit
          clr %o0

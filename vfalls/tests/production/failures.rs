@@ -150,7 +150,7 @@ fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     Some(format!("not served: {:?}", missing.collect::<Vec<_>>()))
 }
 
-/// Injects a trap at every 11th hypervisor instruction in calls. If `ALL` is set in the environment, injects one at every instruction.
+/// Injects a trap at every 11th hypervisor instruction in calls. If `ALL` is set in the environment, injects a trap at every instruction.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_at_any_instruction() {
@@ -177,8 +177,8 @@ fn the_hypervisor_traps_in_any_request() {
 }
 
 /// Injects traps on strand 0 among the hypervisor's next `most` instructions, but only until the operator's request `step` is answered.
-/// Without a request, every 11th instruction traps; with one, every [`REQUESTS`]th. If `ALL` is set in the environment, every instruction
-/// traps. Returns the number of instructions, and what is wrong.
+/// Without a request, every 11th instruction traps; with a request, every [`REQUESTS`]th. If `ALL` is set in the environment, every
+/// instruction traps. Returns the number of instructions, and what is wrong.
 fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64, Vec<String>) {
     let every = if step.is_some() { REQUESTS } else { 11 };
     let every = if std::env::var_os("ALL").is_some() { 1 } else { every };
@@ -254,8 +254,8 @@ fn a_strand_without_a_guest_leaves_service() {
     assert!(number > 300, "{number}");
 }
 
-/// Strand 8 dies, whose guest has all rights. Strand 0, which has no guest, takes the rights away, finds that a memory controller is
-/// faulty, and takes it out of service.
+/// Strand 8 dies. Its guest has all rights. Strand 0, which has no guest, takes the rights away, finds that a memory controller is
+/// faulty, and takes this memory controller out of service.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_fails_on_a_strand_without_a_guest() {

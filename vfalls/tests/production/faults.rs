@@ -112,7 +112,7 @@ fn a_strand_dies_with_a_hub() {
         booted.list(0, cpu, &list);
     }
     booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
-    // One strand dies after its store to the hub, and another when it asks for the hub again.
+    // One strand dies after its store to the hub, and another strand dies when it asks for the hub again.
     let image = image(Production::Shipped);
     let elf = elf::parse(&image).unwrap();
     let dead: Vec<StrandId> = ["perfctr_wait_hub", "perfctr_slow"]

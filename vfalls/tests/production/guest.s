@@ -70,7 +70,7 @@ cpu:    set results, %l7
          clr %o0
         ba,a,pt %xcc, exit
 
-! Task 1: takes its own traps, and notes %tt, %tl, %gl, %tpc of each, from the second word on.
+! Task 1: takes traps in its own trap table, and notes %tt, %tl, %gl and %tpc of each trap, from `results` + 64 on.
 traps_of_its_own:
         wrpr %l6, 0, %tba
         add %l7, 64, %l5
@@ -94,7 +94,7 @@ traps_of_its_own:
         sub %l5, %l7, %o0
         ba,a,pt %xcc, exit
 
-! Task 2: reads a word outside its memory, and ends with the value or with the trap.
+! Task 2: reads a word outside its memory, and stores it at `results` + 8. Exits with the number of the trap, or with 0 if there is none.
 look:   wrpr %l6, 0, %tba
         add %l7, 64, %l5
         ldx [%l7 - 48], %g3
@@ -149,7 +149,7 @@ failed: mov 99, %o0
 exit:   call80 0x00
         ba,a,pt %xcc, exit
 
-! Notes a trap and continues after the instruction; after the jump, if a fetch failed.
+! Notes a trap, and continues after the instruction that trapped. If a fetch trapped, continues after the jump to its address.
 note:   rdpr %tt, %g1
         stx %g1, [%l5]
         rdpr %tl, %g2

@@ -53,8 +53,8 @@ fn guests_find_themselves_and_count_what_they_do() {
 
 /// Compares a CPU's output with its program. Rounds of 240 atomic instructions (16, 32, 64 and 128 in four loops) are sampled. A period of
 /// 240 always samples the same place. With random periods from 120 to 360, every place of a round is equally likely, whatever the place of
-/// the previous sample was. So the number of samples in a loop has a binomial distribution, with the loop's share of the round. One of 20
-/// such numbers is more than 4 standard deviations from its mean once in 800 programs.
+/// the previous sample was. So the number of samples in a loop has a binomial distribution, with the loop's share of the round. Of 20 such
+/// numbers, one is more than 4 standard deviations from its mean in one of 800 programs.
 fn judge(cpu: usize, line: &str) {
     let numbers: Vec<f64> = (line.split(|character: char| !character.is_ascii_digit()))
         .filter_map(|part| part.parse().ok())

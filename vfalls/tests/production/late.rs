@@ -153,7 +153,7 @@ impl Run {
 
     /// Executes until the guest has executed this number of instructions.
     fn until(&mut self, number: u64) -> Result<(), String> {
-        for _ in 0..20_000 {
+        for _ in 0..80_000 {
             if self.guest_instructions() >= number {
                 return Ok(());
             }
@@ -384,14 +384,14 @@ fn a_channel_breaks_under_load() {
         booted.0.run(Limits::instructions(1 + pause as u64 / 2));
         booted.0.devices().set_faulty(CHANNEL_0, true);
         let calls = booted.calls();
-        assert_eq!(booted.0.run(Limits::instructions(40_000)), Stop::Limit, "{pause}");
+        assert_eq!(booted.0.run(Limits::instructions(300_000)), Stop::Limit, "{pause}");
         assert_eq!([0, 1].map(|guest| booted.0.guest(guest)), [GuestState::Runs; 2]);
         let calls = calls.borrow();
         let last = |strand| calls.iter().rfind(|call| call.strand.index() == strand).unwrap();
         assert_eq!((last(0).status, last(8).status), (ENOACCESS, 0), "{pause}");
         assert_eq!(booted.consoles(), ["", "", "", ""]);
         // The operator is told of the failure only once.
-        let expected = "NODE0_MCU0 is out of service: an access failed, on strand 0 of guest 0";
+        let expected = "NODE0_MCU0 is out of service: an access failed at 0x8400000400, on strand 0 of guest 0";
         assert_eq!(booted.told(), (vec![expected.to_owned()], 1), "{pause}");
     }
 }

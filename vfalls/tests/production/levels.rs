@@ -23,7 +23,7 @@ fn is_hypervisors(frame: &TrapFrame) -> bool {
         || is_cleared && (state, number) != (0, 0)
 }
 
-/// Checks the trap levels of a strand that runs its guest. The error shows what the hypervisor left behind in them.
+/// Checks the trap levels of a strand that runs its guest. The error shows what the hypervisor left behind in the trap levels.
 pub(super) fn judge(strand: &Strand) -> Result<(), String> {
     let (used, unused) = strand.control.frames();
     match used.iter().chain(unused).take(GUESTS).find(|frame| is_hypervisors(frame)) {

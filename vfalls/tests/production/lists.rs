@@ -106,7 +106,7 @@ impl Booted {
 }
 
 /// On the simulator, the shipped image has the real %pcr and devices. The image for QEMU has %pcr in memory. Each kind of call takes the
-/// same number of instructions on both.
+/// same number of instructions on both images.
 #[test]
 #[ignore = "builds images"]
 fn calls_take_the_instructions_that_qemu_counts() {

@@ -1,4 +1,4 @@
-! The common start of these tests' guests. Each guest defines `begin`; the test writes the words.
+! The common start of these tests' guests. Each guest defines `begin`. The test writes the words `task`, `cpus` and `peek`.
 
         .register %g2, #scratch
         .register %g3, #scratch
@@ -30,7 +30,7 @@ peek:   .xword 0                                ! at 0x50: a real address
          nop
         .endm
 
-! Starts all other CPUs at `cpu` with the trap table `traps`; the argument is the CPU's number plus `more`.
+! Starts all other CPUs at `cpu` with the trap table `traps`. The argument of each CPU is its number plus `more`.
         .macro start_others more
         set cpus, %l7
         mov 1, %l0

@@ -38,8 +38,8 @@ fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u
 }
 
 /// Two guests sample on all their strands and read shared counters, while the right to these
-/// counters moves back and forth. Until the new owner writes a counter, it reads the number of
-/// events since the transfer. Then it reads its written value plus the number of events since the
+/// counters moves back and forth. Until the new owner writes a counter, the counter shows the number
+/// of events since the transfer. Then it shows the written value plus the number of events since the
 /// write. No guest finds its lost values in %pic, and all samples are in the guest's own program.
 #[test]
 #[ignore = "builds images"]
@@ -147,7 +147,7 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
 }
 
 /// The right moves back and forth between two guests while all strands make calls. All strands of the new owner are served within a
-/// fixed number of cycles, plus a number for each strand of the loser, because the loser's strands acknowledge one after another.
+/// fixed number of cycles, plus some cycles for each strand of the loser, because the loser's strands acknowledge one after another.
 /// The guests have 32 strands of four nodes. With `PRODUCTION_LONG` in the environment, the test also uses all 256 strands.
 #[test]
 #[ignore = "builds images"]

@@ -18,7 +18,7 @@ typedef __UINT64_TYPE__ uint64_t;
 #endif
 #endif
 
-// Before a function whose result says whether it worked.
+// Stands before a function whose result says whether the call worked.
 #ifndef VFPERF_MUST_CHECK
 #ifdef __GNUC__
 #define VFPERF_MUST_CHECK __attribute__((warn_unused_result))

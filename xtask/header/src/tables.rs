@@ -10,8 +10,7 @@ use guest_abi::layout::{
 };
 use guest_abi::status::EOK;
 use guest_abi::trap::{
-    API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG,
-    VFALLS_SET_PERFREG,
+    API_GET_VERSION, API_SET_VERSION, CONS_BREAK, CONS_PUTCHAR, EXIT, PerfFunction,
 };
 use guest_abi::{ApiGroup, Counter, HvError, PerfReg, Pmu, Trap};
 
@@ -34,12 +33,12 @@ pub(crate) fn tables() -> String {
         let (number, flag) = (counter.index(), DramPic::new().with_wrapped((*counter).into()));
         let bit = u64::from(flag).trailing_zeros();
         let comment = format!(
-            "DRAM PIC: counter {number} has wrapped, bit {bit}. Only a write of the register clears it."
+            "DRAM PIC bit {bit}: counter {number} has wrapped. Only a write of the register clears it."
         );
         text.define_bits(&format!("DRAM_PIC_WRAPPED{number}"), flag.into(), &comment);
     }
     text.define_bits("DRAM_PIC_WRITABLE", DramPic::WRITABLE, "DRAM PIC: the bits that exist.");
-    let wide = "the bits that exist. Its counters have 64.";
+    let wide = "the bits that exist. The counters have 64 bits.";
     selects::<LpuPcr>(&mut text, "LPU", wide);
     selects::<GpdPcr>(&mut text, "GPD", wide);
     selects::<AsuPcr>(&mut text, "ASU", wide);
@@ -89,10 +88,9 @@ fn numbers(text: &mut Text) {
     text.define_bits("FAST_TRAP", Trap::Fast.number().into(), fast);
     let core = "`ta 0xff`: calls that every guest can make, whatever it has negotiated.";
     text.define_bits("CORE_TRAP", Trap::Core.number().into(), core);
-    let get = "FAST_TRAP: reads a performance register (FWARC/2007/529 section 3.2.1).";
-    text.define_bits("VFALLS_GET_PERFREG", VFALLS_GET_PERFREG, get);
-    let set = "FAST_TRAP: writes a performance register (FWARC/2007/529 section 3.2.2).";
-    text.define_bits("VFALLS_SET_PERFREG", VFALLS_SET_PERFREG, set);
+    for function in PerfFunction::ALL {
+        fast_function(text, function.name(), function.number(), function.description());
+    }
 
     let set = "CORE_TRAP: negotiates a version of an API group.";
     text.define("API_SET_VERSION", API_SET_VERSION, set);
@@ -105,17 +103,17 @@ fn numbers(text: &mut Text) {
     text.define("API_GET_VERSION", API_GET_VERSION, get);
 
     for (name, number, comment) in kernel::FUNCTIONS {
-        let (first, rest) = comment.split_at(1);
-        let comment = format!("FAST_TRAP: {}{rest}", first.to_lowercase());
-        text.define_bits(&format!("FAST_{name}"), *number, &comment);
+        fast_function(text, &format!("FAST_{name}"), *number, comment);
     }
 
-    let sun4v = "The API group of the sun4v architecture itself.";
-    text.define_bits("GROUP_SUN4V", ApiGroup::SUN4V.0, sun4v);
-    let core = "The API group of the calls that every guest has.";
-    text.define_bits("GROUP_CORE", ApiGroup::CORE.0, core);
-    let vfalls = "The API group of the Victoria Falls performance counters: version 1.0 has registers 0 to 17, 1.1 all 90.";
-    text.define_bits("GROUP_VFALLS", ApiGroup::VFALLS.0, vfalls);
+    for (name, group, comment) in ApiGroup::NAMED {
+        text.define_bits(&format!("GROUP_{name}"), group.0, &format!("API group. {comment}"));
+    }
+}
+
+fn fast_function(text: &mut Text, name: &str, number: u64, comment: &str) {
+    let (first, rest) = comment.split_at(1);
+    text.define_bits(name, number, &format!("FAST_TRAP: {}{rest}", first.to_lowercase()));
 }
 
 fn sparc(text: &mut Text) {
@@ -145,7 +143,7 @@ fn sparc(text: &mut Text) {
         ),
     ] {
         let bits = u64::from(pcr);
-        let comment = format!("SPARC PCR: {comment}, bit {}.", bits.trailing_zeros());
+        let comment = format!("SPARC PCR bit {}: {comment}.", bits.trailing_zeros());
         text.define_bits(&format!("SPARC_PCR_{name}"), bits, &comment);
     }
     let off = "SPARC: the event of a counter that is off. (Event 0 counts idle clocks.)";
@@ -168,7 +166,7 @@ fn selects<P: EventSelect>(text: &mut Text, name: &str, writable: &str) {
         text.define_bits(&select, field, &comment);
         let comment = format!("{name} PCR: lowest bit of the event of counter {number}.");
         text.define(&format!("{select}_SHIFT"), low, &comment);
-        let comment = format!("{name} PCR: all bits but the event of counter {number}.");
+        let comment = format!("{name} PCR: all bits except the event of counter {number}.");
         let clear = format!("{name}_PCR_CLEAR_PIC{number}");
         text.define_bits(&clear, P::clearing_mask(*counter), &comment);
     }
@@ -191,7 +189,7 @@ fn registers(text: &mut Text) {
     text.enumeration(
         "reg",
         "Performance registers (FWARC/2007/529 section 3.1): the PCR of the calling strand, PERF_CONFIG of its node, and the registers of units.",
-        PerfReg::ALL.into_iter().map(register).chain([("REGS".to_owned(), PerfReg::COUNT as u64, "Their number, which is no register's.")]),
+        PerfReg::ALL.into_iter().map(register).chain([("REGS".to_owned(), PerfReg::COUNT as u64, "The number of registers. No register has this number.")]),
     );
 }
 
@@ -200,7 +198,7 @@ fn units(text: &mut Text) {
     text.enumeration(
         "unit",
         "Units, each with a control register and two counters, in the order in which illumos probes them.",
-        Pmu::ALL.into_iter().map(unit).chain([("UNITS".to_owned(), Pmu::COUNT, "Their number.")]),
+        Pmu::ALL.into_iter().map(unit).chain([("UNITS".to_owned(), Pmu::COUNT, "The number of units.")]),
     );
     text.enumeration(
         "counter",
@@ -219,12 +217,12 @@ fn perf_config(text: &mut Text) {
             config(
                 "PERF_CONFIG_LOCAL",
                 PerfConfig::Local,
-                "Misses served from the memory of the node itself.",
+                "Misses served by the memory of the node itself.",
             ),
             config(
                 "PERF_CONFIG_REMOTE",
                 PerfConfig::Remote,
-                "Misses served from the memory of another node.",
+                "Misses served by the memory of another node.",
             ),
             config(
                 "PERF_CONFIG_CACHE_TO_CACHE",

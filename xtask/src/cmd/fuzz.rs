@@ -15,7 +15,7 @@ use vfalls::exit::Mismatch;
 use vfalls::say::say;
 use vfalls::table;
 
-/// Look for inputs that crash or break an invariant
+/// Look for inputs that make the code crash or break an invariant
 ///
 /// libFuzzer makes inputs for each target from the inputs in tests/inputs/corpus and target/fuzz/corpus, and adds inputs that reach new
 /// code to target/fuzz/corpus. An input that fails ends the run of its target, is kept in target/fuzz/found, and makes the exit status 1.

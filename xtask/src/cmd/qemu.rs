@@ -22,11 +22,11 @@ use vfalls::output::Force;
 ///
 /// Builds hypervisor images with the service, and boots each in QEMU with a guest that checks the service by real traps: an image with
 /// models of the devices; the shipped image, to count the instructions of each call; an image with devices that fault; and an image that
-/// leaks, which the guest must find. A guest written in C makes the same calls by the C interface of guest-abi. Then the guest makes all
-/// calls of the contract sweep, on every machine and with every grant, and must get the host's answers.
+/// leaks values, which the guest must find. A guest written in C makes the same calls by the C interface of guest-abi. Then the guest
+/// makes all calls of the contract sweep, on every machine and with every grant, and must get the host's answers.
 ///
 /// QEMU's machine has one strand, no counters, no hubs, and nothing that keeps guests apart. vfalls boot boots guests on a machine
-/// that has all of these.
+/// that has many strands, counters and hubs, and keeps guests apart.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Example:\n  cargo xtask qemu\n  cargo xtask qemu --guest mine.elf --timeout 10\n  cargo xtask qemu --guest mine.elf --gdb 1234   # gdb-multiarch mine.elf -ex 'target remote :1234'"

@@ -1,8 +1,8 @@
-//! Compares the entry code of two images. If it is the same, tests of one also hold for the other.
+//! Compares the entry code of two images. If the code is the same, tests of one image also hold for the other image.
 //!
-//! The entry code is the boot code, the trap table, the veneers and leaf functions, the handlers of faults, and the way to Rust and back.
-//! The entry code contains everything that a call on the fast path executes. Each instruction must be the same in both images, except for
-//! addresses of other code and of data. These addresses must have the same symbol, or, without a symbol, the same constants.
+//! The entry code is the boot code, the trap table, the veneers and leaf functions, the handlers of faults, and the code around calls of
+//! Rust. The entry code contains everything that a call on the fast path executes. Each instruction must be the same in both images, except
+//! for addresses of other code and of data. These addresses must have the same symbol, or, without a symbol, the same constants.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -72,7 +72,7 @@
 //! - Stores that fail after the strand has continued: QEMU's stores fail at once or never. In the
 //!   image `faults`, an instruction that traps replaces an instruction of the guest or of the
 //!   hypervisor. By software trap 0x84, the guest says what the processor would report of the
-//!   store. The hypervisor does not read the registers in which the UltraSPARC T2 reports it.
+//!   store. The hypervisor does not read the registers in which the UltraSPARC T2 reports failed stores.
 //!
 //! The checks search the guest's console for lines that begin with `check NAME: passed`,
 //! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).

@@ -206,7 +206,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
                     }
                     _ => None,
                 };
-                self.strand.failed(register, guard, error)
+                self.strand.failed(register, operation, guard, error)
             }
             None => Refusal::Invalid,
         };

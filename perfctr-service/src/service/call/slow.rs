@@ -12,7 +12,7 @@ use crate::service::StrandContext;
 use crate::statistics::{Class, Operation, Outcome, Refusal};
 use crate::table;
 use crate::trace::Conflict;
-use crate::{Environment, Grant, PerfCounterContext, StrandRight, Unit};
+use crate::{Cause, Environment, Grant, Outage, PerfCounterContext, StrandRight, Unit};
 
 impl<E: Environment> PerfCounterContext<'_, E> {
     /// Releases the hub of register `id` or the L2 control if the strand holds it, after an access of a fast path in assembly has faulted.
@@ -32,7 +32,7 @@ impl<E: Environment> PerfCounterContext<'_, E> {
             held.access_ended();
             if undone.is_err() {
                 service.units.set_unclean(unit);
-                let _ = self.strand.faulted(Some(unit), held);
+                let _ = self.strand.faulted(Some(unit), Cause::Write(None), held);
             }
         }
     }
@@ -131,7 +131,7 @@ impl<E: Environment> StrandContext<'_, E> {
             Kind::L2 => self.l2(access),
             Kind::Dram { .. } => self
                 .device(register.index(), access)
-                .map_err(|error| self.failed(register, None, error)),
+                .map_err(|error| self.failed(register, access.operation(), None, error)),
             Kind::Hub { hub, .. } => {
                 let watch = self.watches.hub(hub);
                 let asked = self.arbiter(hub).ask(self.caller.strand, watch, || self.now());
@@ -151,7 +151,10 @@ impl<E: Environment> StrandContext<'_, E> {
                         guard.complete();
                         Ok(value)
                     }
-                    Err(error) => Err(self.failed(register, Some((hub, guard)), error)),
+                    Err(error) => {
+                        let guard = Some((hub, guard));
+                        Err(self.failed(register, access.operation(), guard, error))
+                    }
                 }
             }
         }
@@ -169,6 +172,7 @@ impl<E: Environment> StrandContext<'_, E> {
     pub(super) fn failed(
         &self,
         register: PerfReg,
+        operation: Operation,
         guard: Option<(Hub, HubGuard<'_>)>,
         error: AccessError,
     ) -> Refusal {
@@ -180,18 +184,23 @@ impl<E: Environment> StrandContext<'_, E> {
             // Only hubs can be busy. Another device that answers "busy" is faulty.
             (_, guard) => guard,
         };
-        self.faulted(Unit::for_register(register, self.node), guard)
+        let address = self.rows.get(register.index()).map(|row| row.address);
+        let cause = match operation {
+            Operation::Get => Cause::Read(address),
+            Operation::Set => Cause::Write(address),
+        };
+        self.faulted(Unit::for_register(register, self.node), cause, guard)
     }
 
     /// Takes a unit out of service because an access to it has faulted. Then drops `held`, so that the next holder finds the unit out
     /// of service.
     #[inline(always)]
-    fn faulted(&self, unit: Option<Unit>, held: impl Sized) -> Refusal {
-        let was_in_service = unit.filter(|unit| self.service.faulted(self.caller.strand, *unit));
+    fn faulted(&self, unit: Option<Unit>, cause: Cause, held: impl Sized) -> Refusal {
+        let outage = unit.map(|unit| Outage { unit, strand: self.caller.strand, cause });
+        let was_in_service = outage.filter(|outage| self.service.faulted(*outage));
         drop(held);
-        // Logged last, so that no strand is refused while a slow logger writes.
-        if let Some(unit) = was_in_service {
-            log::error!(target: crate::LOG, "{unit} faulted and is out of service");
+        if let Some(outage) = was_in_service {
+            self.service.log_outage(outage);
         }
         Refusal::NoAccess
     }
@@ -214,7 +223,7 @@ impl<E: Environment> StrandContext<'_, E> {
         let unit = Unit::L2(node);
         let Access::Set(value) = access else {
             return l2::get(service.bus(), self.caller.strand)
-                .map_err(|_| self.faulted(Some(unit), ()));
+                .map_err(|_| self.faulted(Some(unit), Cause::Read(None), ()));
         };
         let Some(held) = service.l2(node).take(self.caller.strand) else {
             let stuck = service.l2(node).found_busy(&self.watches.l2, || self.now());
@@ -231,6 +240,6 @@ impl<E: Environment> StrandContext<'_, E> {
         let differ = || service.units.set_unclean(unit);
         let result = held.set(service.bus(), self.caller.strand, value, differ);
         held.access_ended();
-        result.map(|()| 0).map_err(|_| self.faulted(Some(unit), held))
+        result.map(|()| 0).map_err(|_| self.faulted(Some(unit), Cause::Write(None), held))
     }
 }

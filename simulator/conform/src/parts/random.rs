@@ -2,11 +2,10 @@
 
 use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, StrandId, Trap};
-use perfctr_service::{Grant, StrandRight, Unit};
+use perfctr_service::{Grant, GuestConfig, StrandRight, Unit};
 use platform::{Machine, Model};
 
 use super::PERF_COUNTERS;
-use crate::configuration::guest;
 use crate::{Change, Configuration, Part, System};
 
 /// Four machines, each with two distributions of rights. A hub may become busy at any time. So the service refuses strands on
@@ -24,14 +23,16 @@ fn configuration(number: usize) -> Option<Configuration> {
         _ => (Model::Maramba, 1),
     };
     let later = number >= 4;
-    let on = |number: usize, strand, global| {
+    // A literal of all fields, so that a new field is decided on here.
+    let on = |number: usize, strand, global, compatible| {
         let strands = (0..nodes.min(2)).map(|node| node * StrandId::PER_NODE + number);
-        guest(strands, Grant { strand, global })
+        let strands = strands.filter_map(StrandId::new).collect();
+        GuestConfig { strands, grant: Grant { strand, global }, compatible }
     };
     let guests = [
-        on(0, StrandRight::HtStrand, !later),
-        on(1, StrandRight::Strand, later).with_compatible(later),
-        on(2, StrandRight::None, false).with_compatible(true),
+        on(0, StrandRight::HtStrand, !later, false),
+        on(1, StrandRight::Strand, later, later),
+        on(2, StrandRight::None, false, true),
     ];
     Some(Configuration::new(Machine::new(model, nodes).ok()?, guests))
 }

@@ -1,4 +1,4 @@
-//! The guest that attacks, on both its strands. If an attack ends it, the operator resets it.
+//! The guest that attacks, on both its strands. If an attack ends the guest, the operator resets the guest.
 
 use conform::assembler::{JMPL, L1, NOP, computes, number, sethi};
 use guest_abi::StrandId;

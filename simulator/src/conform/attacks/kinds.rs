@@ -400,8 +400,8 @@ fn level(index: &mut Index) -> Attack {
     provoked(taken, demanded).at(level)
 }
 
-/// Every trap that ends the guest, because it is at trap level 2 or its trap table is outside its memory. Also the calls that end
-/// a guest.
+/// Every trap that ends the guest, because the guest is at trap level 2, or because its trap table is outside its memory. Also the
+/// calls that end a guest.
 fn death(index: &mut Index) -> Attack {
     let (level, table) = index.one_of(&[
         (2, REAL + 0x8000),

@@ -4,7 +4,8 @@
 //! - Negotiations access no device. The judge finds an order of simultaneous negotiations that
 //!   explains the answers. A call during its guest's negotiation has the version before or
 //!   after the negotiation.
-//! - EWOULDBLOCK needs a reason: an access in flight, or a refused strand.
+//! - EWOULDBLOCK needs a reason: another strand's access in flight, or another strand that was
+//!   refused earlier and is remembered.
 
 mod negotiations;
 
@@ -37,8 +38,8 @@ use demand;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The maximum time for which a strand is refused on behalf of another: with two strands, 4 refusals count, each half a millisecond after
-/// the previous one.
+/// The maximum time for which a strand is refused on behalf of another strand: with two strands, 4 refusals count, each half a millisecond
+/// after the previous refusal.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.

@@ -199,6 +199,9 @@ proptest! {
         for event in SparcEvent::ALL.iter().filter(|event| !event.is_modelled()) {
             prop_assert_eq!((0..256).map(|strand| bench.strand(strand, *event)).sum::<u64>(), 0);
         }
+        for event in DramEvent::ALL.iter().filter(|event| !event.is_modelled()) {
+            prop_assert_eq!(bench.dram(*event), 0);
+        }
         prop_assert!(bench.lpu().iter().all(|(_, _, event, _)| event.is_modelled()));
         for event in AsuEvent::ALL.iter().filter(|event| !event.is_modelled()) {
             prop_assert_eq!(bench.asu(*event), 0);

@@ -154,7 +154,7 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
 
 /// Returns a guest without memory, because QEMU does not translate addresses.
 fn guest_layout(config: &GuestConfig) -> GuestLayout {
-    GuestLayout { config: *config, memory: Partition::NONE, entry: 0 }
+    GuestLayout { config: *config, memory: Partition::NONE, entry: 0, name: None }
 }
 
 fn be(strand: StrandId) {

@@ -202,7 +202,7 @@ impl Bus {
     /// Writes the words' addresses into the table. A faulty or busy word gets a misaligned address.
     fn answer(&self) {
         let (Some(table), Some(banks)) = (TABLE.get(), BANKS.get()) else {
-            hypervisor::failed(&"no table of registers\n", NOT_STARTED)
+            hypervisor::failed(&"no table of registers", NOT_STARTED)
         };
         for (node, place) in Node::ALL.iter().zip(banks) {
             let cell = Cell::L2(*node, 0);

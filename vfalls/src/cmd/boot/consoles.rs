@@ -1,4 +1,4 @@
-//! Prints the consoles of guests.
+//! Prints the consoles of guests and of the hypervisor.
 
 use std::io::{self, Write};
 
@@ -7,9 +7,13 @@ use platform::memory_map::escape;
 use simulator::execute::Execution;
 use simulator::execute::mailbox::GuestState;
 
-/// The consoles of all guests. With several guests, each line begins with the name of its guest.
+/// The consoles of all guests, and of the hypervisor. With several guests, each line begins with the name of its guest. The lines of the
+/// hypervisor always begin with `hypervisor: `.
 pub(crate) struct Consoles {
     guests: Vec<GuestConsole>,
+    hypervisor: Vec<u8>,
+    /// The number of bytes of the hypervisor's complete lines, which are printed.
+    printed: usize,
     /// Whether the output ends with an incomplete line.
     within_line: bool,
 }
@@ -25,10 +29,10 @@ impl Consoles {
     pub(crate) fn new(names: impl Iterator<Item = String>) -> Self {
         let guests =
             names.map(|name| GuestConsole { name, console: Console::default(), line: Vec::new() });
-        Self { guests: guests.collect(), within_line: false }
+        Self { guests: guests.collect(), hypervisor: Vec::new(), printed: 0, within_line: false }
     }
 
-    /// Prints the text that guests have written since the previous call.
+    /// Prints the text that guests and the hypervisor have written since the previous call.
     pub(crate) fn show(
         &mut self,
         execution: &mut Execution,
@@ -51,6 +55,18 @@ impl Consoles {
                 }
             }
         }
+        self.hypervisor.extend(execution.hypervisor_console());
+        while let Some(line) =
+            self.hypervisor[self.printed..].split_inclusive(|byte| *byte == b'\n').next()
+            && line.ends_with(b"\n")
+        {
+            if std::mem::take(&mut self.within_line) {
+                writeln!(output)?;
+            }
+            write!(output, "hypervisor: ")?;
+            output.write_all(line)?;
+            self.printed += line.len();
+        }
         output.flush()
     }
 
@@ -72,6 +88,11 @@ impl Consoles {
 
     fn end_alone(&mut self, output: &mut impl Write) -> io::Result<()> {
         if std::mem::take(&mut self.within_line) { writeln!(output) } else { Ok(()) }
+    }
+
+    /// Returns all that the hypervisor has written to its console.
+    pub(crate) fn hypervisor(&self) -> &[u8] {
+        &self.hypervisor
     }
 
     pub(crate) fn text(&self, guest: usize) -> &[u8] {

@@ -48,10 +48,10 @@ use self::images::Image;
 
 /// Boot guests under the hypervisor, on a simulated machine that executes their instructions
 ///
-/// The machine is a T5440 (four UltraSPARC T2 Plus processors with 256 strands) or a smaller one. Its strands execute SPARC V9: the
+/// The machine is a T5440 (four UltraSPARC T2 Plus processors, 256 strands in all) or a smaller one. Its strands execute SPARC V9: the
 /// bundled hypervisor, which has the performance counter service, and the guests. Loads and stores go through simulated caches,
-/// memory channels and hubs, whose counters guests read by hypercalls. The output of guests appears at once, and a report of what
-/// they executed and counted at the end. The exit status is 1 if a guest ends with a code other than 0 or by a trap.
+/// memory channels and hubs, whose counters guests read by hypercalls. The output of guests appears at once, beside the log of the
+/// hypervisor, and a report of what they executed and counted at the end. The exit status is 1 if a guest ends with a code other than 0 or by a trap.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
                   vfalls boot                                 # a bundled guest, on eight strands\n  \
@@ -103,7 +103,7 @@ pub(crate) struct BootArgs {
     limit: Option<u64>,
 
     /// Carry out the operator's steps in this file, each after a number of instructions of all strands together. vfalls stat --help
-    /// describes such files; here they have no guests. A guest that is reset begins at its entry, with its memory unchanged
+    /// describes such files; here a file must not define guests. A guest that is reset begins at its entry, with its memory unchanged
     #[arg(long, value_name = "FILE", conflicts_with = "gdb")]
     scenario: Option<PathBuf>,
 
@@ -213,6 +213,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
         guest.program.clone_from(&image.name);
         guest.console = String::from_utf8_lossy(consoles.text(number)).into_owned();
     }
+    executed.hypervisor.console = String::from_utf8_lossy(consoles.hypervisor()).into_owned();
     let stdout = &mut Plain::new(stdout);
     writeln!(stdout)?;
     report::print(stdout, &executed)?;

@@ -5,9 +5,11 @@ use std::io::{self, Write};
 use simulator::execute::log::{Log, Noted, What};
 use simulator::execute::records::Failure;
 use simulator::machine::strands;
-use simulator::run::{Executed, Hypercalls, StepRun};
+use simulator::memory::Served;
+use simulator::run::{ByWhom, Executed, GuestRun, Hypercalls, StepRun, StrandRun};
 
 use crate::disassembly::sparc::disassembly;
+use crate::numbers::counted;
 use crate::table;
 use crate::text::summary::short;
 
@@ -18,6 +20,13 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
     write!(output, "{}\n{}", strand_table(run), calls(run))?;
     for failure in &run.failures {
         write!(output, "\n{}", told(failure))?;
+    }
+    if run.hypervisor.left_out > 0 {
+        let messages = counted(run.hypervisor.left_out, "message");
+        writeln!(
+            output,
+            "\nnote: the hypervisor has left out {messages} of its log, because there were too many"
+        )?;
     }
     if run.noted > 0 {
         let things = match run.noted {
@@ -86,15 +95,14 @@ fn strand_table(run: &Executed) -> String {
     let mut table = table::with_header(
         ">strand|>guest's instructions|>hypervisor's|>cycles|>CPI|>traps|>L2 hits|>local|>remote|>c2c",
     );
-    for strand in &run.strands {
-        let cpi = strand.cycles.sum() as f64 / strand.instructions.sum().max(1) as f64;
-        let (work, served) = (strand.instructions, &strand.served);
-        let work =
-            [strand.strand.number().into(), work.guest, work.hypervisor, strand.cycles.sum()];
-        let served = [served.l2, served.local, served.remote, served.c2c];
+    for StrandRun { strand, instructions, cycles, traps, served } in &run.strands {
+        let (ByWhom { guest, hypervisor }, cycles) = (*instructions, cycles.sum());
+        let Served { l2, local, remote, c2c } = *served;
+        let cpi = cycles as f64 / instructions.sum().max(1) as f64;
+        let work = [strand.number().into(), guest, hypervisor, cycles];
         let cells = work.map(|number| number.to_string()).into_iter();
-        let cells = cells.chain([format!("{cpi:.2}"), strand.traps.to_string()]);
-        table.add_row(cells.chain(served.map(short)));
+        let cells = cells.chain([format!("{cpi:.2}"), traps.to_string()]);
+        table.add_row(cells.chain([l2, local, remote, c2c].map(short)));
     }
     table::text(&table)
 }
@@ -105,12 +113,11 @@ fn calls(run: &Executed) -> String {
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();
     let mut table = table::with_header(&format!("guest|strands|>hypercalls{counts}"));
     for guest in &run.guests {
-        let Hypercalls { total, by_status } = &guest.hypercalls;
-        let mut row = vec![
-            guest.name.clone(),
-            strands::ranges(guest.strands.iter().map(|strand| strand.index())),
-            total.to_string(),
-        ];
+        let GuestRun { guest: _, name, strands, program: _, console: _, state: _, hypercalls } =
+            guest;
+        let Hypercalls { total, by_status } = hypercalls;
+        let strands = strands::ranges(strands.iter().map(|strand| strand.index()));
+        let mut row = vec![name.clone(), strands, total.to_string()];
         let count = |status: &&String| by_status.get(*status).unwrap_or(&0).to_string();
         row.extend(statuses.iter().map(count));
         table.add_row(row);

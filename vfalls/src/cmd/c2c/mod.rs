@@ -21,8 +21,8 @@ use simulator::run::Run;
 
 /// Show the lines of memory that move between nodes, and the threads and functions that use their bytes
 ///
-/// Replays a program, as perf c2c watches one, and finds the lines that move most between the L2 caches of the nodes. Shows for each line
-/// the nodes, threads, functions and source lines that read and write its bytes. If the nodes use different bytes of a line, this is false
+/// Replays a program and, like perf c2c, finds the lines that move most between the L2 caches of the nodes. Shows for each line the
+/// nodes, threads, functions and source lines that read and write its bytes. If the nodes use different bytes of a line, this is false
 /// sharing: the program is replayed again with these bytes in separate lines, to show what the separation saves.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  vfalls c2c\n  vfalls c2c -- ./program its arguments\n  \
@@ -33,7 +33,7 @@ pub(crate) struct C2cArgs {
 
     /// Which strand executes which thread: spread (the next thread on the next node, then the next core), pack (strand after
     /// strand), one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one
-    /// thread, dealt) [default: spread, or as the recording says]
+    /// thread, dealt to these strands) [default: spread, or as the recording says]
     #[arg(long, value_name = "PLACEMENT")]
     place: Option<Placement>,
 

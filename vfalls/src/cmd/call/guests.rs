@@ -7,7 +7,15 @@ use platform::Machine;
 
 use simulator::machine::strands;
 
-/// Parses `STRANDS:GRANT[:compat]`.
+/// The form of the option's value.
+pub(super) const FORM: &str = "STRANDS:GRANT[:compat]";
+
+/// The help of the option.
+pub(super) const HELP: &str = "Add a guest: its strands (0-127 or 0,2,8-15), its grant (none, strand, htstrand, global, global+strand, \
+    global+htstrand), and compat, with which version 1.0 gives the guest the registers of version 1.1 \
+    [default: one guest with all strands and every right]";
+
+/// Parses a value of the [form](FORM).
 pub(super) fn parse(text: &str) -> anyhow::Result<GuestConfig> {
     let (list, rest) =
         text.split_once(':').context("expected STRANDS:GRANT, such as 0-127:global+htstrand")?;

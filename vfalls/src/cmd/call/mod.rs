@@ -43,12 +43,10 @@ pub(crate) struct CallArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// Add a guest: its strands (0-127 or 0,2,8-15), its grant (none, strand, htstrand, global, global+strand,
-    /// global+htstrand), and compat to give it the registers of 1.1 in version 1.0 [default: one guest with all strands and
-    /// every right]
     #[arg(
         long = "guest",
-        value_name = "STRANDS:GRANT[:compat]",
+        value_name = guests::FORM,
+        help = guests::HELP,
         value_parser = guests::parse
     )]
     guests: Vec<GuestConfig>,

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use guest_abi::trap::{
-    API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG,
-};
+use guest_abi::trap::{API_GET_VERSION, API_SET_VERSION, CONS_PUTCHAR, EXIT, PerfFunction};
 use guest_abi::{HvError, PerfReg, Registers};
 
 use super::line::Trap;
@@ -18,10 +16,11 @@ pub(super) fn describe(call: &ScriptCall, after: &Registers) -> String {
         (Trap::Core, CONS_PUTCHAR) => "CONS_PUTCHAR".into(),
         (Trap::Core, EXIT) => return "EXIT: the guest has stopped".into(),
         (Trap::Core, API_GET_VERSION) => "API_GET_VERSION".into(),
-        (Trap::Fast, VFALLS_GET_PERFREG) => with_register("VFALLS_GET_PERFREG", o0).into(),
-        (Trap::Fast, VFALLS_SET_PERFREG) => with_register("VFALLS_SET_PERFREG", o0).into(),
         (Trap::Core, other) => format!("CORE {other:#x}").into(),
-        (Trap::Fast, other) => format!("FAST {other:#x}").into(),
+        (Trap::Fast, number) => match PerfFunction::from_number(number) {
+            Some(function) => with_register(function, o0).into(),
+            None => format!("FAST {number:#x}").into(),
+        },
         (Trap::Other(number), _) => format!("TRAP {number:#x}").into(),
     };
     match HvError::check(after.o0) {
@@ -30,10 +29,13 @@ pub(super) fn describe(call: &ScriptCall, after: &Registers) -> String {
     }
 }
 
-fn with_register(function: &str, id: u64) -> String {
-    match PerfReg::new(id) {
-        Some(register) => format!("{function} {register}"),
-        None => function.to_owned(),
+fn with_register(function: PerfFunction, id: u64) -> String {
+    let register = match function {
+        PerfFunction::VfallsGet | PerfFunction::VfallsSet => PerfReg::new(id),
+    };
+    match register {
+        Some(register) => format!("{} {register}", function.name()),
+        None => function.name().to_owned(),
     }
 }
 

@@ -55,8 +55,8 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 
-/// Returns how far the clock steps back between threads, in ticks: the largest difference between a reading and a later, smaller reading of
-/// another thread.
+/// Returns how far the clock steps back between threads, in ticks: the largest difference between a reading and a smaller reading that a
+/// thread takes later.
 pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
     let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));

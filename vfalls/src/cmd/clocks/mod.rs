@@ -34,9 +34,9 @@ use self::report::{ClockReport, ClockRow, Drift, Measured, Watched};
 /// Measure the clocks of this machine, and choose one as a hypervisor does
 ///
 /// Prints for each clock: the frequency, measured against the best other clock, and its uncertainty; the resolution, the duration of a
-/// read, the jitter, and the drift from the other clocks; whether it is safe on this machine, or why not. Then prints the chosen clock, the
-/// faults that a watchdog found in this clock during the measurement, and how far a time of day from this clock drifted from the system's.
-/// The exit status is 1 if no clock can be used.
+/// read, the jitter, and the drift from the other clocks; whether the clock is safe on this machine, or why not. Then prints the chosen
+/// clock, the faults that a watchdog found in this clock during the measurement, and how far a time of day computed from this clock
+/// drifted from the system's time of day. The exit status is 1 if no clock can be used.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "The clocks: tsc, monotonic_raw, monotonic, monotonic_coarse\n\n\
                   Examples:\n  vfalls clocks\n  \

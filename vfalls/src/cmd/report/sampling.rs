@@ -33,7 +33,7 @@ pub(crate) struct SamplingArgs {
 
     /// Which strand executes which thread: spread (the next thread on the next node, then the next core), pack (strand after
     /// strand), one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one
-    /// thread, dealt) [default: spread, or as the recording says]
+    /// thread, dealt to these strands) [default: spread, or as the recording says]
     #[arg(long, value_name = "PLACEMENT")]
     place: Option<Placement>,
 

@@ -78,7 +78,7 @@ pub(crate) struct StatArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     interval: Option<u64>,
 
-    /// Changes of rights and hardware, from a TOML file of `[[step]]` tables; it may also have `[[guest]]` tables
+    /// Changes of rights and hardware, from a TOML file of `[[step]]` tables; the file may also have `[[guest]]` tables
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
     scenario: Option<PathBuf>,
 

@@ -81,9 +81,7 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     let line = setup.memory.l2.line;
     let setup = setup.interval(Some(args.interval)).details(line == Config::T2_PLUS.l2.line);
     if !setup.details {
-        say(format_args!(
-            "note: l2.line is {line}, so nothing is known about code and lines that move"
-        ));
+        say(format_args!("note: l2.line is {line}, so code and moving lines are not measured"));
     }
     for event in setup.selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));

@@ -73,7 +73,7 @@ fn output() -> io::Result<File> {
 }
 
 /// Waits until no other thread writes to the terminal. Gives up after 100 ms, because the thread
-/// that holds the lock may have ended, or may be this one.
+/// that holds the lock may have ended, or may be the calling thread.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
         match WRITING.try_lock() {

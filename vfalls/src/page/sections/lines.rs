@@ -67,7 +67,7 @@ fn hottest(lines: &Lines) -> Figure {
         id: "lines".to_owned(),
         title: "Lines that move most between nodes".to_owned(),
         text: format!(
-            "{} between the L2 caches of nodes: {} and {} in all. False sharing is of different bytes in one line, and ends if these bytes are in separate lines.",
+            "{} between the L2 caches of nodes: {} and {} in all. False sharing means that nodes use different bytes of one line; it ends if these bytes are in separate lines.",
             match lines.moved {
                 1 => "1 line moves".to_owned(),
                 moved => format!("{} lines move", count(moved as u64)),

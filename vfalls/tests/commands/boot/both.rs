@@ -22,7 +22,7 @@ use xtask::qemu::bundle;
 
 use crate::program::Place;
 
-/// The hypervisor boots before the first step. The replay ends after the last one.
+/// The hypervisor boots before the first step. The replay ends after the last step.
 ///
 /// A guest loses rights while one of its strands is dead and a device is broken. Steps that the
 /// rights do not allow are rejected. One hub is out of service in the end, because no strand can scrub it.

@@ -1,4 +1,4 @@
-//! The bundled files are what their sources build.
+//! Checks that the sources build exactly the bundled files.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,14 @@ use xtask::qemu::toolchain::Toolchain;
 use crate::boot::{THREE, run};
 use crate::program::Place;
 
-/// Returns two parts of the results. The first does not depend on the compiler: the hypercalls, and
-/// the guests' output without the number of lines read. The second depends on it: the guest
-/// instructions of each strand.
+/// Returns two parts of the results. The first part does not depend on the compiler: the hypercalls,
+/// and the guests' output without the number of lines read. The second part depends on the compiler:
+/// the guest instructions of each strand.
 fn results(arguments: &[&str]) -> ((Vec<String>, Value), Vec<u64>) {
     let place = Place::new("bundled-images");
-    let printed = run(&[arguments, &["--json", &place.at("results.json")]].concat()).well();
-    let console = printed.lines().take_while(|line| !line.is_empty());
+    let ended = run(&[arguments, &["--json", &place.at("results.json")]].concat());
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let console = ended.stdout.lines().take_while(|line| !line.is_empty());
     let console = console.map(|line| line.split(" lines read").next().unwrap().to_owned());
     let mut results = place.json("results.json");
     for guest in results["guests"].as_array_mut().unwrap() {

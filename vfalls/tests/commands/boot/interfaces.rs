@@ -1,12 +1,23 @@
 //! Images with and without the optional interfaces, and with notes that are wrong.
 
-use crate::program::{Ended, Place};
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use vfalls::cmd::boot::elf;
 
-/// Returns the instructions of a hypervisor that writes these bytes to the console of the first guest, and then halts.
-fn writes(text: &[u8]) -> Vec<u32> {
+use crate::program::{Ended, Place};
+
+/// Returns the instructions of a hypervisor that stores these numbers, writes these bytes to the console of the first guest, and then
+/// halts.
+fn program(stores: &[(u32, u32)], text: &[u8]) -> Vec<u32> {
+    let mut words = Vec::new();
+    for (address, value) in stores {
+        // sethi %hi(ADDRESS), %g3; or %g3, %lo(ADDRESS), %g3
+        words.extend([0x0700_0000 | address >> 10, 0x8610_e000 | address & 0x3ff]);
+        // mov VALUE, %g4; stx %g4, [%g3]
+        words.extend([0x8810_2000 | value, 0xc870_e000]);
+    }
     // mov 0x1f1, %g1; sllx %g1, 28, %g1
-    let mut words = vec![0x8210_21f1, 0x8328_701c];
+    words.extend([0x8210_21f1, 0x8328_701c]);
     for byte in text {
         // mov BYTE, %g2; stb %g2, [%g1]
         words.extend([0x8410_2000 | u32::from(*byte), 0xc428_6000]);
@@ -25,11 +36,11 @@ fn descriptor(version: u32, address: u64) -> Vec<u8> {
     [&version.to_be_bytes()[..], &address.to_be_bytes()].concat()
 }
 
-/// Returns an image with these notes, which writes `text` to the console of the first guest.
-fn image(text: &[u8], notes: &[Vec<u8>]) -> Vec<u8> {
+/// Returns an image with these instructions and notes.
+fn image(instructions: &[u32], notes: &[Vec<u8>]) -> Vec<u8> {
     const HEADERS: usize = 64 + 56;
     const PT_NOTE: u32 = 4;
-    let mut file = elf::program(0x10_0000, &writes(text));
+    let mut file = elf::program(0x10_0000, instructions);
     let notes = notes.concat();
     // The file has a second header behind the first, and the notes at its end. So the bytes of the program move by a header.
     let end = file.len() as u64 + 56;
@@ -44,8 +55,13 @@ fn image(text: &[u8], notes: &[Vec<u8>]) -> Vec<u8> {
 }
 
 fn boot(text: &[u8], notes: &[Vec<u8>], more: &str) -> Ended {
-    let place = Place::new("interfaces");
-    place.file("mine.elf", image(text, notes));
+    boot_program(&program(&[], text), notes, more)
+}
+
+fn boot_program(instructions: &[u32], notes: &[Vec<u8>], more: &str) -> Ended {
+    static BOOTS: AtomicU32 = AtomicU32::new(0);
+    let place = Place::new(&format!("interfaces-{}", BOOTS.fetch_add(1, Ordering::Relaxed)));
+    place.file("mine.elf", image(instructions, notes));
     // The program is `ta 0x71`. No test of this module executes it.
     place.file("guest.elf", elf::program(0x8000_0000, &[0x91d0_2071]));
     place.file("steps.toml", "");
@@ -116,12 +132,45 @@ fn without_a_mailbox_the_console_says_how_a_guest_ends() {
     }
 }
 
+/// The strand goes on for ever, but the run does not.
+#[test]
+fn a_hypervisor_that_cannot_start_ends_the_run() {
+    let place = Place::new("cannot-start");
+    let mut instructions = program(&[], b"\x10X4294967296\n");
+    // ba,a .
+    *instructions.last_mut().unwrap() = 0x3080_0000;
+    instructions.remove(instructions.len() - 2);
+    place.file("mine.elf", image(&instructions, &[]));
+    place.file("three.toml", include_str!("../../../../simulator/machines/batoka-2.toml"));
+    let ended = place
+        .run("boot --hypervisor mine.elf --md three.toml --fast --limit 100000000 --json out.json");
+    assert_eq!(ended.stderr.lines().last(), Some("error: the hypervisor has not started primary"));
+    let executed = place.json("out.json")["strands"][0]["instructions"]["hypervisor"].as_u64();
+    assert!(executed.unwrap() < 10_000_000, "{executed:?}");
+}
+
 /// With a mailbox that the hypervisor does not use, no guest has started.
 #[test]
 fn with_a_mailbox_the_console_does_not_decide() {
     let ended = boot(b"hi\n", &[note(1, &descriptor(1, 0x3fe_0000))], "");
     let last = ended.stderr.lines().last();
     assert_eq!((ended.status, last), (1, Some("error: the hypervisor has not started guest")));
+}
+
+#[test]
+fn a_mailbox_is_where_the_note_says() {
+    // The words of version 1: the state of guest 0 (2: it has exited), its code, and the power (1: off).
+    let words =
+        |mailbox: u32| [(mailbox + 8 * 256, 2), (mailbox + 8 * 272, 5), (mailbox + 8 * 511, 1)];
+    let note = [note(1, &descriptor(1, 0x20_2000))];
+    let ended = boot_program(&program(&words(0x20_2000), b"never\n"), &note, "");
+    assert_eq!(ended.stderr.lines().last(), Some("error: guest ended with the code 5"));
+    assert!(!ended.stdout.contains("never"), "{}", ended.stdout);
+    // Elsewhere, these words mean nothing.
+    for note in [&note[..], &[]] {
+        let ended = boot_program(&program(&words(0x3fe_0000), ENDS), note, "");
+        assert_eq!((ended.status, &ended.stdout[..6]), (0, "hello\n"));
+    }
 }
 
 #[test]

@@ -58,9 +58,15 @@ fn a_fatal_trap_says_where() {
     let place = Place::new("fatal-trap");
     // `nop; ldx [%g0 + 1], %g1`: the address is misaligned, and the guest has no trap table.
     let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
-    let ended = run(&[&place.file("trap.elf", program)]);
+    let path = place.file("trap.elf", program);
+    let json = place.path().join("out.json");
+    let ended = run(&[&path, "--json", json.to_str().unwrap()]);
     assert_eq!(ended.status, 1);
     assert_eq!(ended.stderr, "error: trap was ended by a trap\n");
+    let console = place.json("out.json")["hypervisor"]["console"].as_str().unwrap().to_owned();
+    let told = "] warning: guest trap is ended by trap 0x34 (memory address not aligned) at 0x80000004 on strand 0\n";
+    assert!(console.ends_with(told), "{console}");
+    assert!(ended.stdout.contains(&format!("\nhypervisor: {console}")), "{}", ended.stdout);
     let said = ended.stdout;
     assert!(said.starts_with("guest: trap 0x34 at 0x80000004, TL 1\n"), "{said}");
     let last = said.lines().last();
@@ -158,6 +164,23 @@ fn what_is_no_instruction_here_is_named() {
         let line = format!("strand 0 at 0x80000004: {expected}\n");
         assert!(ended.stdout.contains(&line), "{line}: {}", ended.stdout);
     }
+}
+
+/// The guest writes the message by which an image without a mailbox says that a guest has ended with 0.
+#[test]
+fn a_guest_cannot_forge_its_end() {
+    let mut words = Vec::new();
+    for byte in b"\x10X0\n" {
+        // mov BYTE, %o0; mov 1, %o5 (cons_putchar); ta 0xff
+        words.extend([0x9010_2000 | u32::from(*byte), 0x9a10_2001, 0x91d0_20ff]);
+    }
+    // sethi %hi(0x200000), %g1; subcc %g1, 1, %g1; bne .-4; nop; mov 3, %o0; mov 2, %o5 (exit); ta 0xff
+    words.extend([0x0300_0800, 0x82a0_6001, 0x12bf_ffff, 0x0100_0000]);
+    words.extend([0x9010_2003, 0x9a10_2002, 0x91d0_20ff]);
+    let place = Place::new("forged-end");
+    let guest = place.file("guest.elf", elf::program(0x8000_0000, &words));
+    let ended = run(&[&guest, "--fast"]);
+    assert_eq!((ended.status, &*ended.stderr), (1, "error: guest ended with the code 3\n"));
 }
 
 #[test]

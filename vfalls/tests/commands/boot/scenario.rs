@@ -32,7 +32,8 @@ fn rights_move_units_break_and_strands_die() {
         step(900_000_000, "grant", &[("right", "\"strand\""), ("guest", "\"ldg2\"")]),
     ];
     place.file("steps.toml", steps.concat());
-    let ended = place.run(&format!("boot --md {THREE} --scenario steps.toml --json out.json"));
+    let ended = place
+        .run(&format!("boot --md {THREE} --scenario steps.toml --json out.json --html page.html"));
     assert_eq!((ended.status, &*ended.stderr), (1, "error: ldg2 has no strand that works\n"));
     let said = &ended.stdout;
     let (happened, _) = said.split_once("\n\n").unwrap();
@@ -51,7 +52,7 @@ fn rights_move_units_break_and_strands_die() {
         ]
     );
     let lines = |text: &str| happened.lines().filter(|line| line.contains(text)).count();
-    // Before the reset, three of the four channels work. After it, all four work, and the caches hold the lines.
+    // Before the reset, three of the four channels work. After the reset, all four work, and the caches hold the lines.
     assert_eq!(lines("primary: 3 strands, 60000 loads each"), 2);
     assert_eq!(lines("primary: 16384 lines read, "), 2);
     assert_eq!(lines(" reads in 3 memory channels"), 1);
@@ -59,11 +60,27 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(lines("ldg1: 16384 lines read, 0 reads in 0 memory channels"), 1);
     assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
 
-    // The operator is told of the channel once: when a call or the scrub finds it broken.
-    let told = "\noperator: NODE0_MCU1 is out of service: an access failed, on strand ";
+    // The operator is told of the channel only once: when a call or the scrub finds the channel broken.
+    let told = "\noperator: NODE0_MCU1 is out of service: an access failed at 0x84000";
     assert_eq!(ended.stdout.matches(told).count(), 1, "{}", ended.stdout);
 
+    // The hypervisor says the same on its own console, beside the guests' lines, in the JSON and on the page.
     let report = place.json("out.json");
+    let console = report["hypervisor"]["console"].as_str().unwrap();
+    let said: Vec<_> = console.lines().map(|line| line.split_once("] ").unwrap().1).collect();
+    let expected = [
+        "note: the counter right global moves from guest ldg1 to guest primary, once all strands have acknowledged",
+        "error: the last strand of guest ldg2 has died: strand 88",
+        "error: memory channel 1 of node 0 is out of service: a read at 0x8400001400 by guest primary on strand 0 failed",
+        "note: guest ldg2 gets the counter right strand",
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(report["hypervisor"]["left_out"], 0);
+    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    for line in console.lines() {
+        assert_eq!(happened.matches(&format!("\nhypervisor: {line}\n")).count(), 1, "{happened}");
+        assert!(page.contains(line), "{line}");
+    }
     let [failure] = &report["failures"].as_array().unwrap()[..] else { panic!("{report}") };
     assert_eq!(
         (&failure["reason"], &failure["unit"], &failure["registers"]),
@@ -114,7 +131,7 @@ fn nobody_waits_for_the_dead() {
     assert!(made.iter().all(|step| step["rejected"].is_null()), "{made:?}");
     for line in [
         "primary: 3 strands, 60000 loads each\n",
-        // CPU 1 has failed; the guest stops at the first CPU that does not start.
+        // CPU 1 has failed. The guest starts no further CPUs after the first that does not start.
         "primary: 1 strands, 60000 loads each\n",
         // The node of the third guest has two channels.
         "ldg2: 16384 lines read, 0 reads in 2 memory channels\n",

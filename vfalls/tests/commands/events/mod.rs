@@ -87,7 +87,7 @@ fn what_events_prints() {
         " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
         "\n           get          ZAM3_ASU_PIC0       10         10\n",
-        // For 8 channels, there are 2 calls at the start, and 3 at each of the 10 samples and at the end.
+        // For each of the 8 channels, there are 2 calls at the start, 3 calls at each of the 10 samples, and 3 calls at the end.
         "\nget          dram       EOK        280   26   26   26       26     22\n",
         "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
         "\nCalls that could not have their hub at once:\n\n ",
@@ -185,8 +185,8 @@ fn without_hubs_and_with_another_machine() {
 /// - 16, 17: "wraps 32 times per second at 4GHz", "each wraps spaced from 0.03125s": 2^27 cycles, 33.55 ms. 20: "granularity :
 ///   2^0 = 1 cycle : 0.25ns @4GHz".
 /// - 29, 31: "wraps each second at 4GHz", "granularity : 2^5 = 32 cycles : 8ns @4GHz": 2^32 cycles, 1.074 s.
-/// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 and 6 bits are also 32.
-/// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": 25 and 7 bits are also 32.
+/// - 40, 42: "wraps each 0.5 second at 4GHz", "granularity : 2^6 = 64 cycles : 16ns @4GHz": 26 + 6 = 32 bits, as above.
+/// - 51, 53: "wraps each 0.5 second at 4GHz", "granularity : 2^7 = 128 cycles : 32ns @4GHz": 25 + 7 = 32 bits, as above.
 /// - 121, 124: "2^9 = 512 (remove 9 LSB)" is 128 ns, not 800; "32-4 MSB for 4 GHZ : 0.26s" is 0.067 s.
 /// - 63: "wraps each second at 4GHz". 75: "wraps each 146.14 years at 4GHz".
 #[test]

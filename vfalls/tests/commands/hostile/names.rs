@@ -165,6 +165,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("clocks", &["NAME"]),
     ("completions", &["NAME"]),
     ("man", &["NAME/NAME"]),
+    ("new-image", &["mine-NAME", "mine-NAME", "NAME/NAME"]),
 ];
 
 #[test]

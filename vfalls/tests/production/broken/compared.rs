@@ -131,22 +131,22 @@ fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
 }
 
 /// Compares the hypervisor's memory. Only these words may differ:
-/// - the answers to the operator, the records of failures, and the contents of the stacks;
+/// - the answers to the operator, the records of failures, the logger's state, and the contents of the stacks;
 /// - in a strand's block: the guest's registers that a slow call or another trap has saved, what a set of L2 control has read, and the
 ///   reports;
 /// - in the services' state: at most `LIMIT` words, for counts and times of calls and waits, and for states of units.
 fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
     const LIMIT: usize = 60;
-    let Image { services, blocks, stacks } = &found.ready.image;
+    let Image { services, blocks, log, stacks } = &found.ready.image;
     let block = (blocks.end - blocks.start) / StrandId::COUNT as u64;
     let mut of_services = 0;
     for (address, words) in differences(right, &found.execution, map::HYPERVISOR) {
         let may_differ = match address {
             MAILBOX.. => !(OPERATOR_WORDS..RECORDS).contains(&((address - MAILBOX) as usize / 8)),
-            _ if address >= *stacks => true,
+            _ if address >= *stacks || log.contains(&address) => true,
             _ if blocks.contains(&address) => {
-                // First come the words that the fast path only reads, the stack, %pcr and %pic. Words 38 to 45 are the handler, the
-                // functions that it serves, and the bounds.
+                // The words that must be equal. Up to word 24: what the fast path only reads, the address of the stack, %pcr and
+                // %pic. From word 38 on: the handler, the functions that the handler serves, and the bounds of the guest's memory.
                 let word = (address - blocks.start) % block / 8;
                 !matches!(word, 0..11 | 18..25 | 38..46)
             }

@@ -1,4 +1,4 @@
-//! Images with one defect each. Some random run (module `drawn`) fails on each image.
+//! Images with one defect each. On each image, at least one random run (module `drawn`) must fail.
 
 use object::{Object, ObjectSymbol};
 use platform::memory_map::MAILBOX;
@@ -16,7 +16,7 @@ use super::Ready;
 use super::drawn::{Table, make};
 use super::image::{table, unanswered};
 
-/// A random run fails within this number of seeds.
+/// On each image, a run must fail with one of the first `SEEDS` seeds.
 const SEEDS: u64 = 300;
 
 /// Unused words of the image, in front of the trap table.
@@ -190,7 +190,7 @@ const fn shift(by: u32) -> u32 {
 
 /// Changes %y just before the call of the Rust code that handles an interrupt. The compiled Rust code may change %y, too.
 fn change_y_in_rust(image: &mut Changed) {
-    // This instruction is the last one before the call that sets a window register.
+    // The instruction at `wait - 8` is the last instruction before the call that sets a window register.
     let wait = image.all(MEMBAR, KEEP)[0];
     image.insert(wait - 8, &[CHANGE_Y]);
 }

@@ -5,10 +5,11 @@ use std::ops::Range;
 use object::{Object, ObjectSection, ObjectSymbol};
 use vfalls::cmd::boot::elf;
 
-/// Addresses of the hypervisor's memory: the services' state, the blocks of all strands, and the stacks.
+/// Addresses of the hypervisor's memory: the services' state, the blocks of all strands, the logger's state, and the stacks.
 pub(super) struct Image {
     pub(super) services: Range<u64>,
     pub(super) blocks: Range<u64>,
+    pub(super) log: Range<u64>,
     pub(super) stacks: u64,
 }
 
@@ -23,7 +24,7 @@ impl Image {
         };
         let stacks = elf::address(elf, "__bss_end").unwrap();
         let (services, blocks) = (range("5PLACE"), range("12SUN4V_BLOCKS"));
-        Self { services, blocks, stacks }
+        Self { services, blocks, log: range("12OPERATOR_LOG"), stacks }
     }
 }
 

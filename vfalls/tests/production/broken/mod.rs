@@ -1,5 +1,5 @@
 //! Units that fail while two guests make calls. One guest uses the units on three strands. The other guest, its neighbour, uses the
-//! units once it has the right to them. Each run is compared with the same run without failures.
+//! units as soon as it has the right to them. Each run is compared with the same run without failures.
 
 mod compared;
 mod defects;

@@ -18,7 +18,7 @@ const UNITS: [(Unit, u64); 3] = [
     (Unit::L2(Node::Node0), 1),
 ];
 
-/// What the operator does, and the numbers of the strands that serve the operator in turn. Strand 0 is the one whose store fails.
+/// What the operator does, and the numbers of the strands that serve the operator in turn. The store that fails is strand 0's.
 const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Look, &[0]),
     (Between::Transfer, &[0, 1, 3]),

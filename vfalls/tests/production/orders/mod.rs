@@ -9,7 +9,7 @@
 //! The allowed outcomes come from [`Turns::step`], in every order of the two calls' own events.
 //! While the calls overlap, the gate may remember a strand before it decides on the strand's
 //! request. It may also refuse and remember a strand without a decision, because the strand found
-//! the other one in the gate.
+//! the other strand in the gate.
 
 mod specified;
 

@@ -91,8 +91,8 @@ impl Counter {
         Ok(collected.div_ceil(TIMES))
     }
 
-    /// Returns the number of instructions for each reference of the bundled recording: those of `vfalls stat` with `arguments`,
-    /// minus those for a recording of one reference.
+    /// Returns the number of instructions for each reference of the bundled recording, when `vfalls stat` with `arguments` replays
+    /// the recording. Leaves out the instructions that `vfalls stat` needs for a recording of one reference.
     pub(crate) fn replay(
         &self,
         vfalls: &Path,

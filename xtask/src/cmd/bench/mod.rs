@@ -34,9 +34,9 @@ use vfalls::table;
 /// are the same each time. The times of calls are wall time, for one thread and for two threads at once. They are medians of many rounds,
 /// and each round has every kind of call. The ratios are to rustsbi's call in the same round. CPU time is the sum over all processors.
 /// References in memory are replayed while all counters of a Batoka count; the best, the median and the worst of several rounds are
-/// printed. `vfalls stat FILE` is the whole command: on two processors, a second thread reads and decodes. Its instructions are counted as
-/// the difference between a long file and a short one. The cost of recording is the processor time that recording adds to the emulator's
-/// own; it needs qemu-user.
+/// printed. `vfalls stat FILE` is the whole command: on two processors, a second thread reads and decodes. The instructions of the command
+/// are counted as the difference between a long and a short file. The cost of recording is the processor time that recording adds to the
+/// emulator's own; qemu-user is needed to measure this cost.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask bench --json bench.json")]
 pub struct BenchArgs {

@@ -101,8 +101,8 @@ fn unit_pcr(register: PerfReg) -> Option<u64> {
     }
 }
 
-/// Replays references from memory. Each of `strands` strands on `nodes` nodes replays a piece of
-/// them. Returns the number of references and the seconds of processor time.
+/// Replays references from memory. Each of `strands` strands on `nodes` nodes replays a piece of the
+/// references. Returns the number of references and the seconds of processor time.
 pub(super) fn decoded(
     references: &[Reference],
     strands: usize,

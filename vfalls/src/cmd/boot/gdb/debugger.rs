@@ -101,8 +101,8 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Executes at most about `most` instructions, unless the machine waits. If the debugger controls the machine, adds the
-    /// packet that reports a stop to `answers`. Returns the stop if execution cannot continue.
+    /// Executes about `most` instructions, fewer if the machine stops, and none if it waits. If the debugger controls the machine,
+    /// adds the packet that reports a stop to `answers`. Returns the stop if execution cannot continue.
     pub fn execute(&mut self, most: u64, answers: &mut Vec<u8>) -> Option<Stop> {
         let resume = self.runs.as_mut()?;
         if self.failed.is_some() {

@@ -1,6 +1,6 @@
 //! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
-//! Breakpoints and watchpoints hold for every strand, at the addresses that software uses. In a guest, a strand reads and writes the
+//! Breakpoints and watchpoints apply to every strand, at the addresses that software uses. In a guest, a strand reads and writes the
 //! guest's memory by real address. In the hypervisor, a strand reads and writes all memory by physical address. A step of a guest executes
 //! a whole hypercall or trap.
 //!
@@ -90,7 +90,7 @@ impl<W: Write> Debugged<'_, W> {
         let mut connection = None;
         loop {
             ensure!(!interrupt::happened(), Interrupted);
-            // A connection on which no debugger has attached is closed when the next one opens.
+            // A connection on which no debugger has attached is closed when the next connection opens.
             if !debugger.is_attached()
                 && let Ok((next, _)) = listener.accept()
             {

@@ -16,7 +16,7 @@ const STATE: u32 = 82;
 /// gdb's number of %y. Registers 83 and 84 are %fsr and %fprs.
 const Y: u32 = 85;
 
-/// The lowest bit of the field %ccr in [`STATE`]. For %asi, it is [`ASI`].
+/// The lowest bit of the field %ccr in the register [`STATE`]. [`ASI`] is the lowest bit of the field %asi.
 const CCR: u32 = 32;
 const ASI: u32 = 24;
 

@@ -106,7 +106,7 @@ pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
         grid.row(cells.map(Line::from));
     }
     let mut page = ViewPage::table(grid.lines());
-    let note = "Moved most between nodes since the start. false: they use different bytes";
+    let note = "Moved most between nodes since the start. false: nodes use different bytes";
     page.head.insert(0, Line::from(note));
     page
 }

@@ -1,4 +1,4 @@
-//! The views of a replay: which there are, their order and columns, and the parts that they share.
+//! The list of the views of a replay, their order and columns, and the parts that they share.
 
 mod calls;
 mod code;

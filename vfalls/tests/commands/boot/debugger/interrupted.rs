@@ -1,4 +1,4 @@
-//! Interrupts a run that a debugger is attached to, or that waits for one.
+//! Interrupts a run to which a debugger is attached, and a run that waits for a debugger.
 
 use std::io::Write;
 use std::process::Stdio;

@@ -181,7 +181,7 @@ fn an_old_debugger_steps_and_continues() {
     run.ends_well();
 }
 
-/// gdb replaces an instruction of the guest with one that adds 100.
+/// gdb replaces an instruction of the guest with an instruction that adds 100.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn memory_and_registers_are_written() {

@@ -36,7 +36,7 @@ fn a_probe_of_the_port_is_no_debugger() {
     drop(run.connect());
     run.connect().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     run.connect().write_all(b"\x03\x03+-").unwrap();
-    // A silent connection does not keep others out.
+    // A silent connection does not keep other connections out.
     let silent = run.connect();
     waits_at_the_entry(run);
     drop(silent);

@@ -1,0 +1,114 @@
+//! The image's logger, which writes to the [console of the hypervisor](platform::memory_map::LOG).
+//!
+//! A machine without a description has no such console. There, messages go nowhere, and failures are in the records of the mailbox only.
+
+use core::fmt;
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr,
+    Ordering::{Acquire, Release},
+};
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use log::{Level, LevelFilter, Metadata, Record};
+use platform::memory_map::mailbox::LEFT_OUT;
+use platform::sparc64::{Uart, interrupt, with_all_windows};
+
+use super::board::{Board, log_uart};
+use super::clock;
+use super::layout::Layout;
+use super::mailbox;
+use crate::logger::{Logger, Message, Output, Time};
+
+static OPERATOR_LOG: Logger<Option<Uart>> = Logger::new(None);
+
+/// The layout, once strand 0 has read it.
+static LAYOUT: AtomicPtr<Layout> = AtomicPtr::new(ptr::null_mut());
+
+/// The logger of the crate `log`.
+struct Facade;
+
+impl log::Log for Facade {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    /// Writes a message. It counts for the guest of the strand, unless it is a message of the counter service.
+    fn log(&self, record: &Record<'_>) {
+        with_all_windows(|| {
+            let source = match record.target() {
+                perfctr_service::LOG => None,
+                _ => interrupt::own_strand()
+                    .and_then(|strand| Some(known_layout()?.guest_of(strand)?.0)),
+            };
+            send(source, record.level(), *record.args(), || {});
+        });
+    }
+
+    fn flush(&self) {}
+}
+
+/// Opens the console, and makes the logger that of the crate `log`. Strand 0 calls this first.
+pub(super) fn begin<B: Board>() {
+    OPERATOR_LOG.open(log_uart::<B>());
+    // This fails if the embedder has another logger.
+    let _ = log::set_logger(&Facade);
+    log::set_max_level(LevelFilter::Info);
+}
+
+/// Makes the names and strands of the guests known to the logger.
+pub(super) fn know(layout: &'static Layout) {
+    LAYOUT.store(ptr::from_ref(layout).cast_mut(), Release);
+}
+
+fn known_layout() -> Option<&'static Layout> {
+    // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
+    unsafe { LAYOUT.load(Acquire).as_ref() }
+}
+
+/// Writes a message of the hypervisor.
+pub(super) fn say(level: Level, text: fmt::Arguments<'_>) {
+    report(None, level, text, || {});
+}
+
+/// Writes a message, and records what a guest has caused, unless the guest causes too much.
+#[cold]
+#[inline(never)]
+pub(super) fn report(
+    source: Option<GuestId>,
+    level: Level,
+    text: fmt::Arguments<'_>,
+    record: impl FnOnce(),
+) {
+    with_all_windows(|| send(source, level, text, record));
+}
+
+fn send(source: Option<GuestId>, level: Level, text: fmt::Arguments<'_>, record: impl FnOnce()) {
+    let layout = known_layout();
+    let frequency = layout.map_or(0, |layout| layout.frequency);
+    let time = Time { ticks: clock::ticks(), frequency };
+    if !OPERATOR_LOG.admits(source, time) {
+        mailbox::count(LEFT_OUT);
+        return;
+    }
+    record();
+    let Some(on) = interrupt::own_strand() else { return };
+    for _ in 0..OPERATOR_LOG.write(on, Message { source, level, text, time }) {
+        mailbox::count(LEFT_OUT);
+    }
+}
+
+/// Frees the console if `strand`, which has failed, was writing to it.
+pub(super) fn abandon(strand: StrandId) {
+    OPERATOR_LOG.abandon(strand, |console| {
+        // SAFETY: the strand that may have locked the console does not go on, and no other strand can lock it before this one.
+        unsafe { console.force_unlock() };
+    });
+}
+
+impl Output for Option<Uart> {
+    fn put(&mut self, byte: u8) -> bool {
+        self.is_none_or(|console| console.put(byte).is_ok())
+    }
+}

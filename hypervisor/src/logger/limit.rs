@@ -1,0 +1,71 @@
+//! A limit on the rate of messages.
+
+use core::sync::atomic::{
+    AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
+
+/// The number of messages that may come at once.
+pub const BURST: u64 = 16;
+
+/// How often a message is counted again if another strand counts one at the same time. Then it is left out.
+const TRIES: usize = 8;
+
+/// A limit for one source of messages: [`BURST`] at once, and afterwards one in each interval.
+#[derive(Debug)]
+pub struct Limit {
+    /// The time at which the source may send [`BURST`] messages at once again.
+    rested: AtomicU64,
+    left_out: AtomicU32,
+}
+
+impl Limit {
+    #[allow(clippy::new_without_default, reason = "a static needs a constant")]
+    pub(super) const fn new() -> Self {
+        Self { rested: AtomicU64::new(0), left_out: AtomicU32::new(0) }
+    }
+
+    /// Returns whether a message may be sent at the time `now`, and counts the message.
+    pub(super) fn admit(&self, now: u64, interval: u64) -> bool {
+        (0..TRIES).any(|_| {
+            let rested = self.rested.load(Relaxed);
+            let from = rested.max(now);
+            from - now <= interval.saturating_mul(BURST - 1)
+                && self
+                    .rested
+                    .compare_exchange(rested, from.saturating_add(interval), Relaxed, Relaxed)
+                    .is_ok()
+        })
+    }
+
+    /// Counts a message as left out.
+    pub(super) fn leave_out(&self) {
+        self.left_out.fetch_add(1, SeqCst);
+    }
+
+    /// Returns the number of messages that were left out since the previous call.
+    pub(super) fn take_left_out(&self) -> u32 {
+        self.left_out.swap(0, SeqCst)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_then_one_in_each_interval() {
+        let limit = Limit::new();
+        let admitted = |now, tries| (0..tries).filter(|_| limit.admit(now, 100)).count();
+        assert_eq!(admitted(5, 1000), 16);
+        assert_eq!(admitted(104, 10), 0);
+        assert_eq!(admitted(105, 10), 1);
+        assert_eq!(admitted(305, 10), 2);
+        // After a rest, there is a whole burst again.
+        assert_eq!(admitted(100_000, 1000), 16);
+        // A clock that steps back admits nothing, and no clock overflows.
+        assert_eq!(admitted(0, 10), 0);
+        assert!(limit.admit(u64::MAX, 100));
+        assert!(Limit::new().admit(1, u64::MAX));
+    }
+}

@@ -1,0 +1,29 @@
+//! A line of the log, of bounded length.
+
+use core::fmt;
+
+use heapless::Vec;
+
+/// The maximum length of a line in bytes. The rest of a longer line is cut off.
+pub const LONGEST: usize = 240;
+
+/// The text of a message, without its end of line.
+#[derive(Clone, Debug, Default)]
+pub struct Line(Vec<u8, LONGEST>);
+
+impl Line {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Write for Line {
+    /// Adds text. A control character becomes `?`, so that a name cannot end the line.
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            let shown = if byte.is_ascii_control() { b'?' } else { byte };
+            self.0.push(shown).map_err(|_| fmt::Error)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! The hypervisor's log: lines on a console of its own, at a limited rate.
+//!
+//! A line begins with the time in seconds since the machine was switched on, and the level: `[0.001250] error: hub 2 is out of service: ...`.
+//!
+//! A guest may cause messages again and again. So each guest has a [`Limit`](limit::BURST), and the hypervisor itself has another. What is
+//! left out is counted, and the next line about the same source ends with the count.
+//!
+//! Any strand may write, in a trap too, and none waits for another. If the console is taken, the line is kept, and the strand that has the
+//! console writes it. If no room is left, the line is left out and counted.
+
+pub mod limit;
+mod line;
+mod trap;
+
+use core::fmt::{self, Write};
+use core::sync::atomic::{Ordering::SeqCst, fence};
+
+use guest_abi::StrandId;
+use hv_core::GuestId;
+use hv_core::sync::OwnedLock;
+use log::Level;
+use spin::Mutex;
+
+use limit::Limit;
+pub use line::{LONGEST, Line};
+pub use trap::trap_name;
+
+/// The number of lines that wait for a console that another strand uses.
+pub const KEPT: usize = 4;
+
+/// How often a strand looks for the console, and for lines that others have kept meanwhile.
+const ROUNDS: usize = 4;
+
+/// A device that accepts bytes.
+pub trait Output {
+    /// Sends a byte. Returns `false` if the device does not accept it.
+    fn put(&mut self, byte: u8) -> bool;
+}
+
+/// A message for the log.
+#[derive(Clone, Copy, Debug)]
+pub struct Message<'a> {
+    /// The guest that causes the message; `None` for the hypervisor and the operator.
+    pub source: Option<GuestId>,
+    #[allow(missing_docs, reason = "its name says it")]
+    pub level: Level,
+    #[allow(missing_docs, reason = "its name says it")]
+    pub text: fmt::Arguments<'a>,
+    #[allow(missing_docs, reason = "its name says it")]
+    pub time: Time,
+}
+
+/// A time since the machine was switched on.
+#[derive(Clone, Copy, Debug)]
+pub struct Time {
+    #[allow(missing_docs, reason = "its name says it")]
+    pub ticks: u64,
+    /// The number of ticks in a second.
+    pub frequency: u64,
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { ticks, frequency } = *self;
+        let seconds = ticks.checked_div(frequency).unwrap_or(0);
+        let rest = ticks.checked_rem(frequency).unwrap_or(ticks);
+        let micros = rest.saturating_mul(1_000_000).checked_div(frequency).unwrap_or(0);
+        write!(f, "{seconds}.{micros:06}")
+    }
+}
+
+/// A line that waits, and the source that sent it.
+#[derive(Clone, Debug)]
+struct Waiting {
+    line: Line,
+    source: Option<GuestId>,
+}
+
+/// Writes messages to a console.
+#[derive(Debug)]
+pub struct Logger<C> {
+    console: Mutex<C>,
+    /// The strand that writes to the console. It takes this lock before the console's, so that the console of a dead strand is known.
+    writer: OwnedLock,
+    kept: [Mutex<Option<Waiting>>; KEPT],
+    limits: [Limit; GuestId::COUNT],
+    own: Limit,
+}
+
+impl<C: Output> Logger<C> {
+    /// Returns a logger for a console.
+    #[must_use]
+    pub const fn new(console: C) -> Self {
+        Self {
+            console: Mutex::new(console),
+            writer: OwnedLock::new(),
+            kept: [const { Mutex::new(None) }; KEPT],
+            limits: [const { Limit::new() }; GuestId::COUNT],
+            own: Limit::new(),
+        }
+    }
+
+    /// Replaces the console. Called before other strands write.
+    pub fn open(&self, console: C) {
+        *self.console.lock() = console;
+    }
+
+    /// Returns whether the source may cause another message now. If not, the message is left out, and is counted here.
+    pub fn admits(&self, source: Option<GuestId>, time: Time) -> bool {
+        let limit = self.limit(source);
+        let admitted = limit.admit(time.ticks, time.frequency.max(1));
+        if !admitted {
+            limit.leave_out();
+        }
+        admitted
+    }
+
+    /// Writes a message that was [admitted](Self::admits), on the strand `on`. Returns the number of messages that were left out because
+    /// no room was left, or because the console accepts no bytes.
+    pub fn write(&self, on: StrandId, message: Message<'_>) -> u64 {
+        let Message { source, level, text, time } = message;
+        let mut line = Line::default();
+        // An error means that the line is full.
+        let _ = write!(line, "[{time}] {}: {text}", word(level));
+        self.put(on, &Waiting { line, source })
+    }
+
+    fn put(&self, on: StrandId, waiting: &Waiting) -> u64 {
+        let (mut left_out, mut own) = (0, Some(waiting));
+        for _ in 0..ROUNDS {
+            let writer = self.writer.lock(on, 1);
+            let Some(mut console) = writer.as_ref().and_then(|_| self.console.try_lock()) else {
+                let Some(waiting) = own.take() else { break };
+                if !self.keep(waiting) {
+                    self.limit(waiting.source).leave_out();
+                    return left_out + 1;
+                }
+                // The strand that has the console may have looked before the line was there, so look for the console once more.
+                fence(SeqCst);
+                continue;
+            };
+            if let Some(waiting) = own.take() {
+                left_out += self.send(&mut *console, waiting);
+            }
+            for place in &self.kept {
+                if let Some(waiting) = place.try_lock().and_then(|mut place| place.take()) {
+                    left_out += self.send(&mut *console, &waiting);
+                }
+            }
+            drop(console);
+            drop(writer);
+            fence(SeqCst);
+            let mut places = self.kept.iter();
+            if !places.any(|place| place.try_lock().is_some_and(|place| place.is_some())) {
+                break;
+            }
+        }
+        left_out
+    }
+
+    /// Sends a line, with the number of its source's messages that were left out before. Returns 1 if the console does not accept the line.
+    fn send(&self, console: &mut C, waiting: &Waiting) -> u64 {
+        let Waiting { line, source } = waiting;
+        let limit = self.limit(*source);
+        let mut end = Line::default();
+        let whose = if source.is_some() { "the guest" } else { "the hypervisor" };
+        let before = limit.take_left_out();
+        if before > 0 {
+            // The line has room for this.
+            let _ = write!(end, " (messages about {whose} left out before this one: {before})");
+        }
+        let bytes = line.bytes().iter().chain(end.bytes()).chain(b"\n");
+        let accepted = bytes.copied().all(|byte| console.put(byte));
+        if !accepted {
+            limit.leave_out();
+        }
+        u64::from(!accepted)
+    }
+
+    /// Keeps a line for the strand that has the console. Returns `false` if no room is left.
+    fn keep(&self, waiting: &Waiting) -> bool {
+        self.kept.iter().any(|place| {
+            let place = place.try_lock().filter(|place| place.is_none());
+            place.map(|mut place| *place = Some(waiting.clone())).is_some()
+        })
+    }
+
+    /// Frees the console if `strand`, which has died, was writing to it. `unlock` unlocks it by force.
+    pub fn abandon(&self, strand: StrandId, unlock: impl FnOnce(&Mutex<C>)) {
+        if self.writer.owner() == Some(strand) {
+            unlock(&self.console);
+            self.writer.abandon(strand);
+        }
+    }
+
+    fn limit(&self, source: Option<GuestId>) -> &Limit {
+        let limit = source.and_then(|guest| self.limits.get(guest.index()));
+        limit.unwrap_or(&self.own)
+    }
+}
+
+const fn word(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warn => "warning",
+        Level::Info => "note",
+        Level::Debug => "debug",
+        Level::Trace => "trace",
+    }
+}
+
+#[cfg(test)]
+mod tests;

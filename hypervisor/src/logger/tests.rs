@@ -1,0 +1,155 @@
+extern crate std;
+
+use std::string::String;
+use std::sync::Mutex as HostMutex;
+use std::vec::Vec;
+
+use super::*;
+
+struct Bytes<'a> {
+    sent: &'a HostMutex<Vec<u8>>,
+    /// The number of bytes that the device accepts.
+    room: usize,
+}
+
+impl Output for Bytes<'_> {
+    fn put(&mut self, byte: u8) -> bool {
+        let mut sent = self.sent.lock().unwrap();
+        let accepts = sent.len() < self.room;
+        if accepts {
+            sent.push(byte);
+        }
+        accepts
+    }
+}
+
+fn strand(number: usize) -> StrandId {
+    StrandId::new(number).unwrap()
+}
+
+fn guest(number: usize) -> Option<GuestId> {
+    GuestId::new(number)
+}
+
+/// Sends a message at a time in milliseconds. Returns the number of messages that were left out.
+fn send(
+    logger: &Logger<Bytes<'_>>,
+    on: usize,
+    source: Option<GuestId>,
+    ms: u64,
+    text: &str,
+) -> u64 {
+    let time = Time { ticks: ms, frequency: 1000 };
+    if !logger.admits(source, time) {
+        return 1;
+    }
+    let text = format_args!("{text}");
+    logger.write(strand(on), Message { source, level: Level::Error, text, time })
+}
+
+fn text(sent: &HostMutex<Vec<u8>>) -> String {
+    String::from_utf8(sent.lock().unwrap().clone()).unwrap()
+}
+
+#[test]
+fn lines_with_time_and_level() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
+    assert_eq!(send(&logger, 0, None, 61_002, "a \n b"), 0);
+    assert_eq!(send(&logger, 0, None, 61_002, &"x".repeat(1000)), 0);
+    let lines = text(&sent);
+    let mut lines = lines.lines();
+    assert_eq!(lines.next(), Some("[61.002000] error: a ? b"));
+    assert_eq!(lines.next().map(str::len), Some(LONGEST));
+    assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn a_guest_that_floods_silences_no_other() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
+    let left_out: u64 = (0..100).map(|_| send(&logger, 0, guest(1), 0, "flood")).sum();
+    assert_eq!((left_out, text(&sent).lines().count()), (84, 16));
+    for source in [guest(2), None] {
+        assert_eq!(send(&logger, 0, source, 0, "heard"), 0);
+    }
+    // A second later, there is room for one more, and the count comes first.
+    assert_eq!(send(&logger, 0, guest(1), 1000, "later"), 0);
+    let end: Vec<_> = text(&sent).lines().skip(16).map(String::from).collect();
+    let expected = [
+        "[0.000000] error: heard",
+        "[0.000000] error: heard",
+        "[1.000000] error: later (messages about the guest left out before this one: 84)",
+    ];
+    assert_eq!(end, expected);
+}
+
+/// A line that finds the console taken is kept, and then written by whoever has the console next. When no room is left, it is counted.
+#[test]
+fn a_taken_console_is_not_waited_for() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
+    let taken = (logger.writer.lock(strand(200), 1).unwrap(), logger.console.lock());
+    let left_out: u64 = (0..KEPT + 2).map(|on| send(&logger, on, None, 0, "kept")).sum();
+    assert_eq!((left_out, text(&sent).as_str()), (2, ""));
+    drop(taken);
+    assert_eq!(send(&logger, 9, None, 0, "last"), 0);
+    let lines = text(&sent);
+    assert_eq!(lines.matches("kept").count(), KEPT);
+    let last = "error: last (messages about the hypervisor left out before this one: 2)\n";
+    assert_eq!(lines.matches(last).count(), 1, "{lines}");
+}
+
+#[test]
+fn a_dead_strand_does_not_keep_the_console() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
+    // A strand may die between the two locks, too.
+    for has_console in [false, true] {
+        core::mem::forget(logger.writer.lock(strand(7), 1));
+        if has_console {
+            core::mem::forget(logger.console.lock());
+        }
+        send(&logger, 6, None, 0, "waits");
+        logger.abandon(strand(6), |_| panic!("strand 6 does not write"));
+        // SAFETY: the test has forgotten the guard.
+        #[allow(unsafe_code)]
+        logger.abandon(strand(7), |console| unsafe { console.force_unlock() });
+        assert_eq!(send(&logger, 6, None, 0, "written"), 0);
+        assert_eq!(text(&sent).lines().count(), if has_console { 4 } else { 2 });
+    }
+}
+
+#[test]
+fn a_device_that_accepts_nothing_costs_one_line() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: 30 });
+    assert_eq!(send(&logger, 0, None, 0, "this line is too long for it"), 1);
+    assert_eq!(text(&sent).len(), 30);
+}
+
+/// Of many messages from several strands at once, each is written, whole, or counted.
+#[test]
+fn strands_at_once() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
+    let left_out: u64 = std::thread::scope(|scope| {
+        let strands: Vec<_> = (0..8)
+            .map(|on| {
+                let logger = &logger;
+                scope.spawn(move || {
+                    (0..500)
+                        .map(|n| send(logger, on, guest(on), n * 1000, "a whole line"))
+                        .sum::<u64>()
+                })
+            })
+            .collect();
+        strands.into_iter().map(|strand| strand.join().unwrap()).sum()
+    });
+    let waiting = logger.kept.iter().filter(|place| place.lock().is_some()).count() as u64;
+    let lines = text(&sent);
+    let is_whole = |line: &&str| line.contains("] error: a whole line");
+    let whole = lines.lines().filter(is_whole).count() as u64;
+    assert_eq!(lines.lines().count() as u64, whole);
+    assert!(whole + left_out + waiting == 4000, "{whole} {left_out} {waiting}");
+}

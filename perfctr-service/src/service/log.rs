@@ -1,0 +1,59 @@
+//! Writes the log: which units are out of service, and which rights move.
+
+use hv_core::GuestId;
+
+use crate::outage::{Moved, NamedGuest, Sentence};
+use crate::{Cause, Environment, Grants, Outage, PerfCounterService, Right};
+
+impl<E: Environment> PerfCounterService<E> {
+    /// Logs an outage. Where the unit was held, the caller has released it, so that no strand is refused while a slow logger writes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn log_outage(&self, outage: Outage) {
+        let of = match outage.cause {
+            Cause::Died(dead) => dead,
+            _ => outage.strand,
+        };
+        let guest = self.rights.guest_of(of).map(|guest| self.named(guest));
+        log::error!(target: crate::LOG, "{}", Sentence { outage, guest });
+    }
+
+    /// Logs a change of the operator: one message for a right that one guest loses and one guest gets, and otherwise one message for each
+    /// guest and right.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn log_moves(&self, before: &Grants, after: &Grants) {
+        let is_pending = self.pending().is_some();
+        let has = |grants: &Grants, guest, right| grants.get(guest).without(right).is_some();
+        for right in Right::ALL.iter().copied() {
+            let changed = |to: bool| {
+                let guests = self.rights.guests();
+                guests.filter(move |guest| {
+                    let had = has(before, *guest, right);
+                    had != to && has(after, *guest, right) == to
+                })
+            };
+            let say = |from: Option<GuestId>, to: Option<GuestId>| {
+                let [from, to] = [from, to].map(|guest| guest.map(|guest| self.named(guest)));
+                log::info!(target: crate::LOG, "{}", Moved { right, from, to, is_pending });
+            };
+            match [changed(false), changed(true)].map(only) {
+                [Some(from), Some(to)] => say(Some(from), Some(to)),
+                _ => {
+                    changed(false).for_each(|guest| say(Some(guest), None));
+                    changed(true).for_each(|guest| say(None, Some(guest)));
+                }
+            }
+        }
+    }
+
+    fn named(&self, guest: GuestId) -> NamedGuest<'_> {
+        NamedGuest(guest, self.environment.guest_name(guest))
+    }
+}
+
+/// Returns the only guest of a list; `None` if there are none or several.
+fn only(mut guests: impl Iterator<Item = GuestId>) -> Option<GuestId> {
+    let first = guests.next();
+    first.filter(|_| guests.next().is_none())
+}

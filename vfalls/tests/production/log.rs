@@ -1,0 +1,164 @@
+//! The hypervisor's log: what the operator reads of failures and of rights that move, and what a guest that floods it leaves of it.
+
+use guest_abi::{Hub, Mcu, Node};
+use hv_core::GuestId;
+use perfctr_service::mailbox::Step;
+use perfctr_service::{BUSY_PAUSE_TICKS, Grants, Right};
+use platform::models::FaultyUnit;
+use simulator::execute::mailbox::GuestState;
+use simulator::execute::{Limits, Stop, StoreConduct, StoreLatency};
+use vfalls::cmd::boot::elf;
+use xtask::qemu::build::Production;
+
+use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, fast, repeated};
+use super::{Booted, ENOACCESS, Guest, Task, image, running, strand};
+
+/// The first register of channel 0 of the strand's own node, and the register of its L2 control.
+const CHANNEL: u64 = 2;
+const L2: u64 = 1;
+
+/// Returns grants of `guests` guests, with these rights.
+fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
+    let mut grants = Grants::none(guests).unwrap();
+    for (guest, right) in rights {
+        grants.grant(GuestId::new(*guest).unwrap(), *right).unwrap();
+    }
+    grants
+}
+
+/// Each kind of unit fails in a call: in a read and in a write, on the fast path and on the slow path. Each is one line.
+#[test]
+#[ignore = "builds images"]
+fn a_unit_that_fails() {
+    let hub = |hub: usize| (FaultyUnit::Hub(Hub::ALL[hub]), HUB_PCR + 18 * hub as u64);
+    let channel =
+        |mcu: usize| (FaultyUnit::Mcu(Node::Node0, Mcu::ALL[mcu]), CHANNEL + 2 * mcu as u64);
+    for ((unit, register), function, said) in [
+        (hub(1), GET, "hub 1 is out of service: a read at 0xe530005000"),
+        (hub(2), SET, "hub 2 is out of service: a write at 0xe930006000"),
+        (channel(0), GET, "memory channel 0 of node 0 is out of service: a read at 0x8400000400"),
+        (channel(1), SET, "memory channel 1 of node 0 is out of service: a write at 0x8400001400"),
+        (
+            (FaultyUnit::L2(Node::Node0), L2),
+            GET,
+            "the L2 control of node 0 is out of service: a read",
+        ),
+        (
+            (FaultyUnit::L2(Node::Node0), L2),
+            SET,
+            "the L2 control of node 0 is out of service: a write",
+        ),
+    ] {
+        let mut booted = Booted::new(Production::Shipped, &[Guest::listed(&[3], "global")]);
+        booted.list(0, 0, &[fast(function, register, 1), fast(GET, register, 0)]);
+        booted.0.devices().set_faulty(unit, true);
+        booted.end();
+        assert_eq!(booted.0.guest(0), GuestState::Exited(0));
+        assert_eq!(booted.entry(0, 0, 1)[1], ENOACCESS, "{said}");
+        let expected = format!("error: {said} by guest g0 on strand 3 failed");
+        assert_eq!(booted.log(), [expected]);
+    }
+}
+
+/// A strand dies with a hub, and nobody reports its death. The strand that asks again and again finds the hub busy for too long. Between two
+/// asks, it waits for a slow store, so that the test takes few instructions.
+#[test]
+#[ignore = "builds images"]
+fn a_unit_that_stays_busy() {
+    let mut booted = Booted::new(Production::Shipped, &[Guest::listed(&[0, 8], "global")]);
+    booted.list(0, 0, &[repeated(SET, HUB_PCR, 1), AGAIN]);
+    let asks = [fast(SET, CHANNEL, 1), fast(GET, CHANNEL, 0), fast(GET, HUB_PCR, 0)];
+    booted.list(0, 1, &[&[[4, 100_000, 0, 0, 0, 0, 0, 0]], &asks.repeat(40)[..]].concat());
+    let held = elf::address(&elf::parse(&image(Production::Shipped)).unwrap(), "perfctr_wait_hub");
+    booted.0.breakpoints().insert(held.unwrap());
+    assert_eq!(booted.0.run(Limits::instructions(3_000_000)), Stop::Breakpoint(strand(0)));
+    booted.0.breakpoints().clear();
+    booted.0.park(strand(0));
+    let latency = StoreLatency::Fixed(BUSY_PAUSE_TICKS - 100_000);
+    booted.0.set_stores(StoreConduct { latency, without_address: false });
+    booted.0.run(Limits::instructions(3_000_000));
+    let said = "error: hub 0 is out of service: strand 8 found it busy for too long";
+    assert_eq!(booted.log(), [said]);
+}
+
+#[test]
+#[ignore = "builds images"]
+fn a_guest_that_ends_by_a_trap() {
+    let mut booted = running(&[Guest::new(Task::Fatal, &[0]), Guest::new(Task::Endless, &[1])]);
+    let said = booted.log();
+    let [said] = &said[..] else { panic!("{said:?}") };
+    let place = said
+        .strip_prefix("warning: guest g0 is ended by trap 0x10 (illegal instruction) at 0x8000")
+        .and_then(|rest| rest.strip_suffix(" on strand 0"));
+    assert!(place.is_some_and(|place| place.len() == 4), "{said}");
+    let (told, number) = booted.told();
+    assert!(told[0].starts_with("the guest is ended by the trap 0x10 at 0x8000"), "{told:?}");
+    assert_eq!(number, 1);
+    assert_eq!(booted.consoles()[1], "");
+}
+
+#[test]
+#[ignore = "builds images"]
+fn rights_that_move() {
+    let guest = |strands, rights| Guest { rights, ..Guest::new(Task::Endless, strands) };
+    let mut booted = running(&[guest(&[3, 4], "global"), guest(&[11], ""), guest(&[19], "strand")]);
+    let all = [(1, Right::Global), (0, Right::Strand), (1, Right::Strand)];
+    booted.operate(19, &Step::Reconfigure(grants(3, &all)), 3_000_000);
+    let moved = "note: the counter right global moves from guest g0 to guest g1, once ";
+    let said = booted.log();
+    assert_eq!(said.len(), 4, "{said:?}");
+    assert!(
+        said[3].starts_with(moved) && said[3].ends_with(" strands have acknowledged"),
+        "{said:?}"
+    );
+    assert_eq!(said[0], "note: guest g2 loses the counter right strand");
+    assert!(said[1].starts_with("note: guest g0 gets the counter right strand"), "{said:?}");
+    assert!(said[2].starts_with("note: guest g1 gets the counter right strand"), "{said:?}");
+    // What changes nothing is not said.
+    booted.operate(19, &Step::Reconfigure(grants(3, &all)), 3_000_000);
+    assert_eq!(booted.log(), [""; 0]);
+    assert_eq!(booted.consoles(), [""; 4]);
+}
+
+/// Every store of a guest fails, and the processor does not say where: the unit stays in service, and the guest goes on. The operator
+/// reads a few lines, and the number of those left out. A hub that breaks meanwhile is not among these.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_that_floods() {
+    let guests = [Guest::listed(&[0], "global"), Guest::new(Task::Endless, &[1])];
+    let mut booted = Booted::new(Production::Shipped, &guests);
+    let stores: Vec<Entry> = vec![repeated(SET, CHANNEL, 0x11), AGAIN];
+    booted.list(0, 0, &stores);
+    booted.0.run(Limits::instructions(3_000_000));
+    let latency = StoreLatency::Fixed(100);
+    booted.0.set_stores(StoreConduct { latency, without_address: true });
+    booted.0.devices().set_faulty(FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0]), true);
+    booted.0.run(Limits::instructions(3_000_000));
+    let said = booted.log();
+    let line = "warning: a store of guest g0 to a device failed on strand 0; the processor does not say where";
+    assert_eq!(said, [line; 16]);
+    let (left_out, (_, recorded)) = (booted.0.left_out(), booted.0.failures());
+    assert!(left_out > 1000, "{left_out}");
+    assert_eq!(recorded, 16);
+    booted.0.devices().set_faulty(FaultyUnit::Hub(Hub::ALL[0]), true);
+    booted.list(0, 0, &[repeated(GET, HUB_PCR, 0), repeated(SET, CHANNEL, 0x11), AGAIN]);
+    booted.0.run(Limits::instructions(100_000));
+    let line =
+        "error: hub 0 is out of service: a read at 0xe130004000 by guest g0 on strand 0 failed";
+    assert_eq!(booted.log(), [line]);
+    assert!(booted.0.left_out() > left_out);
+    assert_eq!(booted.0.guest(1), GuestState::Runs);
+}
+
+/// A guest traps whenever the operator has reset it.
+#[test]
+#[ignore = "builds images"]
+fn a_guest_that_traps_again_and_again() {
+    let mut booted = running(&[Guest::new(Task::Fatal, &[0]), Guest::new(Task::Endless, &[1])]);
+    for _ in 0..40 {
+        booted.operate(1, &Step::Reset(GuestId::new(0).unwrap()), 200_000);
+        assert_eq!(booted.0.guest(0), GuestState::Trapped);
+    }
+    assert_eq!(booted.log().len(), 16);
+    assert_eq!((booted.0.left_out(), booted.0.failures().1), (25, 16));
+}
