@@ -3,6 +3,7 @@
 #![warn(missing_debug_implementations)]
 
 pub mod analysis;
+pub mod conform;
 mod counts;
 pub mod events;
 pub mod execute;

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use conform::translated::{all_units, grant, node_of, unit};
 use guest_abi::trap::PerfFunction;
-use guest_abi::{Hub, Mcu, Node};
 use perfctr_service::UnitState;
 use perfctr_service::statistics::{self, Class, Operation, Refusal};
 
 use crate::board::Board;
-use crate::machine::{MachineUnderTest, grant, guest_id};
+use crate::machine::{MachineUnderTest, guest_id};
 use crate::oracle::status::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, EWOULDBLOCK};
 use crate::oracle::{
     Access, Answer, Cell, Console, Fault, Grant, HubCondition, Outcome, Target, Trap, Unit, World,
@@ -22,21 +22,6 @@ pub struct Comparison<'a> {
     pub cases: u64,
     /// The numbers of calls of group 0x205 by guest, function, class of register and answer of the model.
     pub answered: HashMap<(usize, Operation, Class, statistics::Outcome), u64>,
-}
-
-pub fn unit(unit: Unit) -> perfctr_service::Unit {
-    match unit {
-        Unit::L2 { node } => perfctr_service::Unit::L2(Node::ALL[node]),
-        Unit::Mcu { node, mcu } => perfctr_service::Unit::Mcu(Node::ALL[node], Mcu::ALL[mcu]),
-        Unit::Hub(hub) => perfctr_service::Unit::Hub(Hub::ALL[hub]),
-    }
-}
-
-/// Returns every unit that the largest machine has.
-pub fn all_units() -> impl Iterator<Item = Unit> {
-    let nodes = (0..4).map(|node| Unit::L2 { node });
-    let channels = (0..8).map(|number| Unit::Mcu { node: number / 2, mcu: number % 2 });
-    nodes.chain(channels).chain((0..4).map(Unit::Hub))
 }
 
 /// Returns a board with the nodes and channels of a new world. Every register is 0.
@@ -289,12 +274,4 @@ fn is_l2(accesses: &[Access]) -> bool {
     accesses.first().is_some_and(
         |access| matches!(access.target, Target::Address(address) if address >> 32 == 0xa9),
     )
-}
-
-/// Returns a node whose strands can return the unit to service.
-pub fn node_of(unit: Unit) -> usize {
-    match unit {
-        Unit::L2 { node } => node,
-        Unit::Mcu { .. } | Unit::Hub(_) => 0,
-    }
 }

@@ -4,16 +4,15 @@
     reason = "a comment that repeats a name says nothing, and only tests use this crate"
 )]
 
-pub mod assembler;
 pub mod board;
 pub mod comparison;
 pub mod hypercalls;
 pub mod machine;
-pub mod oracle;
 pub mod program;
-pub mod random;
 pub mod rtl;
 pub mod swept;
+
+pub use conform::{assembler, oracle, random};
 
 use std::fmt;
 use std::io::{self, Write};

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+pub use conform::translated::grant;
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::trace::{Off, Trace};
 use hv_core::{After, Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
-use perfctr_service::{
-    ChangeError, Grants, GuestConfig, PerfCounterService, StrandRight, Unit, UnitState,
-};
+use perfctr_service::{ChangeError, Grants, GuestConfig, PerfCounterService, Unit, UnitState};
 
 use crate::board::Board;
 use crate::oracle::{self, Trap};
@@ -35,17 +34,6 @@ pub struct MachineUnderTest<'a, T: Trace = Off> {
     board: &'a Board,
     guest_of: Vec<Option<GuestId>>,
     operator: StrandId,
-}
-
-pub fn grant(grant: oracle::Grant) -> perfctr_service::Grant {
-    perfctr_service::Grant {
-        strand: match grant.strand {
-            oracle::StrandGrant::None => StrandRight::None,
-            oracle::StrandGrant::Strand => StrandRight::Strand,
-            oracle::StrandGrant::HtStrand => StrandRight::HtStrand,
-        },
-        global: grant.global,
-    }
 }
 
 pub fn guest(guest: &oracle::Guest) -> GuestConfig {

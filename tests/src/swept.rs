@@ -1,14 +1,12 @@
 //! Makes the calls of the sweep on the reference model and on the machine under test, side by side.
 
+use conform::digest::Digest;
+use conform::translated::{self, cell_of, node_of, unit_of, world};
+use conform::{Cell, Change, Configuration, Part, System, modelled, state};
 use guest_abi::{StrandId, Trap};
-use perfctr_service::{GuestConfig, Unit};
-use platform::Model;
-use sweep::digest::Digest;
-use sweep::{Cell, Change, Configuration, Part, System, modelled, state};
 
 use crate::comparison::{self, Comparison};
-use crate::machine;
-use crate::oracle::{self, Fault, Grant, Guest, HubCondition, Machine, World};
+use crate::oracle::{self, Fault, HubCondition};
 
 /// Makes all calls of a part on the reference model and on the machine under test, and compares the results. The service on the
 /// device models must have the same digest. Returns the number of calls.
@@ -40,54 +38,9 @@ fn digest(
     digest
 }
 
-/// Returns the machine of the reference model for a family.
-pub fn machine_of(model: Model) -> Machine {
-    match model {
-        Model::Maramba => Machine::Maramba,
-        Model::Batoka => Machine::Batoka,
-    }
-}
-
-pub fn world(configuration: &Configuration) -> World {
-    let model = machine_of(configuration.machine.model());
-    let nodes = configuration.machine.nodes();
-    let disabled = (0..2 * nodes)
-        .map(|channel| (channel / 2, channel % 2))
-        .filter(|(node, mcu)| {
-            let (node, mcu) = (guest_abi::Node::ALL[*node], guest_abi::Mcu::ALL[*mcu]);
-            !configuration.machine.has_channel(node, mcu)
-        })
-        .collect::<Vec<_>>();
-    let guests = configuration.guests.iter().map(|guest| {
-        let GuestConfig { strands, grant, compatible } = *guest;
-        let mut grants = Grant::ALL.into_iter();
-        let grant = grants.find(|one| machine::grant(*one) == grant);
-        let strands = strands.iter().map(|strand| strand.number().into());
-        let guest = Guest::new(strands, grant.expect("a combination of rights"));
-        if compatible { guest.with_compat() } else { guest }
-    });
-    World::new(model, nodes, &disabled, guests.collect()).expect("guests that fit")
-}
-
-fn unit_of(unit: Unit) -> oracle::Unit {
-    let mut all = comparison::all_units();
-    let found = all.find(|one| comparison::unit(*one) == unit);
-    found.expect("a unit of the largest machine")
-}
-
-fn cell_of(cell: Cell) -> oracle::Cell {
-    match cell {
-        Cell::L2(node, bank) => oracle::Cell::L2 { node: node.index(), bank },
-        Cell::Register(register) => oracle::Cell::Register(register.id()),
-    }
-}
-
 impl System for Comparison<'_> {
     fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
-        let trap = match trap {
-            Trap::Fast => oracle::Trap::Fast,
-            Trap::Core => oracle::Trap::Core,
-        };
+        let trap = translated::trap(trap);
         Comparison::call(self, strand.number().into(), trap, registers).regs
     }
 
@@ -109,7 +62,7 @@ impl System for Comparison<'_> {
             Change::Repair => self.repair(),
             Change::Return(unit) => {
                 let unit = unit_of(unit);
-                self.return_to_service(comparison::node_of(unit), unit);
+                self.return_to_service(node_of(unit), unit);
             }
             Change::Mend => self.mend(),
             Change::Put(cell, value) => self.put(cell_of(cell), value),

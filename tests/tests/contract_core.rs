@@ -33,10 +33,15 @@ fn every_named_function_is_known() {
     let mut comparison = Comparison::new(world, &board);
     for (name, group, _) in ApiGroup::NAMED {
         let outcome = comparison.call(0, Trap::Core, [group.0, 1, 0, 3, 4, 0]);
-        assert_eq!(outcome.regs[0], 0, "tests/src/oracle/negotiation.rs: no {name}");
+        assert_eq!(outcome.regs[0], 0, "simulator/conform/src/oracle/negotiation.rs: no {name}");
     }
     for function in PerfFunction::ALL {
         let outcome = comparison.call(0, Trap::Fast, [0, 1, 2, 3, 4, function.number()]);
-        assert_eq!(outcome.regs[0], 0, "tests/src/oracle/call.rs: no {}", function.name());
+        assert_eq!(
+            outcome.regs[0],
+            0,
+            "simulator/conform/src/oracle/call.rs: no {}",
+            function.name()
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Writes of PERF_CONFIG while L2 banks fault, compared with the reference model.
 
+use conform::parts::BANKS;
 use hv_core::sync::steps;
-use sweep::parts::BANKS;
 use tests::board::Board;
 use tests::comparison::{Comparison, board};
 use tests::leak;

@@ -2,7 +2,7 @@
 //! number of nodes, grant, version and node of the caller, with free and busy hubs. It also covers function
 //! numbers, negotiation, and units that fault. The guest in QEMU makes the same calls.
 
-use sweep::parts;
+use conform::parts;
 use tests::swept::compare;
 
 /// Defines a test for each part. The test must compare at least the given number of calls.

@@ -5,12 +5,12 @@
 use std::fs;
 use std::path::Path;
 
+use conform::Part;
+use conform::parts::{AT_RANDOM, BROKEN_UNITS, EVERY_REGISTER};
+use conform::translated::machine as machine_of;
 use platform::{Machine, Model};
 use simulator::machine::description::{Described, parse};
-use sweep::Part;
-use sweep::parts::{AT_RANDOM, BROKEN_UNITS, EVERY_REGISTER};
 use tests::hypercalls;
-use tests::swept::machine_of;
 
 /// Returns each machine with all its channels.
 fn machines() -> impl Iterator<Item = Machine> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 
+use simulator::conform::sun;
 use vfalls::table;
 
 /// The budget of a kind of call, or of a reference in a kind of file.
@@ -29,10 +30,10 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
 /// Calls on SPARC V9. The count goes from the trap to `done`, and includes both. Refusals with a status are counted for each kind of
 /// register that can be refused with this status; the budget is for the largest of these counts.
 pub const SPARC: [Budget; 22] = [
-    row("get_dram", Some(61), [23, 21]),
-    row("set_dram", Some(63), [29, 27]),
-    row("get_pcr", Some(27), [16, 16]),
-    row("set_pcr", Some(30), [23, 23]),
+    row("get_dram", Some(sun::GET_DRAM), [23, 21]),
+    row("set_dram", Some(sun::SET_DRAM), [29, 27]),
+    row("get_pcr", Some(sun::GET_PCR), [16, 16]),
+    row("set_pcr", Some(sun::SET_PCR), [23, 23]),
     row("get_zambezi", None, [33, 30]),
     row("set_zambezi", None, [39, 36]),
     row("get_bad_trap", None, [37, 33]),
@@ -47,10 +48,10 @@ pub const SPARC: [Budget; 22] = [
     row("set_l2", None, [103, 90]),
     row("would_block", None, [50, 45]),
     row("would_block_set", None, [50, 49]),
-    row("unknown_fast", Some(13), [20, 13]),
-    row("get_version", Some(88), [63, 50]),
-    row("set_version", Some(100), [82, 60]),
-    row("set_version_negotiated", Some(175), [175, 150]),
+    row("unknown_fast", Some(sun::UNKNOWN_FAST), [20, 13]),
+    row("get_version", Some(sun::GET_VERSION), [63, 50]),
+    row("set_version", Some(sun::SET_VERSION), [82, 60]),
+    row("set_version_negotiated", Some(sun::SET_VERSION_NEGOTIATED), [175, 150]),
 ];
 
 /// Counts on x86-64: of a call (from the guest's registers in memory to the answer in memory), of an event, and of a reference that

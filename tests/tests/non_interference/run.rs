@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use conform::translated::{all_units, node_of, unit};
 use perfctr_service::statistics::Statistics;
 use tests::board::Board;
-use tests::comparison::{all_units, board, node_of, unit};
+use tests::comparison::board;
 use tests::machine::{MachineUnderTest, guest_id, strand};
 use tests::oracle::{Cell, Console, Fault, HubCondition, Unit, World};
 use tests::random::Random;

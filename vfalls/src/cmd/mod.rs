@@ -6,6 +6,7 @@ mod c2c;
 mod call;
 mod clocks;
 mod completions;
+mod conform;
 mod diff;
 mod events;
 mod events_out;
@@ -89,8 +90,8 @@ impl Cli {
 
 commands! {
     Record: record::RecordArgs, Stat: stat::StatArgs, Report: report::ReportArgs, Annotate: annotate::AnnotateArgs,
-    C2c: c2c::C2cArgs, Top: top::TopArgs, Diff: diff::DiffArgs, Boot: boot::BootArgs, Page: page::PageArgs,
-    NewImage: new_image::NewImageArgs,
-    Call: call::CallArgs, Regs: regs::RegsArgs, Md: md::MdArgs, Events: events::EventsArgs, Clocks: clocks::ClocksArgs,
+    C2c: c2c::C2cArgs, Top: top::TopArgs, Diff: diff::DiffArgs, Boot: boot::BootArgs, Conform: conform::ConformArgs,
+    NewImage: new_image::NewImageArgs, Page: page::PageArgs, Call: call::CallArgs, Regs: regs::RegsArgs, Md: md::MdArgs,
+    Events: events::EventsArgs, Clocks: clocks::ClocksArgs,
     Completions: completions::CompletionsArgs, Man: man::ManArgs,
 }

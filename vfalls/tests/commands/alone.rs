@@ -28,6 +28,7 @@ fn every_command_needs_no_other_program() {
         "top --interval 1000000",
         "diff a.json b.json",
         "boot --fast --strands 0,64 --json boot.json --html boot.html",
+        "conform --quick --only versions,arbitration --json conform.json",
         "page a.json -o page.html",
         "new-image mine",
         "call",

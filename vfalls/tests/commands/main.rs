@@ -6,6 +6,7 @@ mod boot;
 mod c2c;
 mod call;
 mod clocks;
+mod conform;
 mod consoles;
 mod diff;
 mod events;

@@ -3,12 +3,11 @@
 
 mod attacks;
 mod broken;
-mod callers;
+mod conform;
 mod contract;
 mod failures;
 mod faults;
 mod fight;
-mod judge;
 mod kernel;
 mod late;
 mod levels;
@@ -18,7 +17,6 @@ mod orders;
 mod rings;
 mod services;
 mod transfers;
-mod watch;
 
 use std::fs;
 use std::path::PathBuf;

@@ -65,7 +65,7 @@ fn measure() -> anyhow::Result<Export> {
         .args(["--exclude-from-report", "sun4v-simulator"])
         .args(["--exclude-from-report", "xtask"])
         .args(["--exclude-from-report", "tests"])
-        .args(["--exclude-from-report", "sweep"])
+        .args(["--exclude-from-report", "sun4v-conform"])
         .envs(llvm()?)
         // The option that counts branches is not stable.
         .env("RUSTC_BOOTSTRAP", "1")

@@ -9,12 +9,13 @@ use anyhow::Context;
 
 use crate::cargo::{cargo, passes, root};
 
-pub const PUBLISHED: [&str; 7] = [
+pub const PUBLISHED: [&str; 8] = [
     "sun4v-guest-abi",
     "guest-abi-c",
     "sun4v-hv-core",
     "sun4v-platform",
     "sun4v-perfctr-service",
+    "sun4v-conform",
     "vfalls-refs",
     "sun4v-simulator",
 ];

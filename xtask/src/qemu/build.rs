@@ -112,6 +112,11 @@ pub fn smallest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     complete(&mut cargo, "hypervisor", "smallest")
 }
 
+/// Builds the image whose defect a word chooses.
+pub fn defects(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
+    build(toolchain, "defects", "slow", &[])
+}
+
 /// Builds the guest that checks the service.
 pub fn guest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "guest", "checks", &[])

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
+use conform::tell::Detail;
 use platform::Machine;
 use platform::memory_map::escape::TRAPPED;
 use platform::memory_map::start::{MACHINE, machine_word};
-use sweep::tell::Detail;
 
 use super::build::{self, Devices, Production};
 use super::entry;

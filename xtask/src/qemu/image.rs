@@ -77,8 +77,8 @@ pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
 }
 
 fn control(symbols: &[Symbol<'_>], instructions: &[(u64, u32)]) -> Option<String> {
-    let symbol = symbols.iter().find(|(name, _)| name.contains("5sweep"));
-    let upper = (sweep::control::FUNCTION >> 10) as u32;
+    let symbol = symbols.iter().find(|(name, _)| name.contains("7conform"));
+    let upper = (conform::control::FUNCTION >> 10) as u32;
     let number = instructions
         .iter()
         .find(|(_, code)| op(*code) == 0 && code >> 22 & 7 == 4 && code & 0x3f_ffff == upper);

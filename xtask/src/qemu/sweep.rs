@@ -1,5 +1,9 @@
 //! Makes the sweep on the host, and finds the first call for which a guest's answer differs.
 
+use conform::modelled::Modelled;
+use conform::plain::WithPlain;
+use conform::tell::{Detail, Machines, tell};
+use conform::{Configuration, System, parts};
 use guest_abi::{Hub, HvError, StrandId};
 use hv_core::{Caller, ConsoleOutput, Embedder, GuestId, Hypervisor};
 use hypervisor::services::{
@@ -7,10 +11,6 @@ use hypervisor::services::{
 };
 use perfctr_service::PerfCounterService;
 use platform::models::Devices;
-use sweep::modelled::Modelled;
-use sweep::plain::WithPlain;
-use sweep::tell::{Detail, Machines, tell};
-use sweep::{Configuration, System, parts};
 
 use super::report::Report;
 

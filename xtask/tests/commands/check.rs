@@ -122,7 +122,7 @@ fn every_step_is_taken() {
         "cargo test --workspace --test=commands --test=interpreter --test=production --test=guests --test=browser --test=readme --test=any_number --test=c -- --ignored []"
     );
     let package = "cargo package --quiet --locked --allow-dirty --no-verify --package sun4v-guest-abi --package guest-abi-c --package sun4v-hv-core \
-                   --package sun4v-platform --package sun4v-perfctr-service --package vfalls-refs --package sun4v-simulator []";
+                   --package sun4v-platform --package sun4v-perfctr-service --package sun4v-conform --package vfalls-refs --package sun4v-simulator []";
     assert_eq!(log[2], package);
     for unpacked in &log[3..10] {
         assert!(unpacked.starts_with("tar --touch -xzf "), "{log:?}");

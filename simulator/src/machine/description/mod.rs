@@ -26,11 +26,13 @@
 mod binary;
 mod described;
 mod label;
+mod made;
 mod parse;
 mod print;
 
 pub use binary::Unfit;
 pub use described::{Described, DescribedError, GuestDescription, Platform, build, load, read};
+pub use made::GuestMemory;
 pub use parse::{SourceError, parse};
 pub use print::print;
 

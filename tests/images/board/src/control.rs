@@ -13,10 +13,10 @@ use hypervisor::Guests;
 use hypervisor::{GuestLayout, Handler, HypervisorOf, Layout, Services, assemble, configure};
 use perfctr_service::{GuestConfig, policy};
 use platform::sparc64::{Partition, start_entry};
-use sweep::control::{Control, FUNCTION, TRAP};
-use sweep::counters::Counters;
-use sweep::modelled::{Modelled, caller};
-use sweep::{Configuration, System};
+use conform::control::{Control, FUNCTION, TRAP};
+use conform::counters::Counters;
+use conform::modelled::{Modelled, caller};
+use conform::{Configuration, System};
 
 use crate::kept::Kept;
 use crate::room::Room;

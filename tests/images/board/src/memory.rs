@@ -11,8 +11,8 @@ use platform::memory_map::escape::NOT_STARTED;
 use platform::models::FaultyUnit;
 use platform::sparc64::{Mmio, StrandRegs};
 use platform::{AccessError, Machine, PhysicalAddress, StrandRegisters};
-use sweep::Cell;
-use sweep::modelled::Hardware;
+use conform::Cell;
+use conform::modelled::Hardware;
 
 use crate::kept::Kept;
 

@@ -3,9 +3,9 @@
 use guest_abi::{StrandId, Trap};
 use perfctr_service::{Grant, GuestConfig};
 use platform::Model;
-use sweep::Configuration;
-use sweep::configuration::GUESTS;
-use sweep::control::Control;
+use conform::Configuration;
+use conform::configuration::GUESTS;
+use conform::control::Control;
 
 use crate::calls::negotiate;
 use crate::contract::{EBADTRAP, EINVAL, ENOACCESS, ENOTSUPPORTED, EOK, GET, GROUP, Machine, SET};

@@ -2,8 +2,8 @@
 //! whose turn it is. The entry code is as shipped.
 
 use guest_abi::{PerfReg, StrandId, Trap};
-use sweep::control::Control;
-use sweep::{Configuration, parts};
+use conform::control::Control;
+use conform::{Configuration, parts};
 
 use crate::calls::{call, negotiate};
 use crate::contract::{EOK, EWOULDBLOCK, GET, SET, mask};

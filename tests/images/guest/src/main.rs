@@ -16,8 +16,8 @@ mod swept;
 mod traps;
 
 use guest_abi::guest::{Core, Sun4v};
-use sweep::control::Control;
-use sweep::tell::Detail;
+use conform::control::Control;
+use conform::tell::Detail;
 
 use contract::Machine;
 use preserved::Devices;

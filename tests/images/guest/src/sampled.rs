@@ -15,8 +15,8 @@ use guest_abi::sampling::{
     SparcMode,
 };
 use guest_abi::{HvError, StrandId};
-use sweep::control::Control;
-use sweep::counters::Counters;
+use conform::control::Control;
+use conform::counters::Counters;
 
 use crate::probes::{self, Around};
 use crate::report::{Check, Report};

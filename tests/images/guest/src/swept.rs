@@ -4,10 +4,10 @@ use core::arch::asm;
 use core::hint::black_box;
 
 use guest_abi::{Registers, StrandId, Trap};
-use sweep::control::{Control, TRAP};
-use sweep::plain::WithPlain;
-use sweep::tell::{Detail, Machines, tell};
-use sweep::{Cell, Change, Configuration, System, parts};
+use conform::control::{Control, TRAP};
+use conform::plain::WithPlain;
+use conform::tell::{Detail, Machines, tell};
+use conform::{Cell, Change, Configuration, System, parts};
 
 use crate::calls;
 use crate::contract::{EINVAL, EOK};

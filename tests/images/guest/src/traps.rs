@@ -5,8 +5,8 @@
 
 use core::arch::{asm, global_asm};
 
-use sweep::control::Control;
-use sweep::counters::Counters;
+use conform::control::Control;
+use conform::counters::Counters;
 
 use crate::sampled;
 use crate::swept::control;

@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use guest_abi::{Mcu, Node as Processor, StrandId};
+use guest_abi::StrandId;
+use perfctr_service::{Grant, GuestConfig};
 use platform::Machine;
 use platform::md::Md;
-use platform::memory_map::{PARTITION, REAL, property};
+use platform::memory_map::{PARTITION, REAL};
 use simulator::input;
-use simulator::machine::description::{self, Described, Description, Node, Property, Value};
+use simulator::machine::description::{self, Described, Description, GuestMemory, Value};
 use simulator::machine::guests::NamedGuest;
 
 use crate::cmd::boot::images::Image;
@@ -46,7 +47,8 @@ pub(crate) fn with_one_guest(
     image: Image,
     memory: u64,
 ) -> anyhow::Result<Complete> {
-    let description = machine_with(machine, strands, &image.short());
+    let all_rights = GuestConfig::new(strands.iter().copied().collect(), Grant::ALL);
+    let description = Description::of(machine, [(&*image.short(), all_rights)]);
     complete(description, vec![image], memory)
 }
 
@@ -79,18 +81,9 @@ fn complete(
     );
     let mut base = PARTITION;
     for (guest, image) in guests.iter().zip(&images) {
-        let node = &mut description.nodes[*guest];
-        for (name, value) in [
-            (property::MEMORY_BASE, base),
-            (property::MEMORY_SIZE, memory),
-            (property::REAL_BASE, REAL),
-            (property::ENTRY, image.entry),
-        ] {
-            ensure!(
-                node.properties.iter().all(|property| property.name != name),
-                "guest {guest} has {name}, which this command chooses"
-            );
-            node.properties.push(number(name, value));
+        let placed = GuestMemory { base, size: memory, real: REAL, entry: image.entry };
+        if let Err(name) = description.place(*guest, placed) {
+            bail!("guest {guest} has {name}, which this command chooses");
         }
         base += memory;
     }
@@ -104,61 +97,4 @@ fn complete(
         ensure!(!guest.config.strands.is_empty(), "guest {} has no strand", guest.name);
     }
     Ok(Complete { bytes, machine, guests, images })
-}
-
-fn number(name: &str, value: u64) -> Property {
-    Property { name: name.to_owned(), value: Value::Number(value) }
-}
-
-fn string(name: &str, value: &str) -> Property {
-    Property { name: name.to_owned(), value: Value::String(value.to_owned()) }
-}
-
-/// Returns a description of a machine and one guest, without the guest's memory and entry.
-fn machine_with(machine: Machine, strands: &[StrandId], name: &str) -> Description {
-    let mut nodes = Nodes(vec![Node { name: "root".into(), properties: Vec::new() }]);
-    let platform = nodes.add("platform", vec![string("name", machine.model().platform_name())]);
-    let processors = nodes.add("vf-nodes", Vec::new());
-    for node in Processor::ALL.iter().filter(|node| machine.has_node(**node)) {
-        let processor = nodes.add("vf-node", vec![number("id", node.index() as u64)]);
-        nodes.arc(processors, processor);
-        for mcu in Mcu::ALL.iter().filter(|mcu| machine.has_channel(*node, **mcu)) {
-            let channel = nodes.add("mcu", vec![number("id", mcu.index() as u64)]);
-            nodes.arc(processor, channel);
-        }
-    }
-    let guests = nodes.add("guests", Vec::new());
-    let rights = string("perf-counters", "global,htstrand");
-    let ids = [number("resource_id", 0), number("gid", 0)];
-    let guest = nodes.add("guest", [string("name", name)].into_iter().chain(ids).chain([rights]));
-    nodes.arc(guests, guest);
-    let cpus = nodes.add("cpus", Vec::new());
-    for (virtual_number, strand) in (0..).zip(strands) {
-        let ids = [
-            ("pid", strand.index() as u64),
-            ("vid", virtual_number),
-            ("resource_id", virtual_number),
-        ];
-        let cpu = nodes.add("cpu", ids.map(|(name, id)| number(name, id)));
-        nodes.arc(cpus, cpu);
-        nodes.arc(guest, cpu);
-    }
-    for node in [platform, processors, cpus, guests] {
-        nodes.arc(0, node);
-    }
-    Description { nodes: nodes.0 }
-}
-
-/// The nodes of a description that is being built.
-struct Nodes(Vec<Node>);
-
-impl Nodes {
-    fn add(&mut self, name: &str, properties: impl IntoIterator<Item = Property>) -> usize {
-        self.0.push(Node { name: name.to_owned(), properties: properties.into_iter().collect() });
-        self.0.len() - 1
-    }
-
-    fn arc(&mut self, from: usize, to: usize) {
-        self.0[from].properties.push(Property { name: "fwd".to_owned(), value: Value::Arc(to) });
-    }
 }

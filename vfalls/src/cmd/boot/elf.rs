@@ -71,14 +71,32 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(segments)
 }
 
+/// Returns the addresses of all instructions, which are in one piece.
+#[must_use]
+pub fn text(elf: &Elf<'_>) -> Range<u64> {
+    let executable = elf
+        .sections()
+        .filter(|section| section.elf_section_header().sh_flags(BigEndian).contains(SHF_EXECINSTR));
+    let ranges = executable.map(|section| (section.address(), section.address() + section.size()));
+    ranges.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))).map_or(0..0, |all| all.0..all.1)
+}
+
+/// Returns the physical address and the bytes of each segment.
+pub fn loaded(file: &[u8]) -> anyhow::Result<Vec<(u64, Vec<u8>)>> {
+    let elf = parse(file)?;
+    let parts = elf.elf_program_headers().iter().filter(|part| part.p_type(BigEndian) == PT_LOAD);
+    Ok(parts
+        .map(|part| {
+            let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
+            (part.p_paddr(BigEndian), bytes.to_vec())
+        })
+        .collect())
+}
+
 /// Loads an ELF file for SPARC V9. Each segment is loaded at its physical address plus `moved`.
 pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Result<()> {
-    let elf = parse(file)?;
-    for part in elf.elf_program_headers() {
-        if part.p_type(BigEndian) == PT_LOAD {
-            let bytes = part.data(BigEndian, elf.data()).unwrap_or_default();
-            execution.load(part.p_paddr(BigEndian).wrapping_add(moved), bytes)?;
-        }
+    for (address, bytes) in loaded(file)? {
+        execution.load(address.wrapping_add(moved), &bytes)?;
     }
     Ok(())
 }

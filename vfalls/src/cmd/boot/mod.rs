@@ -7,7 +7,7 @@ pub mod elf;
 mod events;
 pub mod fatal;
 pub mod gdb;
-mod images;
+pub(crate) mod images;
 mod places;
 mod report;
 

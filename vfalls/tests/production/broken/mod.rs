@@ -18,6 +18,7 @@ use perfctr_service::mailbox::{Seen, Step};
 use perfctr_service::{Grants, Right, Unit};
 use platform::PhysicalAddress;
 use platform::address::{L2_BANKS, global, l2_control, local};
+use simulator::conform::caller::go_on_at;
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Limits, Stop, StoreConduct};
 use simulator::interpreter::instruction::Register;
@@ -25,7 +26,6 @@ use simulator::interpreter::{Level, TrapFrame};
 use simulator::operator::Answer;
 use vfalls::cmd::boot::elf;
 
-use super::callers::go_on_at;
 use super::levels::HPRIV;
 use super::lists::{self, Entry};
 use super::{Booted, Guest, MEMORY, REAL, strand};

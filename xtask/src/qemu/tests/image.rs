@@ -52,8 +52,8 @@ fn control_is_found() {
     let (number, other) = ((4, 0x0517_bb70), (8, 0x0517_bb71));
     assert_eq!(control(&[named("_RNvNtC4core3get")], &[other]), None);
     assert_eq!(
-        control(&[named("_RNvNtC5sweep5apply")], &[]).unwrap(),
-        "it has _RNvNtC5sweep5apply"
+        control(&[named("_RNvNtC7conform5apply")], &[]).unwrap(),
+        "it has _RNvNtC7conform5apply"
     );
     assert_eq!(control(&[], &[other, number]).unwrap(), "its function number is at 0x4");
 }

@@ -1,13 +1,13 @@
 //! Random attacks: programs of a few privileged instructions.
 
-use simulator::execute::map;
-use simulator::interpreter::WindowState;
-use tests::random::Random;
+use conform::random::Random;
+use platform::memory_map::REAL;
 
 use super::edges::{END, NEIGHBOUR};
 use super::kinds::{Attack, Demanded};
-use crate::REAL;
-use tests::assembler::{
+use crate::execute::map;
+use crate::interpreter::WindowState;
+use conform::assembler::{
     ACCESSES, CAS, DONE, FLUSH, GL, ILLEGAL, L1, L2, NOP, O0, O5, RD, RDHPR, RDPR, SP, TBA, TL,
     TNPC, TSTATE, WR, WRHPR, WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };

@@ -4,30 +4,33 @@
 //! A kind combines the entries of a few lists in all ways. An attack is a number below the number of combinations, and each digit of this
 //! number chooses an entry from a list.
 
-use simulator::execute::map;
-use simulator::interpreter::WindowState;
-use tests::random::Random;
+use conform::random::Random;
+use platform::memory_map::REAL;
 
 use super::edges::{
     ADDRESSES_OF_ALL, EDGES, END, NEIGHBOUR, OWN, SECONDS, VALUES, addresses, is_own,
 };
 use super::random;
-use crate::REAL;
-use tests::assembler::{
+use crate::execute::map;
+use crate::interpreter::WindowState;
+use conform::assembler::{
     ACCESSES, CAS, DONE, FLUSH, FLUSHW, GL, ILLEGAL, JMPL, L1, L2, L3, L4, NOP, O0, O1, O5, PIL,
     PSTATE, RD, RDHPR, RDPR, RESTORE, RETURN, SAVE, SP, TBA, TL, TNPC, TPC, TSTATE, WR, WRHPR,
     WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
-pub(super) struct Kind {
-    pub(super) name: &'static str,
+/// A kind of attacks.
+#[derive(Debug)]
+pub struct Kind {
+    #[allow(missing_docs, reason = "its name says it")]
+    pub name: &'static str,
     /// The number of attacks of this kind.
-    pub(super) count: usize,
-    /// The distance between the attacks that are tried in the short test. The distance has no divisor in common with the lengths of the
+    pub count: usize,
+    /// The distance between the attacks that are tried in the short check. The distance has no divisor in common with the lengths of the
     /// lists, so each entry of each list is still tried.
-    pub(super) stride: usize,
+    pub stride: usize,
     /// Whether the guest has rights. With rights, it can reach devices.
-    pub(super) has_rights: bool,
+    pub has_rights: bool,
     attack: fn(&mut Index) -> Attack,
 }
 
@@ -44,12 +47,15 @@ const fn with_rights(kind: Kind) -> Kind {
     Kind { has_rights: true, ..kind }
 }
 
-pub(super) static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
-pub(super) static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
-pub(super) static STACKS: Kind =
-    with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
+/// Loads, stores and atomic instructions at addresses all over the physical space.
+pub static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
+/// Jumps to such addresses.
+pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
+/// Invalid stack pointers.
+pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
 
-pub(super) static ALL: [&Kind; 12] = [
+/// All kinds.
+pub static ALL: [&Kind; 12] = [
     &kind("alternate spaces", 256 * 17 * EDGES.len(), 53, space),
     &ADDRESSES,
     &JUMPS,
@@ -386,7 +392,7 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
 /// Every trap at trap levels 0 and 1. Traps with a service get an unknown function number.
 fn level(index: &mut Index) -> Attack {
     let level = index.below(2) as u64;
-    let taken = traps().nth(index.below(TRAPS)).unwrap();
+    let taken = traps().nth(index.below(TRAPS)).unwrap_or(0x10);
     let demanded = match taken {
         0x180.. => Demanded::Goes,
         _ => Demanded::Trap(taken),
@@ -407,7 +413,7 @@ fn death(index: &mut Index) -> Attack {
     let exits = [[mov(O5, 0), trap(0x80)], [mov(O5, 2), trap(0xff)]];
     let attack = match way.checked_sub(TRAPS_OF_GUESTS) {
         Some(exit) => Attack::new(exits[exit], Demanded::Death),
-        None => provoked(traps().nth(way).unwrap(), Demanded::Death),
+        None => provoked(traps().nth(way).unwrap_or(0x10), Demanded::Death),
     };
     let mut attack = attack.at(level).with([(L4, table)]);
     attack.words.insert(0, computes(WRPR, TBA, L4, 0));

@@ -2,10 +2,11 @@
 
 use std::sync::OnceLock;
 
-use simulator::execute::map;
+use platform::memory_map::REAL;
 
-use crate::judge::cells;
-use crate::{MEMORY, REAL};
+use super::MEMORY;
+use crate::conform::judge::cells;
+use crate::execute::map;
 
 /// The real address at which the guest's memory ends. The second guest's memory begins at the physical address [`NEIGHBOUR`].
 pub(super) const END: u64 = REAL + MEMORY;

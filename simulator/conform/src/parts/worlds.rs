@@ -60,3 +60,13 @@ pub(super) fn world(number: usize) -> Option<Configuration> {
     let neighbour = guest([first + 1], Grant::NONE);
     Some(Configuration::new(machine, [neighbour, tested]))
 }
+
+/// Returns `true` for the numbers of some worlds in which each machine occurs with each grant, and with all places and both switches.
+pub const fn is_chosen(number: usize) -> bool {
+    let (number, compatible) = (number / 2, number % 2);
+    let (number, grant) = (number / GRANTS.len(), number % GRANTS.len());
+    let (machine, place) = (number / PLACES, number % PLACES);
+    let (_, nodes, _) = MACHINES[machine];
+    let places = if nodes > 1 { PLACES } else { 1 };
+    place == (machine + grant) % places && compatible == (machine + grant / 2) % 2
+}

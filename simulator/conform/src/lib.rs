@@ -3,22 +3,30 @@
 //! Tests on the host make the calls on the service and on the reference model, and compare every call. A
 //! guest in QEMU makes the calls by real traps and must get the same results. Guest and host each reduce all
 //! results to one number ([`digest`]). If the numbers differ, both can print more detail ([`tell`]).
-#![no_std]
+//! `simulator::conform` makes them on anyone's image, by a guest on the machine that executes, and compares them with the model.
+//!
+//! With the feature `model`, the crate also has the reference model (`oracle`), which is for the host.
+#![cfg_attr(not(feature = "model"), no_std)]
 #![forbid(unsafe_code)]
-#![allow(
-    missing_docs,
-    reason = "a comment that repeats a name says nothing, and only tests use this crate"
-)]
+#![allow(missing_docs, reason = "a comment that repeats a name says nothing")]
 
+#[cfg(feature = "model")]
+pub mod assembler;
 pub mod configuration;
 pub mod control;
 pub mod counters;
 pub mod digest;
 pub mod modelled;
+#[cfg(feature = "model")]
+pub mod oracle;
 pub mod parts;
 pub mod plain;
+#[cfg(feature = "model")]
+pub mod random;
 pub mod state;
 pub mod tell;
+#[cfg(feature = "model")]
+pub mod translated;
 
 use guest_abi::{Hub, Node, PerfReg, StrandId, Trap};
 use perfctr_service::Unit;

@@ -4,39 +4,34 @@ use std::cell::{RefCell, RefMut};
 use std::ops::Range;
 use std::rc::Rc;
 
-use object::{Object, ObjectSection};
-use simulator::execute::{Execution, Observed, map};
-use simulator::interpreter::Level;
-use simulator::recording::Kind;
-use vfalls::cmd::boot::elf;
+use super::Image;
+use super::pairs::MEMORY;
+use crate::execute::{Execution, Observed, map};
+use crate::interpreter::Level;
+use crate::recording::Kind;
 
-use super::MEMORY;
-
-pub(crate) struct Seen {
+/// What a [`Watch`] has seen.
+#[derive(Debug)]
+pub struct Seen {
     guests: Vec<Vec<usize>>,
     /// The addresses of the hypervisor's instructions.
     text: Range<u64>,
     /// The hypervisor's accesses to devices, and its output to consoles.
-    pub(crate) devices: Vec<Observed>,
+    pub devices: Vec<Observed>,
     /// Accesses that guests must not cause.
-    pub(crate) forbidden: Vec<Observed>,
+    pub forbidden: Vec<Observed>,
 }
 
-#[derive(Clone)]
-pub(crate) struct Watch(Rc<RefCell<Seen>>);
+/// Observes a machine.
+#[derive(Clone, Debug)]
+pub struct Watch(Rc<RefCell<Seen>>);
 
 impl Watch {
     /// Observes a machine with this hypervisor from now on. `guests` has each guest's strands.
-    pub(crate) fn new(
-        execution: &mut Execution,
-        hypervisor: &[u8],
-        guests: Vec<Vec<usize>>,
-    ) -> Self {
-        let elf = elf::parse(hypervisor).unwrap();
-        let text = elf.section_by_name(".text").unwrap();
+    pub fn new(execution: &mut Execution, hypervisor: &Image, guests: Vec<Vec<usize>>) -> Self {
         let watch = Self(Rc::new(RefCell::new(Seen {
             guests,
-            text: text.address()..text.address() + text.size(),
+            text: hypervisor.text.clone(),
             devices: Vec::new(),
             forbidden: Vec::new(),
         })));
@@ -45,7 +40,9 @@ impl Watch {
         watch
     }
 
-    pub(crate) fn seen(&self) -> RefMut<'_, Seen> {
+    /// Returns what was seen.
+    #[must_use]
+    pub fn seen(&self) -> RefMut<'_, Seen> {
         self.0.borrow_mut()
     }
 }

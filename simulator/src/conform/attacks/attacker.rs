@@ -1,19 +1,19 @@
 //! The guest that attacks, on both its strands. If an attack ends the guest, the operator resets the guest.
 
+use conform::assembler::{JMPL, L1, NOP, computes, number, sethi};
 use guest_abi::StrandId;
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
-use simulator::execute::mailbox::GuestState;
-use simulator::execute::{Execution, Observed, State, map};
-use simulator::interpreter::instruction::Register;
-use simulator::interpreter::{Control as Privileged, Level};
-use tests::assembler::{JMPL, L1, NOP, computes, number, sethi};
-use vfalls::cmd::boot::elf;
+use platform::memory_map::REAL;
 
+use super::MEMORY;
 use super::kinds::{Attack, Demanded, Kind, NEGOTIATION};
-use crate::callers::{ANSWERED, IDLE, go_on_at, privileged};
-use crate::contract::program;
-use crate::{MEMORY, REAL};
+use crate::conform::caller::{go_on_at, privileged};
+use crate::conform::guest::{ANSWERED, IDLE, program};
+use crate::execute::mailbox::GuestState;
+use crate::execute::{Execution, NoMemoryAt, Observed, State, map};
+use crate::interpreter::instruction::Register;
+use crate::interpreter::{Control as Privileged, Level};
 
 /// The maximum number of instructions in an attack: [`DEMANDED`] if the architecture demands its outcome, otherwise [`ATTACK`].
 const DEMANDED: u64 = 100_000;
@@ -30,11 +30,21 @@ const CAUGHT: u64 = REAL + 0x1_0000;
 const PLACE: u64 = 0x10_0000;
 const SIZE: u64 = 0x200;
 
+/// How an attack has succeeded, or a call of the neighbour has failed.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub enum Failure {
     /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
+    /// A call of the neighbour is not as in the contract, in words. Without an attack, it may not be, either.
+    Neighbour(String),
+    /// Another failure, in words.
     Other(String),
+}
+
+impl From<NoMemoryAt> for Failure {
+    fn from(error: NoMemoryAt) -> Self {
+        Self::Other(error.to_string())
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -51,14 +61,15 @@ enum Outcome {
 
 /// The numbers of attacks and resets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
-    pub(super) tried: usize,
+pub struct Tally {
+    /// The number of attacks.
+    pub tried: usize,
     /// The number of attacks for which the architecture demands an outcome. All had this outcome.
-    pub(super) demanded: usize,
+    pub demanded: usize,
     /// The number of attacks in `demanded` in which the guest took a trap.
-    pub(super) traps: usize,
+    pub traps: usize,
     /// The number of resets because the guest had ended, or because its attacks did not end.
-    pub(super) resets: usize,
+    pub resets: usize,
 }
 
 /// An attack in progress.
@@ -96,7 +107,7 @@ impl<'a> Attacker<'a> {
         guest: usize,
         kind: &'a Kind,
         numbers: &'a mut dyn Iterator<Item = usize>,
-    ) -> Self {
+    ) -> Result<Self, Failure> {
         let attacker = Self {
             guest,
             ids: strands[guest],
@@ -110,9 +121,9 @@ impl<'a> Attacker<'a> {
             idle: 0,
             tally: Tally::default(),
         };
-        attacker.prepare(execution);
+        attacker.prepare(execution)?;
         execution.breakpoints().insert(CAUGHT);
-        attacker
+        Ok(attacker)
     }
 
     pub(super) fn is_done(&mut self) -> bool {
@@ -142,8 +153,7 @@ impl<'a> Attacker<'a> {
         if let Some(flight) = self.flights[strand].take() {
             self.judge(&flight, outcome)?;
         }
-        self.next(execution, strand);
-        Ok(())
+        self.next(execution, strand)
     }
 
     fn judge(&mut self, flight: &Flight, outcome: Outcome) -> Result<(), Failure> {
@@ -171,7 +181,7 @@ impl<'a> Attacker<'a> {
     }
 
     /// Starts a strand's next attack. During an attack that ends the guest, the guest's other strand is idle.
-    fn next(&mut self, execution: &mut Execution, strand: usize) {
+    fn next(&mut self, execution: &mut Execution, strand: usize) -> Result<(), Failure> {
         let other = self.flights[1 - strand].as_ref();
         let dies = |attack: &Attack| attack.demanded == Demanded::Death;
         let is_alone = other.is_some_and(|other| dies(&other.attack));
@@ -186,16 +196,23 @@ impl<'a> Attacker<'a> {
             None => {}
         }
         go_on_at(execution.strand_mut(self.ids[strand]), IDLE);
+        Ok(())
     }
 
-    fn begin(&mut self, execution: &mut Execution, strand: usize, number: usize, attack: Attack) {
+    fn begin(
+        &mut self,
+        execution: &mut Execution,
+        strand: usize,
+        number: usize,
+        attack: Attack,
+    ) -> Result<(), Failure> {
         let place = PLACE + SIZE * strand as u64;
         let id = self.ids[strand];
         let mut words = attack.words.clone();
         words.extend(jump(ANSWERED));
-        assert!(4 * words.len() as u64 <= SIZE);
+        debug_assert!(4 * words.len() as u64 <= SIZE, "{words:x?}");
         let bytes: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
-        execution.load(self.base() + place, &bytes).unwrap();
+        execution.load(self.base() + place, &bytes)?;
         let began = execution.counts(id).all();
         let registers = execution.strand_mut(id);
         registers.control = self.control.clone();
@@ -211,6 +228,7 @@ impl<'a> Attacker<'a> {
         }
         go_on_at(registers, REAL + place);
         self.flights[strand] = Some(Flight { number, attack, began });
+        Ok(())
     }
 
     /// Ends attacks that exceed their limit. Lets the operator reset the guest if the guest has ended or makes no progress.
@@ -239,7 +257,7 @@ impl<'a> Attacker<'a> {
             let flight = &mut self.flights[strand];
             if is_there && let Some(endless) = flight.take_if(is_endless) {
                 self.judge(&endless, Outcome::Endless)?;
-                self.next(execution, strand);
+                self.next(execution, strand)?;
             }
         }
         Ok(())
@@ -272,7 +290,7 @@ impl<'a> Attacker<'a> {
         self.idle = 0;
         self.again.retain(|number| *number != NEGOTIATION);
         self.again.push(NEGOTIATION);
-        self.prepare(execution);
+        self.prepare(execution)?;
         // The guest's strands are idle until the reset, so that no attack ends.
         for id in self.ids {
             let strand = execution.strand_mut(id);
@@ -280,24 +298,25 @@ impl<'a> Attacker<'a> {
                 go_on_at(strand, IDLE);
             }
         }
-        let step = Step::Reset(GuestId::new(self.guest).unwrap());
-        execution.operate(self.operator, &step).unwrap();
+        if let Some(guest) = GuestId::new(self.guest) {
+            let asked = execution.operate(self.operator, &Step::Reset(guest));
+            asked.map_err(|error| Failure::Other(error.to_string()))?;
+        }
         self.resets = true;
         Ok(())
     }
 
     /// Writes the guest's program and the attacker's trap table into the attacker's memory.
-    fn prepare(&self, execution: &mut Execution) {
-        elf::load(program(), execution, self.base() - REAL).unwrap();
-        let cpus = (self.ids.len() as u64).to_be_bytes();
-        execution.load(self.base() + 0x48, &cpus).unwrap();
+    fn prepare(&self, execution: &mut Execution) -> Result<(), NoMemoryAt> {
+        execution.load(self.base(), &program(self.ids.len()))?;
         for vector in 0..VECTORS {
             // Each entry of the table is `ba,a` to `CAUGHT`.
             let words = (CAUGHT - REAL - TABLE - 32 * vector) / 4;
             let branch = 0x3068_0000 | words as u32;
             let at = self.base() + TABLE + 32 * vector;
-            execution.load(at, &branch.to_be_bytes()).unwrap();
+            execution.load(at, &branch.to_be_bytes())?;
         }
+        Ok(())
     }
 
     fn base(&self) -> u64 {

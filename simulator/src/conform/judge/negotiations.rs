@@ -1,10 +1,11 @@
 //! Negotiations that several strands of a guest make at the same time.
 
-use tests::oracle::Trap;
-use tests::oracle::negotiation::Versions;
+use conform::oracle::Trap;
+use conform::oracle::negotiation::Versions;
 
-use super::{Judge, VERSIONS};
-use crate::callers::{Made, Request};
+use super::{Judge, VERSIONS, demand};
+use crate::conform::caller::Request;
+use crate::conform::callers::Made;
 
 impl Judge {
     /// Looks for an order of the guest's negotiations in which the model answers as the image did.
@@ -15,7 +16,7 @@ impl Judge {
         guest: usize,
         made: &[Made],
         possible: &[[bool; VERSIONS.len()]],
-    ) {
+    ) -> Result<(), String> {
         let strands = self.world.guests[guest].strands.clone();
         let calls = (0..made.len())
             .filter(|call| strands.contains(&u16::from(made[*call].strand.number())));
@@ -57,7 +58,7 @@ impl Judge {
                     }
                 }
             }
-            assert!(
+            demand!(
                 !next.is_empty(),
                 "{:x?}: no order of the negotiations of guest {guest}",
                 made[call]
@@ -91,8 +92,9 @@ impl Judge {
                 let mut answered = VERSIONS.iter().zip(possible[call]);
                 answered.any(|(version, right)| right && minors.contains(version))
             };
-            assert!(versions.any(is_right), "{:x?}: answered as with another version", made[call]);
+            demand!(versions.any(is_right), "{:x?}: answered as with another version", made[call]);
         }
+        Ok(())
     }
 
     /// Returns the versions after a call, or `None` if the model and the image answer differently.

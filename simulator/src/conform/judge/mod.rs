@@ -1,8 +1,7 @@
-//! Compares the production image with the reference model, while strands make calls at the same
-//! time: their answers, registers and accesses.
+//! Compares an image with the reference model, while strands make calls at the same time: their answers, registers and accesses.
 //!
 //! - Accesses to devices have an order. The model makes the calls in this order.
-//! - Negotiations access no device. The test finds an order of simultaneous negotiations that
+//! - Negotiations access no device. The judge finds an order of simultaneous negotiations that
 //!   explains the answers. A call during its guest's negotiation has the version before or
 //!   after the negotiation.
 //! - EWOULDBLOCK needs a reason: another strand's access in flight, or another strand that was
@@ -12,18 +11,29 @@ mod negotiations;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use guest_abi::StrandId;
-use platform::{Bus, PhysicalAddress};
-use simulator::execute::{Execution, Observed, map};
-use simulator::recording::Kind;
-use tests::oracle::negotiation::{PERF, Versions};
-use tests::oracle::status::{EOK, EWOULDBLOCK};
-use tests::oracle::{
+use conform::oracle::negotiation::{PERF, Versions};
+use conform::oracle::status::{EOK, EWOULDBLOCK};
+use conform::oracle::{
     Access, Action, Cell, Console, HubCondition, Outcome, Target, Trap, Unit, World,
 };
+use guest_abi::StrandId;
+use platform::{Bus, PhysicalAddress};
 
-use crate::callers::Made;
+use super::callers::Made;
+use super::strand;
+use crate::execute::{Execution, Observed, map};
+use crate::recording::Kind;
 use negotiations::is_negotiation;
+
+/// Ends a function with an error unless a condition holds.
+macro_rules! demand {
+    ($holds:expr, $($what:tt)+) => {
+        if !$holds {
+            return Err(format!($($what)+));
+        }
+    };
+}
+use demand;
 
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
@@ -41,18 +51,20 @@ struct Stored {
 }
 
 /// The reference model of the machine, and the state of the comparison.
-pub(crate) struct Judge {
+#[derive(Debug)]
+pub struct Judge {
     world: World,
     channels: BTreeMap<Cell, Vec<Stored>>,
     /// The PICs of hubs that may have counted since they were last written.
     counted: BTreeSet<Cell>,
     /// The number of calls answered with each status.
-    pub(crate) statuses: BTreeMap<u64, usize>,
+    pub statuses: BTreeMap<u64, usize>,
 }
 
 impl Judge {
     /// Starts the comparison with a machine at power-on.
-    pub(crate) fn new(mut world: World) -> Self {
+    #[must_use]
+    pub fn new(mut world: World) -> Self {
         for bank in (0..4).flat_map(|node| (0..8).map(move |bank| Cell::L2 { node, bank })) {
             // After reset, bit 0 is set: the cache is off.
             world.devices.insert(bank, 1);
@@ -66,7 +78,10 @@ impl Judge {
     }
 
     /// Compares these calls and their accesses to devices. No other calls may overlap these calls.
-    pub(crate) fn judge(&mut self, made: &[Made], devices: &[Observed]) {
+    ///
+    /// # Errors
+    /// A call that is not as in the contract, in words.
+    pub fn judge(&mut self, made: &[Made], devices: &[Observed]) -> Result<(), String> {
         let own = |call: &Made| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();
             let all = places.map(|place| (place, devices[place]));
@@ -76,7 +91,7 @@ impl Judge {
         let strands: BTreeSet<_> = made.iter().map(|call| call.strand).collect();
         let all = devices.iter().filter(|access| strands.contains(&access.strand));
         let of_calls: usize = accesses.iter().map(Vec::len).sum();
-        assert_eq!(of_calls, all.count(), "accesses outside of calls");
+        demand!(of_calls == all.count(), "accesses outside of calls");
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|call| {
             // A `set` of L2 control writes bank 0 last. A `get` reads bank 0 without the lock.
@@ -91,34 +106,46 @@ impl Judge {
         let mut possible = vec![[false; VERSIONS.len()]; made.len()];
         for call in order {
             let seen: Vec<_> = accesses[call].iter().map(|(_, access)| *access).collect();
-            possible[call] = self.versions_of(&made[call], &seen);
+            possible[call] = self.versions_of(&made[call], &seen)?;
             *self.statuses.entry(made[call].after[0]).or_default() += 1;
         }
-        self.refusals(made);
+        refusals(made)?;
         for guest in 0..self.world.guests.len() {
-            self.negotiated(guest, made, &possible);
+            self.negotiated(guest, made, &possible)?;
         }
+        Ok(())
     }
 
     /// Compares the final values of the devices' registers, and of these strands' %pcr.
-    pub(crate) fn end(&mut self, execution: &Execution, strands: &[StrandId]) {
+    ///
+    /// # Errors
+    /// A register that is not as in the contract, in words.
+    pub fn end(&mut self, execution: &Execution, strands: &[StrandId]) -> Result<(), String> {
         for (cell, node) in cells() {
-            let on = StrandId::new(64 * node).unwrap();
+            let on = strand(64 * node);
             let address = PhysicalAddress(cell.address_from(node));
-            let value = execution.devices().read(on, address).unwrap();
-            self.held(cell, on, u64::MAX, value);
-            assert_eq!(value, self.world.holds(cell), "{cell:?}");
+            let read = execution.devices().read(on, address);
+            let value = read.map_err(|error| format!("{cell:?}: {error}"))?;
+            self.held(cell, on, u64::MAX, value)?;
+            let expected = self.world.holds(cell);
+            demand!(value == expected, "{cell:?} is {value:#x}, not {expected:#x}");
         }
         for strand in strands {
             let unit = execution.devices().strand_unit(*strand);
             let model = self.world.pcr_of(strand.number().into());
-            assert_eq!(unit.pcr(), model, "%pcr of {strand}");
+            let pcr = unit.pcr();
+            demand!(pcr == model, "%pcr of strand {strand} is {pcr:#x}, not {model:#x}");
         }
+        Ok(())
     }
 
     /// Makes a call in the model, for each version that its guest may have. Returns for each
     /// version whether the image's answer and accesses were right.
-    fn versions_of(&mut self, call: &Made, seen: &[Observed]) -> [bool; VERSIONS.len()] {
+    fn versions_of(
+        &mut self,
+        call: &Made,
+        seen: &[Observed],
+    ) -> Result<[bool; VERSIONS.len()], String> {
         let node = World::node_of(call.strand.number().into());
         let number = u16::from(call.strand.number());
         let guest = self.world.guest_of(number);
@@ -127,11 +154,10 @@ impl Judge {
         let sent: Vec<_> = sent.iter().map(|access| Console::Byte(access.value as u8)).collect();
         let accesses: Vec<Access> = seen.iter().map(|access| accessed(access)).collect();
         for access in &seen {
-            let cell = Cell::at(node, access.physical);
-            let cell = cell.unwrap_or_else(|| panic!("{call:x?}: {access:x?}"));
-            assert_eq!(access.size, 8, "{call:x?}");
+            let cell = Cell::at(node, access.physical).filter(|_| access.size == 8);
+            let cell = cell.ok_or_else(|| format!("{call:x?}: {access:x?}"))?;
             match access.kind {
-                Kind::Load => self.held(cell, call.strand, access.time, access.value),
+                Kind::Load => self.held(cell, call.strand, access.time, access.value)?,
                 _ => self.stored(cell, call.strand, access),
             }
         }
@@ -157,7 +183,8 @@ impl Judge {
         let possible = VERSIONS.map(|minor| {
             let mut assumed = Versions::default();
             if let Some(minor) = minor {
-                assumed.set(PERF, 1, minor).unwrap();
+                // The model has both versions.
+                let _ = assumed.set(PERF, 1, minor);
             }
             self.world.guests[guest].versions = assumed;
             let mut outcome = self.world.call(number, trap, call.request.registers);
@@ -185,19 +212,19 @@ impl Judge {
         });
         self.world.guests[guest].versions = versions;
         self.world.hubs = Default::default();
-        assert!(possible.contains(&true), "{call:x?}: {seen:x?}; the model: {answers:x?}");
-        possible
+        demand!(possible.contains(&true), "{call:x?}: {seen:x?}; the model: {answers:x?}");
+        Ok(possible)
     }
 
     /// Checks a loaded value. Copies it to the model if a channel may have this value at this time.
-    fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) {
+    fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) -> Result<(), String> {
         match cell.unit() {
             Unit::Mcu { .. } => {
                 let stored = self.channels.entry(cell).or_insert_with(unwritten);
                 let all = stored.clone();
                 stored.retain(|one| !all.iter().any(|later| later.has_replaced(one, strand, time)));
                 let is_legal = stored.iter().any(|stored| stored.value == value);
-                assert!(is_legal, "{cell:?} is {value:#x}: {stored:x?}");
+                demand!(is_legal, "{cell:?} is {value:#x}: {stored:x?}");
                 self.world.devices.insert(cell, value);
             }
             Unit::Hub(_) if self.counted.contains(&cell) => {
@@ -205,6 +232,7 @@ impl Judge {
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// Records a stored value.
@@ -232,50 +260,49 @@ impl Judge {
             _ => {}
         }
     }
+}
 
-    /// Checks that there is a reason for each EWOULDBLOCK.
-    fn refusals(&self, made: &[Made]) {
-        let device = |call: &Made| match (call.request.trap, call.request.registers) {
-            (0x80, [id, .., 0x106 | 0x107]) if matches!(call.after[0], EOK | EWOULDBLOCK) => {
-                match id {
-                    1 => Some(Unit::L2 { node: call.strand.node().index() }),
-                    18..=89 => Some(Cell::Register(id).unit()),
-                    _ => None,
-                }
-            }
+/// Checks that there is a reason for each EWOULDBLOCK.
+fn refusals(made: &[Made]) -> Result<(), String> {
+    let device = |call: &Made| match (call.request.trap, call.request.registers) {
+        (0x80, [id, .., 0x106 | 0x107]) if matches!(call.after[0], EOK | EWOULDBLOCK) => match id {
+            1 => Some(Unit::L2 { node: call.strand.node().index() }),
+            18..=89 => Some(Cell::Register(id).unit()),
             _ => None,
-        };
-        let of: Vec<_> = made.iter().filter_map(|call| Some((device(call)?, call))).collect();
-        // Calls are in the order of their returns. Few calls overlap, so only calls that are close
-        // in this order are searched.
-        let overlaps = |number: usize| {
-            let (unit, call) = &of[number];
-            let around = &of[number.saturating_sub(64)..(number + 64).min(of.len())];
-            around.iter().any(|(one, other)| {
-                one == unit
-                    && other.strand != call.strand
-                    && other.turns.start < call.turns.end
-                    && call.turns.start < other.turns.end
-            })
-        };
-        for (number, (unit, call)) in of.iter().enumerate() {
-            if call.after[0] != EWOULDBLOCK || overlaps(number) {
-                continue;
-            }
-            let before = (0..number).rev().filter(|before| of[*before].0 == *unit);
-            let own = before.clone().take_while(|before| of[*before].1.strand == call.strand);
-            let on_behalf =
-                |before: &usize| of[*before].1.after[0] == EWOULDBLOCK && !overlaps(*before);
-            let since = own.filter(on_behalf).last().map_or(call.returned, |at| of[at].1.returned);
-            let mut before = before.map(|before| of[before].1);
-            let other = before.find(|before| before.strand != call.strand);
-            let is_remembered = other.is_some_and(|other| other.after[0] == EWOULDBLOCK);
-            assert!(
-                is_remembered && call.returned - since <= ON_BEHALF && matches!(unit, Unit::Hub(_)),
-                "{call:x?}, refused without a reason since {since}: {other:x?}"
-            );
+        },
+        _ => None,
+    };
+    let of: Vec<_> = made.iter().filter_map(|call| Some((device(call)?, call))).collect();
+    // Calls are in the order of their returns. Few calls overlap, so only calls that are close
+    // in this order are searched.
+    let overlaps = |number: usize| {
+        let (unit, call) = &of[number];
+        let around = &of[number.saturating_sub(64)..(number + 64).min(of.len())];
+        around.iter().any(|(one, other)| {
+            one == unit
+                && other.strand != call.strand
+                && other.turns.start < call.turns.end
+                && call.turns.start < other.turns.end
+        })
+    };
+    for (number, (unit, call)) in of.iter().enumerate() {
+        if call.after[0] != EWOULDBLOCK || overlaps(number) {
+            continue;
         }
+        let before = (0..number).rev().filter(|before| of[*before].0 == *unit);
+        let own = before.clone().take_while(|before| of[*before].1.strand == call.strand);
+        let on_behalf =
+            |before: &usize| of[*before].1.after[0] == EWOULDBLOCK && !overlaps(*before);
+        let since = own.filter(on_behalf).last().map_or(call.returned, |at| of[at].1.returned);
+        let mut before = before.map(|before| of[before].1);
+        let other = before.find(|before| before.strand != call.strand);
+        let is_remembered = other.is_some_and(|other| other.after[0] == EWOULDBLOCK);
+        demand!(
+            is_remembered && call.returned - since <= ON_BEHALF && matches!(unit, Unit::Hub(_)),
+            "{call:x?}, refused without a reason since {since}: {other:x?}"
+        );
     }
+    Ok(())
 }
 
 /// The minor versions of group 0x205 that a guest can have, or `None` before it negotiates.
@@ -305,7 +332,7 @@ fn accessed(access: &Observed) -> Access {
 }
 
 /// Returns the registers of all devices, each with a node from which it can be reached.
-pub(crate) fn cells() -> impl Iterator<Item = (Cell, usize)> {
+pub(super) fn cells() -> impl Iterator<Item = (Cell, usize)> {
     let nodes = (0..4).map(|node| (Unit::L2 { node }, node));
     let channels = (0..8).map(|number| Unit::Mcu { node: number / 2, mcu: number % 2 });
     let others = channels.chain((0..4).map(Unit::Hub));

@@ -1,118 +1,22 @@
-//! One guest attacks the production image while another guest makes calls. The attacker must reach nothing outside its own memory. The
-//! neighbour's answers must be the reference model's, and the hypervisor must survive. If an image lacks a guarding instruction, an
-//! attack shows this.
-
-mod attacker;
-mod edges;
-mod kinds;
-mod random;
+//! Guests that attack the production image: see `simulator::conform::attacks`. The attacks find an image that lacks a guarding
+//! instruction.
 
 use std::env;
 use std::ops::Range;
 
-use guest_abi::StrandId;
 use object::{Object, ObjectSection};
-use simulator::execute::{Limits, Observed, Stop, map};
+use simulator::conform::attacks::{
+    ADDRESSES, ALL, Failure, JUMPS, Kind, SIDES, STACKS, Tally, attacked,
+};
+use simulator::execute::{Observed, map};
 use simulator::interpreter::Level;
 use simulator::recording::Kind as Access;
 use tests::assembler::NOP;
-use tests::oracle::Grant;
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
-use crate::callers::{Callers, Request};
-use crate::contract::{Ready, Sides, boot, requests};
-use crate::judge::Judge;
+use crate::contract::{conformed, requests};
 use crate::{MEMORY, image};
-use attacker::{Attacker, Failure, Tally};
-use kinds::Kind;
-
-/// The number of instructions in a turn of the test.
-const TURN: u64 = 2000;
-
-/// The maximum number of turns for one call of the neighbour.
-const PATIENCE: usize = 2000;
-
-/// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
-const AHEAD: usize = 100;
-
-/// Boots this hypervisor. One guest makes the numbered attacks of a kind, the other makes calls.
-/// Returns the first failure. Panics if an answer to a call differs from the reference model's.
-fn attacked(
-    hypervisor: &[u8],
-    (sides, guest): (&Sides, usize),
-    calls: &[Request],
-    (kind, mut numbers): (&Kind, impl Iterator<Item = usize>),
-) -> Result<Tally, Failure> {
-    let Ready { mut booted, strands, mut callers, watch, world } =
-        boot(hypervisor, sides, kind.count as u64);
-    let execution = &mut booted.0;
-    let peaceful = strands[1 - guest];
-    let mut attacker = Attacker::new(execution, strands, guest, kind, &mut numbers);
-    let mut left = peaceful.map(|_| calls.iter().copied().cycle());
-    let mut waited = 0;
-    loop {
-        let stop = execution.run(Limits::instructions(TURN));
-        if let [first, ..] = &*watch.seen().forbidden {
-            return Err(Failure::Forbidden(*first));
-        }
-        let is_ahead = callers.made.len() > attacker.tally.tried + AHEAD;
-        let is_done = attacker.is_done();
-        match stop {
-            Stop::Breakpoint(id) => {
-                if let Some(number) = peaceful.iter().position(|one| *one == id) {
-                    let next = left[number].next().filter(|_| !is_done && !is_ahead);
-                    let turn = callers.turn(execution, &watch, id, next);
-                    turn.map_err(Failure::Other)?;
-                    waited = 0;
-                } else if let Some(strand) = attacker.ids.iter().position(|one| *one == id) {
-                    attacker.stopped(execution, strand)?;
-                }
-            }
-            Stop::Limit => {}
-            stop => return Err(Failure::Other(format!("{stop:x?}"))),
-        }
-        attacker.look(execution)?;
-        let is_calling = peaceful.iter().any(|id| callers.is_calling(*id));
-        if is_done && !is_calling {
-            break;
-        }
-        if !is_done && !is_ahead && !calls.is_empty() {
-            peaceful.iter().for_each(|id| Callers::wake(execution, *id));
-        }
-        waited = if is_calling { waited + 1 } else { 0 };
-        if waited > PATIENCE {
-            return Err(Failure::Other("the calls of the neighbour do not end".to_owned()));
-        }
-    }
-    // The machine runs on until the last stores to devices are complete.
-    execution.breakpoints().clear();
-    execution.run(Limits::instructions(TURN));
-    let seen = watch.seen();
-    if let [first, ..] = &*seen.forbidden {
-        return Err(Failure::Forbidden(*first));
-    }
-    let of_attacker = |strand: &StrandId| strands[guest].contains(strand);
-    let mut devices = seen.devices.iter();
-    let reached =
-        devices.find(|one| of_attacker(&one.strand) && one.physical >> 32 != map::CONSOLES >> 32);
-    if let Some(reached) = reached.filter(|_| !kind.has_rights) {
-        return Err(Failure::Forbidden(*reached));
-    }
-    let mut judge = Judge::new(world);
-    judge.judge(&callers.made, &seen.devices);
-    // The attacker writes its %pcr without a call, so only the neighbour's %pcr is compared.
-    judge.end(execution, &peaceful);
-    Ok(attacker.tally)
-}
-
-/// Pairs of guests on one core or two nodes, each pair with the attacker's index. Only the attacker of the last pair may use
-/// devices.
-const SIDES: [(Sides, usize); 3] = [
-    ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 0),
-    ([([2, 64], "global,strand", Grant::GLOBAL_STRAND), ([3, 65], "", Grant::NONE)], 1),
-    ([([0, 1], "strand", Grant::STRAND), ([2, 3], "global,htstrand", Grant::GLOBAL_HTSTRAND)], 1),
-];
 
 /// With `PRODUCTION_LONG` in the environment, makes all attacks of every kind. Otherwise makes
 /// every `stride`-th attack, which still uses every entry of every list.
@@ -135,17 +39,17 @@ fn attacks_reach_nothing() {
         (672, [224, 43, 43]),
         (5000, [385, 0, 0]),
     ];
-    let hypervisor = image(Production::Shipped);
+    let hypervisor = conformed(&image(Production::Shipped));
     let calls = requests(false);
     let long = env::var_os("PRODUCTION_LONG").is_some();
-    for ((number, kind), (count, tried)) in kinds::ALL.iter().enumerate().zip(TRIED) {
+    for ((number, kind), (count, tried)) in ALL.iter().enumerate().zip(TRIED) {
         let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
         let stride = if long { 1 } else { kind.stride };
         let numbers = (0..kind.count).step_by(stride);
         let outcome = attacked(&hypervisor, (sides, *guest), &calls, (*kind, numbers));
         let tally = outcome.unwrap_or_else(|failure| match failure {
             Failure::Forbidden(access) => panic!("{}: {access:x?}", kind.name),
-            Failure::Other(what) => panic!("{}: {what}", kind.name),
+            Failure::Neighbour(what) | Failure::Other(what) => panic!("{}: {what}", kind.name),
         });
         tests::tell(format_args!("{}: {tally:?}", kind.name));
         assert_eq!(kind.count, count, "{}", kind.name);
@@ -164,7 +68,7 @@ fn attacks_reach_nothing() {
 fn attacks_break_what_is_broken() {
     let hypervisor = image(Production::Shipped);
     for Broken { what, kind, first, step, address, word, reason } in broken(&hypervisor) {
-        let image = with_word(&hypervisor, address, word);
+        let image = conformed(&with_word(&hypervisor, address, word));
         // The second guest attacks.
         let (sides, guest) = &SIDES[2];
         // The neighbour makes no calls, because they would fail, too.
@@ -224,19 +128,19 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
     let spill = table + 0x80 * 32;
     let (_, code) = instructions.iter().find(|(address, _)| *address == spill).unwrap();
     [
-        without_bound("the bound of what a guest executes", &kinds::JUMPS, fetch..data, |access| {
+        without_bound("the bound of what a guest executes", &JUMPS, fetch..data, |access| {
             is_outside(access, Access::FetchOther)
         }),
         without_bound(
             "the bound of what a guest loads and stores",
-            &kinds::ADDRESSES,
+            &ADDRESSES,
             data..end,
             |access| is_outside(access, Access::Load),
         ),
         // The trap table's entry for spills of the guest's windows now uses the stack pointer.
         Broken {
             what: "a spill",
-            kind: &kinds::STACKS,
+            kind: &STACKS,
             // From attack 399 on, calls nest deeply, and stack pointers put a window into the neighbour's memory.
             first: 399,
             step: 2 * 26,

@@ -12,6 +12,7 @@ pub use numbers::FUNCTIONS;
 pub use random::AT_RANDOM;
 pub use registers::{EVERY_REGISTER, READ_BACK};
 pub use versions::{NEGOTIATION, OF_EVERY_GROUP};
+pub use worlds::is_chosen;
 
 use guest_abi::trap::{API_SET_VERSION, VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{StrandId, Trap};

@@ -1,0 +1,158 @@
+//! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour's
+//! answers must be the reference model's, and the hypervisor must survive.
+
+mod attacker;
+mod edges;
+mod kinds;
+mod random;
+
+use conform::oracle::Grant;
+use guest_abi::StrandId;
+
+use super::Image;
+use super::beside::Found;
+use super::caller::Request;
+use super::callers::Callers;
+use super::differences::{Key, Subject};
+use super::judge::Judge;
+use super::pairs::{MEMORY, Ready, Sides};
+use super::requests::requests;
+use crate::execute::{Limits, Stop, map};
+use attacker::Attacker;
+pub use attacker::{Failure, Tally};
+pub use kinds::{ADDRESSES, ALL, JUMPS, Kind, STACKS};
+
+/// The number of instructions in a turn.
+const TURN: u64 = 2000;
+
+/// The maximum number of turns for one call of the neighbour.
+const PATIENCE: usize = 2000;
+
+/// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
+const AHEAD: usize = 100;
+
+/// Boots a hypervisor. One guest, `guest` of the two `sides`, makes the numbered attacks of a kind, the other makes `calls`.
+///
+/// # Errors
+/// The first failure, or the first call that is not as in the contract.
+pub fn attacked(
+    image: &Image,
+    (sides, guest): (&Sides, usize),
+    calls: &[Request],
+    (kind, mut numbers): (&Kind, impl Iterator<Item = usize>),
+) -> Result<Tally, Failure> {
+    let ready = Ready::boot(image, sides, kind.count as u64);
+    let ready = ready.map_err(|fault| Failure::Other(fault.to_string()))?;
+    let Ready { mut execution, strands, mut callers, watch, world } = ready;
+    let execution = &mut execution;
+    let peaceful = strands[1 - guest];
+    let mut attacker = Attacker::new(execution, strands, guest, kind, &mut numbers)?;
+    let mut left = peaceful.map(|_| calls.iter().copied().cycle());
+    let mut waited = 0;
+    loop {
+        let stop = execution.run(Limits::instructions(TURN));
+        if let [first, ..] = &*watch.seen().forbidden {
+            return Err(Failure::Forbidden(*first));
+        }
+        let is_ahead = callers.made.len() > attacker.tally.tried + AHEAD;
+        let is_done = attacker.is_done();
+        match stop {
+            Stop::Breakpoint(id) => {
+                if let Some(number) = peaceful.iter().position(|one| *one == id) {
+                    let next = left[number].next().filter(|_| !is_done && !is_ahead);
+                    let turn = callers.turn(execution, &watch, id, next);
+                    turn.map_err(Failure::Other)?;
+                    waited = 0;
+                } else if let Some(strand) = attacker.ids.iter().position(|one| *one == id) {
+                    attacker.stopped(execution, strand)?;
+                }
+            }
+            Stop::Limit => {}
+            stop => return Err(Failure::Other(format!("{stop:x?}"))),
+        }
+        attacker.look(execution)?;
+        let is_calling = peaceful.iter().any(|id| callers.is_calling(*id));
+        if is_done && !is_calling {
+            break;
+        }
+        if !is_done && !is_ahead && !calls.is_empty() {
+            peaceful.iter().for_each(|id| Callers::wake(execution, *id));
+        }
+        waited = if is_calling { waited + 1 } else { 0 };
+        if waited > PATIENCE {
+            return Err(Failure::Other("the calls of the neighbour do not end".to_owned()));
+        }
+    }
+    // The machine runs on until the last stores to devices are complete.
+    execution.breakpoints().clear();
+    execution.run(Limits::instructions(TURN));
+    let seen = watch.seen();
+    if let [first, ..] = &*seen.forbidden {
+        return Err(Failure::Forbidden(*first));
+    }
+    let of_attacker = |strand: &StrandId| strands[guest].contains(strand);
+    let mut devices = seen.devices.iter();
+    let reached =
+        devices.find(|one| of_attacker(&one.strand) && one.physical >> 32 != map::CONSOLES >> 32);
+    if let Some(reached) = reached.filter(|_| !kind.has_rights) {
+        return Err(Failure::Forbidden(*reached));
+    }
+    let mut judge = Judge::new(world);
+    judge.judge(&callers.made, &seen.devices).map_err(Failure::Neighbour)?;
+    // The attacker writes its %pcr without a call, so only the neighbour's %pcr is compared.
+    judge.end(execution, &peaceful).map_err(Failure::Neighbour)?;
+    Ok(attacker.tally)
+}
+
+/// Pairs of guests on one core or two nodes, each pair with the attacker's index. Only the attacker of the last pair may use
+/// devices.
+pub const SIDES: [(Sides, usize); 3] = [
+    ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 0),
+    ([([2, 64], Grant::GLOBAL_STRAND), ([3, 65], Grant::NONE)], 1),
+    ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
+];
+
+/// What is demanded for the guest that does not attack.
+pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
+
+/// The name of the check in a report.
+pub(super) const CHECK: &str = "attacks";
+
+/// Makes some of the attacks of a kind, in which every entry of its lists occurs.
+pub(super) fn check(image: &Image, number: usize) -> Found {
+    let kind = ALL[number];
+    let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
+    let numbers = (0..kind.count).step_by(kind.stride);
+    let mut found = Found::default();
+    // An image may have groups and functions of its own, which the model does not know.
+    let calls =
+        requests(false).into_iter().filter(|request| match (request.trap, request.registers) {
+            (0x80, [.., function]) => matches!(function, 0x106 | 0x107),
+            (0xff, [group, .., 0 | 3]) => matches!(group, 0 | 1 | 0x205),
+            _ => false,
+        });
+    let calls: Vec<Request> = calls.collect();
+    match attacked(image, (sides, *guest), &calls, (kind, numbers)) {
+        Ok(tally) => found.calls = tally.tried as u64,
+        Err(failure) => {
+            let (expected, wrong) = match failure {
+                Failure::Neighbour(_) => (NEIGHBOUR, "otherwise"),
+                _ => ("the guest reaches its own memory alone", "more"),
+            };
+            let key = Key {
+                check: CHECK,
+                call: CHECK,
+                expected: expected.to_owned(),
+                found: wrong.to_owned(),
+                subject: Subject::Kind(kind.name),
+                right: "any".to_owned(),
+                version: "any",
+            };
+            found.differences.note(key, || match failure {
+                Failure::Forbidden(access) => format!("{access:x?}"),
+                Failure::Neighbour(what) | Failure::Other(what) => what,
+            });
+        }
+    }
+    found
+}

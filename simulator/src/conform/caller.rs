@@ -1,0 +1,155 @@
+//! A strand of a guest before and after a call.
+
+use conform::random::Random;
+
+use super::guest::REQUEST;
+use crate::interpreter::instruction::{ControlRegister, Register};
+use crate::interpreter::{
+    At, Counting, Environment, Instruction, Level, Strand, Trap, WindowState,
+};
+
+/// The register %l0, which has the number of the trap.
+const TRAP: Register = Register::new(16);
+
+/// A call to make: the number of the software trap, and %o0 to %o5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The number of the software trap, 0x80 to 0xff.
+    pub trap: u8,
+    /// %o0 to %o5 before the call.
+    pub registers: [u64; 6],
+}
+
+impl Request {
+    /// Lets the strand make the call next, with random values in all registers that a call must keep.
+    pub fn put(&self, strand: &mut Strand, random: &mut Random) {
+        scramble(strand, random);
+        for (number, value) in (8..).zip(self.registers) {
+            strand.registers.set(Register::new(number), value);
+        }
+        strand.registers.set(TRAP, self.trap.into());
+        go_on_at(strand, REQUEST);
+    }
+}
+
+/// Continues a strand at an address.
+pub fn go_on_at(strand: &mut Strand, address: u64) {
+    (strand.pc, strand.npc) = (address, address + 4);
+}
+
+/// Randomises a guest's registers at its trap level, except those that control execution.
+pub fn scramble(strand: &mut Strand, random: &mut Random) {
+    let global = random.below(3);
+    for level in [0, 1, 2] {
+        strand.registers.set_global((global + 1 + level) % 3);
+        (1..8).for_each(|number| strand.registers.set(Register::new(number), random.next_u64()));
+    }
+    let window = random.below(8);
+    for distance in 1..9 {
+        strand.registers.set_window((window + distance) % 8);
+        (8..32).for_each(|number| strand.registers.set(Register::new(number), random.next_u64()));
+    }
+    let any = random.next_u64();
+    (strand.ccr, strand.asi, strand.y) = (any as u8, (any >> 8) as u8, (any >> 32) as u32);
+    let mut count = || random.below(8) as u8;
+    let [mut can_save, mut can_restore] = [count(), count()];
+    let [mut other, mut clean] = [count(), count()];
+    // Every second strand has window counts that software can set.
+    if any >> 16 & 1 == 0 {
+        can_save %= 7;
+        can_restore %= 7 - can_save;
+        other = 6 - can_save - can_restore;
+        clean = clean.max(can_restore);
+    }
+    let state = (any >> 24) as u8 & 0x3f;
+    strand.windows = WindowState { can_save, can_restore, other, clean, state };
+}
+
+/// Returns %o0 to %o5.
+#[must_use]
+pub fn outs(strand: &Strand) -> [u64; 6] {
+    [8, 9, 10, 11, 12, 13].map(|number| strand.registers.get(Register::new(number)))
+}
+
+/// Compares a strand before and after a call, except %o0 to %o5. In two windows that were free,
+/// values on which the guest cannot rely may become 0.
+///
+/// # Errors
+/// What differs, in words.
+pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
+    let differ = |what: &str, before: u64, after: u64| match before == after {
+        true => Ok(()),
+        false => Err(format!("{what} is {after:#x} and was {before:#x}")),
+    };
+    let [mut before, mut after] = [before.clone(), after.clone()];
+    differ("the state", before.state(), after.state())?;
+    differ("%y", before.y.into(), after.y.into())?;
+    if before.windows != after.windows {
+        return Err(format!("{:?}, and was {:?}", after.windows, before.windows));
+    }
+    // The registers are %tba, %pstate, %tl and %pil.
+    for number in [5, 6, 7, 8] {
+        let [before, after] = [&mut before, &mut after].map(|strand| privileged(strand, number));
+        differ(&format!("privileged register {number}"), before, after)?;
+    }
+    for global in 0..3 {
+        for strand in [&mut before, &mut after] {
+            strand.registers.set_global(global);
+        }
+        for number in (0..8).map(Register::new) {
+            let [before, after] = [&before, &after].map(|strand| strand.registers.get(number));
+            differ(&format!("%g of level {global}, {number:?}"), before, after)?;
+        }
+    }
+    let (current, free) = (before.registers.window(), before.windows.can_save >= 2);
+    for distance in 0..8 {
+        for strand in [&mut before, &mut after] {
+            strand.registers.set_window((current + distance) % 8);
+        }
+        for number in 16..32 {
+            let is_in = number >= 24;
+            // The %i registers of the next window are the %o registers of the current window.
+            if distance == 1 && (24..30).contains(&number) {
+                continue;
+            }
+            let may_be_clear = free && matches!((is_in, distance), (false, 1 | 2) | (true, 2 | 3));
+            let register = Register::new(number);
+            let [before, after] = [&before, &after].map(|strand| strand.registers.get(register));
+            if !may_be_clear || after != 0 {
+                differ(&format!("window +{distance}, {register:?}"), before, after)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the value of a privileged register; 0 for a trap register at trap level 0.
+#[must_use]
+pub fn privileged(strand: &mut Strand, number: u8) -> u64 {
+    strand.control_register(ControlRegister::Privileged(number), &mut Nothing).unwrap_or_default()
+}
+
+/// A bus that refuses all accesses. Only the strand's registers are used.
+struct Nothing;
+
+impl Environment for Nothing {
+    fn fetch(&mut self, _: u64, _: Level) -> Result<Instruction, Trap> {
+        Err(Trap::INSTRUCTION_ACCESS_ERROR)
+    }
+
+    fn load(&mut self, _: At, _: u8) -> Result<u64, Trap> {
+        Err(Trap::DATA_ACCESS_ERROR)
+    }
+
+    fn store(&mut self, _: At, _: u8, _: u64) -> Result<(), Trap> {
+        Err(Trap::DATA_ACCESS_ERROR)
+    }
+
+    fn read(&mut self, _: Counting, _: Level) -> Result<u64, Trap> {
+        Err(Trap::DATA_ACCESS_ERROR)
+    }
+
+    fn write(&mut self, _: Counting, _: u64, _: Level) -> Result<(), Trap> {
+        Err(Trap::DATA_ACCESS_ERROR)
+    }
+}

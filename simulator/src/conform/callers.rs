@@ -1,0 +1,126 @@
+//! Strands of guests that make calls at the same time. Records the registers before and after each call.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use conform::random::Random;
+use guest_abi::StrandId;
+
+use super::caller::{Request, go_on_at, outs, unchanged};
+use super::guest::{ANSWERED, IDLE};
+use super::watch::Watch;
+use crate::execute::{Execution, Limits, Stop};
+use crate::interpreter::{Level, Strand};
+use crate::setters::opaque;
+
+/// The maximum number of instructions until one more strand has booted.
+const BOOT: u64 = 10_000_000;
+
+/// A finished call.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The strand that made it.
+    pub strand: StrandId,
+    /// The call.
+    pub request: Request,
+    /// The registers %o0 to %o5 after the call.
+    pub after: [u64; 6],
+    /// The turns from the start of the call to the turn after its return.
+    pub turns: Range<usize>,
+    /// The accesses of all strands to devices during the call.
+    pub accesses: Range<usize>,
+    /// When the call returned, in cycles.
+    pub returned: u64,
+}
+
+/// The strands, and the calls that they make.
+pub struct Callers {
+    /// The finished calls, in the order of their returns.
+    pub made: Vec<Made>,
+    /// The calls in progress. Each has the strand before the call, the request, and the numbers of
+    /// turns and of accesses before the call.
+    calling: BTreeMap<StrandId, (Strand, Request, [usize; 2])>,
+    turns: usize,
+    random: Random,
+}
+
+opaque!(Callers, "Callers");
+
+impl Callers {
+    /// Runs a machine from power-on until each of these strands asks for its first call. `seed` is for the values of registers.
+    ///
+    /// # Errors
+    /// Not all strands ask, but the machine stops.
+    pub fn new(execution: &mut Execution, strands: &[StrandId], seed: u64) -> Result<Self, Stop> {
+        execution.breakpoints().insert(ANSWERED);
+        for _ in strands {
+            let stop = execution.run(Limits::instructions(BOOT));
+            let strand = Self::asks(execution, stop).ok_or(stop)?;
+            go_on_at(execution.strand_mut(strand), IDLE);
+            execution.step(strand);
+        }
+        for strand in strands {
+            go_on_at(execution.strand_mut(*strand), ANSWERED);
+        }
+        Ok(Self { made: Vec::new(), calling: BTreeMap::new(), turns: 0, random: Random(seed) })
+    }
+
+    #[must_use]
+    /// Returns the strand that asks for a call; `None` if the machine stopped for another reason.
+    pub fn asks(execution: &Execution, stop: Stop) -> Option<StrandId> {
+        match stop {
+            Stop::Breakpoint(strand) => (execution.strand(strand).pc == ANSWERED).then_some(strand),
+            _ => None,
+        }
+    }
+
+    /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if it is `None`.
+    ///
+    /// # Errors
+    /// The latest call changed more than its results: what, in words.
+    pub fn turn(
+        &mut self,
+        execution: &mut Execution,
+        watch: &Watch,
+        id: StrandId,
+        next: Option<Request>,
+    ) -> Result<(), String> {
+        self.turns += 1;
+        let now = [self.turns, watch.seen().devices.len()];
+        let returned = execution.now();
+        let strand = execution.strand_mut(id);
+        if let Some((before, request, began)) = self.calling.remove(&id) {
+            unchanged(&before, strand).map_err(|what| format!("{id}, {request:x?}: {what}"))?;
+            self.made.push(Made {
+                strand: id,
+                request,
+                after: outs(strand),
+                turns: began[0]..now[0],
+                accesses: began[1]..now[1],
+                returned,
+            });
+        }
+        match next {
+            Some(request) => {
+                request.put(strand, &mut self.random);
+                self.calling.insert(id, (strand.clone(), request, now));
+            }
+            None => go_on_at(strand, IDLE),
+        }
+        Ok(())
+    }
+
+    /// Lets an idle strand ask for a call again.
+    pub fn wake(execution: &mut Execution, id: StrandId) {
+        let strand = execution.strand_mut(id);
+        if strand.pc == IDLE && strand.level() < Level::Hyperprivileged {
+            go_on_at(strand, ANSWERED);
+        }
+    }
+
+    /// Returns `true` if the strand's call has not returned.
+    #[must_use]
+    pub fn is_calling(&self, strand: StrandId) -> bool {
+        self.calling.contains_key(&strand)
+    }
+}

@@ -1,0 +1,191 @@
+//! Strands that ask for one unit at the same time.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use conform::oracle::HubCondition;
+use conform::{Configuration, System};
+use guest_abi::{Hub, StrandId};
+use perfctr_service::{Grant, GuestConfig};
+use platform::{Machine, Model};
+
+use super::beside::Beside;
+use super::caller::Request;
+use super::differences::Subject;
+use super::machine::{STORES, Silent};
+use crate::execute::calls::Call;
+use crate::execute::{Limits, Observed, Stop, StoreConduct, StoreLatency};
+use crate::recording::Kind;
+
+const EOK: u64 = 0;
+const EWOULDBLOCK: u64 = 9;
+const GET: u64 = 0x106;
+const SET: u64 = 0x107;
+
+/// How long a store takes while others ask: longer than any call.
+const LONG: u64 = 100_000;
+
+/// The number of instructions for each strand in which all ask for one hub.
+const FIGHT: u64 = 60_000;
+
+pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Request {
+    Request { trap: 0x80, registers: [o0, o1, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad, function] }
+}
+
+/// A guest with every right on nine strands of one node, and a neighbour.
+pub(super) fn configuration() -> Option<Configuration> {
+    let guest = |strands: Range<usize>, grant| {
+        GuestConfig::new(strands.filter_map(StrandId::new).collect(), grant)
+    };
+    let machine = Machine::new(Model::Batoka, 2).ok()?;
+    let guests = [guest(0..9, Grant::ALL), guest(9..10, Grant::NONE), GuestConfig::default()];
+    Some(Configuration { machine, guests })
+}
+
+impl Beside {
+    /// While a strand's store to a hub or to L2 control is on its way, another strand is refused at once, and for this unit alone.
+    /// Afterwards it is served.
+    pub(super) fn in_flight(&mut self) {
+        let Some([first, second]) = self.two() else {
+            self.found.unchecked.insert("units that two strands ask for: one strand calls".into());
+            return;
+        };
+        self.core(first, [0x205, 1, 1], 0);
+        for hub in Hub::ALL.iter().take(self.world.machine.hubs().len()) {
+            let id = 18 + 18 * hub.index() as u64;
+            for set in [fast(SET, id, 0x0403), fast(SET, id + 2, 0x77)] {
+                if self.begins(first, set, |access| access.physical >> 32 & 0xf3 == 0xe1) {
+                    self.world.hubs[hub.index()] = HubCondition::Busy;
+                    for register in [0, 2, 15] {
+                        self.ask(second, fast(GET, id + register, 0x0bad));
+                        self.ask(second, fast(SET, id + register, 1));
+                    }
+                    self.world.hubs[hub.index()] = HubCondition::Free;
+                    let other = 18 + id % 72;
+                    self.ask(second, fast(GET, other, 0x0bad));
+                    self.ask(second, fast(GET, 2, 0x0bad));
+                }
+                self.ends(first, set);
+                self.ask(second, fast(GET, set.registers[0], 0x0bad));
+                self.ask(first, fast(GET, id, 0x0bad));
+            }
+        }
+        let set = fast(SET, 1, 2);
+        if first.node() == second.node() && self.begins(first, set, |at| at.physical >> 32 == 0xa9)
+        {
+            let other = fast(SET, 1, 1);
+            match self.machine.call(second, other) {
+                Ok(answered) if answered.after[..2] == [EWOULDBLOCK, 1] => {}
+                answered => {
+                    let found = match answered {
+                        Ok(answered) => super::differences::status(answered.after[0]),
+                        Err(_) => "no answer".to_owned(),
+                    };
+                    self.differ_at("set", Subject::Register(1), "EWOULDBLOCK", &found, || {
+                        "while another strand of the node sets it".to_owned()
+                    });
+                }
+            }
+        }
+        self.ends(first, set);
+        self.ask(second, fast(SET, 1, 3));
+        self.ask(first, fast(GET, 1, 0x0bad));
+        self.state();
+    }
+
+    /// Returns two strands of one guest that holds `global`, of one node if there are.
+    fn two(&self) -> Option<[StrandId; 2]> {
+        let mut found = None;
+        for guest in self.world.guests.iter().filter(|guest| guest.grant.global) {
+            let strands = guest.strands.iter().filter_map(|strand| StrandId::new((*strand).into()));
+            let all: Vec<_> = strands.filter(|it| self.machine.begun.contains(*it)).collect();
+            found = all.first_chunk().copied();
+        }
+        found
+    }
+
+    /// Lets a strand begin a call until it has made its first store to the unit, which takes long. Returns `false` if it makes none.
+    fn begins(&mut self, strand: StrandId, set: Request, store: fn(&Observed) -> bool) -> bool {
+        let execution = &mut self.machine.execution;
+        let latency = StoreLatency::Fixed(LONG);
+        execution.set_stores(StoreConduct { latency, ..StoreConduct::default() });
+        execution.watch(Some(Box::new(move |at| at.kind == Kind::Store && store(at))));
+        self.machine.begin(strand, set);
+        let execution = &mut self.machine.execution;
+        let mut stops = (0..LONG).map(|_| execution.step(strand));
+        let stop = stops.find(|stop| *stop != Some(Stop::Limit));
+        drop(stops);
+        execution.watch(None);
+        execution.set_stores(STORES);
+        matches!(stop, Some(Some(Stop::Watched(_))))
+    }
+
+    /// Lets a strand end its call, which the model has not made yet.
+    fn ends(&mut self, strand: StrandId, set: Request) {
+        let ended = self.machine.finish(strand);
+        // The model makes the same call, and so does the image once more, with the same effect.
+        if ended != Err(Silent::Stopped) {
+            self.ask(strand, set);
+        }
+    }
+
+    /// All strands ask for one hub without a pause. Each is served after at most as many accesses of others as there are strands.
+    pub(super) fn fair(&mut self) {
+        let Some(guest) = self.world.guests.iter().find(|guest| guest.grant.global) else { return };
+        let strands = guest.strands.iter().filter_map(|strand| StrandId::new((*strand).into()));
+        let strands: Vec<_> = strands.filter(|it| self.machine.begun.contains(*it)).collect();
+        if strands.len() < 2 {
+            self.found.unchecked.insert("arbitration of a hub: one strand calls".into());
+            return;
+        }
+        self.core(strands[0], [0x205, 1, 1], 0);
+        let calls = Rc::new(RefCell::new(Vec::<Call>::new()));
+        let noted = Rc::clone(&calls);
+        let register = 18;
+        for (strand, function) in strands.iter().zip([GET, SET].into_iter().cycle()) {
+            self.machine.repeat(*strand, register, function);
+        }
+        let execution = &mut self.machine.execution;
+        execution.set_stores(StoreConduct::default());
+        execution.observe_calls(Some(Box::new(move |call| noted.borrow_mut().push(*call))));
+        execution.run(Limits::instructions(FIGHT * strands.len() as u64));
+        let calls = calls.take();
+        self.found.calls += calls.len() as u64;
+        let most = longest_wait(&calls, &strands);
+        let limit = strands.len();
+        if most > limit {
+            self.differ_at(
+                "get",
+                Subject::Register(register),
+                &format!("served after at most {limit} accesses of others"),
+                "served later",
+                || format!("{most} accesses of others while {limit} strands ask for hub 0"),
+            );
+        }
+        self.restart();
+    }
+}
+
+/// Returns the largest number of accesses of others for which a strand has waited, from a refusal to its own access or to the end.
+fn longest_wait(calls: &[Call], strands: &[StrandId]) -> usize {
+    let mut waiting: BTreeMap<StrandId, usize> = BTreeMap::new();
+    let mut most = 0;
+    for call in calls.iter().filter(|call| strands.contains(&call.strand)) {
+        match call.status {
+            EOK => {
+                waiting.remove(&call.strand);
+                for others in waiting.values_mut() {
+                    *others += 1;
+                    most = most.max(*others);
+                }
+            }
+            EWOULDBLOCK => {
+                waiting.entry(call.strand).or_insert(0);
+            }
+            _ => {}
+        }
+    }
+    most
+}

@@ -1,0 +1,225 @@
+//! What differs from the contract.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use guest_abi::status::HvError;
+use serde::Serialize;
+
+/// What a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// A performance register, 0 to 89, or a number beyond.
+    Register(u64),
+    /// A group of functions.
+    Group(u64),
+    /// A function, or the number of a trap.
+    Function(u64),
+    /// A unit that the operator returns to service.
+    Unit(usize),
+    /// A kind of attack.
+    Kind(&'static str),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Register(id @ 0..1000) => write!(f, "{id}"),
+            Self::Register(number) | Self::Function(number) => write!(f, "{number:#x}"),
+            Self::Group(number) => write!(f, "group {number:#x}"),
+            Self::Unit(number) => write!(f, "unit {number}"),
+            Self::Kind(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Where a call differs, and how.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) check: &'static str,
+    /// The call: get, set, set_version, get_version, or another.
+    pub(super) call: &'static str,
+    pub(super) expected: String,
+    pub(super) found: String,
+    pub(super) subject: Subject,
+    /// The rights of the guest that calls.
+    pub(super) right: String,
+    /// The version of group 0x205 that it has negotiated.
+    pub(super) version: &'static str,
+}
+
+/// A difference from the contract, and how often it was seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The check that has found it.
+    pub check: &'static str,
+    /// The call: get, set, set_version, get_version, or another.
+    pub call: &'static str,
+    /// The register, group or function.
+    pub subject: String,
+    /// The rights of the guest that calls.
+    pub right: String,
+    /// The version of group 0x205 that the guest has negotiated.
+    pub version: &'static str,
+    /// What the contract demands: a status, a value, or what a call keeps.
+    pub expected: String,
+    /// What the image does.
+    pub found: String,
+    /// How often.
+    pub count: u64,
+    /// One of them.
+    pub example: String,
+}
+
+/// Differences that are the same but for register, right and version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Row {
+    /// The call: get, set, set_version, get_version, or another.
+    pub call: &'static str,
+    /// The registers, groups or functions, as ranges.
+    pub subjects: String,
+    /// The rights of the guests that call.
+    pub rights: String,
+    /// The versions of group 0x205 that the guests have negotiated.
+    pub versions: String,
+    /// What the contract demands.
+    pub expected: String,
+    /// What the image does.
+    pub found: String,
+    /// How often.
+    pub count: u64,
+    /// One of them.
+    pub example: String,
+}
+
+/// The differences that were found, each with a count and the first example.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Differences(BTreeMap<Key, (u64, String)>);
+
+impl Differences {
+    pub(super) fn note(&mut self, key: Key, example: impl FnOnce() -> String) {
+        self.0.entry(key).or_insert_with(|| (0, example())).0 += 1;
+    }
+
+    pub(super) fn add(&mut self, others: Self) {
+        for (key, (count, example)) in others.0 {
+            self.0.entry(key).or_insert((0, example)).0 += count;
+        }
+    }
+
+    /// Removes what `expected` demands if there is anything else.
+    pub(super) fn without_echo(&mut self, expected: &str) {
+        if self.0.keys().any(|key| key.expected != expected) {
+            self.0.retain(|key, _| key.expected != expected);
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<Difference> {
+        let all = self.0.iter().map(|(key, (count, example))| {
+            let Key { check, call, expected, found, subject, right, version } = key.clone();
+            let (subject, example) = (subject.to_string(), example.clone());
+            Difference {
+                check,
+                call,
+                subject,
+                right,
+                version,
+                expected,
+                found,
+                count: *count,
+                example,
+            }
+        });
+        all.collect()
+    }
+
+    /// Returns a row for the differences that have call, demand and finding in common.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        type Same<'a> = (&'static str, &'a str, &'a str);
+        type Seen<'a> = (&'a Key, &'a (u64, String));
+        let mut same: BTreeMap<Same<'_>, Vec<Seen<'_>>> = BTreeMap::new();
+        for (key, seen) in &self.0 {
+            same.entry((key.call, &key.expected, &key.found)).or_default().push((key, seen));
+        }
+        let joined = |words: BTreeSet<&str>| words.into_iter().collect::<Vec<_>>().join("; ");
+        let rows = same.into_iter().map(|((call, expected, found), all)| Row {
+            call,
+            subjects: ranges(all.iter().map(|(key, _)| key.subject).collect()),
+            rights: joined(all.iter().map(|(key, _)| &*key.right).collect()),
+            versions: joined(all.iter().map(|(key, _)| key.version).collect()),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+            count: all.iter().map(|(_, (count, _))| count).sum(),
+            example: all[0].1.1.clone(),
+        });
+        rows.collect()
+    }
+}
+
+/// Returns numbers in order, and neighbours as a range. Of many that are not neighbours, the first.
+fn ranges(subjects: BTreeSet<Subject>) -> String {
+    const MOST: usize = 6;
+    let mut ranges: Vec<(Subject, Subject)> = Vec::new();
+    for subject in subjects {
+        let follows = |last: Subject| match (last, subject) {
+            (Subject::Register(last), Subject::Register(next))
+            | (Subject::Function(last), Subject::Function(next)) => next == last + 1,
+            _ => false,
+        };
+        match ranges.last_mut() {
+            Some((_, last)) if follows(*last) => *last = subject,
+            _ => ranges.push((subject, subject)),
+        }
+    }
+    let mut texts: Vec<String> = (ranges.iter().take(MOST))
+        .map(|(first, last)| match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        })
+        .collect();
+    if ranges.len() > MOST {
+        texts.push("...".to_owned());
+    }
+    texts.join(",")
+}
+
+/// Returns the name of a status.
+pub(super) fn status(status: u64) -> String {
+    HvError::check(status).err().map_or_else(|| "EOK".to_owned(), |error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_a_range() {
+        let registers = |all: &[u64]| ranges(all.iter().map(|id| Subject::Register(*id)).collect());
+        assert_eq!(registers(&[2, 3, 4, 7, 89]), "2-4,7,89");
+        assert_eq!(registers(&[u64::MAX]), "0xffffffffffffffff");
+        assert_eq!(registers(&[1, 3, 5, 7, 9, 11, 13]), "1,3,5,7,9,11,...");
+    }
+
+    #[test]
+    fn a_row_joins_registers_rights_and_versions() {
+        let mut all = Differences::default();
+        for (id, right) in [(2, "global"), (3, "global"), (3, "none"), (3, "none")] {
+            let key = Key {
+                check: "registers",
+                call: "get",
+                expected: status(10),
+                found: status(0),
+                subject: Subject::Register(id),
+                right: right.to_owned(),
+                version: "1.1",
+            };
+            all.note(key, || format!("of {id}"));
+        }
+        assert_eq!(all.all().len(), 3);
+        let [row] = &all.rows()[..] else { panic!("{:?}", all.rows()) };
+        assert_eq!((&*row.subjects, &*row.rights, row.count), ("2-3", "global; none", 4));
+        assert_eq!((&*row.expected, &*row.found, &*row.example), ("ENOACCESS", "EOK", "of 2"));
+    }
+}

@@ -1,0 +1,105 @@
+//! The guest that calls: a few instructions, which need nothing of a hypervisor but its traps.
+//!
+//! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it go on at [`REQUEST`]. So every
+//! register can hold any value before a call, and is seen after it. Where an image has `cpu_start`, the guest starts its other CPUs.
+
+use conform::assembler::{
+    DONE, L1, L2, NOP, O0, O1, O5, TBA, WRPR, accesses, computes, mov, number, set, trap,
+};
+use platform::memory_map::REAL;
+
+/// Where a strand makes a call. Its register %l0 has the number of the trap.
+pub const REQUEST: u64 = REAL + 0x1000;
+/// Where a call returns. A strand that no call is asked of stays there.
+pub const ANSWERED: u64 = REQUEST + 4;
+/// Where a strand that must not make a call stays.
+pub const IDLE: u64 = REQUEST + 8;
+/// Where a strand repeats a call for ever. Its registers %l1 and %l2 have the first argument and the function.
+pub const REPEAT: u64 = REAL + 0x1100;
+/// The offset of the word with the number of the guest's CPUs.
+pub const CPUS: u64 = 0x48;
+/// The offset of the trap table.
+const TABLE: u64 = 0x8000;
+/// The offset of the first instruction after the one at the entry.
+const BEGIN: u64 = 0x100;
+
+const G1: u32 = 1;
+const O2: u32 = 10;
+const O3: u32 = 11;
+const O4: u32 = 12;
+const L0: u32 = 16;
+const L6: u32 = 22;
+const L7: u32 = 23;
+const LDX: u32 = 0x0b;
+const ADD: u32 = 0x00;
+const SUBCC: u32 = 0x14;
+const OR: u32 = 0x02;
+
+/// `ba,pt %xcc`, `ba,a,pt %xcc` and `bgeu,pn %xcc`, each without its distance.
+const BA: u32 = 0x1068_0000;
+const BA_ANNULLED: u32 = 0x3068_0000;
+const BGEU: u32 = 0x1a60_0000;
+
+/// Returns a branch between two addresses.
+const fn branch(code: u32, from: u64, to: u64) -> u32 {
+    code | (to.wrapping_sub(from) >> 2) as u32 & 0x7_ffff
+}
+
+/// Returns the memory of a guest with this number of CPUs, from its first byte on. It begins there.
+#[must_use]
+pub fn program(cpus: usize) -> Vec<u8> {
+    let mut memory = vec![0; TABLE as usize];
+    put(&mut memory, 0, &[branch(BA_ANNULLED, 0, BEGIN)]);
+    memory[CPUS as usize..][..8].copy_from_slice(&(cpus as u64).to_be_bytes());
+    put(&mut memory, BEGIN, &begin());
+    let at = |address: u64| address - REAL;
+    let requests = [
+        computes(0x3a, 8, L0, 0),
+        branch(BA_ANNULLED, ANSWERED, ANSWERED),
+        branch(BA_ANNULLED, IDLE, IDLE),
+    ];
+    put(&mut memory, at(REQUEST), &requests);
+    let mut repeat = vec![computes(OR, O0, 0, L1)];
+    repeat.extend([O1, O2, O3, O4].map(|register| mov(register, 0)));
+    repeat.extend([computes(OR, O5, 0, L2), trap(0x80)]);
+    repeat.extend([branch(BA, REPEAT + 4 * repeat.len() as u64, REPEAT), NOP]);
+    put(&mut memory, at(REPEAT), &repeat);
+    for number in 0..1024 {
+        // A trap counts as served, but a fetch that failed would fail again.
+        let offset = TABLE + 32 * number;
+        memory.resize(offset as usize + 32, 0);
+        let word = match number & 0x1ff {
+            8 => branch(BA_ANNULLED, REAL + offset, ANSWERED),
+            _ => computes(DONE, 0, 0, 0),
+        };
+        put(&mut memory, offset, &[word]);
+    }
+    memory
+}
+
+/// Returns the instructions that negotiate CORE 1.0 and start the other CPUs.
+fn begin() -> Vec<u32> {
+    let [table, table_low] = set(L6, (REAL + TABLE) as u32);
+    let [cpus, cpus_low] = set(L7, (REAL + CPUS) as u32);
+    let mut words = vec![table, table_low, computes(WRPR, TBA, L6, 0)];
+    words.extend([mov(O0, 1), mov(O1, 1), mov(O2, 0), mov(O5, 0), trap(0xff)]);
+    words.extend([cpus, cpus_low, mov(L1, 1)]);
+    let next = words.len() as u64;
+    let here = |words: &[u32]| BEGIN + 4 * words.len() as u64;
+    words.extend([accesses(LDX, G1, L7, number(0)), computes(SUBCC, 0, L1, G1)]);
+    // The branch, its delay slot, the call with seven instructions, and the way back with its delay slot.
+    let cpu = here(&words) + 4 * (2 + 7 + 2);
+    words.push(branch(BGEU, here(&words), cpu));
+    words.push(computes(OR, O0, 0, L1));
+    words.extend(set(O1, (REAL + cpu) as u32));
+    words.extend([computes(OR, O2, 0, L6), mov(O3, 0), mov(O5, 0x10), trap(0x80), NOP]);
+    words.push(branch(BA, here(&words), BEGIN + 4 * next));
+    words.push(computes(ADD, L1, L1, number(1)));
+    words.push(branch(BA_ANNULLED, REAL + here(&words), ANSWERED));
+    words
+}
+
+fn put(memory: &mut [u8], offset: u64, words: &[u32]) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+    memory[offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+}

@@ -1,0 +1,268 @@
+//! A machine with the image under test and guests that make calls.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use conform::Configuration;
+use conform::modelled::Hardware;
+use conform::random::Random;
+use guest_abi::StrandId;
+use perfctr_service::StrandSet;
+use perfctr_service::mailbox::Step;
+use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
+use platform::memory_map::{REAL, RESET_CODE};
+
+use super::caller::{Request, go_on_at, outs, unchanged};
+use super::guest::{ANSWERED, REPEAT, program};
+use super::{Fault, Image};
+use crate::execute::{Execution, Limits, Setup, Stop, StoreConduct, StoreLatency, map};
+use crate::interpreter::Level;
+use crate::interpreter::instruction::Register;
+use crate::machine::description::{Description, GuestMemory};
+use crate::operator::Answer;
+use crate::recording::Kind;
+
+/// The size in bytes of a guest's memory where `vfalls boot` has this size, too: images may have it built in.
+const OF_BOOT: u64 = 128 << 20;
+
+/// The number of instructions after which a strand that has not begun never begins, and those between two looks at it.
+const BOOT: u64 = 16_000_000;
+const LOOK: u64 = 100_000;
+
+/// The number of instructions, of the guest and for it, in which a call must return.
+const ANSWER: u32 = 200_000;
+
+/// The number of instructions in which a step of the operator must be carried out, and those between two looks. Strands without a guest
+/// may still begin.
+const OPERATION: u64 = 16_000_000;
+const OPERATED: u64 = 10_000;
+
+/// How long stores to devices take while calls are made one at a time.
+pub(super) const STORES: StoreConduct =
+    StoreConduct { latency: StoreLatency::Fixed(SHORT), without_address: false };
+const SHORT: u64 = 20;
+
+/// A machine whose strands each wait for a call to make.
+#[derive(Clone)]
+pub(super) struct Machine {
+    pub(super) execution: Execution,
+    random: Random,
+    /// The strands that have begun to execute their guest.
+    pub(super) begun: StrandSet,
+}
+
+/// A call that has returned.
+pub(super) struct Answered {
+    /// %o0 to %o5.
+    pub(super) after: [u64; 6],
+    /// Whether all else is as before the call, or what is not, in words.
+    pub(super) kept: Result<(), String>,
+    /// The number of hyperprivileged instructions.
+    pub(super) instructions: u64,
+}
+
+/// Why a call has not returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Silent {
+    /// It takes too many instructions.
+    Endless,
+    /// The strand does not run any more.
+    Stopped,
+}
+
+impl Machine {
+    /// Boots the image with the guests of a configuration. Guests without strands do not exist.
+    pub(super) fn boot(image: &Image, configuration: &Configuration) -> Result<Self, Fault> {
+        let execution = loaded(image, configuration, OF_BOOT)?;
+        Self::run_in(execution, strands(configuration))
+    }
+
+    /// Boots, and returns whether the image reads the machine description.
+    pub(super) fn reads_description(
+        image: &Image,
+        configuration: &Configuration,
+    ) -> Result<bool, Fault> {
+        let mut execution = loaded(image, configuration, OF_BOOT)?;
+        let reads = Rc::new(Cell::new(false));
+        let noted = Rc::clone(&reads);
+        execution.observe(Some(Box::new(move |access| {
+            let of_data = access.kind == Kind::Load;
+            noted.set(noted.get() || of_data && map::DESCRIPTION.contains(&access.physical));
+        })));
+        Self::run_in(execution, strands(configuration))?;
+        Ok(reads.get())
+    }
+
+    /// Runs until all these strands wait for calls, or no more of them will.
+    fn run_in(mut execution: Execution, all: StrandSet) -> Result<Self, Fault> {
+        let mut begun = StrandSet::EMPTY;
+        for _ in 0..BOOT / LOOK {
+            let stop = execution.run(Limits::instructions(LOOK));
+            for strand in all.iter().filter(|strand| waits(&execution, *strand)) {
+                begun.insert(strand);
+            }
+            if begun == all || stop != Stop::Limit {
+                break;
+            }
+        }
+        if begun.is_empty() {
+            return Err(Fault::NoGuest(BOOT));
+        }
+        execution.set_stores(STORES);
+        Ok(Self { execution, random: Random(1), begun })
+    }
+
+    /// Makes a call on a strand, while all other strands stand still.
+    pub(super) fn call(&mut self, id: StrandId, request: Request) -> Result<Answered, Silent> {
+        self.begin(id, request);
+        let before = self.execution.strand(id).clone();
+        let instructions = self.finish(id)?;
+        // The last store of the call may be on its way.
+        for _ in 0..if is_fast_set(request) { SHORT } else { 0 } {
+            self.step(id)?;
+        }
+        self.finish(id)?;
+        let strand = self.execution.strand(id);
+        Ok(Answered { after: outs(strand), kept: unchanged(&before, strand), instructions })
+    }
+
+    /// Lets a strand begin a call. It has not executed the trap yet.
+    pub(super) fn begin(&mut self, id: StrandId, request: Request) {
+        request.put(self.execution.strand_mut(id), &mut self.random);
+    }
+
+    /// Executes a strand until its call returns. Returns the number of hyperprivileged instructions.
+    pub(super) fn finish(&mut self, id: StrandId) -> Result<u64, Silent> {
+        let mut instructions = 0;
+        for _ in 0..ANSWER {
+            let waited = waits(&self.execution, id);
+            instructions += u64::from(self.step(id)?);
+            // The strand may take a trap before its next instruction, in which the call gets another answer.
+            if waited && waits(&self.execution, id) {
+                return Ok(instructions);
+            }
+        }
+        Err(Silent::Endless)
+    }
+
+    /// Executes one instruction of a strand. Returns whether it was hyperprivileged. An instruction that waits for a device is no
+    /// instruction yet.
+    pub(super) fn step(&mut self, id: StrandId) -> Result<bool, Silent> {
+        let strand = self.execution.strand(id);
+        let (pc, level) = (strand.pc, strand.level());
+        match self.execution.step(id) {
+            Some(Stop::Limit) => {}
+            _ => return Err(Silent::Stopped),
+        }
+        Ok(level == Level::Hyperprivileged && self.execution.strand(id).pc != pc)
+    }
+
+    /// Lets a strand execute its guest for a while, so that a store that fails is reported.
+    pub(super) fn settle(&mut self, id: StrandId) {
+        for _ in 0..2000 {
+            if self.step(id).is_err() {
+                return;
+            }
+        }
+        let _ = self.finish(id);
+    }
+
+    /// Lets the hypervisor carry out a step of the operator on this strand. Returns its answer; `None` if it gives none.
+    pub(super) fn operate(&mut self, on: StrandId, step: &Step) -> Option<Answer> {
+        self.catch_up();
+        self.execution.operate(on, step).ok()?;
+        for _ in 0..OPERATION / OPERATED {
+            if self.execution.run(Limits::instructions(OPERATED)) != Stop::Limit {
+                return None;
+            }
+            if let Some(answer) = self.execution.operated() {
+                return Some(answer);
+            }
+        }
+        None
+    }
+
+    /// Lets all strands execute until each waits for a call again.
+    pub(super) fn run_on(&mut self) -> bool {
+        self.catch_up();
+        for _ in 0..BOOT / LOOK {
+            self.execution.run(Limits::instructions(LOOK));
+            if self.begun.iter().all(|strand| waits(&self.execution, strand)) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Brings all strands to the time of the latest, so that they do not execute their waiting for all of it.
+    fn catch_up(&mut self) {
+        for strand in self.begun.iter() {
+            self.execution.step(strand);
+        }
+    }
+
+    /// Lets a strand repeat a call for ever, from the next run of the machine on.
+    pub(super) fn repeat(&mut self, id: StrandId, argument: u64, function: u64) {
+        let strand = self.execution.strand_mut(id);
+        strand.registers.set(Register::new(17), argument);
+        strand.registers.set(Register::new(18), function);
+        go_on_at(strand, REPEAT);
+    }
+
+    /// Returns the content of a register; `None` if it faults.
+    pub(super) fn held(&self, cell: conform::Cell) -> Option<u64> {
+        self.execution.devices().holds(cell)
+    }
+
+    pub(super) fn pcr(&self, strand: StrandId) -> u64 {
+        self.execution.devices().strand_unit(strand).pcr()
+    }
+}
+
+fn waits(execution: &Execution, strand: StrandId) -> bool {
+    let strand = execution.strand(strand);
+    strand.pc == ANSWERED && strand.level() < Level::Hyperprivileged
+}
+
+/// Returns the strands of all guests.
+fn strands(configuration: &Configuration) -> StrandSet {
+    configuration.guests.iter().flat_map(|guest| guest.strands.iter()).collect()
+}
+
+/// Returns a machine with the image and the guests of a configuration, before its first instruction.
+/// Each guest has `memory` bytes.
+pub(super) fn loaded(
+    image: &Image,
+    configuration: &Configuration,
+    memory: u64,
+) -> Result<Execution, Fault> {
+    let guests = configuration.guests.iter().filter(|guest| !guest.strands.is_empty());
+    let count = guests.clone().count() as u64;
+    let setup = Setup::new(configuration.machine).partition(memory * count);
+    let setup = setup.interfaces(image.interfaces);
+    let mut execution = Execution::new(&setup)?;
+    let mut description =
+        Description::of(configuration.machine, guests.clone().map(|guest| ("guest", *guest)));
+    let nodes = 0..description.nodes.len();
+    let nodes: Vec<usize> = nodes.filter(|node| description.nodes[*node].name == "guest").collect();
+    for (number, (node, guest)) in (0..).zip(nodes.into_iter().zip(guests)) {
+        let base = map::PARTITION + number * memory;
+        let memory = GuestMemory { base, size: memory, real: REAL, entry: REAL };
+        // The description is new, so this cannot fail.
+        let _ = description.place(node, memory);
+        execution.load(base, &program(guest.strands.len()))?;
+    }
+    execution.load(map::DESCRIPTION.start, &description.build()?)?;
+    execution.load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened())?;
+    execution.load(MACHINE, &machine_word(configuration.machine).to_be_bytes())?;
+    execution.load(ENTRY, &REAL.to_be_bytes())?;
+    for (address, bytes) in &image.segments {
+        execution.load(*address, bytes)?;
+    }
+    Ok(execution)
+}
+
+/// Returns whether a call may end before its store to a device does.
+const fn is_fast_set(request: Request) -> bool {
+    matches!((request.trap, request.registers), (0x80, [2..=17, .., 0x107]))
+}

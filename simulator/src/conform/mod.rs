@@ -1,0 +1,402 @@
+//! Checks anyone's hypervisor image against the contract of the performance counter service.
+//!
+//! The image boots on the machine that executes, with [guests](guest) that make calls by real traps: every register, right and
+//! version, values, statuses and orders of checks. Each call is made by a [reference model](::conform::oracle), too, which is written
+//! from the contract alone. After each call its results, all registers that it must keep, and the registers of the devices are
+//! compared. The machine breaks units, and stops strands in the middle of accesses.
+//!
+//! An image needs nothing for this but its traps. If it reads the machine description, as `vfalls boot` passes it, it is checked on
+//! several machines with several guests. If it does not, the caller says which machine and guests it has. Rights that move and guests
+//! that are reset need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`] says what was not checked.
+
+pub mod attacks;
+mod beside;
+pub mod caller;
+pub mod callers;
+mod contention;
+mod counts;
+mod differences;
+pub mod guest;
+pub mod judge;
+mod machine;
+pub mod pairs;
+pub mod requests;
+mod rights;
+pub mod watch;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+pub use conform::Configuration;
+pub use conform::configuration::GUESTS;
+use conform::parts::{
+    AT_RANDOM, BROKEN_UNITS, EVERY_REGISTER, FUNCTIONS, HALF_AN_L2, NEGOTIATION, OF_EVERY_GROUP,
+    ONE_BY_ONE, READ_BACK, WITHOUT_A_HUB,
+};
+use conform::{Part, System, parts};
+use guest_abi::StrandId;
+use platform::interfaces::Interface;
+use serde::Serialize;
+
+use crate::execute::{Interfaces, NoMemoryAt, SetupError, Stop};
+use crate::machine::description::Unfit;
+use beside::{Beside, Found};
+pub use counts::{CallCount, sun};
+pub use differences::{Difference, Row, Subject};
+use machine::Machine;
+
+/// A hypervisor image: what is loaded before the machine starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The physical address and the bytes of each segment.
+    pub segments: Vec<(u64, Vec<u8>)>,
+    /// The addresses of the instructions.
+    pub text: Range<u64>,
+    /// The interfaces that it has.
+    pub interfaces: Interfaces,
+}
+
+/// A part of the contract that an image may leave out on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub enum Omission {
+    /// Version 1.1 of group 0x205: a guest that asks for it gets 1.0.
+    #[serde(rename = "1.1")]
+    Minor1,
+    /// The registers of hubs, 18 to 89: ENOTSUPPORTED.
+    #[serde(rename = "hubs")]
+    Hubs,
+    /// Register 1, L2 control: ENOTSUPPORTED.
+    #[serde(rename = "l2")]
+    L2,
+}
+
+/// What an image leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Omissions {
+    minor1: bool,
+    hubs: bool,
+    l2: bool,
+}
+
+impl FromIterator<Omission> for Omissions {
+    fn from_iter<T: IntoIterator<Item = Omission>>(all: T) -> Self {
+        let mut omissions = Self::default();
+        for one in all {
+            match one {
+                Omission::Minor1 => omissions.minor1 = true,
+                Omission::Hubs => omissions.hubs = true,
+                Omission::L2 => omissions.l2 = true,
+            }
+        }
+        omissions
+    }
+}
+
+impl Omissions {
+    const fn has(self, one: Omission) -> bool {
+        match one {
+            Omission::Minor1 => self.minor1,
+            Omission::Hubs => self.hubs,
+            Omission::L2 => self.l2,
+        }
+    }
+
+    /// Returns whether the image does not have the register with this number.
+    const fn register(self, id: u64) -> bool {
+        matches!(id, 18..=89) && self.hubs || id == 1 && self.l2
+    }
+
+    /// Returns what is left out.
+    pub fn all(self) -> impl Iterator<Item = Omission> {
+        let all = [Omission::Minor1, Omission::Hubs, Omission::L2];
+        all.into_iter().filter(move |one| self.has(*one))
+    }
+}
+
+/// What to check.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What the image leaves out on purpose.
+    pub omissions: Omissions,
+    /// The machine and the guests of an image that does not read the machine description.
+    pub own: Option<Configuration>,
+    /// The names of the [`CHECKS`] to make; empty for all.
+    pub only: Vec<String>,
+    /// Whether to take one of [`QUICK`] configurations of each sweep.
+    pub quick: bool,
+}
+
+/// Of this number of configurations, a quick check takes one. It has no divisor in common with the numbers of machines and grants.
+pub const QUICK: usize = 7;
+
+/// The names of the checks.
+pub const CHECKS: [&str; 9] = [
+    "registers",
+    "other-strands",
+    "functions",
+    "versions",
+    "random",
+    "broken-units",
+    "arbitration",
+    "rights",
+    "attacks",
+];
+
+/// Why an image cannot be checked.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The machine cannot be made.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The image does not fit into the hypervisor's memory.
+    #[error(transparent)]
+    Memory(#[from] NoMemoryAt),
+    /// The machine description is too large.
+    #[error(transparent)]
+    Description(#[from] Unfit),
+    /// No strand of a guest has begun.
+    #[error("the image has not started a guest in {0} instructions")]
+    NoGuest(u64),
+    /// Some strands of guests have not begun.
+    #[error("the image has not started all strands of guests: {0:?}")]
+    NotAll(Stop),
+    /// The check was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What a check of an image has found.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Report {
+    /// The calls that were compared.
+    pub calls: u64,
+    /// What the image leaves out on purpose.
+    pub without: Vec<Omission>,
+    /// The differences by register, right and version.
+    pub differences: Vec<Difference>,
+    /// The differences, those joined that have call, demand and finding in common.
+    #[serde(skip)]
+    pub rows: Vec<Row>,
+    /// What the image serves beside the contract.
+    pub served: Vec<String>,
+    /// What was not checked, and why.
+    pub unchecked: Vec<String>,
+    /// The instructions of calls.
+    pub instructions: Vec<CallCount>,
+}
+
+/// Returns the strand with this number, which the largest machine has.
+const fn strand(number: usize) -> StrandId {
+    match StrandId::new(number) {
+        Some(strand) => strand,
+        None => panic!("a machine has 256 strands"),
+    }
+}
+
+/// The work of a check, on one configuration.
+#[derive(Clone, Copy)]
+enum Work {
+    /// A part of the sweep, with the number of its configuration.
+    Part(Part, usize),
+    InFlight,
+    Fair,
+    Rights,
+    /// Attacks of the kind with this number.
+    Attacks(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Job {
+    check: &'static str,
+    /// The machine, and the guests as they are.
+    configuration: Configuration,
+    /// The guests of which the part of the sweep makes calls.
+    shown: Configuration,
+    /// The only guest that makes calls; `None` if the part of the sweep chooses the guests.
+    tested: Option<usize>,
+    work: Work,
+}
+
+impl Job {
+    fn run(&self, image: &Image, omissions: Omissions) -> Result<Found, Fault> {
+        if let Work::Attacks(kind) = self.work {
+            return Ok(attacks::check(image, kind));
+        }
+        let machine = Machine::boot(image, &self.configuration)?;
+        let mut beside = Beside::new(machine, self, image, omissions);
+        match self.work {
+            Work::Part(part, number) => {
+                (part.run)(number, &self.shown, &mut beside);
+                beside.state();
+            }
+            Work::InFlight => beside.in_flight(),
+            Work::Fair => beside.fair(),
+            Work::Rights => beside.rights_that_move(),
+            Work::Attacks(_) => {}
+        }
+        Ok(beside.found)
+    }
+}
+
+/// Returns the work for an image. `mailbox` says whether it offers the operator's mailbox.
+fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec<Job> {
+    let with_hubs = !omissions.hubs && !omissions.minor1;
+    let mut jobs = Vec::new();
+    let mut add = |check, configuration: Configuration, work| {
+        // Of an image's own guests, each is tested alone where a part tests rights, and otherwise the first.
+        let guests = configuration.guests.iter().filter(|guest| !guest.strands.is_empty()).count();
+        let tested = if own.is_none() || check != "registers" { 1 } else { guests };
+        for tested in 0..tested {
+            let mut shown = configuration;
+            if own.is_some() {
+                shown.guests = [shown.guests[tested]; GUESTS];
+            }
+            let tested = own.map(|_| tested);
+            jobs.push(Job { check, configuration, shown, tested, work });
+        }
+    };
+    // Each with the number of its runs that differ on one machine with the same guests.
+    let parts: [(&str, Part, usize); 10] = [
+        ("registers", EVERY_REGISTER, 1),
+        ("other-strands", READ_BACK, 1),
+        ("functions", FUNCTIONS, FUNCTIONS.limit),
+        ("versions", NEGOTIATION, NEGOTIATION.limit),
+        ("versions", OF_EVERY_GROUP, OF_EVERY_GROUP.limit),
+        ("random", AT_RANDOM, AT_RANDOM.limit),
+        ("broken-units", BROKEN_UNITS, 2),
+        ("broken-units", WITHOUT_A_HUB, WITHOUT_A_HUB.limit),
+        ("broken-units", HALF_AN_L2, HALF_AN_L2.limit),
+        ("broken-units", ONE_BY_ONE, 1),
+    ];
+    let of_mailbox = if mailbox { parts.len() } else { parts.len() - 1 };
+    for (check, part, different) in parts.into_iter().take(of_mailbox) {
+        let chosen = part.configurations().filter(|(number, _)| match check {
+            "registers" => parts::is_chosen(*number),
+            _ => true,
+        });
+        let runs = if own.is_some() { different } else { part.limit };
+        for (number, configuration) in chosen.take(runs) {
+            add(check, own.copied().unwrap_or(configuration), Work::Part(part, number));
+        }
+    }
+    let together = own.copied().or_else(contention::configuration);
+    if let Some(together) = together.filter(|_| with_hubs) {
+        add("arbitration", together, Work::InFlight);
+        add("arbitration", together, Work::Fair);
+    }
+    if let Some(rights) = rights::configuration().filter(|_| mailbox && own.is_none()) {
+        add("rights", rights, Work::Rights);
+        for kind in 0..attacks::ALL.len() {
+            add(attacks::CHECK, rights, Work::Attacks(kind));
+        }
+    }
+    jobs
+}
+
+/// Checks an image. `ours` is the project's own, beside whose calls those of the image are counted. `progress` is called with the
+/// number of configurations that are done and of all, and says whether to go on.
+///
+/// # Errors
+/// The image does not start a guest, or `progress` has returned `false`.
+pub fn check(
+    image: &Image,
+    ours: &Image,
+    options: &Options,
+    progress: &mut dyn FnMut(usize, usize) -> bool,
+) -> Result<Report, Fault> {
+    let Options { omissions, own, only, quick } = options;
+    let is_left_out = |check: &str| !only.is_empty() && !only.iter().any(|one| one == check);
+    let shown = own.or_else(counts::configuration).ok_or(Fault::NoGuest(0))?;
+    let reads = Machine::reads_description(image, &shown)?;
+    let mut found = Found::default();
+    let own = match (own, reads) {
+        (Some(own), _) => Some(*own),
+        (None, true) => None,
+        (None, false) => Some(shown),
+    };
+    if own.is_some() {
+        found.unchecked.insert(
+            "other machines, guests and rights than the image's own: it reads no machine description".to_owned(),
+        );
+    }
+    let has_mailbox = image.interfaces.at(Interface::Mailbox).is_some();
+    if !has_mailbox || own.is_some() {
+        let why = if has_mailbox { "its guests are its own" } else { "the image has no mailbox" };
+        found.unchecked.insert(format!("rights that move, resets, attacks: {why}"));
+    }
+    if !has_mailbox {
+        found.unchecked.insert("units that return to service: the image has no mailbox".to_owned());
+    }
+    for check in CHECKS.into_iter().filter(|check| is_left_out(check)) {
+        found.unchecked.insert(format!("{check}: left out"));
+    }
+    let mut jobs = jobs(own.as_ref(), *omissions, has_mailbox);
+    jobs.retain(|job| !is_left_out(job.check));
+    if *quick && own.is_none() {
+        found.unchecked.insert(format!("{} of {QUICK} configurations of each sweep", QUICK - 1));
+        let mut number = 0;
+        jobs.retain(|job| {
+            let is_one_of_many = matches!(job.work, Work::Part(..) | Work::Attacks(_));
+            number += usize::from(is_one_of_many);
+            !is_one_of_many || number % QUICK == 1
+        });
+    }
+    for result in all(&jobs, image, *omissions, progress) {
+        found.add(result?);
+    }
+    // The neighbour of an attacker is answered as the guests of the other checks are.
+    found.differences.without_echo(attacks::NEIGHBOUR);
+    let instructions = counts::count(image, ours, &shown)?;
+    Ok(Report {
+        calls: found.calls,
+        without: omissions.all().collect(),
+        differences: found.differences.all(),
+        rows: found.differences.rows(),
+        served: found.served.into_iter().collect(),
+        unchecked: found.unchecked.into_iter().collect(),
+        instructions,
+    })
+}
+
+/// Does all jobs on the processors of the host. The results have the order of the jobs.
+fn all(
+    jobs: &[Job],
+    image: &Image,
+    omissions: Omissions,
+    progress: &mut dyn FnMut(usize, usize) -> bool,
+) -> Vec<Result<Found, Fault>> {
+    let (next, goes_on) = (AtomicUsize::new(0), AtomicBool::new(true));
+    let (sender, receiver) = mpsc::channel();
+    let mut results: Vec<Result<Found, Fault>> =
+        jobs.iter().map(|_| Err(Fault::Interrupted)).collect();
+    thread::scope(|threads| {
+        let many = thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
+        for _ in 0..many {
+            let sender = sender.clone();
+            let (next, goes_on) = (&next, &goes_on);
+            threads.spawn(move || {
+                while goes_on.load(Ordering::Relaxed)
+                    && let number = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(job) = jobs.get(number)
+                {
+                    let result = job.run(image, omissions);
+                    // The receiver is there until all senders are gone.
+                    let _ = sender.send((number, result));
+                }
+            });
+        }
+        drop(sender);
+        for (done, (number, result)) in (1..).zip(receiver) {
+            results[number] = result;
+            if !progress(done, jobs.len()) {
+                goes_on.store(false, Ordering::Relaxed);
+            }
+        }
+    });
+    results
+}

@@ -1,0 +1,60 @@
+//! Two guests that make calls at the same time, each on two strands.
+
+use conform::Configuration;
+use conform::oracle::{Grant, World};
+use conform::translated::{grant, world};
+use guest_abi::StrandId;
+use perfctr_service::GuestConfig;
+use platform::{Machine, Model};
+
+use super::callers::Callers;
+use super::machine::loaded;
+use super::watch::Watch;
+use super::{Fault, Image, strand};
+use crate::execute::Execution;
+use crate::setters::opaque;
+
+/// The size of a guest's memory in bytes.
+pub const MEMORY: u64 = 8 << 20;
+
+/// Two guests: their strands and their rights.
+pub type Sides = [([usize; 2], Grant); 2];
+
+/// Two guests that are ready to call a hypervisor, and the reference model of their machine, a T5440.
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Ready {
+    pub execution: Execution,
+    pub strands: [[StrandId; 2]; 2],
+    pub callers: Callers,
+    pub watch: Watch,
+    pub world: World,
+}
+
+opaque!(Ready, "Ready");
+
+impl Ready {
+    /// Boots a hypervisor with two guests. The guests' registers have random values from `seed`.
+    ///
+    /// # Errors
+    /// The image does not start all strands.
+    pub fn boot(image: &Image, sides: &Sides, seed: u64) -> Result<Self, Fault> {
+        let strands = sides.each_ref().map(|(strands, _)| strands.map(strand));
+        let mut guests = [GuestConfig::default(); conform::configuration::GUESTS];
+        for (guest, (strands, (_, given))) in guests.iter_mut().zip(strands.iter().zip(sides)) {
+            *guest = GuestConfig::new(strands.iter().copied().collect(), grant(*given));
+        }
+        let machine = Machine::new(Model::Batoka, 4).map_err(|_| Fault::NoGuest(0))?;
+        let configuration = Configuration { machine, guests };
+        let mut world = world(&configuration);
+        for guest in &mut world.guests {
+            // The guest has negotiated CORE, for cpu_start.
+            let _ = guest.versions.set(1, 1, 0);
+        }
+        let mut execution = loaded(image, &configuration, MEMORY)?;
+        let callers = Callers::new(&mut execution, strands.as_flattened(), seed);
+        let callers = callers.map_err(Fault::NotAll)?;
+        let watched = sides.each_ref().map(|(strands, _)| strands.to_vec()).to_vec();
+        let watch = Watch::new(&mut execution, image, watched);
+        Ok(Self { execution, strands, callers, watch, world })
+    }
+}

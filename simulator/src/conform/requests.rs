@@ -1,0 +1,73 @@
+//! Calls of all kinds, for strands that make them at the same time.
+
+use conform::configuration::GUESTS;
+use conform::parts::{AT_RANDOM, EVERY_REGISTER, FUNCTIONS, NEGOTIATION, OF_EVERY_GROUP};
+use conform::{Change, Configuration, Part, System};
+use guest_abi::{StrandId, Trap};
+
+use super::caller::Request;
+use super::counts;
+
+/// Functions of trap 0x80 in other groups of the specification. They end, stop or change the guest that calls them, and the model does
+/// not know them.
+pub(super) const OF_KERNELS: [u64; 16] = [
+    0x00, 0x01, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x60, 0x61, 0x63, 0x70, 0x71, 0x200,
+    0x201,
+];
+/// The groups of such functions that the project's image has besides CORE.
+const GROUPS_OF_KERNELS: [u64; 2] = [3, 0x300];
+
+/// Collects the calls of a part of the sweep.
+struct Noted(Vec<Request>);
+
+impl System for Noted {
+    fn call(&mut self, _: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
+        let [group, .., function] = registers;
+        let is_known = match trap {
+            Trap::Fast => !OF_KERNELS.contains(&function),
+            // Exit would end the guest.
+            Trap::Core => function != 2 && !GROUPS_OF_KERNELS.contains(&group),
+        };
+        if is_known {
+            self.0.push(Request { trap: trap.number(), registers });
+        }
+        registers
+    }
+
+    fn change(&mut self, _: Change) {}
+
+    fn state(&mut self) -> u64 {
+        0
+    }
+
+    fn counts(&mut self) -> u64 {
+        0
+    }
+}
+
+fn calls(part: &Part, number: usize) -> Vec<Request> {
+    let mut noted = Noted(Vec::new());
+    if let Some(Configuration { machine, guests: [guest, ..] }) = counts::configuration() {
+        (part.run)(number, &Configuration { machine, guests: [guest; GUESTS] }, &mut noted);
+    }
+    noted.0
+}
+
+/// Returns calls of all kinds. With `long`, returns many more calls.
+#[must_use]
+pub fn requests(long: bool) -> Vec<Request> {
+    let (parts, step) = if long { (8, 1) } else { (2, 8) };
+    let mut all = calls(&EVERY_REGISTER, 0);
+    all.extend((0..parts).flat_map(|number| calls(&AT_RANDOM, number)));
+    all.extend((0..parts).flat_map(|number| calls(&NEGOTIATION, number)).step_by(step));
+    all.extend(calls(&OF_EVERY_GROUP, 2));
+    all.extend(calls(&FUNCTIONS, 0).into_iter().step_by(4 * step));
+    // Calls by software traps without a service, and calls for the console.
+    for number in 0x81..0xff {
+        all.push(Request { trap: number, registers: [2, 0x11, 0x22, 0x33, 0x44, 0x106] });
+    }
+    for byte in (0..0x102).chain([1 << 32, u64::MAX - 1, u64::MAX]) {
+        all.push(Request { trap: 0xff, registers: [byte, 0x11, 0x22, 0x33, 0x44, 1] });
+    }
+    all
+}
