@@ -147,8 +147,10 @@ fn call(
             (Trap::Fast, [id, value, FILL, FILL, FILL, 0x107])
         }
         128..=159 => {
-            let named = ApiGroup::NAMED.iter().map(|(_, group, _)| group.0);
-            let group = input.one_of(&named.chain([0x205, 0x205, 2, 0x202]).collect::<Vec<_>>())?;
+            let named = ApiGroup::NAMED.iter().rev().map(|(_, group, _)| group.0);
+            let groups: Vec<u64> =
+                [0x205, 0x205].into_iter().chain(named).chain([2, 0x202]).collect();
+            let group = input.one_of(&groups)?;
             let (major, minor) = (input.value()?, input.value()?);
             let function = input.one_of(&[0, 0, 0, 3])?;
             (Trap::Core, [group, major, minor, FILL, FILL, function])
@@ -161,8 +163,10 @@ fn call(
             };
             let function = match input.below(2 + PerfFunction::ALL.len())? {
                 0 => input.byte()?.into(),
-                1 => input.number()?,
-                number => PerfFunction::ALL[number - 2].number(),
+                number => match PerfFunction::ALL.get(number - 1) {
+                    Some(function) => function.number(),
+                    None => input.number()?,
+                },
             };
             let [o0, o1] = [input.value()?, input.value()?];
             (trap, [o0, o1, FILL, FILL, FILL, function])
