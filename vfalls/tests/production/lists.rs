@@ -105,6 +105,32 @@ impl Booted {
     }
 }
 
+/// Lets strand 0 make the calls of a list and end. Returns the number of the hypervisor's instructions in each call.
+pub(super) fn counted(booted: &mut Booted, list: &[Entry]) -> Vec<u64> {
+    booted.list(0, 0, list);
+    // The hypervisor's instructions since the guest's previous instruction, and the counts of all calls.
+    let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
+    let counts = Rc::clone(&counted);
+    let mut before = 0;
+    booted.0.observe(Some(Box::new(move |access| {
+        // An instruction that waits for a device is fetched twice, and counts once.
+        if access.kind == Kind::FetchOther && access.physical != before {
+            before = access.physical;
+            let count = &mut counts.borrow_mut().0;
+            *count = if access.level == Level::Hyperprivileged { *count + 1 } else { 0 };
+        }
+    })));
+    let counts = Rc::clone(&counted);
+    booted.0.observe_calls(Some(Box::new(move |_| {
+        let (count, all) = &mut *counts.borrow_mut();
+        all.push(*count);
+    })));
+    booted.end();
+    assert_eq!(booted.0.guest(0), GuestState::Exited(0));
+    // The first two calls are negotiations of the guest's start.
+    counted.take().1.split_off(2)
+}
+
 /// On the simulator, the shipped image has the real %pcr and devices. The image for QEMU has %pcr in memory. Each kind of call takes the
 /// same number of instructions on both images.
 #[test]
@@ -138,31 +164,7 @@ fn calls_take_the_instructions_that_qemu_counts() {
 
     let guest = Guest::listed(&[0], "global,htstrand");
     let mut booted = Booted::new(Production::Shipped, &[guest]);
-    booted.list(0, 0, &list);
-    // The hypervisor's instructions since the guest's previous instruction, and the counts of all
-    // calls. An instruction that waits for a device is fetched twice, and counts once.
-    let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
-    let counts = Rc::clone(&counted);
-    let mut before = 0;
-    booted.0.observe(Some(Box::new(move |access| {
-        if access.kind == Kind::FetchOther && access.physical != before {
-            before = access.physical;
-            let count = &mut counts.borrow_mut().0;
-            *count = match access.level {
-                Level::Hyperprivileged => *count + 1,
-                _ => 0,
-            };
-        }
-    })));
-    let counts = Rc::clone(&counted);
-    booted.0.observe_calls(Some(Box::new(move |_| {
-        let (count, all) = &mut *counts.borrow_mut();
-        all.push(*count);
-    })));
-    booted.end();
-    assert_eq!(booted.0.guest(0), GuestState::Exited(0));
-    // The first two calls are negotiations, which are left out.
-    let here = counted.borrow().1[2..].to_vec();
+    let here = counted(&mut booted, &list);
 
     let addresses = (map::PARTITION + LISTS..).step_by(8);
     let words = addresses.zip(list.as_flattened().iter().copied());

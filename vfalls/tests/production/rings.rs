@@ -17,15 +17,13 @@ use simulator::events::{StreamEntry, Trace};
 use simulator::execute::calls::Call;
 use simulator::execute::recorded::{Compared, compare};
 use simulator::execute::{Limits, Stop, map};
-use simulator::interpreter::Level;
 use simulator::machine::clock::HZ;
 use simulator::machine::guests::NamedGuest;
-use simulator::recording::Kind;
 use tests::machine::strand;
 use vfalls::cmd::boot::elf;
 use xtask::qemu::build::Production;
 
-use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, fast, repeated};
+use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, counted, fast, repeated};
 use super::{Booted, Guest, Task, image};
 
 /// Returns the rings of the booted image, after it has been told to record. The image has a note of them.
@@ -140,35 +138,6 @@ fn recorded_and_lost_are_what_the_machine_saw() {
     }
 }
 
-/// Counts the instructions of the hypervisor in each call of a list.
-fn counted(list: &[Entry], traced: bool) -> Vec<u64> {
-    let guest = Guest::listed(&[0], "global,htstrand");
-    let mut booted = Booted::new(Production::Shipped, &[guest]);
-    booted.list(0, 0, list);
-    if traced {
-        switched_on(&mut booted, Production::Shipped);
-    }
-    let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
-    let counts = Rc::clone(&counted);
-    let mut before = 0;
-    booted.0.observe(Some(Box::new(move |access| {
-        // An instruction that waits for a device is fetched twice, and counts once.
-        if access.kind == Kind::FetchOther && access.physical != before {
-            before = access.physical;
-            let count = &mut counts.borrow_mut().0;
-            *count = if access.level == Level::Hyperprivileged { *count + 1 } else { 0 };
-        }
-    })));
-    let counts = Rc::clone(&counted);
-    booted.0.observe_calls(Some(Box::new(move |_| {
-        let (count, all) = &mut *counts.borrow_mut();
-        all.push(*count);
-    })));
-    booted.end();
-    // The first two calls are negotiations of the guest's start.
-    counted.take().1.split_off(2)
-}
-
 /// Prints the instructions of calls while tracing is off and on. The first event of a strand begins a packet, so it takes more.
 #[test]
 #[ignore = "builds images"]
@@ -192,7 +161,14 @@ fn what_recording_costs() {
     ]
     .into();
     let list: Vec<Entry> = calls.values().flat_map(|entry| [*entry, *entry]).collect();
-    let [off, on] = [false, true].map(|traced| counted(&list, traced));
+    let [off, on] = [false, true].map(|traced| {
+        let mut booted =
+            Booted::new(Production::Shipped, &[Guest::listed(&[0], "global,htstrand")]);
+        if traced {
+            switched_on(&mut booted, Production::Shipped);
+        }
+        counted(&mut booted, &list)
+    });
     for (number, name) in calls.keys().enumerate() {
         println!("{name}: {} off, {} on", off[2 * number + 1], on[2 * number + 1]);
     }
