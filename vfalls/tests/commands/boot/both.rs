@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
+use object::read::elf::ElfFile64;
 use perfctr_service::mailbox::Step as Request;
 use perfctr_service::{Grant, Unit};
 use platform::memory_map::RESET_CODE;
@@ -131,10 +132,10 @@ fn replayed(place: &Place) -> Left {
 
 /// Executes guests that branch to themselves for ever.
 fn executed(place: &Place) -> Left {
-    let mut execution =
-        Execution::new(&ExecutionSetup::new(machine()).partition(MEMORY * GUESTS.len() as u64))
-            .unwrap();
     let hypervisor = bundle::bundled("hypervisor").unwrap();
+    let interfaces = elf::interfaces(&ElfFile64::parse(&*hypervisor).unwrap()).unwrap();
+    let setup = ExecutionSetup::new(machine()).interfaces(interfaces);
+    let mut execution = Execution::new(&setup.partition(MEMORY * GUESTS.len() as u64)).unwrap();
     elf::load(&hypervisor, &mut execution, 0).unwrap();
     let mut load = |address, bytes: &[u8]| execution.load(address, bytes).unwrap();
     load(map::RESET, RESET_CODE.map(u32::to_be_bytes).as_flattened());

@@ -130,6 +130,7 @@ const RUNS: &[(&str, &[&str])] = &[
         &["-c 10 SHOWN refs", "-c 10 SHOWN --asm refs", "NAME refs", "-c 10 main stranger"],
     ),
     ("c2c", &["refs --json j.json --force", "NAME"]),
+    ("conform", &["--hypervisor NAME", "--hypervisor run.json --md NAME"]),
     ("top", &["refs --interval 10", "NAME"]),
     (
         "diff",
