@@ -5,11 +5,11 @@ use crate::register::{PerfReg, Pmu};
 use crate::status::HvError;
 
 crate::bit_set::bit_set! {
-    /// A set of PMUs.
+    /// PMUs, one bit each, in the order of [`Pmu::ALL`].
     PmuSet(u32) of Pmu
 }
 
-/// The result of the read of a PMU's PCR.
+/// The result of reading a PMU's PCR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Presence {
@@ -46,7 +46,7 @@ impl Present {
         self.readable.union(self.busy)
     }
 
-    /// Returns the result of the read of this PMU's PCR.
+    /// Returns the result of reading this PMU's PCR.
     pub const fn presence(&self, pmu: Pmu) -> Presence {
         if self.readable.contains(pmu) {
             Presence::Readable

@@ -1,4 +1,4 @@
-//! The profiler. The handlers of the counters' interrupt and of a timer call it.
+//! The profiler, for the handlers of the counters' interrupt and of a timer.
 
 use core::fmt;
 
@@ -49,9 +49,9 @@ type Turn<E> = [Option<Slot<E>>; 2];
 /// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters are stopped
 /// during these calls.
 ///
-/// Between these calls the profiler misses no event of the current turn, if the counters are up to date when a call stops them. A strand's
-/// counters are up to date if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 of the handler's own events
-/// for each counter: see [`StrandCounters`].
+/// Between these calls the profiler misses no event of the current turn, if the counters include all past events when a call stops them.
+/// A strand's counters do so if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 of the handler's own
+/// events for each counter: see [`StrandCounters`].
 ///
 /// Samples do not drift: each overflow is due one period after the previous overflow was due, however late the interrupts are.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     counting: bool,
-    /// The moment up to which time is counted in `enabled`.
+    /// The end of the time that `enabled` includes.
     seen: u64,
     enabled: u64,
     interrupts: u64,

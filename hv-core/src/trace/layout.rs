@@ -39,7 +39,7 @@ impl Header {
     }
 }
 
-/// A layout of headers.
+/// How the headers of events are stored.
 pub trait Layout {
     /// How many low bits of the clock a header omits.
     const DROPPED: u32 = 0;
@@ -53,9 +53,9 @@ pub trait Layout {
     const CLOCK_BITS: u32;
     /// Kinds with this number or a higher number always need a full header.
     const SHORT_IDS: u16 = 1 << Self::ID_BITS;
-    /// The length of the short header in words.
+    /// The length of the short header in words of 32 bits.
     const SHORT_WORDS: usize;
-    /// The length of the full header in words.
+    /// The length of the full header in words of 32 bits.
     const FULL_WORDS: usize = 3;
     /// Each event begins at a multiple of this number of words.
     const ALIGNMENT: usize = 1;
@@ -87,13 +87,13 @@ pub trait Layout {
     fn read(words: &[u32]) -> Option<Header>;
 }
 
-/// The numbers that tell a [`Layout`] from others: its bits for the type, the kind's number, the payload's size and the clock, the bits
-/// that it drops, the words of its short and of its full header, and its alignment.
+/// The numbers that identify a [`Layout`]: its bits for the type, the kind's number, the payload's size and the clock; the clock bits that
+/// it omits; the words of its short header and of its full header; and its alignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape([u8; 8]);
 
 impl Shape {
-    /// Returns the shape of these bits, the first number in the most significant byte.
+    /// Returns the shape that `bits` encodes. The first number is in the most significant byte.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits.to_be_bytes())
@@ -106,8 +106,8 @@ impl Shape {
     }
 }
 
-/// Fails if the number of a kind does not fit into the short header of layout `L`, so that each of its events would have a full header.
-/// For a build:
+/// Fails if the number of a kind does not fit into the short header of layout `L`: each event of the kind would have a full header.
+/// In a constant, the call makes the build fail:
 ///
 /// ```
 /// use hv_core::trace::{Clock19, HypervisorEvent, all_short};
@@ -318,7 +318,7 @@ impl Layout for Clock32 {
     }
 }
 
-/// A header with all 64 bits of the clock, at a multiple of `ALIGNMENT` words, 1 or 2.
+/// Each header holds all 64 bits of the clock. Events begin at multiples of `ALIGNMENT` words (1 or 2).
 #[derive(Clone, Copy, Debug)]
 pub enum Whole<const ALIGNMENT: usize> {}
 

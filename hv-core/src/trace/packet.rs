@@ -2,7 +2,7 @@
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The value of `number` while this memory has no packet: none has begun here, or the writer is setting one up. Packets count from 1.
+/// The value of `number` while this memory has no packet: none has begun here, or the writer is setting one up. The first packet is 1.
 const NONE: u64 = 0;
 
 /// The data with which a packet begins.
@@ -42,7 +42,7 @@ impl Fill {
 }
 
 /// The words of a packet, with a sequence lock: if the writer overwrites the packet, a reader finds that `number` has changed. All bytes
-/// of a packet that nothing has begun are 0. [`remote`](super::remote) reads packets by the offsets of these fields.
+/// of a new packet are 0. [`remote`](super::remote) reads packets by the offsets of these fields.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Packet<const WORDS: usize> {
@@ -70,7 +70,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For the writer, before its first event: makes this a packet that nothing has begun. The words keep their values.
+    /// For the writer, before its first event: leaves no packet in this memory. The words keep their values.
     pub(super) fn clear(&self) {
         self.begin(NONE, Start::default());
     }

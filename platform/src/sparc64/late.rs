@@ -23,8 +23,8 @@ use super::reports::{Reports, UNKNOWN};
 use super::{FastPath, StrandBlock, TrapHandler, layout};
 use crate::PhysicalAddress;
 
-/// Passes all reports to the image. `function` is %o5. If the fast path was serving a call when a report of the call's unit
-/// arrived, returns the %o0 and %o1 with which the call ends instead.
+/// Passes all reports to the image. `function` is %o5. If a report about a call's unit arrived before the fast path had answered
+/// the call, returns the %o0 and %o1 that are the answer instead.
 #[cold]
 #[inline(never)]
 pub(super) fn tell<H: TrapHandler>(
@@ -48,7 +48,7 @@ pub(super) fn tell<H: TrapHandler>(
     answer
 }
 
-/// Returns `true` if a call on the fast path still has the guest's %o0 and %o1 at this address.
+/// Returns `true` if the fast path has not yet changed the guest's %o0 and %o1 at this address.
 fn is_before_answer(tpc: u64) -> bool {
     unsafe extern "C" {
         static __sun4v_unanswered: [u64; 2];

@@ -7,7 +7,7 @@ use guest_abi::StrandId;
 
 use crate::{AccessError, Bus, PhysicalAddress};
 
-/// The bus of the machine itself, with physical addresses, because hyperprivileged code runs with the MMU off (bit 39: not cached).
+/// The machine's own bus. Addresses are physical, because hyperprivileged code runs with the MMU off. Bit 39 means "not cached".
 ///
 /// `read` and `write` return when the access is complete, with [`AccessError::Fault`] if it trapped. A fast path in assembly uses
 /// neither, and may end before its store is complete: see [late faults](super#late-faults).

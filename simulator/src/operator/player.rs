@@ -72,7 +72,7 @@ pub enum Worked<'a> {
 /// The number of instructions between two checks for the hypervisor's answer.
 const SOON: u64 = 10_000;
 
-/// The maximum number of times that a request to a busy unit is repeated. On a replay, they take longer than the slowest access.
+/// The maximum number of retries of a request to a busy unit. In a replay, these retries take longer than the slowest access.
 const RETRIES: usize = 10_000;
 
 impl Operator {

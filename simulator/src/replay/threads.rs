@@ -11,14 +11,14 @@ pub(super) struct Threads {
     results: Vec<ThreadRun>,
     /// For each strand: its latest thread, and what had happened on the strand when the thread began.
     on: Vec<(usize, Waited)>,
-    /// The error of the first thread that executed on a strand on which it is not placed.
+    /// The error of the first thread that executed on a strand other than its own.
     stray: Option<Stray>,
 }
 
 const NONE: usize = usize::MAX;
 
 impl Threads {
-    /// Returns threads that have done nothing. Each has a number and a strand.
+    /// Returns the threads with these numbers and strands, before they execute.
     pub(super) fn new(threads: impl Iterator<Item = (usize, StrandId)>) -> Self {
         let results = threads.map(|(thread, strand)| ThreadRun::new(thread, strand));
         let on = vec![(NONE, Waited::default()); StrandId::COUNT];
@@ -45,8 +45,7 @@ impl Threads {
         }
     }
 
-    /// Records that a thread executed from `begins` on, and took `cycles` since its strand was
-    /// ready.
+    /// Records that a thread began to execute at `begins`, and ended `cycles` cycles after its strand was ready.
     #[inline]
     pub(super) fn executed(
         &mut self,

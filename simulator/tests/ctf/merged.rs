@@ -25,7 +25,7 @@ pub(crate) fn rewritten(place: &TempDir, path: &Path) -> PathBuf {
     output.join("sun4v")
 }
 
-/// Reads a trace that `babeltrace2` wrote. It drops the kinds without an event.
+/// Reads a trace that `babeltrace2` wrote. Adds the kinds without an event, which `babeltrace2` drops.
 fn reread(path: &Path, trace: &Trace) -> Trace {
     let read = ctf::read(path).unwrap();
     let kept = read.kinds.iter().all(|(id, kind)| trace.kinds.get(id) == Some(kind));

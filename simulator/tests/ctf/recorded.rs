@@ -14,7 +14,7 @@ pub(crate) struct Known {
     pub(crate) event: AnyEvent,
 }
 
-/// A random number generator by Weyl and Steele.
+/// The random number generator SplitMix64.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {

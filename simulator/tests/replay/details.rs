@@ -181,7 +181,7 @@ fn misses_by_instruction() {
     assert_eq!(
         code.collect::<Vec<_>>(),
         [
-            // The misses are the line of the instruction and two lines of data. A part of the first data line hits the L2 cache.
+            // The L2 cache misses the line of the instruction and two lines of data. The load of 0x10 finds its line there.
             (Some(0x1180), [1, 0, 3, 0], 3 * 290 + 23),
             // The strand does not wait for its store.
             (Some(0x1184), [1, 0, 0, 0], 0),

@@ -83,7 +83,7 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death. One report is made at any step of the other. If a reporter then takes the hub, the hub remains taken.
+/// Two strands report the same death: one reports at each step of the other's report. If a reporter then takes the hub, it remains taken.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
@@ -147,7 +147,7 @@ fn a_strand_that_finds_the_hub_taken() {
     end.end(&gate);
 }
 
-/// At each step of a refusal, the turns go round once and come back to the same strand with the same count. The gate
+/// At each step of a refusal, all strands have a turn, until the first has its turn again with the same count. The gate
 /// still remembers the refused strand.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {

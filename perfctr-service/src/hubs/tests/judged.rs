@@ -23,7 +23,7 @@ struct Ask {
     busy: bool,
     /// The duration of the access that follows.
     lasts: u64,
-    /// The change of the strand's clock: a step back, or forward by more than a pause.
+    /// The jump of the strand's clock: none, back, or forward by more than `PAUSE`.
     step: u64,
 }
 
@@ -41,7 +41,7 @@ fn asks() -> impl Strategy<Value = Vec<Ask>> {
     prop::collection::vec(ask, 1..400)
 }
 
-/// Plays asks for a hub that works: each time, the hub is busy for less than a third of the limit.
+/// Makes `asks` for a hub that works: each time, the hub is busy for less than a third of the limit.
 /// Returns `true` if the hub is judged stuck.
 fn taken_for_stuck(asks: &[Ask]) -> bool {
     let hub = HubArbiter::new();
@@ -102,7 +102,7 @@ enum Dead {
     Stopped(usize),
 }
 
-/// Returns the number of ticks until the hub is judged stuck. Each gap is a strand, and the number of ticks after which it asks.
+/// Returns the number of ticks until the hub is judged stuck. Each gap holds the strand that asks, and the ticks since the last ask.
 fn time_until_stuck(dead: Dead, gaps: &[(usize, u64)]) -> Option<u64> {
     let hub = HubArbiter::new();
     let watches: [Stopwatch; STRANDS] = core::array::from_fn(|_| Stopwatch::new());

@@ -144,7 +144,7 @@ fn a_set_has_as_many_lines_as_ways() {
     assert_eq!(misses(&two, pairs)[0], 4);
 }
 
-/// A store by another core drops a line of the data cache if the line has the stored bytes.
+/// A store by another core removes a line from the data cache if the line holds the stored bytes.
 #[test]
 fn a_store_drops_the_lines_of_others() {
     for (line, misses) in [(16, 1), (32, 2), (64, 2)] {
@@ -157,7 +157,7 @@ fn a_store_drops_the_lines_of_others() {
     }
 }
 
-/// A load takes 1 cycle to issue, `load` and `l2`. If the L2 cache misses, `channel_read` and `memory` are added.
+/// A load takes 1 + `load` cycles. A miss in the data cache adds `l2`; one in the L2 cache adds `channel_read` and `memory`.
 #[test]
 fn times_add_up() {
     let config = other(|config| {
