@@ -1,0 +1,131 @@
+//! Changes of the machine between calls: units that break and return to service, and resets.
+
+use conform::modelled::Hardware;
+use conform::oracle::{self, HubCondition};
+use conform::translated::{node_of, unit, unit_of};
+use conform::{Change, System};
+use guest_abi::{StrandId, Trap};
+use hv_core::GuestId;
+use perfctr_service::Unit;
+use perfctr_service::mailbox::Step;
+use platform::models::FaultyUnit;
+
+use super::super::caller::Request;
+use super::super::differences::Subject;
+use super::{Beside, PERF};
+
+impl Beside {
+    /// Lets a guest give up what it has negotiated, which every image can do.
+    fn give_up(&mut self, guest: usize) {
+        let guest = self.tested.unwrap_or(guest);
+        if let Some(strand) = self.configuration.guests[guest].strands.iter().next() {
+            for group in [1, PERF] {
+                self.core(strand, [group, 0, 0], 0);
+            }
+        }
+    }
+
+    fn set_faulty(&self, unit: FaultyUnit, faulty: bool) {
+        self.machine.execution.devices().set_faulty(unit, faulty);
+    }
+
+    fn repair(&mut self) {
+        for unit in Unit::ALL.iter().copied() {
+            self.set_faulty(faulty(unit), false);
+        }
+        self.world.faults.clear();
+        self.world.hubs = [HubCondition::Free; 4];
+    }
+
+    /// Lets the operator return a unit to service, on a strand that reaches it.
+    fn return_to_service(&mut self, one: Unit) {
+        let model = unit_of(one);
+        let node = node_of(model);
+        let of_node = |strand: &StrandId| strand.node().index() == node;
+        // L2 control can be reached on its own node only, and a guest on another node notices nothing of it.
+        let Some(on) = self.machine.begun.iter().find(of_node) else { return };
+        let expected = self.world.return_to_service(node, model);
+        let answer = self.machine.operate(on, &Step::ReturnToService(one));
+        if answer.as_ref().map(Result::is_ok) != Some(expected) {
+            let (right, wrong) = if expected { ("done", "not") } else { ("refused", "not") };
+            self.differ_at("the operator", Subject::Unit(one.number()), right, wrong, || {
+                format!("{one:?} returns to service: {answer:?}")
+            });
+        }
+        if !self.machine.run_on() {
+            self.restart();
+        }
+    }
+
+    /// Resets a guest by the operator, in place of a guest that gives up.
+    pub(in super::super) fn reset(&mut self, guest: usize) -> bool {
+        let on = self.machine.begun.iter().next();
+        let (Some(id), Some(on)) = (GuestId::new(guest), on) else { return false };
+        self.world.reset_guest(guest);
+        self.world.all_acknowledge();
+        let is_done = self.machine.operate(on, &Step::Reset(id)) == Some(Ok(None));
+        let is_done = is_done && self.machine.run_on();
+        self.negotiated();
+        is_done
+    }
+}
+
+impl System for Beside {
+    fn call(&mut self, strand: StrandId, trap: Trap, registers: [u64; 6]) -> [u64; 6] {
+        self.ask(strand, Request { trap: trap.number(), registers })
+    }
+
+    fn change(&mut self, change: Change) {
+        match change {
+            Change::Reset(guest) => self.give_up(guest),
+            // A hub of this machine is busy only while a strand accesses it.
+            Change::Busy(..) => {}
+            Change::Break(unit) => {
+                self.set_faulty(faulty(unit), true);
+                self.world.break_unit(unit_of(unit));
+            }
+            Change::BreakBanks(node, from) => {
+                self.set_faulty(FaultyUnit::L2FromBank(node, from), true);
+                for bank in from..8 {
+                    let cell = oracle::Cell::L2 { node: node.index(), bank };
+                    self.world.faults.insert(cell, oracle::Fault::Always);
+                }
+            }
+            Change::Repair => self.repair(),
+            Change::Return(unit) if self.has_mailbox => self.return_to_service(unit),
+            Change::Return(_) => {}
+            Change::Mend => {
+                self.repair();
+                if self.has_mailbox {
+                    for out in self.world.out_of_service.clone() {
+                        self.return_to_service(unit(out));
+                    }
+                } else {
+                    self.restart();
+                }
+            }
+            Change::Put(cell, value) => {
+                self.machine.execution.devices().put(cell, value);
+                self.take_over(cell);
+            }
+        }
+    }
+
+    fn state(&mut self) -> u64 {
+        self.compare_all();
+        0
+    }
+
+    fn counts(&mut self) -> u64 {
+        0
+    }
+}
+
+/// Returns the unit of the device models.
+fn faulty(unit: Unit) -> FaultyUnit {
+    match unit {
+        Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),
+        Unit::Hub(hub) => FaultyUnit::Hub(hub),
+        Unit::L2(node) => FaultyUnit::L2(node),
+    }
+}

@@ -1,0 +1,171 @@
+//! What a call answers, beside what the model answers.
+
+use conform::oracle::{self, Answer};
+use conform::translated::grant;
+
+use super::super::Omission;
+use super::super::caller::Request;
+use super::super::differences::{Subject, status};
+use super::super::machine::Answered;
+use super::{Beside, EOK, GET, PERF, SET};
+
+const EINVAL: u64 = 6;
+const EBADTRAP: u64 = 7;
+const ENOTSUPPORTED: u64 = 13;
+
+/// What a call is, in a table.
+#[derive(Clone)]
+pub(super) struct About {
+    pub(super) call: &'static str,
+    pub(super) subject: Subject,
+    pub(super) right: String,
+    pub(super) version: &'static str,
+}
+
+impl Beside {
+    /// Returns the registers after the call in the model, and whether it makes a store that fails, perhaps after its end.
+    pub(super) fn expected(&mut self, number: u16, request: Request) -> ([u64; 6], bool) {
+        let registers = request.registers;
+        let trap = match request.trap {
+            0x80 => oracle::Trap::Fast,
+            0xff => oracle::Trap::Core,
+            other => oracle::Trap::Other(other),
+        };
+        let mut asked = registers;
+        match (request.trap, registers) {
+            (0xff, [PERF, 1, 1..=u64::MAX, .., 0]) if self.omissions.has(Omission::Minor1) => {
+                asked[2] = 0
+            }
+            (0x80, [id, .., GET | SET]) if self.omissions.register(id) => {
+                let guest = self.world.guest_of(number);
+                let is_ready = self.world.guests[guest].versions.perf_minor().is_some();
+                asked[0] = if is_ready { ENOTSUPPORTED } else { EBADTRAP };
+                return (asked, false);
+            }
+            _ => {}
+        }
+        let outcome = self.world.call(number, trap, asked);
+        let mut after = outcome.regs;
+        for ((after, asked), before) in after.iter_mut().zip(asked).zip(registers) {
+            if *after == asked {
+                *after = before;
+            }
+        }
+        let posted = outcome.accesses.iter().any(|access| {
+            access.answer == Answer::Fault && matches!(access.action, oracle::Action::Write(_))
+        });
+        (after, posted && matches!(registers[0], 2..=17))
+    }
+
+    pub(super) fn compare(
+        &mut self,
+        about: &About,
+        request: Request,
+        (expected, late): ([u64; 6], bool),
+        answered: &Answered,
+    ) {
+        let [id, .., function] = request.registers;
+        let after = answered.after;
+        let told = || told(request, Some(after));
+        if expected[0] != after[0] {
+            if late && after[0] == EOK {
+                return;
+            }
+            // An image may have functions and groups of its own.
+            let served = match (request.trap, function) {
+                (0x80, GET | SET) => None,
+                (0x80, function) if !is_like_ours(function) => Some(format!("FAST {function:#x}")),
+                (0xff, 0 | 3) if expected[0] == EINVAL && !is_like_group(id) => {
+                    Some(format!("group {id:#x}"))
+                }
+                (0xff, 0..4) => None,
+                (0xff, function) if function >> 32 == 0 => Some(format!("CORE {function:#x}")),
+                (0x81..=0xfe, _) => Some(format!("trap {:#x}", request.trap)),
+                _ => None,
+            };
+            if let Some(served) = served.filter(|_| matches!(expected[0], EBADTRAP | EINVAL)) {
+                self.found.served.insert(served);
+                return;
+            }
+            self.differ(about, &status(expected[0]), &status(after[0]), told);
+            return;
+        }
+        let results = match (about.call, after[0]) {
+            ("get" | "set_version", EOK) => 1,
+            ("get_version", EOK) => 2,
+            _ => 0,
+        };
+        for number in 1..6 {
+            if expected[number] == after[number] {
+                continue;
+            }
+            let value = expected[number];
+            if number <= results {
+                let (right, wrong) = match about.call {
+                    "get" if self.counting(id).iter().any(|cell| cell.id() == id) => continue,
+                    "get" => ("the value", "another value"),
+                    _ => ("the version", "another version"),
+                };
+                self.differ(about, right, wrong, || format!("{}, not {value:#x}", told()));
+            } else {
+                let status = status(after[0]);
+                let kept = format!("{status}, %o{number} kept");
+                self.differ(about, &kept, "changed", told);
+            }
+        }
+        if let Err(what) = &answered.kept {
+            let subject = what.split(" is ").next().unwrap_or_default();
+            let kept = format!("{subject} kept");
+            self.differ(about, &kept, "changed", || format!("{}: {what}", told()));
+        }
+    }
+
+    pub(super) fn about(&self, number: u16, request: Request) -> About {
+        let guest = &self.world.guests[self.world.guest_of(number)];
+        let [first, .., function] = request.registers;
+        let (call, subject) = match (request.trap, function) {
+            (0x80, GET) => ("get", Subject::Register(first)),
+            (0x80, SET) => ("set", Subject::Register(first)),
+            (0x80, _) => ("FAST", Subject::Function(function)),
+            (0xff, 0) => ("set_version", Subject::Group(first)),
+            (0xff, 1) => ("cons_putchar", Subject::Function(1)),
+            (0xff, 3) => ("get_version", Subject::Group(first)),
+            (0xff, _) => ("CORE", Subject::Function(function)),
+            (trap, _) => ("trap", Subject::Function(trap.into())),
+        };
+        let switch = if guest.compat { ", compatible" } else { "" };
+        let right = format!("{}{switch}", grant(guest.grant));
+        let version = match guest.versions.perf_minor() {
+            None => "none",
+            Some(0) => "1.0",
+            Some(_) => "1.1",
+        };
+        About { call, subject, right, version }
+    }
+}
+
+/// Returns whether a function must be unknown, because some of its bits are those of a function of the contract.
+fn is_like_ours(function: u64) -> bool {
+    function > u64::from(u32::MAX) || matches!(function & 0xffff, GET | SET)
+}
+
+fn is_like_group(group: u64) -> bool {
+    group > u64::from(u32::MAX) || matches!(group & 0xffff, 0 | 1 | PERF)
+}
+
+/// Returns a call in words: its trap, its registers, and those after it.
+pub(super) fn told(request: Request, after: Option<[u64; 6]>) -> String {
+    let [o0, o1, o2, .., function] = request.registers;
+    let call = match (request.trap, function) {
+        (0x80, GET) => format!("get of {o0:#x}"),
+        (0x80, SET) => format!("set of {o0:#x} to {o1:#x}"),
+        (0xff, 0) => format!("set_version of {o0:#x} to {o1:#x}.{o2:#x}"),
+        (trap, _) => {
+            format!("trap {trap:#x} with {o0:#x}, {o1:#x}, {o2:#x}, function {function:#x}")
+        }
+    };
+    match after {
+        Some([status, o1, ..]) => format!("{call}: {status}, %o1 {o1:#x}"),
+        None => call,
+    }
+}
