@@ -160,8 +160,12 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
     /// cannot be decoded, returns `None` and skips the rest of the copy.
     fn event(&mut self, words: impl Fn(u16) -> Option<usize>) -> Option<(u64, u16, Range<usize>)> {
         let rest = self.copy.as_ref().get(self.at..self.copied)?;
-        let known = L::read(rest)
-            .and_then(|header| Some((header, header.payload.or_else(|| words(header.id))?)));
+        let known = L::read(rest).and_then(|header| {
+            let payload = words(header.id)?;
+            let fits = header.payload.is_none_or(|own| own == payload)
+                && payload <= rest.len().saturating_sub(header.words);
+            fits.then_some((header, payload))
+        });
         let Some((header, payload)) = known else {
             self.at = self.copied;
             return None;

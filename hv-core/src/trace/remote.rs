@@ -93,10 +93,13 @@ impl Directory {
         };
         let packets = new.packets.is_power_of_two() && new.packets < 1 << 16;
         let words = (4..0xffff).contains(&new.packet_words);
-        let fits = new.place(0).stride() == new.stride && new.first.is_multiple_of(8);
+        if !packets || !words || !new.first.is_multiple_of(8) {
+            return None;
+        }
         let end = new.stride.checked_mul(new.rings)?.checked_add(new.first)?;
         // The last word shows that the memory has all rings.
-        (packets && words && fits && memory.load(end.checked_sub(8)?).is_some()).then_some(new)
+        memory.load(end.checked_sub(8)?)?;
+        (new.place(0).stride() == new.stride).then_some(new)
     }
 
     /// Returns where the ring with this number is; `None` if there is no such ring.

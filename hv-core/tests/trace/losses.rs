@@ -3,7 +3,7 @@
 use std::any::type_name;
 use std::ops::Range;
 
-use hv_core::trace::{Clock27, Layout, Mode, Next, Reader, Ring};
+use hv_core::trace::{Clock27, Clock64, Layout, Mode, Next, Reader, Ring};
 use proptest::prelude::*;
 
 use crate::{Empty, Got, Large, Small, TestEvent, drain, record};
@@ -136,6 +136,21 @@ fn unknown_events_count_as_lost() {
     for expected in [Some(Next::Lost(3)), Some(Next::Lost(2)), None] {
         assert_eq!(reader.next(|_| None), expected);
     }
+}
+
+/// A header that has the length of its payload makes no kind known, and no kind longer or shorter than it is.
+#[test]
+fn a_length_in_a_header_makes_no_kind_known() {
+    let ring = Ring::<Clock64, 2, 40>::new(Mode::Overwrite);
+    ring.record(5, Small { number: 1 });
+    for words in [None, Some(0), Some(2)] {
+        let mut reader = Reader::new(&ring);
+        assert_eq!(reader.next(|_| words), Some(Next::Lost(1)), "{words:?}");
+    }
+    assert_eq!(
+        drain(&mut Reader::new(&ring)),
+        [Got::Event(5, TestEvent::Small(Small { number: 1 }))]
+    );
 }
 
 /// A reader reports a loss before the event that follows the loss, even if the lost event and the following one are in one packet.

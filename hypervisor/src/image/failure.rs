@@ -58,7 +58,9 @@ impl<B: Board> Handler<B> {
         let Caller { guest, strand } = self.caller();
         // If the console does not work, the operator still learns of it.
         let _ = write!(uart::<B>(guest), "guest: {trap}");
+        // Not limited in rate: a guest ends only once until the operator resets it.
         let record = Record { trap: Some(trap), ..Record::new(Reason::GuestTrap, Some(strand)) };
+        record.tell(Some(self.hypervisor.embedder().layout));
         let FatalTrap { tt, tpc, .. } = *trap;
         let (named, what) = (self.named(), trap_name(tt).unwrap_or("of an unknown type"));
         log::report(
@@ -67,7 +69,7 @@ impl<B: Board> Handler<B> {
             format_args!(
                 "{named} is ended by trap {tt:#x} ({what}) at {tpc:#x} on strand {strand}"
             ),
-            || record.tell(Some(self.hypervisor.embedder().layout)),
+            || {},
         );
         self.guest_ended(state::TRAPPED, escape::TRAPPED);
     }

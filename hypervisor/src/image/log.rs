@@ -14,12 +14,13 @@ use hv_core::GuestId;
 use log::{Level, LevelFilter, Metadata, Record};
 use platform::memory_map::mailbox::LEFT_OUT;
 use platform::sparc64::{Uart, interrupt, with_all_windows};
+use spin::Mutex;
 
 use super::board::{Board, log_uart};
 use super::clock;
 use super::layout::Layout;
 use super::mailbox;
-use crate::logger::{Logger, Message, Output, Time};
+use crate::logger::{Logger, Message, Output, Time, Unlock};
 
 static OPERATOR_LOG: Logger<Option<Uart>> = Logger::new(None);
 
@@ -51,7 +52,9 @@ impl log::Log for Facade {
 
 /// Opens the console, and makes the logger that of the crate `log`. Strand 0 calls this first.
 pub(super) fn begin<B: Board>() {
-    OPERATOR_LOG.open(log_uart::<B>());
+    if let Some(on) = interrupt::own_strand() {
+        OPERATOR_LOG.open(on, log_uart::<B>());
+    }
     // This fails if the embedder has another logger.
     let _ = log::set_logger(&Facade);
     log::set_max_level(LevelFilter::Info);
@@ -99,12 +102,18 @@ fn send(source: Option<GuestId>, level: Level, text: fmt::Arguments<'_>, record:
     }
 }
 
-/// Frees the console if `strand`, which has failed, was writing to it.
+/// Frees what `strand`, which has failed, was writing to.
 pub(super) fn abandon(strand: StrandId) {
-    OPERATOR_LOG.abandon(strand, |console| {
-        // SAFETY: the strand that may have locked the console does not go on, and no other strand can lock it before this one.
-        unsafe { console.force_unlock() };
-    });
+    OPERATOR_LOG.abandon(strand, &ByForce);
+}
+
+struct ByForce;
+
+impl Unlock for ByForce {
+    fn unlock<T>(&self, mutex: &Mutex<T>) {
+        // SAFETY: the strand that may have locked the mutex does not go on, and no other strand can lock it before this one.
+        unsafe { mutex.force_unlock() };
+    }
 }
 
 impl Output for Option<Uart> {

@@ -38,9 +38,9 @@ impl Limit {
         })
     }
 
-    /// Counts a message as left out.
-    pub(super) fn leave_out(&self) {
-        self.left_out.fetch_add(1, SeqCst);
+    /// Counts messages as left out.
+    pub(super) fn leave_out(&self, messages: u32) {
+        self.left_out.fetch_add(messages, SeqCst);
     }
 
     /// Returns the number of messages that were left out since the previous call.

@@ -20,10 +20,12 @@ impl Line {
 impl fmt::Write for Line {
     /// Adds text. A control character becomes `?`, so that a name cannot end the line.
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            let shown = if byte.is_ascii_control() { b'?' } else { byte };
-            self.0.push(shown).map_err(|_| fmt::Error)?;
-        }
-        Ok(())
+        text.chars()
+            .try_for_each(|character| {
+                let shown = if character.is_control() { '?' } else { character };
+                // All of the character or nothing, so that the line is UTF-8.
+                self.0.extend_from_slice(shown.encode_utf8(&mut [0; 4]).as_bytes())
+            })
+            .map_err(|_| fmt::Error)
     }
 }

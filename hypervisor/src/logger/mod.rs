@@ -10,6 +10,7 @@
 
 pub mod limit;
 mod line;
+mod owned;
 mod trap;
 
 use core::fmt::{self, Write};
@@ -17,12 +18,12 @@ use core::sync::atomic::{Ordering::SeqCst, fence};
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
-use hv_core::sync::OwnedLock;
 use log::Level;
-use spin::Mutex;
 
 use limit::Limit;
 pub use line::{LONGEST, Line};
+use owned::Owned;
+pub use owned::Unlock;
 pub use trap::trap_name;
 
 /// The number of lines that wait for a console that another strand uses.
@@ -79,10 +80,8 @@ struct Waiting {
 /// Writes messages to a console.
 #[derive(Debug)]
 pub struct Logger<C> {
-    console: Mutex<C>,
-    /// The strand that writes to the console. It takes this lock before the console's, so that the console of a dead strand is known.
-    writer: OwnedLock,
-    kept: [Mutex<Option<Waiting>>; KEPT],
+    console: Owned<C>,
+    kept: [Owned<Option<Waiting>>; KEPT],
     limits: [Limit; GuestId::COUNT],
     own: Limit,
 }
@@ -92,17 +91,16 @@ impl<C: Output> Logger<C> {
     #[must_use]
     pub const fn new(console: C) -> Self {
         Self {
-            console: Mutex::new(console),
-            writer: OwnedLock::new(),
-            kept: [const { Mutex::new(None) }; KEPT],
+            console: Owned::new(console),
+            kept: [const { Owned::new(None) }; KEPT],
             limits: [const { Limit::new() }; GuestId::COUNT],
             own: Limit::new(),
         }
     }
 
-    /// Replaces the console. Called before other strands write.
-    pub fn open(&self, console: C) {
-        *self.console.lock() = console;
+    /// Replaces the console, on the strand `on`, before other strands write.
+    pub fn open(&self, on: StrandId, console: C) {
+        self.console.with(on, |place| *place = console);
     }
 
     /// Returns whether the source may cause another message now. If not, the message is left out, and is counted here.
@@ -110,7 +108,7 @@ impl<C: Output> Logger<C> {
         let limit = self.limit(source);
         let admitted = limit.admit(time.ticks, time.frequency.max(1));
         if !admitted {
-            limit.leave_out();
+            limit.leave_out(1);
         }
         admitted
     }
@@ -128,31 +126,30 @@ impl<C: Output> Logger<C> {
     fn put(&self, on: StrandId, waiting: &Waiting) -> u64 {
         let (mut left_out, mut own) = (0, Some(waiting));
         for _ in 0..ROUNDS {
-            let writer = self.writer.lock(on, 1);
-            let Some(mut console) = writer.as_ref().and_then(|_| self.console.try_lock()) else {
+            let sent = self.console.with(on, |console| {
+                let mut left_out = own.take().map_or(0, |own| self.send(console, own));
+                for place in &self.kept {
+                    if let Some(waiting) = place.with(on, Option::take).flatten() {
+                        left_out += self.send(console, &waiting);
+                    }
+                }
+                left_out
+            });
+            if let Some(sent) = sent {
+                left_out += sent;
+                fence(SeqCst);
+                if !self.kept.iter().any(|place| place.with(on, |one| one.is_some()) == Some(true))
+                {
+                    break;
+                }
+            } else {
                 let Some(waiting) = own.take() else { break };
-                if !self.keep(waiting) {
-                    self.limit(waiting.source).leave_out();
+                if !self.keep(on, waiting) {
+                    self.limit(waiting.source).leave_out(1);
                     return left_out + 1;
                 }
                 // The strand that has the console may have looked before the line was there, so look for the console once more.
                 fence(SeqCst);
-                continue;
-            };
-            if let Some(waiting) = own.take() {
-                left_out += self.send(&mut *console, waiting);
-            }
-            for place in &self.kept {
-                if let Some(waiting) = place.try_lock().and_then(|mut place| place.take()) {
-                    left_out += self.send(&mut *console, &waiting);
-                }
-            }
-            drop(console);
-            drop(writer);
-            fence(SeqCst);
-            let mut places = self.kept.iter();
-            if !places.any(|place| place.try_lock().is_some_and(|place| place.is_some())) {
-                break;
             }
         }
         left_out
@@ -172,24 +169,31 @@ impl<C: Output> Logger<C> {
         let bytes = line.bytes().iter().chain(end.bytes()).chain(b"\n");
         let accepted = bytes.copied().all(|byte| console.put(byte));
         if !accepted {
-            limit.leave_out();
+            limit.leave_out(before.saturating_add(1));
         }
         u64::from(!accepted)
     }
 
     /// Keeps a line for the strand that has the console. Returns `false` if no room is left.
-    fn keep(&self, waiting: &Waiting) -> bool {
-        self.kept.iter().any(|place| {
-            let place = place.try_lock().filter(|place| place.is_none());
-            place.map(|mut place| *place = Some(waiting.clone())).is_some()
-        })
+    fn keep(&self, on: StrandId, waiting: &Waiting) -> bool {
+        let put = |place: &mut Option<Waiting>| {
+            let is_free = place.is_none();
+            if is_free {
+                *place = Some(waiting.clone());
+            }
+            is_free
+        };
+        self.kept.iter().any(|place| place.with(on, put) == Some(true))
     }
 
-    /// Frees the console if `strand`, which has died, was writing to it. `unlock` unlocks it by force.
-    pub fn abandon(&self, strand: StrandId, unlock: impl FnOnce(&Mutex<C>)) {
-        if self.writer.owner() == Some(strand) {
-            unlock(&self.console);
-            self.writer.abandon(strand);
+    /// Frees what `strand`, which has died, was writing to. A line that it was keeping is left out, and counts for the hypervisor.
+    pub fn abandon(&self, strand: StrandId, unlock: &impl Unlock) {
+        self.console.abandon(strand, unlock, |_| {});
+        for place in &self.kept {
+            place.abandon(strand, unlock, |line| {
+                *line = None;
+                self.own.leave_out(1);
+            });
         }
     }
 

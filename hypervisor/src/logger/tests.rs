@@ -89,15 +89,24 @@ fn a_guest_that_floods_silences_no_other() {
 fn a_taken_console_is_not_waited_for() {
     let sent = HostMutex::new(Vec::new());
     let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
-    let taken = (logger.writer.lock(strand(200), 1).unwrap(), logger.console.lock());
-    let left_out: u64 = (0..KEPT + 2).map(|on| send(&logger, on, None, 0, "kept")).sum();
-    assert_eq!((left_out, text(&sent).as_str()), (2, ""));
-    drop(taken);
+    let kept = || (0..KEPT + 2).map(|on| send(&logger, on, None, 0, "kept")).sum::<u64>();
+    let left_out = logger.console.with(strand(200), |_| kept());
+    assert_eq!((left_out, text(&sent).as_str()), (Some(2), ""));
     assert_eq!(send(&logger, 9, None, 0, "last"), 0);
     let lines = text(&sent);
     assert_eq!(lines.matches("kept").count(), KEPT);
     let last = "error: last (messages about the hypervisor left out before this one: 2)\n";
     assert_eq!(lines.matches(last).count(), 1, "{lines}");
+}
+
+struct ByForce;
+
+impl Unlock for ByForce {
+    #[allow(unsafe_code)]
+    fn unlock<T>(&self, mutex: &spin::Mutex<T>) {
+        // SAFETY: the guard has been forgotten.
+        unsafe { mutex.force_unlock() }
+    }
 }
 
 #[test]
@@ -106,18 +115,45 @@ fn a_dead_strand_does_not_keep_the_console() {
     let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
     // A strand may die between the two locks, too.
     for has_console in [false, true] {
-        core::mem::forget(logger.writer.lock(strand(7), 1));
-        if has_console {
-            core::mem::forget(logger.console.lock());
-        }
+        logger.console.die_with(strand(7), has_console);
         send(&logger, 6, None, 0, "waits");
-        logger.abandon(strand(6), |_| panic!("strand 6 does not write"));
-        // SAFETY: the test has forgotten the guard.
-        #[allow(unsafe_code)]
-        logger.abandon(strand(7), |console| unsafe { console.force_unlock() });
+        // Strand 6 does not write.
+        logger.abandon(strand(6), &ByForce);
+        assert_eq!(send(&logger, 6, None, 0, "waits"), 0);
+        logger.abandon(strand(7), &ByForce);
         assert_eq!(send(&logger, 6, None, 0, "written"), 0);
-        assert_eq!(text(&sent).lines().count(), if has_console { 4 } else { 2 });
+        assert_eq!(text(&sent).lines().count(), if has_console { 6 } else { 3 });
     }
+}
+
+/// The line that a dead strand was keeping is counted, and its place is free again.
+#[test]
+fn a_dead_strand_keeps_no_place_of_a_line() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
+    for (number, has_value) in [(0, false), (1, true), (2, true), (3, true)] {
+        logger.kept[number].die_with(strand(7), has_value);
+        logger.abandon(strand(7), &ByForce);
+    }
+    let kept = || (0..KEPT).map(|on| send(&logger, on, None, 0, "kept")).sum::<u64>();
+    assert_eq!(logger.console.with(strand(200), |_| kept()), Some(0));
+    assert_eq!(send(&logger, 9, None, 0, "last"), 0);
+    assert!(
+        text(&sent).contains("last (messages about the hypervisor left out before this one: 4)\n")
+    );
+    assert_eq!(text(&sent).matches("kept").count(), KEPT);
+}
+
+/// The text of a line is UTF-8 and has no control characters, whatever it is made of.
+#[test]
+fn a_line_is_text() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
+    send(&logger, 0, None, 0, "a \u{9b} \u{e9} \x1b");
+    for length in LONGEST - 30..LONGEST {
+        send(&logger, 0, guest(length), 0, &("x".repeat(length) + "\u{20ac}\u{20ac}"));
+    }
+    assert!(text(&sent).starts_with("[0.000000] error: a ? \u{e9} ?\n"));
 }
 
 #[test]
@@ -126,6 +162,21 @@ fn a_device_that_accepts_nothing_costs_one_line() {
     let logger = Logger::new(Bytes { sent: &sent, room: 30 });
     assert_eq!(send(&logger, 0, None, 0, "this line is too long for it"), 1);
     assert_eq!(text(&sent).len(), 30);
+}
+
+/// What was left out before a line is not forgotten if the device does not accept the line.
+#[test]
+fn the_count_survives_a_line_that_fails() {
+    let sent = HostMutex::new(Vec::new());
+    let logger = Logger::new(Bytes { sent: &sent, room: 10 });
+    for _ in 0..3 {
+        assert_eq!(send(&logger, 0, None, 0, "this line is too long for it"), 1);
+    }
+    logger.console.with(strand(0), |device| device.room = usize::MAX);
+    assert_eq!(send(&logger, 0, None, 0, "last"), 0);
+    assert!(
+        text(&sent).ends_with("last (messages about the hypervisor left out before this one: 3)\n")
+    );
 }
 
 /// Of many messages from several strands at once, each is written, whole, or counted.
@@ -146,7 +197,9 @@ fn strands_at_once() {
             .collect();
         strands.into_iter().map(|strand| strand.join().unwrap()).sum()
     });
-    let waiting = logger.kept.iter().filter(|place| place.lock().is_some()).count() as u64;
+    let waiting =
+        logger.kept.iter().filter(|place| place.with(strand(0), |one| one.is_some()) == Some(true));
+    let waiting = waiting.count() as u64;
     let lines = text(&sent);
     let is_whole = |line: &&str| line.contains("] error: a whole line");
     let whole = lines.lines().filter(is_whole).count() as u64;

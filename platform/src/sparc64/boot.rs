@@ -131,7 +131,7 @@ macro_rules! sun4v_boot {
              .word {LEAVE_HYPERVISOR}
 
             .section .text.windows, \"ax\"
-    sun4v_spill:                                ! of a window of the hypervisor, before the guest begins or after it has ended
+    sun4v_spill:                                ! of a window of the hypervisor: in with_all_windows, or while no guest executes
     11:     rdpr %tstate, %g7                   ! compiled code may need the others
             srlx %g7, {GL_SHIFT}, %g7
             and %g7, 7, %g7

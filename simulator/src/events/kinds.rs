@@ -1,6 +1,6 @@
 //! Kinds of events: their names and fields.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hv_core::trace::{Class, HypervisorEvent, Shown};
 use perfctr_service::trace::ServiceEvent;
@@ -104,9 +104,13 @@ impl EventKinds {
             if id == 0 || id >= 1 << 15 || !kind.fits() {
                 return Err(broken("the number is out of range, or the fields do not fill words"));
             }
-            if kinds.insert(id, kind).is_some() {
-                return Err(broken("two kinds have the same number"));
+            if kinds
+                .iter()
+                .any(|(other, one): (_, &EventKind)| *other == id || one.name == kind.name)
+            {
+                return Err(broken("two kinds have the same number or name"));
             }
+            kinds.insert(id, kind);
         }
         Ok(Self(kinds))
     }
@@ -135,26 +139,32 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// Takes a text. Names in metadata are identifiers, in which kinds may also have colons.
+/// Returns whether a kind of events, or a value of a field, may have this name.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_:".contains(&byte);
+    name.bytes().all(is_part) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
+}
+
+/// Takes a name.
 fn name(rest: &mut &[u8]) -> Option<String> {
     let [length] = take(rest)?;
     let (name, behind) = rest.split_at_checked(length.into())?;
     *rest = behind;
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_:".contains(byte);
-    let is_name = name.iter().all(is_part) && !name.first()?.is_ascii_digit();
-    is_name.then(|| String::from_utf8_lossy(name).into_owned())
+    str::from_utf8(name).ok().filter(|name| is_name(name)).map(str::to_owned)
 }
 
 fn kind(rest: &mut &[u8]) -> Option<(u16, EventKind)> {
     let id = u16::from_be_bytes(take(rest)?);
     let name = name(rest)?;
     let [fields] = take(rest)?;
-    let fields = (0..fields).map(|_| field(rest)).collect::<Option<_>>()?;
-    Some((id, EventKind { name, fields }))
+    let fields: Vec<KindField> = (0..fields).map(|_| field(rest)).collect::<Option<_>>()?;
+    let names: BTreeSet<&str> = fields.iter().map(|field| &*field.name).collect();
+    (names.len() == fields.len()).then_some((id, EventKind { name, fields }))
 }
 
 fn field(rest: &mut &[u8]) -> Option<KindField> {
-    let name = name(rest)?;
+    // In metadata, the name of a field is an identifier.
+    let name = name(rest).filter(|name| !name.contains(':'))?;
     let [bits, shown] = take(rest)?;
     let shown = match shown {
         0 => ShownAs::Number,
@@ -227,7 +237,13 @@ mod tests {
         assert!(
             with(1, 0).ends_with("the number is out of range, or the fields do not fill words")
         );
-        let twice = EventKinds::parse(&[LAMP, LAMP].concat()).unwrap_err();
-        assert!(twice.to_string().ends_with("two kinds have the same number"));
+        // A field's name with a colon, and two fields of one name.
+        assert!(with(10, b':').ends_with("has a wrong name or field"));
+        let two = b"\0\x01\x01k\x02\x01f\x10\0\x01f\x10\0";
+        assert!(EventKinds::parse(two).is_err());
+        for other in [b"\0\x28\x04Lamp\0", b"\0\x29\x04lamp\0"] {
+            let twice = EventKinds::parse(&[LAMP, other].concat()).unwrap_err().to_string();
+            assert!(twice.ends_with("two kinds have the same number or name"), "{twice}");
+        }
     }
 }

@@ -164,7 +164,11 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        let at = tracers(self.first, self.bytes).next().ok_or(RingsError::Nowhere)?;
+        // Memory may have the first word without the others.
+        let mut all = tracers(self.first, self.bytes);
+        let first = all.next().ok_or(RingsError::Nowhere)?;
+        let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());
+        let at = at.unwrap_or(first);
         let mut rings = Rings::new(self, at, layout, kinds)?;
         rings.read(self);
         Ok(rings)

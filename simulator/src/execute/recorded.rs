@@ -78,7 +78,7 @@ impl Expected {
     /// Returns whether an event may have been recorded during the call. Recorded times are rounded down to multiples of `resolution`.
     fn spans(&self, event: &TracedEvent, kinds: &EventKinds, resolution: u64) -> bool {
         let took = event.field(kinds, "duration").unwrap_or(0);
-        self.ended >= event.time && self.began + took < event.time + resolution
+        self.ended >= event.time && self.began + took < event.time.saturating_add(resolution)
     }
 
     /// Returns whether an event says what the machine saw.

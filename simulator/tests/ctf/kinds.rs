@@ -20,6 +20,10 @@ hv_core::events! {
             by: u8 = Number,
             code: u16 = Hex,
         }
+        /// A name with a colon.
+        41 Lit "lamp:lit" {}
+        /// A word of the metadata's language.
+        42 Event "event" {}
     }
 }
 
@@ -30,7 +34,8 @@ fn kinds_of_an_image_have_their_own_names_and_fields() {
         description::bytes(LampEvent::CLASSES);
     let event = TracedEvent { time: 5000, id: 40, payload: [0xabcd_0701].into() };
     for layout in LayoutName::ALL {
-        let entries = vec![StreamEntry::Event(event.clone())];
+        let bare = |id| TracedEvent { time: 6000, id, payload: Box::default() };
+        let entries = [event.clone(), bare(41), bare(42)].map(StreamEntry::Event).to_vec();
         let kinds = EventKinds::parse(&SECTION).unwrap();
         let streams = vec![Stream { strand: strand(3), entries }];
         let trace = Trace { kinds, ..trace(*layout, streams) };
@@ -39,14 +44,20 @@ fn kinds_of_an_image_have_their_own_names_and_fields() {
             let path = write_trace(&place, &trace, endian);
             let (well, shown, stderr) = babeltrace(&["--clock-cycles", "--no-delta"], &[&path]);
             assert!(well && stderr.is_empty(), "{layout:?}: {stderr}");
-            assert_eq!(
-                shown.trim_end(),
+            let expected = [
                 "[00000000000000005000] sun4v hv:lamp_switched: { cpu_id = 3 }, \
-                 { event = ( \"struct\" : container = 1 ), by = 7, code = 0xABCD }"
-            );
+                 { event = ( \"struct\" : container = 1 ), by = 7, code = 0xABCD }",
+                "[00000000000000006000] sun4v hv:lamp:lit: { cpu_id = 3 }, { }",
+                "[00000000000000006000] sun4v hv:event: { cpu_id = 3 }, { }",
+            ];
+            let shown: Vec<&str> = shown.lines().map(str::trim_end).collect();
+            assert_eq!(shown, expected);
             assert_eq!(ctf::read(&path).unwrap(), trace, "{layout:?}");
         }
         let others = Summary::new(&trace).others;
-        assert_eq!(others, [("lamp_switched".to_owned(), 1)].into());
+        assert_eq!(
+            others,
+            ["event", "lamp:lit", "lamp_switched"].map(|name| (name.to_owned(), 1)).into()
+        );
     }
 }

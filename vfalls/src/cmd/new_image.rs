@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use simulator::text::line;
 
 use crate::output::OutputDirectory;
@@ -51,7 +51,8 @@ pub const FILES: [(&str, &str); 12] = [
 pub(crate) fn run(args: NewImageArgs) -> anyhow::Result<()> {
     let shown = args.directory.display();
     ensure!(fs::symlink_metadata(&args.directory).is_err(), "{shown}: is there");
-    let directory = OutputDirectory::create(&args.directory, |_| Ok(()))?;
+    // Another program may create it meanwhile.
+    let directory = OutputDirectory::create(&args.directory, |_| bail!("{shown}: is there"))?;
     for (path, content) in FILES {
         directory.write(path, content.as_bytes())?;
     }

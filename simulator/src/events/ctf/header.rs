@@ -87,7 +87,7 @@ impl Form {
             endian.put(bytes, 16, id);
             return endian.put(bytes, 64, time);
         };
-        let is_short = id < kinds && (time - before) >> time_bits == 0;
+        let is_short = id < kinds && time.wrapping_sub(before) >> time_bits == 0;
         if is_short {
             let low = time & u64::MAX >> (64 - time_bits);
             put_bits(bytes, endian, [(id_bits, first + id), (time_bits, low)]);

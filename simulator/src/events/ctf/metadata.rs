@@ -9,7 +9,7 @@ use super::header::Form;
 use super::identity::Uuid;
 use super::tsdl::{self, Block};
 use super::types::Type;
-use crate::events::kinds::{EventKind, EventKinds, KindField, ShownAs};
+use crate::events::kinds::{EventKind, EventKinds, KindField, ShownAs, is_name};
 use crate::events::layouts::LayoutName;
 use crate::events::{Epoch, Trace};
 
@@ -98,7 +98,8 @@ stream {{
         );
         let fields = kind.fields.iter();
         fields.for_each(|field| write_field(&mut text, field));
-        text.push_str("\t};\n};\n");
+        // Without the alignment, an event without fields would end before the last bits of its header.
+        text.push_str("\t} align(8);\n};\n");
     }
     text
 }
@@ -268,7 +269,7 @@ fn kinds<'a>(
 /// Returns the kind that a block declares, and its type.
 fn kind(block: &Block) -> Result<(EventKind, Type), String> {
     let text = block.text("name")?;
-    let name = text.strip_prefix("hv:").filter(|name| is_identifier(name));
+    let name = text.strip_prefix("hv:").filter(|name| is_name(name));
     let name = name.ok_or_else(|| format!("the event {} is unknown", line(text)))?;
     let of = block.layout("fields")?;
     let Type::Struct { fields, .. } = of else {

@@ -77,7 +77,8 @@ pub fn text(elf: &Elf<'_>) -> Range<u64> {
     let executable = elf
         .sections()
         .filter(|section| section.elf_section_header().sh_flags(BigEndian).contains(SHF_EXECINSTR));
-    let ranges = executable.map(|section| (section.address(), section.address() + section.size()));
+    let ranges = executable
+        .map(|section| (section.address(), section.address().saturating_add(section.size())));
     ranges.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))).map_or(0..0, |all| all.0..all.1)
 }
 

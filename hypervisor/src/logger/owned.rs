@@ -1,0 +1,50 @@
+//! A value that strands share. None waits for it, and no dead strand keeps it.
+
+use guest_abi::StrandId;
+use hv_core::sync::OwnedLock;
+use spin::Mutex;
+
+/// Unlocks what a dead strand has locked.
+pub trait Unlock {
+    /// Unlocks a mutex if it is locked. Called only for a mutex that no strand but a dead one can have locked.
+    fn unlock<T>(&self, mutex: &Mutex<T>);
+}
+
+#[derive(Debug)]
+pub(super) struct Owned<T> {
+    /// Taken before `value`, so that the owner of the value is known.
+    owner: OwnedLock,
+    value: Mutex<T>,
+}
+
+impl<T> Owned<T> {
+    pub(super) const fn new(value: T) -> Self {
+        Self { owner: OwnedLock::new(), value: Mutex::new(value) }
+    }
+
+    /// Calls `act` with the value, on the strand `on`. Returns `None`, without a call, if a strand has the value already.
+    pub(super) fn with<R>(&self, on: StrandId, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let _owner = self.owner.lock(on, 1)?;
+        self.value.try_lock().map(|mut value| act(&mut value))
+    }
+
+    /// Frees the value if `dead` has it, after `tidy` has seen what the strand left.
+    pub(super) fn abandon(&self, dead: StrandId, unlock: &impl Unlock, tidy: impl FnOnce(&mut T)) {
+        if self.owner.owner() == Some(dead) {
+            unlock.unlock(&self.value);
+            self.value.try_lock().map(|mut value| tidy(&mut value));
+            self.owner.abandon(dead);
+        }
+    }
+}
+
+#[cfg(test)]
+impl<T> Owned<T> {
+    /// Lets a strand take the value and die. Without `locked`, the strand dies between its two locks.
+    pub(super) fn die_with(&self, on: StrandId, locked: bool) {
+        core::mem::forget(self.owner.lock(on, 1).unwrap());
+        if locked {
+            core::mem::forget(self.value.lock());
+        }
+    }
+}
