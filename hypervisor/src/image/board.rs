@@ -20,7 +20,8 @@ pub trait Board: Sized + 'static {
     /// The numbers of the functions that [`core`](Self::core) serves.
     const CORE: Option<&'static [u64]> = Some(&[]);
 
-    /// The address of the 16550 UART to which the hypervisor writes its log, on a machine with a description; `None` if there is none.
+    /// The address of the 16550 UART to which the hypervisor writes its log, on a machine with a description; `None` if there is none. An
+    /// image with a log has the [note](platform::interfaces) of it.
     const LOG: Option<u64> = Some(memory_map::LOG);
 
     /// Returns the hardware that the performance counter service uses. Called once, at the start.

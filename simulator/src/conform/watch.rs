@@ -4,6 +4,8 @@ use std::cell::{RefCell, RefMut};
 use std::ops::Range;
 use std::rc::Rc;
 
+use platform::interfaces::Interface;
+
 use super::Image;
 use super::pairs::MEMORY;
 use crate::execute::{Execution, Observed, map};
@@ -16,6 +18,8 @@ pub struct Seen {
     guests: Vec<Vec<usize>>,
     /// The addresses of the hypervisor's instructions.
     text: Range<u64>,
+    /// The hypervisor's own console.
+    log: Option<u64>,
     /// The hypervisor's accesses to devices, and its output to consoles.
     pub devices: Vec<Observed>,
     /// Accesses that guests must not cause.
@@ -32,6 +36,7 @@ impl Watch {
         let watch = Self(Rc::new(RefCell::new(Seen {
             guests,
             text: hypervisor.text.clone(),
+            log: hypervisor.interfaces.at(Interface::Log),
             devices: Vec::new(),
             forbidden: Vec::new(),
         })));
@@ -68,6 +73,8 @@ impl Seen {
             (_, Kind::Load) if map::ROM.contains(&physical) => true,
             (_, Kind::Load) if map::DESCRIPTION.contains(&physical) => true,
             (_, Kind::Load) if physical == console + 5 => true,
+            // The data and the status of a UART.
+            _ if self.log.is_some_and(|log| [log, log + 5].contains(&physical)) => true,
             _ if map::HYPERVISOR.contains(&physical) => {
                 kind == Kind::Load || !self.text.contains(&physical)
             }

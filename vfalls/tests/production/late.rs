@@ -390,8 +390,12 @@ fn a_channel_breaks_under_load() {
         let last = |strand| calls.iter().rfind(|call| call.strand.index() == strand).unwrap();
         assert_eq!((last(0).status, last(8).status), (ENOACCESS, 0), "{pause}");
         assert_eq!(booted.consoles(), ["", "", "", ""]);
-        // The operator is told of the failure only once.
-        let expected = "NODE0_MCU0 is out of service: an access failed at 0x8400000400, on strand 0 of guest 0";
-        assert_eq!(booted.told(), (vec![expected.to_owned()], 1), "{pause}");
+        // The operator is told only of one failure, of whichever of the two stores comes first after the break.
+        let expected = ["0x8400000400", "0x8400000408"].map(|address| {
+            let told = format!("NODE0_MCU0 is out of service: an access failed at {address}, on strand 0 of guest 0");
+            (vec![told], 1)
+        });
+        let told = booted.told();
+        assert!(expected.contains(&told), "{pause}: {told:?}");
     }
 }

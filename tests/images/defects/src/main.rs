@@ -12,7 +12,7 @@ use core::ptr;
 use guest_abi::{Registers, StrandId, Trap};
 use hypervisor::{Board, Handler, Place, Placed};
 use platform::interfaces::Interface;
-use platform::memory_map::MAILBOX;
+use platform::memory_map::{LOG, MAILBOX};
 use platform::sparc64::{End, Entry, Mmio, Partition, StrandRegs, TrapHandler, panicked};
 use platform::{Machine, PhysicalAddress};
 
@@ -42,6 +42,7 @@ struct Defective(Handler<Devices>);
 
 platform::sun4v_image!(Defective, strands: 256);
 platform::sun4v_note!(Interface::Mailbox, const MAILBOX);
+platform::sun4v_note!(Interface::Log, const LOG);
 
 impl TrapHandler for Defective {
     type Context = ();
