@@ -43,8 +43,10 @@ pub mod recorded;
 pub mod records;
 pub mod results;
 mod running;
+mod setup;
 mod shared;
 mod spaces;
+mod stop;
 mod stores;
 mod strand;
 mod tlb;
@@ -57,10 +59,10 @@ use perfctr_service::mailbox::Step;
 use platform::Machine;
 use platform::models::Devices;
 
-use crate::interpreter::{ErrorState, Strand};
-use crate::memory::{AnyMemory, Config, MemoryError, Stray, Truth, Usage};
+use crate::interpreter::Strand;
+use crate::memory::{AnyMemory, Truth, Usage};
 use crate::operator::{Answer, Operated};
-use crate::setters::{opaque, setters};
+use crate::setters::opaque;
 use calls::{Call, CallObserver, Calling};
 use cost::Plain;
 pub use interfaces::{InterfaceError, Interfaces};
@@ -70,104 +72,11 @@ use niagara::Niagara;
 pub use physical::NoMemoryAt;
 use physical::Physical;
 use running::Running;
+pub use setup::{Setup, SetupError};
 pub use shared::{Hypercalls, Observed, Observer, Watch};
+pub use stop::{Limits, Stop};
 pub use stores::{StoreConduct, StoreLatency};
 pub use strand::{Counts, State};
-
-/// The parts of an executing machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Setup {
-    #[allow(missing_docs, reason = "its name says it")]
-    pub machine: Machine,
-    /// The memory system; `None` if each instruction takes one cycle.
-    pub memory: Option<Config>,
-    /// The size of the guests' memory in bytes: a multiple of 8 KB, at most 256 GB.
-    pub partition: u64,
-    /// The number of guests' consoles, at most 256.
-    pub consoles: usize,
-    /// Whether the machine behaves like QEMU's `niagara`, as far as the project's images use it:
-    /// one strand, no devices and no translation. %tick advances by 102.4 per instruction.
-    pub niagara: bool,
-    /// The interfaces of the hypervisor that the machine will execute.
-    pub interfaces: Interfaces,
-}
-
-impl Setup {
-    /// Returns a machine without a memory system, with 128 MB for guests and 16 guests' consoles, for a hypervisor with the default interfaces.
-    #[must_use]
-    pub fn new(machine: Machine) -> Self {
-        Self {
-            machine,
-            memory: None,
-            partition: 128 << 20,
-            consoles: 16,
-            niagara: false,
-            interfaces: Interfaces::default(),
-        }
-    }
-
-    setters! {
-        memory: Option<Config>,
-        partition: u64,
-        consoles: usize,
-        niagara: bool,
-        interfaces: Interfaces,
-    }
-}
-
-/// Why a setup is impossible.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the messages say it")]
-pub enum SetupError {
-    #[error(transparent)]
-    Memory(#[from] MemoryError),
-    #[error("found {0} bytes of memory for guests, expected a multiple of 8 KB, at most 256 GB")]
-    Partition(u64),
-    #[error("found {0} consoles, expected at most 256")]
-    Consoles(usize),
-}
-
-/// The limits at which [`Execution::run`] stops, if nothing else stops it earlier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The maximum number of instructions and traps of all strands together.
-    pub instructions: u64,
-    /// The time limit, in cycles since the machine started. No instruction begins at this time or later.
-    pub cycles: u64,
-}
-
-impl Limits {
-    /// No limits: the machine executes until something else stops it.
-    pub const NONE: Self = Self { instructions: u64::MAX, cycles: u64::MAX };
-
-    /// Returns a limit on the instructions of all strands together.
-    #[must_use]
-    pub const fn instructions(instructions: u64) -> Self {
-        Self { instructions, ..Self::NONE }
-    }
-}
-
-/// Why an execution has stopped. If the execution continues, the outcome is the same as without the stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// A limit is reached.
-    Limit,
-    /// All strands are parked, or halted without anything that could wake them.
-    Ended,
-    /// The hypervisor has switched the machine off.
-    Off,
-    /// A strand has trapped at its highest trap level, and executes nothing more.
-    #[allow(missing_docs, reason = "the names say it")]
-    ErrorState { strand: StrandId, state: ErrorState },
-    /// The next instruction of this strand is at a breakpoint.
-    Breakpoint(StrandId),
-    /// An instruction has made this access, which is [watched](Execution::watch).
-    Watched(Observed),
-    /// An event of the memory system happened at a wrong place, so all counts mean nothing.
-    Stray(Stray),
-}
 
 /// An executing machine. Methods panic if the machine does not have the given strand. A clone has no observers.
 #[derive(Clone)]

@@ -1,0 +1,47 @@
+//! When an execution stops, and why.
+
+use guest_abi::StrandId;
+
+use super::Observed;
+use crate::interpreter::ErrorState;
+use crate::memory::Stray;
+
+/// The limits at which [`Execution::run`](super::Execution::run) stops, if nothing else stops it earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The maximum number of instructions and traps of all strands together.
+    pub instructions: u64,
+    /// The time limit, in cycles since the machine started. No instruction begins at this time or later.
+    pub cycles: u64,
+}
+
+impl Limits {
+    /// No limits: the machine executes until something else stops it.
+    pub const NONE: Self = Self { instructions: u64::MAX, cycles: u64::MAX };
+
+    /// Returns a limit on the instructions of all strands together.
+    #[must_use]
+    pub const fn instructions(instructions: u64) -> Self {
+        Self { instructions, ..Self::NONE }
+    }
+}
+
+/// Why an execution has stopped. If the execution continues, the outcome is the same as without the stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A limit is reached.
+    Limit,
+    /// All strands are parked, or halted without anything that could wake them.
+    Ended,
+    /// The hypervisor has switched the machine off.
+    Off,
+    /// A strand has trapped at its highest trap level, and executes nothing more.
+    #[allow(missing_docs, reason = "the names say it")]
+    ErrorState { strand: StrandId, state: ErrorState },
+    /// The next instruction of this strand is at a breakpoint.
+    Breakpoint(StrandId),
+    /// An instruction has made this access, which is [watched](super::Execution::watch).
+    Watched(Observed),
+    /// An event of the memory system happened at a wrong place, so all counts mean nothing.
+    Stray(Stray),
+}
