@@ -32,7 +32,9 @@ impl<T> Owned<T> {
     pub(super) fn abandon(&self, dead: StrandId, unlock: &impl Unlock, tidy: impl FnOnce(&mut T)) {
         if self.owner.owner() == Some(dead) {
             unlock.unlock(&self.value);
-            self.value.try_lock().map(|mut value| tidy(&mut value));
+            if let Some(mut value) = self.value.try_lock() {
+                tidy(&mut value);
+            }
             self.owner.abandon(dead);
         }
     }
