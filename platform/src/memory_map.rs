@@ -207,8 +207,8 @@ pub mod property {
 
 /// The message on a guest's console when the guest ends, if the operator cannot read its state in the [mailbox]: because the image has
 /// none, or the machine has no description. It is [`DLE`](escape::DLE), [`END`](escape::END), a decimal number and LF. On the first
-/// console, a number of this module means that the hypervisor itself has ended. A guest cannot forge the message, because the hypervisor
-/// doubles each DLE that the guest writes.
+/// console, a number of this module means that the hypervisor itself has ended. The hypervisor doubles each DLE that the guest writes. So
+/// a guest cannot forge the message, if only one strand writes to the console at a time, and the console accepts each byte.
 pub mod escape {
     /// The byte that is doubled if the guest writes it.
     pub const DLE: u8 = 0x10;

@@ -54,7 +54,7 @@ impl Uart {
         Ok(())
     }
 
-    /// Sends a byte of a guest, so that the guest cannot forge an [end](Self::end).
+    /// Sends a byte of a guest, with a second DLE after each DLE: see [`escape`](crate::memory_map::escape).
     ///
     /// # Errors
     /// As for [`put`](Self::put).
