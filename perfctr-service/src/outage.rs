@@ -27,7 +27,7 @@ pub enum Cause {
     Read(Option<PhysicalAddress>),
     /// A write for a guest failed.
     Write(Option<PhysicalAddress>),
-    /// A write failed by which the hypervisor scrubs the unit.
+    /// The hypervisor cannot scrub the unit, because a write failed.
     Scrub,
     /// The unit stayed [busy](crate::BUSY_LIMIT_TICKS) for too long.
     Busy,
@@ -38,7 +38,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the reason that the event of the outage has.
+    /// Returns the reason that the recorded event of the outage states.
     pub const fn why(self) -> Why {
         match self {
             Self::Read(_) | Self::Write(_) | Self::Scrub => Why::Fault,
@@ -70,7 +70,7 @@ impl fmt::Display for NamedGuest<'_> {
     }
 }
 
-/// The sentence about an outage. `guest` has the strand that the sentence names.
+/// The sentence about an outage. `guest` is the guest of the strand that the sentence names.
 pub(crate) struct Sentence<'a> {
     pub(crate) outage: Outage,
     pub(crate) guest: Option<NamedGuest<'a>>,

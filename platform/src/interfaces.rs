@@ -2,18 +2,18 @@
 //!
 //! Every image serves the hypercalls of its guests. It may also have the interfaces of this table. Each has a version. A program that
 //! starts an image, such as `vfalls boot`, uses an interface only if the image has it in the [version](Interface::version) that the
-//! program knows. Whatever the image lacks, the rest works.
+//! program knows. If the image lacks an interface, the rest works.
 //!
 //! | type | interface | version | at the address | without it |
 //! |---|---|---|---|---|
 //! | 1 | [mailbox](Interface::Mailbox) | 1 | 8 KB of the image's memory, on an 8 KB boundary: [`memory_map::mailbox`](crate::memory_map::mailbox) | the operator can take no steps, and sees no records of failures; the end of a guest is known from its [console](crate::memory_map::escape) |
-//! | 2 | [log](Interface::Log) | 1 | a 16550 UART, to which the image writes lines of text in UTF-8, one for each message: [`LOG`](crate::memory_map::LOG) | what happens to units, guests and strands is not told |
+//! | 2 | [log](Interface::Log) | 1 | a 16550 UART, to which the image writes lines of text in UTF-8, one for each message: [`LOG`](crate::memory_map::LOG) | the operator does not read what happens to units, guests and strands |
 //! | 3 | [events](Interface::Events) | 1 | a `hv_core::trace::Tracer`, whose first words say where the rings of events are: `hv_core::trace::remote` | the hypervisor's own events cannot be recorded |
 //!
 //! # Notes
-//! For each interface that it has, an image has an ELF note in its section `.note.sun4v`, which a PT_NOTE segment covers. The name of the
-//! note's owner is [`OWNER`], and its type is the number of the interface. The descriptor has [`DESCRIPTOR`] bytes or more; what follows
-//! these is for later versions. All numbers are big-endian.
+//! For each interface that it has, an image has an ELF note in its section `.note.sun4v`, which a PT_NOTE segment covers. The note's
+//! owner is [`OWNER`], and the note's type is the number of the interface. The descriptor has at least [`DESCRIPTOR`] bytes; later
+//! versions may define further bytes. All numbers are big-endian.
 //!
 //! | bytes of the descriptor | content |
 //! |---|---|
@@ -23,7 +23,7 @@
 //! On SPARC V9, `sun4v_note!` puts a note into an image. The linker script of `sparc64` keeps notes.
 //! `readelf --notes image.elf` lists them.
 
-/// The name of the notes' owner.
+/// The owner that the notes name.
 pub const OWNER: &str = "sun4v";
 
 /// The number of bytes of a descriptor that [`Note::parse`] reads.

@@ -33,7 +33,7 @@ crate::events! {
             /// The strand that executed the reset.
             strand: u16 = Number,
         }
-        /// Nothing happened but the time, so that a reader learns of each wrap of the clock in short headers: see
+        /// Time has passed. From this event, a reader learns that the clock bits of short headers may have wrapped: see
         /// [`Conditions::heartbeat`](crate::trace::Conditions::heartbeat).
         4 Heartbeat "heartbeat" {
             strand: u32 = Number,

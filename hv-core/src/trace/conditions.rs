@@ -50,8 +50,8 @@ impl Conditions {
         }
     }
 
-    /// Returns the longest distance between heartbeats, in ticks, for headers whose clock wraps after `1 << bits` ticks (up to 64 bits).
-    /// Each wrap then has a heartbeat even if one is missing and the next one is late. Returns `None` if the timer interrupt is too rare.
+    /// Returns the longest distance between heartbeats, in ticks, if the clock in headers wraps after `1 << bits` ticks (`bits` up to 64).
+    /// Each wrap has a heartbeat even if one heartbeat is missing and the next is late. Returns `None` if the timer interrupt is too rare.
     pub const fn heartbeat(&self, bits: u32) -> Option<u64> {
         let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
             return None;

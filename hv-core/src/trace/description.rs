@@ -1,19 +1,19 @@
-//! Descriptions of kinds of events in the section [`SECTION`] of an image, from which tools learn the names and the fields.
+//! The section [`SECTION`] of an image, which describes kinds of events, so that tools know the names and the fields of the kinds.
 //!
-//! [`events!`](crate::events) puts the kinds that it declares into the section, in builds without an operating system. Nothing reads the
-//! section while the image runs. The image's linker script keeps it.
+//! [`events!`](crate::events) puts the kinds that it declares into the section, in builds for targets without an operating system. Nothing
+//! reads the section while the image runs. The image's linker script keeps the section.
 //!
-//! The section is a sequence of kinds. All numbers are big-endian, and a text has a byte with its length before it.
+//! The section is a sequence of kinds. All numbers are big-endian. A byte with the length of a text precedes the text.
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 2 | the number of the kind |
-//! | text | its name |
-//! | 1 | the number of its fields, each as follows |
-//! | text | the name |
-//! | 1 | the width in bits |
-//! | 1 | how it is shown: 0 as a decimal number, 1 as a hexadecimal number, 2 by names |
-//! | 2 | only for 2: the number of names; 8 bytes of the value and the text of each |
+//! | text | the name of the kind |
+//! | 1 | the number of fields; the following rows describe one field |
+//! | text | the name of the field |
+//! | 1 | the width of the field in bits |
+//! | 1 | how a viewer shows the field: 0 as a decimal number, 1 as a hexadecimal number, 2 by names |
+//! | 2 | only for 2: the number of names; then, for each name, 8 bytes with the value, and the text |
 
 use super::event::{Class, Field, Shown};
 
@@ -28,7 +28,7 @@ pub const fn length(classes: &[Class]) -> usize {
     nothing.at
 }
 
-/// Returns the description of kinds of events, whose [`length`] is `N`.
+/// Returns the description of kinds of events. `N` must be its [`length`].
 #[must_use]
 pub const fn bytes<const N: usize>(classes: &[Class]) -> [u8; N] {
     let mut writer = Writer { bytes: [0; N], at: 0 };
@@ -36,7 +36,7 @@ pub const fn bytes<const N: usize>(classes: &[Class]) -> [u8; N] {
     writer.bytes
 }
 
-/// Writes the bytes for which it has room, and counts all.
+/// Stores the first `N` bytes, and counts all bytes.
 struct Writer<const N: usize> {
     bytes: [u8; N],
     at: usize,

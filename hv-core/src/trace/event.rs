@@ -4,8 +4,8 @@ use super::layout::join;
 
 /// A kind of event.
 ///
-/// [`events!`](crate::events) implements it. Numbers below 8 are reserved for `hv-core`, and those below 20 for the performance counter
-/// service.
+/// [`events!`](crate::events) implements it. Numbers below 8 are reserved for `hv-core`, and numbers 8 to 19 for the performance
+/// counter service.
 pub trait TraceEvent {
     /// The number of the kind, 1 to 32767. In [`Clock27`](super::Clock27), numbers from 31 on need a full header.
     const ID: u16;

@@ -1,7 +1,7 @@
 //! Layouts of the header of an event. A header holds the number of the event's kind and some bits of the clock.
 //!
 //! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower bits of the
-//! time. An event has a short header only if it is so near to its base that the lower bits determine its time.
+//! time. An event has a short header only if its time is near enough to the base for the lower bits to determine it.
 //!
 //! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers, so that
 //! the times in a ring never go back.
@@ -87,8 +87,8 @@ pub trait Layout {
     fn read(words: &[u32]) -> Option<Header>;
 }
 
-/// The numbers that identify a [`Layout`]: its bits for the type, the kind's number, the payload's size and the clock; the clock bits that
-/// it omits; the words of its short header and of its full header; and its alignment.
+/// The numbers that identify a [`Layout`], one byte each, in this order: `TYPE_BITS`, `ID_BITS`, `SIZE_BITS`, `CLOCK_BITS`, `DROPPED`,
+/// `SHORT_WORDS`, `FULL_WORDS` and `ALIGNMENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape([u8; 8]);
 
@@ -106,7 +106,7 @@ impl Shape {
     }
 }
 
-/// Fails if the number of a kind does not fit into the short header of layout `L`: each event of the kind would have a full header.
+/// Panics if the number of a kind does not fit into the short header of layout `L`, so that each event of the kind needs a full header.
 /// In a constant, the call makes the build fail:
 ///
 /// ```

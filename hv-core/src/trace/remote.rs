@@ -7,7 +7,7 @@
 //! | word | content |
 //! |---|---|
 //! | 0 | [`MAGIC`] |
-//! | 1 | [`ON`]: 1 while tracing is on. The operator may write it before the machine starts |
+//! | 1 | [`ON`]: 1 while tracing is on. The operator may write this word before the machine starts |
 //! | 2 | the number of rings: ring n is that of strand n |
 //! | 3 | the physical address of ring 0 |
 //! | 4 | the distance in bytes from one ring to the next |
@@ -17,17 +17,17 @@
 //! | 8 | the number of events that were lost because their strand has no ring |
 //!
 //! A [`Ring`] has its packets, each padded to a multiple of 8 bytes, and then five words of 64 bits: the number of the packet that
-//! is written, a word of the writer's own, the number of discarded events, the number of packets that are read, and 1 if events are
-//! discarded when the ring is full. Packets are numbered from 1; packet n is at index n modulo the number of packets.
+//! the writer fills, a word that only the writer uses, the number of discarded events, the number of packets that a reader has finished,
+//! and 1 if the writer discards events when the ring is full. Packets are numbered from 1; packet n is at index n modulo word 5.
 //!
 //! | bytes of a packet | content |
 //! |---|---|
 //! | 0 to 7 | the number of the packet, or 0 |
 //! | 8 to 15 | the time from which the times of the events are counted, without the bits that the layout drops |
 //! | 16 to 23 | the number of events that were offered to the ring before the packet |
-//! | 24 to 31 | how many of these were discarded |
-//! | 32 to 33 | the number of the packet's events |
-//! | 34 to 35 | the number of 32-bit words that they have, up to the number in word 6 |
+//! | 24 to 31 | the number of events that were discarded before the packet |
+//! | 32 to 33 | the number of events in the packet |
+//! | 34 to 35 | the number of 32-bit words to decode, at most the number in word 6 of the tracer; a header word of 0 ends the events |
 //! | 36 and up | the words: [headers](super::Layout) and payloads |
 
 use core::mem::offset_of;
@@ -37,19 +37,19 @@ use super::packet::{Fill, Packet, Start};
 use super::reader::{Cursor, Next, Source};
 use super::ring::Ring;
 
-/// The first word of a tracer. The last byte is the version of this table.
+/// The first word of a tracer. The last byte is the version of the tables above.
 pub const MAGIC: u64 = u64::from_be_bytes(*b"sun4vEv\x01");
 
 /// The index of the word that says whether tracing is on.
 pub const ON: u64 = 1;
 
 /// The number of the interrupt at which a strand records a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends it, at the
-/// rate that the layout demands. A hypervisor may ignore it: then a wrap of the clock is known from the next event only.
+/// rate that the layout demands. A hypervisor may ignore it: then a reader learns of a wrap of the clock only from the next event.
 pub const HEARTBEAT: u8 = 4;
 
 /// The memory of another machine.
 pub trait Memory {
-    /// Returns the big-endian number of 64 bits at an address, a multiple of 8; `None` if there is no memory.
+    /// Returns the big-endian number of 64 bits at an address that is a multiple of 8; `None` if no memory is there.
     fn load(&self, address: u64) -> Option<u64>;
 }
 
@@ -122,8 +122,8 @@ pub struct Place {
     words: u64,
 }
 
-/// The fields of a ring and of a packet do not depend on the layout, and only those after the packets and after the words depend on the
-/// numbers of packets and words.
+/// A ring and a packet of some size, from which the offsets of fields are computed. The layout does not change the offsets. The number of
+/// packets and the number of words change only the offsets of the fields after the packets.
 type AnyRing = Ring<(), 2, 5>;
 type AnyPacket = Packet<5>;
 
@@ -173,7 +173,7 @@ impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> RemoteReader<L, C> {
     }
 
     /// Returns the address and the value of the word that permits the writer to overwrite the packets that have been read. Only a ring
-    /// that [discards](super::Mode::Discard) needs it.
+    /// that [discards](super::Mode::Discard) needs the word.
     pub fn finished(&self) -> (u64, u64) {
         (self.place.field(offset_of!(AnyRing, finished)), self.cursor.finished())
     }

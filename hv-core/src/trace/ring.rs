@@ -27,7 +27,7 @@ pub enum Mode {
 ///
 /// A write is fastest if the size of a packet in memory is a power of two: `WORDS` is then nine less than a power of two.
 ///
-/// All bytes of an empty ring that overwrites are 0. Its memory may hold anything before it is [cleared](Self::clear).
+/// All bytes of an empty ring in [`Mode::Overwrite`] are 0. The memory of a ring may hold anything before [`clear`](Self::clear).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
@@ -36,7 +36,7 @@ pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     /// The number of the packet that the writer fills. 0 before the first event, when no packet has begun.
     pub(super) number: AtomicU64,
     /// The earliest time that a short header cannot express with the current base, in units of `1 << DROPPED` ticks. 0 before the first
-    /// event, which so gets a full header.
+    /// event, so that the first event gets a full header.
     limit: AtomicU64,
     pub(super) discarded: AtomicU64,
     /// The number of packets that a reader has finished.

@@ -137,7 +137,7 @@ impl Trace for Off {
 
 /// The clocks of all strands: one [`Clock`] that all strands share, or one clock [`PerStrand`].
 pub trait Clocks {
-    /// Returns the time in ticks on `strand`, which executes the call. The time never goes back.
+    /// Returns the time in ticks on `strand`, which is the strand that executes this function. The time never goes back.
     fn ticks(&self, strand: StrandId) -> u64;
 }
 

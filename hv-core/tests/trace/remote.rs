@@ -9,7 +9,7 @@ use crate::{Got, Small, TestEvent};
 const AT: u64 = 0x10_0000;
 /// The address of ring 0, after the nine words of the tracer.
 const RING: u64 = AT + 72;
-/// Two packets of 36 bytes and ten words, padded to 80 bytes, and five words.
+/// Two packets (36 bytes and ten words each, padded to 80 bytes), and five words of 8 bytes.
 const STRIDE: u64 = 2 * 80 + 5 * 8;
 
 struct Bytes(Vec<u8>);
@@ -25,7 +25,7 @@ fn word(bytes: &mut Vec<u8>, word: u64) {
     bytes.extend(word.to_be_bytes());
 }
 
-/// Appends a packet with small events of these numbers, which are also their times. The first has a full header.
+/// Appends a packet with an event for each of `numbers`, which is the payload and the time of the event. The first event has a full header.
 fn packet(bytes: &mut Vec<u8>, number: u64, before: u64, discarded: u64, numbers: &[u32]) {
     let mut words = Vec::new();
     for event in numbers {
@@ -107,7 +107,7 @@ fn a_directory_says_where_rings_are() {
     assert_eq!(Directory::read(&memory, 0), None);
     let cut = Bytes(memory.0[..memory.0.len() - 8].to_vec());
     assert_eq!(Directory::read(&cut, AT), None, "the last ring is cut off");
-    // Each is impossible: the magic number, the address of ring 0, the stride, and the numbers of packets and words.
+    // Each of these values is impossible: the magic number, the address of ring 0, the stride, and the numbers of packets and words.
     for (number, value) in
         [(0, 0), (3, RING + 4), (4, STRIDE + 8), (5, 3), (5, 0), (6, 3), (6, 1 << 40)]
     {

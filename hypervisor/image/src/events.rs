@@ -1,11 +1,11 @@
-//! The rings in which the image records events while the operator has switched tracing on.
+//! The rings in which the image records events while tracing is on. The operator switches tracing on and off.
 
 use guest_abi::StrandId;
 use hv_core::trace::{Clock27, HypervisorEvent, Mode, Ring, Tracer, all_short};
 use hypervisor::Stick;
 use perfctr_service::trace::ServiceEvent;
 
-/// A ring holds the last events of its strand: some 800 reads of a counter, or 20.
+/// A ring holds the last events of its strand: some 800 reads of a counter, or some 20 with small rings.
 const PACKETS: usize = if cfg!(feature = "small-rings") { 2 } else { 4 };
 const WORDS: usize = if cfg!(feature = "small-rings") { 55 } else { 1015 };
 
@@ -18,7 +18,7 @@ type EventTracer = Tracer<'static, Stick, Clock27, PACKETS, WORDS>;
 /// The tracer that the hypervisor and the service share.
 pub type SharedTracer = &'static EventTracer;
 
-/// Each strand clears its own ring at its start, so that strand 0 need not clear them all.
+/// Each strand clears its own ring at its start, so that strand 0 need not clear all rings.
 #[unsafe(link_section = ".bss.uncleared")]
 static RINGS: [EventRing; StrandId::COUNT] =
     [const { Ring::new(Mode::Overwrite) }; StrandId::COUNT];

@@ -1,4 +1,4 @@
-//! A guest that asks the hypervisor for its number, by the hypercall of this hypervisor, and prints the answer.
+//! A guest that asks for its own number, with the hypercall that this hypervisor adds, and prints the answer.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]

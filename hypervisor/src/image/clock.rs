@@ -4,7 +4,7 @@ use guest_abi::{Clock, StrandId};
 use platform::TickRegisters;
 use platform::sparc64::StrandRegs;
 
-/// The bit of %stick that is no part of the time.
+/// The bit of %stick that is not part of the time.
 const NPT: u64 = 1 << 63;
 
 /// Returns %stick of this strand.
@@ -12,7 +12,7 @@ const NPT: u64 = 1 << 63;
 pub(super) fn ticks() -> u64 {
     // SAFETY: this is a hypervisor, which uses these registers only to read %stick of the strand that executes this.
     let registers = unsafe { StrandRegs::new(|_| {}) };
-    // The register does not depend on the number.
+    // Each strand reads its own register, whatever the number is.
     StrandId::new(0).map_or(0, |strand| registers.stick(strand)) & !NPT
 }
 

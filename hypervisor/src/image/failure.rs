@@ -24,7 +24,7 @@ use crate::logger::trap_name;
 /// `true` while the strand handles a failure of the hypervisor.
 static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
 
-/// What the hypervisor failed by.
+/// What made the hypervisor fail.
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
     Trap(&'static FatalTrap),
@@ -53,10 +53,10 @@ impl Display for Failure {
 }
 
 impl<B: Board> Handler<B> {
-    /// Ends the guest after a trap that it cannot take.
+    /// Ends the guest after a trap that the guest cannot take.
     pub(super) fn trapped(&self, trap: &FatalTrap) {
         let Caller { guest, strand } = self.caller();
-        // If the console does not work, the operator still learns of it.
+        // If the console does not work, the operator still learns of the trap.
         let _ = write!(uart::<B>(guest), "guest: {trap}");
         // Not limited in rate: a guest ends only once until the operator resets it.
         let record = Record { trap: Some(trap), ..Record::new(Reason::GuestTrap, Some(strand)) };
@@ -74,7 +74,7 @@ impl<B: Board> Handler<B> {
         self.guest_ended(state::TRAPPED, escape::TRAPPED);
     }
 
-    /// Handles a failure of the hypervisor on this strand: ends its guest, and frees what the strand held, as if the strand had died. If
+    /// Handles a failure of the hypervisor on this strand: ends the guest, and frees what the strand held, as if the strand had died. If
     /// the hypervisor fails again meanwhile, the strand leaves service. Without a machine description, switches the machine off instead.
     #[cold]
     #[inline(never)]
@@ -100,7 +100,7 @@ impl<B: Board> Handler<B> {
         // The strand may not have completed the operator's step, so send the interrupt again.
         interrupt::send(strand, OPERATOR);
         self.guest_ended(state::FAILED, escape::TRAPPED);
-        // Said last, so that a failure meanwhile leaves nothing undone.
+        // The message comes last, so that a failure while it is written leaves nothing undone.
         let named = self.named();
         log::say(
             Level::Error,
@@ -148,7 +148,7 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
     stop()
 }
 
-/// Writes what is wrong to the console of the hypervisor, or to the first guest's on a machine that has no other.
+/// Writes what is wrong to the console of the hypervisor, or to the console of the first guest if the hypervisor has none.
 pub(super) fn complain(what: &dyn Display) {
     if layout::is_described() {
         log::say(Level::Error, format_args!("the hypervisor cannot go on: {what}"));

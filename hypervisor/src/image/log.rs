@@ -35,7 +35,7 @@ impl log::Log for Facade {
         true
     }
 
-    /// Writes a message. It counts for the guest of the strand, unless it is a message of the counter service.
+    /// Writes a message. A message of the counter service counts for the hypervisor, any other message for the guest of the strand.
     fn log(&self, record: &Record<'_>) {
         with_all_windows(|| {
             let source = match record.target() {
@@ -50,7 +50,7 @@ impl log::Log for Facade {
     fn flush(&self) {}
 }
 
-/// Opens the console, and makes the logger that of the crate `log`. Strand 0 calls this first.
+/// Opens the console, and makes this logger the logger of the crate `log`. Strand 0 calls this first.
 pub(super) fn begin<B: Board>() {
     if let Some(on) = interrupt::own_strand() {
         OPERATOR_LOG.open(on, log_uart::<B>());
@@ -75,7 +75,7 @@ pub(super) fn say(level: Level, text: fmt::Arguments<'_>) {
     report(None, level, text, || {});
 }
 
-/// Writes a message, and records what a guest has caused, unless the guest causes too much.
+/// Calls `record`, and writes the message. Does neither if `source` has caused too many messages.
 #[cold]
 #[inline(never)]
 pub(super) fn report(
@@ -102,7 +102,7 @@ fn send(source: Option<GuestId>, level: Level, text: fmt::Arguments<'_>, record:
     }
 }
 
-/// Frees what `strand`, which has failed, was writing to.
+/// Releases what `strand` was writing to when it failed.
 pub(super) fn abandon(strand: StrandId) {
     OPERATOR_LOG.abandon(strand, &ByForce);
 }

@@ -5,10 +5,10 @@ use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 
-/// The number of messages that may come at once.
+/// The number of messages that a source may send at once.
 pub const BURST: u64 = 16;
 
-/// How often a message is counted again if another strand counts one at the same time. Then it is left out.
+/// The number of attempts to count a message while other strands count messages. After these attempts, the message is left out.
 const TRIES: usize = 8;
 
 /// A limit for one source of messages: [`BURST`] at once, and afterwards one in each interval.
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(admitted(104, 10), 0);
         assert_eq!(admitted(105, 10), 1);
         assert_eq!(admitted(305, 10), 2);
-        // After a rest, there is a whole burst again.
+        // After a rest, a whole burst is admitted again.
         assert_eq!(admitted(100_000, 1000), 16);
         // A clock that steps back admits nothing, and no clock overflows.
         assert_eq!(admitted(0, 10), 0);

@@ -2,10 +2,10 @@
 //!
 //! A line begins with the time in seconds since the machine was switched on, and the level: `[0.001250] error: hub 2 is out of service: ...`.
 //!
-//! A guest may cause messages again and again. So each guest has a [`Limit`](limit::BURST), and the hypervisor itself has another. What is
-//! left out is counted, and the next line about the same source ends with the count.
+//! A guest may cause messages again and again. So each guest has a [`Limit`](limit::BURST), and the hypervisor itself has another. Messages
+//! that are left out are counted, and the next line about the same source ends with the count.
 //!
-//! Any strand may write, in a trap too, and none waits for another. If the console is taken, the line is kept, and the strand that has the
+//! Any strand may write, in a trap too, and no strand waits. If the console is taken, the line is kept, and the strand that has the
 //! console writes it. If no room is left, the line is left out and counted.
 
 pub mod limit;
@@ -26,10 +26,10 @@ use owned::Owned;
 pub use owned::Unlock;
 pub use trap::trap_name;
 
-/// The number of lines that wait for a console that another strand uses.
+/// The maximum number of lines that wait while another strand uses the console.
 pub const KEPT: usize = 4;
 
-/// How often a strand looks for the console, and for lines that others have kept meanwhile.
+/// The maximum number of times that a strand tries to take the console and to write the lines that other strands have kept meanwhile.
 const ROUNDS: usize = 4;
 
 /// A device that accepts bytes.
@@ -148,7 +148,7 @@ impl<C: Output> Logger<C> {
                     self.limit(waiting.source).leave_out(1);
                     return left_out + 1;
                 }
-                // The strand that has the console may have looked before the line was there, so look for the console once more.
+                // The strand that has the console may have looked for lines before this one was there, so try the console once more.
                 fence(SeqCst);
             }
         }
@@ -186,7 +186,7 @@ impl<C: Output> Logger<C> {
         self.kept.iter().any(|place| place.with(on, put) == Some(true))
     }
 
-    /// Frees what `strand`, which has died, was writing to. A line that it was keeping is left out, and counts for the hypervisor.
+    /// Releases what `strand` was writing to when it died. A line that the strand was keeping counts as left out, for the hypervisor.
     pub fn abandon(&self, strand: StrandId, unlock: &impl Unlock) {
         self.console.abandon(strand, unlock, |_| {});
         for place in &self.kept {

@@ -1,4 +1,4 @@
-//! A value that strands share. None waits for it, and no dead strand keeps it.
+//! A value that strands share. No strand waits for the value, and no dead strand keeps it.
 
 use guest_abi::StrandId;
 use hv_core::sync::OwnedLock;
@@ -6,7 +6,7 @@ use spin::Mutex;
 
 /// Unlocks what a dead strand has locked.
 pub trait Unlock {
-    /// Unlocks a mutex if it is locked. Called only for a mutex that no strand but a dead one can have locked.
+    /// Unlocks a mutex if it is locked. Called only if no living strand can have locked the mutex.
     fn unlock<T>(&self, mutex: &Mutex<T>);
 }
 
@@ -28,7 +28,7 @@ impl<T> Owned<T> {
         self.value.try_lock().map(|mut value| act(&mut value))
     }
 
-    /// Frees the value if `dead` has it, after `tidy` has seen what the strand left.
+    /// Releases the value if `dead` has it. First calls `tidy` with the value that the strand left.
     pub(super) fn abandon(&self, dead: StrandId, unlock: &impl Unlock, tidy: impl FnOnce(&mut T)) {
         if self.owner.owner() == Some(dead) {
             unlock.unlock(&self.value);

@@ -84,7 +84,7 @@ fn a_guest_that_floods_silences_no_other() {
     assert_eq!(end, expected);
 }
 
-/// A line that finds the console taken is kept, and then written by whoever has the console next. When no room is left, it is counted.
+/// A line that finds the console taken is kept, and then written by whoever has the console next. If no room is left, the line is counted.
 #[test]
 fn a_taken_console_is_not_waited_for() {
     let sent = HostMutex::new(Vec::new());
@@ -117,7 +117,7 @@ fn a_dead_strand_does_not_keep_the_console() {
     for has_console in [false, true] {
         logger.console.die_with(strand(7), has_console);
         send(&logger, 6, None, 0, "waits");
-        // Strand 6 does not write.
+        // Strand 6 is not in the middle of a write, so this changes nothing.
         logger.abandon(strand(6), &ByForce);
         assert_eq!(send(&logger, 6, None, 0, "waits"), 0);
         logger.abandon(strand(7), &ByForce);
@@ -144,7 +144,7 @@ fn a_dead_strand_keeps_no_place_of_a_line() {
     assert_eq!(text(&sent).matches("kept").count(), KEPT);
 }
 
-/// The text of a line is UTF-8 and has no control characters, whatever it is made of.
+/// The text of a line is UTF-8 and has no control characters, whatever the message contains.
 #[test]
 fn a_line_is_text() {
     let sent = HostMutex::new(Vec::new());
@@ -164,7 +164,7 @@ fn a_device_that_accepts_nothing_costs_one_line() {
     assert_eq!(text(&sent).len(), 30);
 }
 
-/// What was left out before a line is not forgotten if the device does not accept the line.
+/// If the device does not accept a line, the count of left-out messages at the end of the line is not lost.
 #[test]
 fn the_count_survives_a_line_that_fails() {
     let sent = HostMutex::new(Vec::new());
@@ -179,7 +179,7 @@ fn the_count_survives_a_line_that_fails() {
     );
 }
 
-/// Of many messages from several strands at once, each is written, whole, or counted.
+/// Each of many messages from several strands at once is written as a whole line, or kept, or counted as left out.
 #[test]
 fn strands_at_once() {
     let sent = HostMutex::new(Vec::new());

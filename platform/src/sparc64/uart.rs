@@ -72,8 +72,8 @@ impl Uart {
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
-    /// Says on the console of a guest how it has ended on this strand, and stops the strand for ever. An image without a mailbox does
-    /// this: see [`escape`](crate::memory_map::escape). An exit code of more than 32 bits is reported as the largest one of 32 bits.
+    /// Says on the console of a guest how the guest has ended on this strand, and stops the strand for ever. An image without a mailbox
+    /// calls this: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
     pub fn ended(mut self, end: End) -> ! {
         self.end(match end {
             End::Exit(code) => code.min(u32::MAX.into()),
@@ -90,7 +90,7 @@ impl Uart {
 
     /// Says that the guest, or the hypervisor, has ended with this code.
     pub fn end(mut self, code: u64) {
-        // As above.
+        // If the console does not work, there is no other place to report to.
         let _ = writeln!(self, "{}{}{code}", char::from(DLE), char::from(END));
     }
 }

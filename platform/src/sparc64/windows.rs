@@ -5,15 +5,15 @@
 #[doc(hidden)]
 pub const FRAME_WITH_WINDOWS: usize = 176 + 4 * 8 + 7 * 128;
 
-/// Calls a function that may nest calls to any depth, which the slow path cannot: it has [`WINDOWS`](super::WINDOWS) register windows.
-/// Saves the other windows on the stack, the guest's and those of the caller's callers, and restores them afterwards. This takes some 300
-/// instructions.
+/// Calls a function that may nest calls to any depth. (Code on the slow path may not, because it has only [`WINDOWS`](super::WINDOWS)
+/// register windows.) Saves all windows of the guest and of the caller's callers on the stack, and restores them afterwards. This takes
+/// some 300 instructions.
 pub fn with_all_windows(function: impl FnOnce()) {
     unsafe extern "C" {
         fn sun4v_with_all_windows(function: unsafe extern "C" fn(*mut ()), argument: *mut ());
     }
     let mut function = Some(function);
-    // SAFETY: the code is that of an image. `call` gets the pointer to its own type, which outlives the call.
+    // SAFETY: this is the code of an image. `call` gets a pointer to a value of the type that it expects, which outlives the call.
     unsafe { sun4v_with_all_windows(call_of(&function), (&raw mut function).cast()) };
 }
 

@@ -3,7 +3,7 @@
 //! Tests on the host make the calls on the service and on the reference model, and compare every call. A
 //! guest in QEMU makes the calls by real traps and must get the same results. Guest and host each reduce all
 //! results to one number ([`digest`]). If the numbers differ, both can print more detail ([`tell`]).
-//! `simulator::conform` makes them on anyone's image, by a guest on the machine that executes, and compares them with the model.
+//! `simulator::conform` makes the calls on anyone's image, by guests on a simulated machine, and compares every call with the model.
 //!
 //! With the feature `model`, the crate also has the reference model (`oracle`), which is for the host.
 #![cfg_attr(not(feature = "model"), no_std)]

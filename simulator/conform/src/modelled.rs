@@ -1,4 +1,4 @@
-//! The service on devices that the sweep can change. On the host these are models; in an image, models or words of memory.
+//! The service on devices that the sweep can change. On the host, the devices are models; in an image, they are models or words of memory.
 
 use guest_abi::{Hub, HubRole, HubUnit, Hypercall, Kind, Node, Registers, StrandId, Trap};
 use hv_core::trace::{Off, Trace};

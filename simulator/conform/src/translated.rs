@@ -1,4 +1,4 @@
-//! The names of the crates under test, in the words of the [reference model](crate::oracle), which shares no type with them.
+//! Translates between the types of the crates under test and those of the [reference model](crate::oracle), which has types of its own.
 
 use guest_abi::{Hub, Mcu, Node, Trap};
 use perfctr_service::{GuestConfig, StrandRight, Unit};

@@ -54,7 +54,7 @@ pub fn scramble(strand: &mut Strand, random: &mut Random) {
     let mut count = || random.below(8) as u8;
     let [mut can_save, mut can_restore] = [count(), count()];
     let [mut other, mut clean] = [count(), count()];
-    // Every second strand has window counts that software can set.
+    // In about half of all calls, the window counts are some that software can set.
     if any >> 16 & 1 == 0 {
         can_save %= 7;
         can_restore %= 7 - can_save;

@@ -19,7 +19,7 @@ const BOOT: u64 = 10_000_000;
 /// A finished call.
 #[derive(Clone, Debug)]
 pub struct Made {
-    /// The strand that made it.
+    /// The strand that made the call.
     pub strand: StrandId,
     /// The call.
     pub request: Request,
@@ -50,7 +50,7 @@ impl Callers {
     /// Runs a machine from power-on until each of these strands asks for its first call. `seed` is for the values of registers.
     ///
     /// # Errors
-    /// Not all strands ask, but the machine stops.
+    /// The machine stops before all strands have asked.
     pub fn new(execution: &mut Execution, strands: &[StrandId], seed: u64) -> Result<Self, Stop> {
         execution.breakpoints().insert(ANSWERED);
         for _ in strands {
@@ -74,7 +74,7 @@ impl Callers {
         }
     }
 
-    /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if it is `None`.
+    /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if `next` is `None`.
     ///
     /// # Errors
     /// The latest call changed more than its results: what, in words.

@@ -24,17 +24,17 @@ const EWOULDBLOCK: u64 = 9;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// How long a store takes while others ask: longer than any call.
+/// How long a store takes while other strands make calls: longer than any call.
 const LONG: u64 = 100_000;
 
-/// The number of instructions for each strand in which all ask for one hub.
+/// While all strands ask for one hub, the machine executes this number of instructions for each strand.
 const FIGHT: u64 = 60_000;
 
 pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Request {
     Request { trap: 0x80, registers: [o0, o1, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad, function] }
 }
 
-/// A guest with every right on nine strands of one node, and a neighbour.
+/// Returns a guest with every right on nine strands of one node, and a neighbour.
 pub(super) fn configuration() -> Option<Configuration> {
     let guest = |strands: Range<usize>, grant| {
         GuestConfig::new(strands.filter_map(StrandId::new).collect(), grant)
@@ -45,8 +45,8 @@ pub(super) fn configuration() -> Option<Configuration> {
 }
 
 impl Beside {
-    /// While a strand's store to a hub or to L2 control is on its way, another strand is refused at once, and for this unit alone.
-    /// Afterwards it is served.
+    /// Checks the calls of a strand while another strand's store to a hub or to L2 control is on its way: calls for this unit are refused
+    /// at once, and calls for other units are served. After the store, calls for this unit are served, too.
     pub(super) fn in_flight(&mut self) {
         let Some([first, second]) = self.two() else {
             self.found.unchecked.insert("units that two strands ask for: one strand calls".into());
@@ -95,7 +95,7 @@ impl Beside {
         self.state();
     }
 
-    /// Returns two strands of one guest that holds `global`, of one node if there are.
+    /// Returns the first two strands of the guest that holds `global`; `None` if fewer than two strands of this guest have begun.
     fn two(&self) -> Option<[StrandId; 2]> {
         let mut found = None;
         for guest in self.world.guests.iter().filter(|guest| guest.grant.global) {
@@ -106,7 +106,8 @@ impl Beside {
         found
     }
 
-    /// Lets a strand begin a call until it has made its first store to the unit, which takes long. Returns `false` if it makes none.
+    /// Executes a strand's call up to its first store to the unit. This store takes [`LONG`]. Returns `false` if the call makes no such
+    /// store.
     fn begins(&mut self, strand: StrandId, set: Request, store: fn(&Observed) -> bool) -> bool {
         let execution = &mut self.machine.execution;
         let latency = StoreLatency::Fixed(LONG);
@@ -125,13 +126,14 @@ impl Beside {
     /// Lets a strand end its call, which the model has not made yet.
     fn ends(&mut self, strand: StrandId, set: Request) {
         let ended = self.machine.finish(strand);
-        // The model makes the same call, and so does the image once more, with the same effect.
+        // Makes the same call in the model, and once more in the image, where it has the same effect.
         if ended != Err(Silent::Stopped) {
             self.ask(strand, set);
         }
     }
 
-    /// All strands ask for one hub without a pause. Each is served after at most as many accesses of others as there are strands.
+    /// Lets all strands ask for one hub without a pause. While a strand waits, the other strands together may make at most as many accesses
+    /// as there are strands.
     pub(super) fn fair(&mut self) {
         let Some(guest) = self.world.guests.iter().find(|guest| guest.grant.global) else { return };
         let strands = guest.strands.iter().filter_map(|strand| StrandId::new((*strand).into()));
@@ -168,7 +170,8 @@ impl Beside {
     }
 }
 
-/// Returns the largest number of accesses of others for which a strand has waited, from a refusal to its own access or to the end.
+/// Returns the largest number of accesses that other strands made while a strand waited: from its first refusal until its own access, or
+/// until the last call.
 fn longest_wait(calls: &[Call], strands: &[StrandId]) -> usize {
     let mut waiting: BTreeMap<StrandId, usize> = BTreeMap::new();
     let mut most = 0;

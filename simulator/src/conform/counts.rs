@@ -1,4 +1,4 @@
-//! The instructions of the calls.
+//! How many instructions the calls take.
 
 use conform::Configuration;
 use guest_abi::StrandId;
@@ -11,7 +11,8 @@ use super::contention::fast;
 use super::machine::Machine;
 use super::{Fault, Image};
 
-/// What Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. It was executed in the same way.
+/// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. This assembly was executed in
+/// the same way.
 #[allow(missing_docs, reason = "the names say it")]
 pub mod sun {
     pub const GET_DRAM: u64 = 61;
@@ -24,7 +25,7 @@ pub mod sun {
     pub const SET_VERSION_NEGOTIATED: u64 = 175;
 }
 
-/// The instructions of a call from the trap to `done`, both included.
+/// How many instructions a call takes from the trap to `done`, both included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CallCount {
@@ -46,8 +47,8 @@ const fn core(function: u64, o0: u64, o1: u64) -> Request {
     Request { trap: 0xff, registers: [o0, o1, 0, 0, 0, function] }
 }
 
-/// The calls in order, each with its name, unless it only leads to the next, and what Sun's code takes. Register 3 is of the caller's
-/// node, 7 is not, and 62 is a hub's.
+/// The calls in order. Each has its name (empty if the call only prepares the next one), and the number of instructions in Sun's code.
+/// Register 3 belongs to the caller's node, register 7 to another node, and register 62 to a hub.
 const CALLS: [(&str, Request, Option<u64>); 22] = [
     ("", Request { trap: 0xff, registers: [PERF, 1, 1, 0, 0, 0] }, None),
     ("get of a DRAM register", fast(GET, 3, 0), Some(sun::GET_DRAM)),
@@ -73,7 +74,7 @@ const CALLS: [(&str, Request, Option<u64>); 22] = [
     ("api_set_version of another version", core(0, PERF, 1), Some(sun::SET_VERSION_NEGOTIATED)),
 ];
 
-/// Returns a T5440 with one guest on strand 0 that has every right. `vfalls boot` has it, too, if nothing else is said.
+/// Returns a T5440 with one guest on strand 0 that has every right. This is also the default of `vfalls boot GUEST`.
 pub(super) fn configuration() -> Option<Configuration> {
     let machine = Hardware::new(Model::Batoka, 4).ok()?;
     let strands = StrandId::new(0).into_iter().collect();
@@ -92,7 +93,7 @@ fn counted(image: &Image, configuration: &Configuration) -> Result<Vec<Option<u6
         .collect())
 }
 
-/// Counts the instructions of each call in the image, and in the project's own.
+/// Counts the instructions of each call in the image, and in the project's own image.
 pub(super) fn count(
     image: &Image,
     ours: &Image,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// What a call is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// A performance register, 0 to 89, or a number beyond.
+    /// The number of a performance register, 0 to 89, or a higher number.
     Register(u64),
     /// A group of functions.
     Group(u64),
@@ -44,7 +44,7 @@ pub(super) struct Key {
     pub(super) subject: Subject,
     /// The rights of the guest that calls.
     pub(super) right: String,
-    /// The version of group 0x205 that it has negotiated.
+    /// The version of group 0x205 that this guest has negotiated.
     pub(super) version: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Key {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Difference {
-    /// The check that has found it.
+    /// The check that has found the difference.
     pub check: &'static str,
     /// The call: get, set, set_version, get_version, or another.
     pub call: &'static str,
@@ -66,13 +66,13 @@ pub struct Difference {
     pub expected: String,
     /// What the image does.
     pub found: String,
-    /// How often.
+    /// How often the difference was seen.
     pub count: u64,
-    /// One of them.
+    /// The first case of the difference, in words.
     pub example: String,
 }
 
-/// Differences that are the same but for register, right and version.
+/// The differences that have call, demand and finding in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
@@ -88,9 +88,9 @@ pub struct Row {
     pub expected: String,
     /// What the image does.
     pub found: String,
-    /// How often.
+    /// How often these differences were seen.
     pub count: u64,
-    /// One of them.
+    /// The first case of one of these differences, in words.
     pub example: String,
 }
 
@@ -109,7 +109,7 @@ impl Differences {
         }
     }
 
-    /// Removes what `expected` demands if there is anything else.
+    /// If there are differences from other demands, removes the differences from the demand `expected`.
     pub(super) fn without_echo(&mut self, expected: &str) {
         if self.0.keys().any(|key| key.expected != expected) {
             self.0.retain(|key, _| key.expected != expected);
@@ -158,7 +158,7 @@ impl Differences {
     }
 }
 
-/// Returns numbers in order, and neighbours as a range. Of many that are not neighbours, the first.
+/// Returns the subjects in order, with consecutive numbers as ranges. If there are many ranges, returns only the first ones, and dots.
 fn ranges(subjects: BTreeSet<Subject>) -> String {
     const MOST: usize = 6;
     let mut ranges: Vec<(Subject, Subject)> = Vec::new();

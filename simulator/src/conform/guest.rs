@@ -1,7 +1,8 @@
 //! The guest that calls: a few instructions, which need nothing of a hypervisor but its traps.
 //!
 //! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it go on at [`REQUEST`]. So every
-//! register can hold any value before a call, and is seen after it. Where an image has `cpu_start`, the guest starts its other CPUs.
+//! register can hold any value before a call, and its value after the call is seen. Where an image has
+//! `cpu_start`, the guest starts its other CPUs.
 
 use conform::assembler::{
     DONE, L1, L2, NOP, O0, O1, O5, TBA, WRPR, accesses, computes, mov, number, set, trap,
@@ -10,7 +11,7 @@ use platform::memory_map::REAL;
 
 /// Where a strand makes a call. Its register %l0 has the number of the trap.
 pub const REQUEST: u64 = REAL + 0x1000;
-/// Where a call returns. A strand that no call is asked of stays there.
+/// Where a call returns. A strand that has no call to make stays there.
 pub const ANSWERED: u64 = REQUEST + 4;
 /// Where a strand that must not make a call stays.
 pub const IDLE: u64 = REQUEST + 8;
@@ -45,7 +46,7 @@ const fn branch(code: u32, from: u64, to: u64) -> u32 {
     code | (to.wrapping_sub(from) >> 2) as u32 & 0x7_ffff
 }
 
-/// Returns the memory of a guest with this number of CPUs, from its first byte on. It begins there.
+/// Returns the memory of a guest with this number of CPUs, from its first byte on. The guest begins at this byte.
 #[must_use]
 pub fn program(cpus: usize) -> Vec<u8> {
     let mut memory = vec![0; TABLE as usize];
@@ -65,7 +66,7 @@ pub fn program(cpus: usize) -> Vec<u8> {
     repeat.extend([branch(BA, REPEAT + 4 * repeat.len() as u64, REPEAT), NOP]);
     put(&mut memory, at(REPEAT), &repeat);
     for number in 0..1024 {
-        // A trap counts as served, but a fetch that failed would fail again.
+        // `done` skips the instruction that trapped. After a fetch that failed (trap 8), the strand waits for the next call.
         let offset = TABLE + 32 * number;
         memory.resize(offset as usize + 32, 0);
         let word = match number & 0x1ff {

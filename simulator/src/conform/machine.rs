@@ -22,18 +22,19 @@ use crate::machine::description::{Description, GuestMemory};
 use crate::operator::Answer;
 use crate::recording::Kind;
 
-/// The size in bytes of a guest's memory where `vfalls boot` has this size, too: images may have it built in.
+/// The size of a guest's memory in bytes: the default of `vfalls boot`, which images may have built in.
 const OF_BOOT: u64 = 128 << 20;
 
-/// The number of instructions after which a strand that has not begun never begins, and those between two looks at it.
+/// A strand that has not begun after [`BOOT`] instructions counts as one that never begins. [`LOOK`] is the number of instructions between
+/// two checks.
 const BOOT: u64 = 16_000_000;
 const LOOK: u64 = 100_000;
 
-/// The number of instructions, of the guest and for it, in which a call must return.
+/// The number of instructions of the calling strand, in the guest and in the hypervisor, in which a call must return.
 const ANSWER: u32 = 200_000;
 
-/// The number of instructions in which a step of the operator must be carried out, and those between two looks. Strands without a guest
-/// may still begin.
+/// The hypervisor must carry out a step of the operator within [`OPERATION`] instructions. (Meanwhile, strands without a guest may still
+/// begin.) [`OPERATED`] is the number of instructions between two checks.
 const OPERATION: u64 = 16_000_000;
 const OPERATED: u64 = 10_000;
 
@@ -55,7 +56,7 @@ pub(super) struct Machine {
 pub(super) struct Answered {
     /// %o0 to %o5.
     pub(super) after: [u64; 6],
-    /// Whether all else is as before the call, or what is not, in words.
+    /// `Ok` if all else is as before the call; otherwise what has changed, in words.
     pub(super) kept: Result<(), String>,
     /// The number of hyperprivileged instructions.
     pub(super) instructions: u64,
@@ -64,7 +65,7 @@ pub(super) struct Answered {
 /// Why a call has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Silent {
-    /// It takes too many instructions.
+    /// The call takes too many instructions.
     Endless,
     /// The strand does not run any more.
     Stopped,
@@ -93,7 +94,7 @@ impl Machine {
         Ok(reads.get())
     }
 
-    /// Runs until all these strands wait for calls, or no more of them will.
+    /// Runs until all these strands wait for calls, or until the rest of them count as strands that never begin.
     fn run_in(mut execution: Execution, all: StrandSet) -> Result<Self, Fault> {
         let mut begun = StrandSet::EMPTY;
         for _ in 0..BOOT / LOOK {
@@ -126,7 +127,7 @@ impl Machine {
         Ok(Answered { after: outs(strand), kept: unchanged(&before, strand), instructions })
     }
 
-    /// Lets a strand begin a call. It has not executed the trap yet.
+    /// Prepares a strand for a call. The next instruction of the strand is the trap.
     pub(super) fn begin(&mut self, id: StrandId, request: Request) {
         request.put(self.execution.strand_mut(id), &mut self.random);
     }
@@ -137,7 +138,7 @@ impl Machine {
         for _ in 0..ANSWER {
             let waited = waits(&self.execution, id);
             instructions += u64::from(self.step(id)?);
-            // The strand may take a trap before its next instruction, in which the call gets another answer.
+            // Before its next instruction, the strand may take a trap that changes the answer of the call.
             if waited && waits(&self.execution, id) {
                 return Ok(instructions);
             }
@@ -145,8 +146,8 @@ impl Machine {
         Err(Silent::Endless)
     }
 
-    /// Executes one instruction of a strand. Returns whether it was hyperprivileged. An instruction that waits for a device is no
-    /// instruction yet.
+    /// Executes one instruction of a strand. Returns whether the instruction was hyperprivileged. While an instruction waits for a
+    /// device, returns `false`.
     pub(super) fn step(&mut self, id: StrandId) -> Result<bool, Silent> {
         let strand = self.execution.strand(id);
         let (pc, level) = (strand.pc, strand.level());
@@ -167,7 +168,7 @@ impl Machine {
         let _ = self.finish(id);
     }
 
-    /// Lets the hypervisor carry out a step of the operator on this strand. Returns its answer; `None` if it gives none.
+    /// Lets the hypervisor carry out a step of the operator on this strand. Returns the hypervisor's answer; `None` if there is none.
     pub(super) fn operate(&mut self, on: StrandId, step: &Step) -> Option<Answer> {
         self.catch_up();
         self.execution.operate(on, step).ok()?;
@@ -194,7 +195,7 @@ impl Machine {
         false
     }
 
-    /// Brings all strands to the time of the latest, so that they do not execute their waiting for all of it.
+    /// Brings all strands to the time of the latest strand, so that the others do not wait in their loops for the whole difference.
     fn catch_up(&mut self) {
         for strand in self.begun.iter() {
             self.execution.step(strand);
@@ -262,7 +263,7 @@ pub(super) fn loaded(
     Ok(execution)
 }
 
-/// Returns whether a call may end before its store to a device does.
+/// Returns whether a call may end before its store to a device is complete.
 const fn is_fast_set(request: Request) -> bool {
     matches!((request.trap, request.registers), (0x80, [2..=17, .., 0x107]))
 }

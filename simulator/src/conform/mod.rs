@@ -1,12 +1,12 @@
 //! Checks anyone's hypervisor image against the contract of the performance counter service.
 //!
-//! The image boots on the machine that executes, with [guests](guest) that make calls by real traps: every register, right and
-//! version, values, statuses and orders of checks. Each call is made by a [reference model](::conform::oracle), too, which is written
-//! from the contract alone. After each call its results, all registers that it must keep, and the registers of the devices are
-//! compared. The machine breaks units, and stops strands in the middle of accesses.
+//! The image boots on the simulated machine of [`execute`](crate::execute), with [guests](guest) that make calls by real traps. The calls
+//! cover every register, right and version, values, statuses and the order of checks. A [reference model](::conform::oracle), which is
+//! written from the contract alone, makes each call, too. After each call, the results of the call, all registers that the call must
+//! keep, and the registers of the devices are compared. The machine breaks units, and stops strands in the middle of accesses.
 //!
-//! An image needs nothing for this but its traps. If it reads the machine description, as `vfalls boot` passes it, it is checked on
-//! several machines with several guests. If it does not, the caller says which machine and guests it has. Rights that move and guests
+//! The image needs only its traps for this. If the image reads the machine description, as `vfalls boot` passes it, it is checked on
+//! several machines with several guests. Otherwise, the caller says which machine and guests the image has. Rights that move and guests
 //! that are reset need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`] says what was not checked.
 
 pub mod attacks;
@@ -54,7 +54,7 @@ pub struct Image {
     pub segments: Vec<(u64, Vec<u8>)>,
     /// The addresses of the instructions.
     pub text: Range<u64>,
-    /// The interfaces that it has.
+    /// The interfaces that the image has.
     pub interfaces: Interfaces,
 }
 
@@ -125,11 +125,11 @@ pub struct Options {
     pub own: Option<Configuration>,
     /// The names of the [`CHECKS`] to make; empty for all.
     pub only: Vec<String>,
-    /// Whether to take one of [`QUICK`] configurations of each sweep.
+    /// Whether to take only one of every [`QUICK`] configurations of each sweep.
     pub quick: bool,
 }
 
-/// Of this number of configurations, a quick check takes one. It has no divisor in common with the numbers of machines and grants.
+/// A quick check takes one of every `QUICK` configurations. `QUICK` has no divisor in common with the numbers of machines and grants.
 pub const QUICK: usize = 7;
 
 /// The names of the checks.
@@ -173,20 +173,20 @@ pub enum Fault {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// The calls that were compared.
+    /// The number of calls that were compared.
     pub calls: u64,
     /// What the image leaves out on purpose.
     pub without: Vec<Omission>,
     /// The differences by register, right and version.
     pub differences: Vec<Difference>,
-    /// The differences, those joined that have call, demand and finding in common.
+    /// The differences, with one row for all that have call, demand and finding in common.
     #[serde(skip)]
     pub rows: Vec<Row>,
-    /// What the image serves beside the contract.
+    /// What the image serves in addition to the contract.
     pub served: Vec<String>,
     /// What was not checked, and why.
     pub unchecked: Vec<String>,
-    /// The instructions of calls.
+    /// How many instructions the calls take.
     pub instructions: Vec<CallCount>,
 }
 
@@ -213,9 +213,9 @@ enum Work {
 #[derive(Clone, Copy)]
 struct Job {
     check: &'static str,
-    /// The machine, and the guests as they are.
+    /// The machine, and all its guests.
     configuration: Configuration,
-    /// The guests of which the part of the sweep makes calls.
+    /// The machine and the guests for which the part of the sweep makes calls.
     shown: Configuration,
     /// The only guest that makes calls; `None` if the part of the sweep chooses the guests.
     tested: Option<usize>,
@@ -243,12 +243,12 @@ impl Job {
     }
 }
 
-/// Returns the work for an image. `mailbox` says whether it offers the operator's mailbox.
+/// Returns the work for an image. `mailbox` says whether the image has the operator's mailbox.
 fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec<Job> {
     let with_hubs = !omissions.hubs && !omissions.minor1;
     let mut jobs = Vec::new();
     let mut add = |check, configuration: Configuration, work| {
-        // Of an image's own guests, each is tested alone where a part tests rights, and otherwise the first.
+        // If the image has guests of its own, the check that tests rights tests each guest alone, and the others test the first guest.
         let guests = configuration.guests.iter().filter(|guest| !guest.strands.is_empty()).count();
         let tested = if own.is_none() || check != "registers" { 1 } else { guests };
         for tested in 0..tested {
@@ -260,7 +260,7 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
             jobs.push(Job { check, configuration, shown, tested, work });
         }
     };
-    // Each with the number of its runs that differ on one machine with the same guests.
+    // Each part, with the number of its runs that differ even on one machine with the same guests.
     let parts: [(&str, Part, usize); 10] = [
         ("registers", EVERY_REGISTER, 1),
         ("other-strands", READ_BACK, 1),
@@ -298,8 +298,8 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
     jobs
 }
 
-/// Checks an image. `ours` is the project's own, beside whose calls those of the image are counted. `progress` is called with the
-/// number of configurations that are done and of all, and says whether to go on.
+/// Checks an image. `ours` is the project's own image: the report lists how many instructions calls take in both images. `progress` is
+/// called with the number of configurations that are done and the number of all configurations, and returns whether to go on.
 ///
 /// # Errors
 /// The image does not start a guest, or `progress` has returned `false`.
@@ -349,7 +349,7 @@ pub fn check(
     for result in all(&jobs, image, *omissions, progress) {
         found.add(result?);
     }
-    // The neighbour of an attacker is answered as the guests of the other checks are.
+    // The neighbour of an attacker meets the same differences as the guests of other checks. These are not listed twice.
     found.differences.without_echo(attacks::NEIGHBOUR);
     let instructions = counts::count(image, ours, &shown)?;
     Ok(Report {

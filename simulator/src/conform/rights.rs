@@ -32,7 +32,7 @@ pub(super) fn configuration() -> Option<Configuration> {
 }
 
 impl Beside {
-    /// Moves every right to the other guest and back, takes HT alone, and resets a guest. Whoever loses leaves nothing behind.
+    /// Moves every right to the other guest and back, takes HT alone, and resets a guest. A guest that loses a right leaves no values.
     pub(super) fn rights_that_move(&mut self) {
         let strands = [[0, 64], [1, 65]].map(|of| of.map(strand));
         for strand in [strands[0][0], strands[1][0]] {
@@ -100,7 +100,7 @@ impl Beside {
         });
     }
 
-    /// Compares what both guests find, and what is in the registers.
+    /// Compares what both guests read, and what is in the registers.
     fn left(&mut self, strands: [[StrandId; 2]; 2]) {
         for strand in strands.concat() {
             let found = self.machine.execution.devices().pic(strand);

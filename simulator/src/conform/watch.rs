@@ -18,7 +18,7 @@ pub struct Seen {
     guests: Vec<Vec<usize>>,
     /// The addresses of the hypervisor's instructions.
     text: Range<u64>,
-    /// The hypervisor's own console.
+    /// The address of the hypervisor's own console.
     log: Option<u64>,
     /// The hypervisor's accesses to devices, and its output to consoles.
     pub devices: Vec<Observed>,

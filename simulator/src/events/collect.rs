@@ -72,7 +72,7 @@ impl Keep {
     }
 }
 
-/// Appends what a reader has returned. A gap after a gap is one gap.
+/// Appends what a reader has returned. Two successive gaps become one gap.
 pub(super) fn append(entries: &mut Vec<StreamEntry>, next: Next<'_>) {
     match (next, entries.last_mut()) {
         (Next::Event(event), _) => entries.push(StreamEntry::Event(TracedEvent {

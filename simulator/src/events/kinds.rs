@@ -38,7 +38,7 @@ impl EventKind {
         self.fields.iter().map(|field| field.bits as usize).sum::<usize>() / 32
     }
 
-    /// Returns whether the fields fill whole words, as [`hv_core::trace::fits`] wants it.
+    /// Returns whether the fields fill whole words, as [`hv_core::trace::fits`] demands.
     pub(super) fn fits(&self) -> bool {
         let mut bit = 0;
         let fits = self.fields.iter().all(|field| {
@@ -68,7 +68,7 @@ impl From<&Class> for EventKind {
     }
 }
 
-/// The kinds of events that a hypervisor records, by number. The default has those of `hv-core` and of the service.
+/// The kinds of events that a hypervisor records, by number. The default has the kinds of `hv-core` and of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventKinds(pub(super) BTreeMap<u16, EventKind>);
 

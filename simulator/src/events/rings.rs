@@ -1,4 +1,4 @@
-//! The rings of events in the memory of a machine that executes or of which there is a dump.
+//! The rings of events in the memory of an executing machine, or in a dump of a machine's memory.
 
 use guest_abi::StrandId;
 use hv_core::trace::remote::{Directory, MAGIC, Memory, ON, Place, RemoteReader};
@@ -76,8 +76,8 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Returns the rings of the [tracer](hv_core::trace::remote) at an address, which hold events of some kinds. If `layout` is given, they
-    /// must have it.
+    /// Returns the rings of the [tracer](hv_core::trace::remote) at an address. `kinds` are the kinds of their events. If `layout` is
+    /// given, the rings must have this layout.
     ///
     /// # Errors
     /// There are no rings, or they have another layout.
@@ -155,16 +155,16 @@ impl Memory for Dump<'_> {
 }
 
 impl Dump<'_> {
-    /// Reads the rings in the dump. If `layout` is given, they must have it.
+    /// Reads the rings in the dump. If `layout` is given, the rings must have this layout.
     ///
     /// # Errors
-    /// There are none, or they have another layout.
+    /// There are no rings, or they have another layout.
     pub fn rings(
         &self,
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // Memory may have the first word without the others.
+        // Memory may contain the first word of a tracer without the others.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());
@@ -175,7 +175,7 @@ impl Dump<'_> {
     }
 }
 
-/// Returns the addresses in some bytes of memory, which begin at `address`, at which there may be a tracer.
+/// Returns the addresses at which a tracer may be in `bytes`. The first byte is at `address`.
 fn tracers(address: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
     let words = (address..).step_by(8).zip(bytes.as_chunks().0);
     words.filter(|(_, word)| **word == MAGIC.to_be_bytes()).map(|(at, _)| at)

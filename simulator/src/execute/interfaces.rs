@@ -1,9 +1,9 @@
-//! Which [interfaces](platform::interfaces) the hypervisor has that the machine executes.
+//! The [interfaces](platform::interfaces) of the hypervisor that the machine executes.
 
 use platform::interfaces::{Interface, Note, TooShort};
 use platform::memory_map::{HYPERVISOR, LOG, MAILBOX, PAGE};
 
-/// What an image says of an interface.
+/// What the notes of an image say of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Has {
     Nothing,
@@ -17,7 +17,7 @@ enum Has {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interfaces([Has; Interface::ALL.len()]);
 
-/// Why the notes of an image say nothing.
+/// What is wrong with the notes of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum InterfaceError {
@@ -42,7 +42,7 @@ impl Interfaces {
     /// Returns the interfaces that an image has notes of.
     ///
     /// # Errors
-    /// There are two notes of an interface, or an interface of memory is not in the memory of the hypervisor.
+    /// There are two notes of an interface, or an interface in memory is misaligned or outside the memory of the hypervisor.
     pub fn new(notes: impl IntoIterator<Item = Note>) -> Result<Self, InterfaceError> {
         let mut new = Self([Has::Nothing; Interface::ALL.len()]);
         for Note { interface, version, address } in notes {

@@ -13,14 +13,14 @@ use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, TracedEvent};
 use crate::machine::guests::NamedGuest;
 
-/// The numbers of events, each of which is recorded or lost.
+/// The result of the comparison: numbers of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// The number of events that the machine saw: hypercalls that returned, and refusals because a hub was taken.
     pub seen: u64,
-    /// How many of these are recorded, as the machine saw them.
+    /// The number of events in `seen` that are recorded as the machine saw them.
     pub recorded: u64,
-    /// How many of these are lost, where the rings say that events are lost.
+    /// The number of events in `seen` that are lost, as the rings say.
     pub lost: u64,
     /// The number of recorded events of hypercalls that did not return.
     pub unreturned: u64,
@@ -28,8 +28,8 @@ pub struct Compared {
     pub others: u64,
     /// The number of lost events that the machine did not see.
     pub others_lost: u64,
-    /// The number of FAST calls that returned, of functions without any event: a hypervisor need not record those that its other services
-    /// have.
+    /// The number of FAST calls that returned and whose function has no recorded event. A hypervisor need not record the functions of its
+    /// other services.
     pub unrecorded: u64,
 }
 
@@ -70,7 +70,7 @@ struct Expected {
     began: u64,
     ended: u64,
     event: TracedEvent,
-    /// Whether the call has returned. A call that has not may be recorded with any status, or not at all.
+    /// Whether the call has returned. A call that has not returned may be recorded with any status, or not at all.
     returned: bool,
 }
 
@@ -93,7 +93,8 @@ impl Expected {
     }
 }
 
-/// Compares what the rings hold with the calls that returned and those that did not, each in the order in which its strand made them.
+/// Compares the events in the rings with the calls that returned and the calls that did not. The calls of a strand are in the order in
+/// which the strand made them.
 ///
 /// # Errors
 /// An event differs, or is missing where the ring does not say that events are lost.
@@ -123,7 +124,7 @@ pub fn compare(
             all.unrecorded += if returned { unrecorded.len() as u64 } else { 0 };
         }
         seen.sort_by_key(|expected: &Expected| expected.began);
-        // What did not return ended when the next call began, at the latest.
+        // A call that did not return ended at the latest when the strand's next call began.
         let mut next = u64::MAX;
         for call in seen.chunk_by_mut(|one, other| one.began == other.began).rev() {
             call.iter_mut().for_each(|expected| expected.ended = expected.ended.min(next));
@@ -137,7 +138,7 @@ pub fn compare(
     Ok(all)
 }
 
-/// Appends the events that a call leads to. If it has not returned, these are the events of all its possible ends.
+/// Appends the events that a call leads to. If the call has not returned, appends the events of all its possible ends.
 fn expect(seen: &mut Vec<Expected>, call: &Call, guest: u8, returned: bool) {
     let Call { began, strand, .. } = *call;
     let ended = if returned { call.ended } else { u64::MAX };
@@ -168,9 +169,9 @@ fn taken_hub(call: &Call) -> Option<u8> {
 struct OfStrand<'a> {
     strand: StrandId,
     kinds: &'a EventKinds,
-    /// What has not been compared yet.
+    /// The expected events that have not been compared yet.
     seen: &'a [Expected],
-    /// The number of events that the ring lost since the last one that was compared.
+    /// The number of events that the ring has lost since the last event that was compared.
     lost: u64,
     all: &'a mut Compared,
 }
@@ -217,7 +218,7 @@ impl OfStrand<'_> {
         Ok(())
     }
 
-    /// Passes what the machine saw up to the index `to`. The ring must have lost it.
+    /// Skips the expected events before the index `to`. The ring must have lost these events.
     fn pass(&mut self, to: usize, time: u64) -> Result<(), Difference> {
         let (passed, rest) = self.seen.split_at(to);
         let missing = passed.iter().filter(|seen| seen.returned).count() as u64;

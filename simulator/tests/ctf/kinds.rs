@@ -14,7 +14,7 @@ use crate::{strand, trace, write_trace};
 hv_core::events! {
     /// The events of a lamp.
     pub enum LampEvent {
-        /// The lamp was switched. Two of the names are words of the metadata's language.
+        /// The lamp was switched. The names `event` and `struct` are keywords of the metadata's language.
         40 Switched "lamp_switched" {
             event: u8 = Names(&[(0, "off"), (1, "struct")]),
             by: u8 = Number,
@@ -22,7 +22,7 @@ hv_core::events! {
         }
         /// A name with a colon.
         41 Lit "lamp:lit" {}
-        /// A word of the metadata's language.
+        /// A keyword of the metadata's language.
         42 Event "event" {}
     }
 }

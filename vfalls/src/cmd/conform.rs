@@ -21,10 +21,10 @@ use crate::table;
 
 /// Check a hypervisor image against the contract of the performance counter service
 ///
-/// The image boots on simulated machines. Guests make some hundreds of thousands of calls by real traps: every register, right and
-/// version, statuses, values and what a call must keep, broken units, and hubs that many strands ask for. Each answer is compared
-/// with that of a reference model. The report lists the differences, what was not checked, and how many instructions calls take. The
-/// exit status is 1 if the image differs.
+/// The image boots on simulated machines. Guests make some hundreds of thousands of calls by real traps. The calls cover every
+/// register, right and version, statuses, values, what a call must keep, broken units, and hubs that many strands ask for. Each answer is
+/// compared with the answer of a reference model. The report lists the differences, what was not checked, and how many instructions calls
+/// take. The exit status is 1 if the image differs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
                   vfalls conform --hypervisor mine.elf\n  \
@@ -50,7 +50,7 @@ pub(crate) struct ConformArgs {
     #[arg(long, value_name = "LIST", value_parser = conform::CHECKS, value_delimiter = ',')]
     only: Vec<String>,
 
-    /// Take one of seven configurations of each sweep: machines, guests and prior states
+    /// Take only one of every seven configurations (machine, guests and prior state) of each sweep
     #[arg(long)]
     quick: bool,
 

@@ -29,7 +29,7 @@ macro_rules! file {
     };
 }
 
-/// The files of the project: their paths and contents. Those that guests have too are the files of the guest to copy.
+/// The files of the project: their paths and contents. The files that a guest's project needs, too, come from the guest to copy.
 pub const FILES: [(&str, &str); 12] = [
     ("README.md", file!("hypervisor/smallest/README.md")),
     ("Cargo.toml", file!("hypervisor/smallest/Cargo.toml")),
@@ -51,7 +51,7 @@ pub const FILES: [(&str, &str); 12] = [
 pub(crate) fn run(args: NewImageArgs) -> anyhow::Result<()> {
     let shown = args.directory.display();
     ensure!(fs::symlink_metadata(&args.directory).is_err(), "{shown}: is there");
-    // Another program may create it meanwhile.
+    // Another program may create the directory meanwhile.
     let directory = OutputDirectory::create(&args.directory, |_| bail!("{shown}: is there"))?;
     for (path, content) in FILES {
         directory.write(path, content.as_bytes())?;

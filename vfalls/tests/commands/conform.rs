@@ -18,7 +18,7 @@ fn the_bundled_hypervisor_passes() {
     assert!(json.contains("\"differences\": []"), "{json}");
 }
 
-/// An omission is a difference where the image has it, as is what it lacks without a word.
+/// If an image has what `--without` says that it leaves out, this is a difference.
 #[test]
 fn what_is_declared_is_demanded() {
     let place = Place::new("conform-without");

@@ -1,4 +1,4 @@
-//! The check of images (`vfalls conform`): the shipped image passes, and each defect of an image is found, and no other.
+//! The check of images (`vfalls conform`): the shipped image passes, and an image with one defect fails for this defect alone.
 
 use std::fs;
 

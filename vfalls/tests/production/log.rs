@@ -1,4 +1,4 @@
-//! The hypervisor's log: what the operator reads of failures and of rights that move, and what a guest that floods it leaves of it.
+//! The hypervisor's log: what the operator reads about failures and moved rights, also when a guest floods the log.
 
 use guest_abi::{Hub, Mcu, Node};
 use hv_core::GuestId;
@@ -26,7 +26,7 @@ fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     grants
 }
 
-/// Each kind of unit fails in a call: in a read and in a write, on the fast path and on the slow path. Each is one line.
+/// Each kind of unit fails in a call: in a read and in a write, on the fast path and on the slow path. Each failure is one line.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_fails() {
@@ -60,8 +60,8 @@ fn a_unit_that_fails() {
     }
 }
 
-/// A strand dies with a hub, and nobody reports its death. The strand that asks again and again finds the hub busy for too long. Between two
-/// asks, it waits for a slow store, so that the test takes few instructions.
+/// A strand dies with a hub, and nobody reports its death. The strand that asks again and again finds the hub busy for too long. Between
+/// two calls, this strand waits for a slow store, so that the test takes few instructions.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_stays_busy() {
@@ -114,14 +114,14 @@ fn rights_that_move() {
     assert_eq!(said[0], "note: guest g2 loses the counter right strand");
     assert!(said[1].starts_with("note: guest g0 gets the counter right strand"), "{said:?}");
     assert!(said[2].starts_with("note: guest g1 gets the counter right strand"), "{said:?}");
-    // What changes nothing is not said.
+    // A step that changes nothing is not logged.
     booted.operate(19, &Step::Reconfigure(grants(3, &all)), 3_000_000);
     assert_eq!(booted.log(), [""; 0]);
     assert_eq!(booted.consoles(), [""; 4]);
 }
 
 /// Every store of a guest fails, and the processor does not say where: the unit stays in service, and the guest goes on. The operator
-/// reads a few lines, and the number of those left out. A hub that breaks meanwhile is not among these.
+/// reads a few lines, and the number of lines that were left out. The line about a hub that breaks meanwhile is not left out.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_that_floods() {

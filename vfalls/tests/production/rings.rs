@@ -98,7 +98,7 @@ fn recorded(
     calls.borrow().clone()
 }
 
-/// With 64 strands under load, each event is recorded as the machine saw it, or lost, and counted as lost. Prints the counts.
+/// With 64 strands under load, each event is either recorded as the machine saw it, or lost and counted as lost. Prints the counts.
 #[test]
 #[ignore = "builds images"]
 fn recorded_and_lost_are_what_the_machine_saw() {
@@ -126,7 +126,7 @@ fn recorded_and_lost_are_what_the_machine_saw() {
         let kept: usize = trace.events();
         assert_eq!(kept as u64, recorded + found.unreturned);
         assert_eq!(trace.lost(), lost);
-        // An event that was recorded otherwise is found. The last one may be of a call that has not returned.
+        // An event that differs from what the machine saw is found. The last events may be of calls that have not returned.
         let mut bent = trace.streams;
         let event = bent[40].entries.iter_mut().rev().skip(2).find_map(|entry| match entry {
             StreamEntry::Event(event) if event.id == Get::ID => Some(event),
@@ -138,7 +138,7 @@ fn recorded_and_lost_are_what_the_machine_saw() {
     }
 }
 
-/// Prints the instructions of calls while tracing is off and on. The first event of a strand begins a packet, so it takes more.
+/// Prints how many instructions calls take while tracing is off and on. The first event of a strand begins a packet, so it takes more.
 #[test]
 #[ignore = "builds images"]
 fn what_recording_costs() {
@@ -220,7 +220,7 @@ fn a_dump_has_the_last_events() {
     assert_eq!(ended.status.code(), Some(2));
 }
 
-/// A strand that is asked records a heartbeat, in a guest and where it waits, and nothing while tracing is off.
+/// A strand that is asked for a heartbeat records one, in a guest and where the strand waits. While tracing is off, it records nothing.
 #[test]
 #[ignore = "builds images"]
 fn strands_record_heartbeats() {

@@ -23,7 +23,7 @@ fn configuration(number: usize) -> Option<Configuration> {
         _ => (Model::Maramba, 1),
     };
     let later = number >= 4;
-    // A literal of all fields, so that a new field is decided on here.
+    // The literal names all fields, so that a new field needs a decision here.
     let on = |number: usize, strand, global, compatible| {
         let strands = (0..nodes.min(2)).map(|node| node * StrandId::PER_NODE + number);
         let strands = strands.filter_map(StrandId::new).collect();

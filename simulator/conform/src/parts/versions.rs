@@ -25,7 +25,7 @@ pub const OF_EVERY_GROUP: Part = Part {
     run: of_every_group,
 };
 
-/// Other groups. Most of them no hypervisor has.
+/// Other groups, most of which no hypervisor has.
 #[rustfmt::skip]
 const OTHERS: [u64; 14] = [
     2, 0x200, 0x202, 0x204, 0x206, 0x209, 0x20c, 0x300,

@@ -35,7 +35,7 @@ const SIZE: u64 = 0x200;
 pub enum Failure {
     /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
-    /// A call of the neighbour is not as in the contract, in words. Without an attack, it may not be, either.
+    /// A call of the neighbour is not as in the contract, in words. The call may be wrong even without an attack.
     Neighbour(String),
     /// Another failure, in words.
     Other(String),

@@ -49,7 +49,7 @@ const fn with_rights(kind: Kind) -> Kind {
 
 /// Loads, stores and atomic instructions at addresses all over the physical space.
 pub static ADDRESSES: Kind = kind("addresses", 5 * ADDRESSES_OF_ALL, 7, address);
-/// Jumps to such addresses.
+/// Jumps to addresses all over the physical space.
 pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
 /// Invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));

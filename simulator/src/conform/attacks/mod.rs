@@ -118,7 +118,7 @@ pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract
 /// The name of the check in a report.
 pub(super) const CHECK: &str = "attacks";
 
-/// Makes some of the attacks of a kind, in which every entry of its lists occurs.
+/// Makes some of the attacks of a kind: enough for every entry of the kind's lists to occur.
 pub(super) fn check(image: &Image, number: usize) -> Found {
     let kind = ALL[number];
     let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];

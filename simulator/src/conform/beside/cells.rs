@@ -1,4 +1,4 @@
-//! The registers of the machine beside those of the model.
+//! Compares the registers of the machine with those of the model.
 
 use conform::Cell;
 use conform::oracle;
@@ -11,7 +11,7 @@ use super::compare::{About, told};
 use super::{Beside, SET};
 
 impl Beside {
-    /// Compares what the call can have changed, and takes it over into the model.
+    /// Compares the registers that the call can have changed, and copies their contents to the model.
     pub(super) fn compare_cells(
         &mut self,
         about: &About,
@@ -53,7 +53,8 @@ impl Beside {
         }
     }
 
-    /// Gives the model the content of a register. Returns both, if they differed.
+    /// Copies the content of a register to the model. Returns the content in the model and in the machine if these differed, except for a
+    /// unit that has yet to be scrubbed.
     pub(super) fn take_over(&mut self, cell: Cell) -> Option<(u64, u64)> {
         let found = self.machine.held(cell)?;
         let cell = cell_of(cell);
@@ -66,7 +67,7 @@ impl Beside {
         is_clean.then_some((expected, found))
     }
 
-    /// Returns the counters of the hub's part with this register that count: cycles pass without any traffic.
+    /// Returns those counters of the hub part with this register that count cycles, which pass without any traffic.
     pub(super) fn counting(&self, id: u64) -> Vec<PerfReg> {
         let Some(first) = id.checked_sub(18).filter(|_| id < 90).map(|above| id - above % 3) else {
             return Vec::new();
@@ -77,14 +78,14 @@ impl Beside {
         counting.filter_map(|(id, _)| PerfReg::new(id)).collect()
     }
 
-    /// Takes over the values of counters that have counted.
+    /// Copies the values of these counters to the model.
     pub(super) fn count_on(&mut self, counting: &[PerfReg]) {
         for register in counting {
             self.take_over(Cell::Register(*register));
         }
     }
 
-    /// Returns what the contract demands of registers that no call has just set, and what they do otherwise.
+    /// Returns what the contract demands of registers that no call has just set, and the words for a register that differs.
     fn demands_of_state(&self) -> (&'static str, &'static str) {
         match self.check {
             "rights" => ("scrubbed when rights move", "keeps a value"),

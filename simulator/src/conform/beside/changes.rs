@@ -15,7 +15,7 @@ use super::super::differences::Subject;
 use super::{Beside, PERF};
 
 impl Beside {
-    /// Lets a guest give up what it has negotiated, which every image can do.
+    /// Lets a guest release the versions that it has negotiated, in place of a reset. Every image can do this.
     fn give_up(&mut self, guest: usize) {
         let guest = self.tested.unwrap_or(guest);
         if let Some(strand) = self.configuration.guests[guest].strands.iter().next() {
@@ -37,12 +37,12 @@ impl Beside {
         self.world.hubs = [HubCondition::Free; 4];
     }
 
-    /// Lets the operator return a unit to service, on a strand that reaches it.
+    /// Lets the operator return a unit to service, on a strand that can access the unit.
     fn return_to_service(&mut self, one: Unit) {
         let model = unit_of(one);
         let node = node_of(model);
         let of_node = |strand: &StrandId| strand.node().index() == node;
-        // L2 control can be reached on its own node only, and a guest on another node notices nothing of it.
+        // Only strands of a node can access its L2 control, and a guest on another node does not notice a change.
         let Some(on) = self.machine.begun.iter().find(of_node) else { return };
         let expected = self.world.return_to_service(node, model);
         let answer = self.machine.operate(on, &Step::ReturnToService(one));
@@ -57,7 +57,7 @@ impl Beside {
         }
     }
 
-    /// Resets a guest by the operator, in place of a guest that gives up.
+    /// Lets the operator reset a guest. Returns whether the reset has succeeded.
     pub(in super::super) fn reset(&mut self, guest: usize) -> bool {
         let on = self.machine.begun.iter().next();
         let (Some(id), Some(on)) = (GuestId::new(guest), on) else { return false };
@@ -121,7 +121,7 @@ impl System for Beside {
     }
 }
 
-/// Returns the unit of the device models.
+/// Returns a unit as the device models name it.
 fn faulty(unit: Unit) -> FaultyUnit {
     match unit {
         Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),

@@ -1,4 +1,4 @@
-//! What a call answers, beside what the model answers.
+//! Compares what a call answers with what the model answers.
 
 use conform::oracle::{self, Answer};
 use conform::translated::grant;
@@ -13,7 +13,7 @@ const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
 const ENOTSUPPORTED: u64 = 13;
 
-/// What a call is, in a table.
+/// How a table describes a call.
 #[derive(Clone)]
 pub(super) struct About {
     pub(super) call: &'static str,
@@ -23,7 +23,8 @@ pub(super) struct About {
 }
 
 impl Beside {
-    /// Returns the registers after the call in the model, and whether it makes a store that fails, perhaps after its end.
+    /// Makes a call in the model. Returns the registers after the call, and whether the call makes a store that fails, perhaps after the
+    /// end of the call.
     pub(super) fn expected(&mut self, number: u16, request: Request) -> ([u64; 6], bool) {
         let registers = request.registers;
         let trap = match request.trap {
@@ -144,7 +145,8 @@ impl Beside {
     }
 }
 
-/// Returns whether a function must be unknown, because some of its bits are those of a function of the contract.
+/// Returns whether a function must be unknown although it resembles a function of the contract: it has the same low 16 bits, or more than
+/// 32 bits.
 fn is_like_ours(function: u64) -> bool {
     function > u64::from(u32::MAX) || matches!(function & 0xffff, GET | SET)
 }
@@ -153,7 +155,7 @@ fn is_like_group(group: u64) -> bool {
     group > u64::from(u32::MAX) || matches!(group & 0xffff, 0 | 1 | PERF)
 }
 
-/// Returns a call in words: its trap, its registers, and those after it.
+/// Returns a call in words: its trap, its registers, and the registers after the call.
 pub(super) fn told(request: Request, after: Option<[u64; 6]>) -> String {
     let [o0, o1, o2, .., function] = request.registers;
     let call = match (request.trap, function) {

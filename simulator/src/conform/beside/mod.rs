@@ -26,13 +26,13 @@ const PERF: u64 = 0x205;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// What was found beside the contract.
+/// What a check has found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     pub(super) differences: Differences,
-    /// The calls that were compared.
+    /// The number of calls that were compared.
     pub(super) calls: u64,
-    /// What the image serves beside the contract.
+    /// What the image serves in addition to the contract.
     pub(super) served: BTreeSet<String>,
     /// What was not checked, and why.
     pub(super) unchecked: BTreeSet<String>,
@@ -51,7 +51,7 @@ impl Found {
 pub(super) struct Beside {
     pub(super) machine: Machine,
     pub(super) world: World,
-    /// Both when the guests had begun.
+    /// The machine and the model at the time when the guests had begun.
     start: (Machine, World),
     configuration: Configuration,
     /// The only guest that makes calls; `None` if there are several.
@@ -106,7 +106,7 @@ impl Beside {
         }
     }
 
-    /// Tells the model whether the guests have CORE, which they asked for to start their CPUs.
+    /// Copies to the model the version of CORE that each guest has negotiated in order to start its CPUs.
     fn negotiated(&mut self) {
         for guest in 0..self.world.guests.len() {
             let first = self.world.guests[guest].strands.first().copied();
@@ -123,7 +123,8 @@ impl Beside {
         }
     }
 
-    /// Returns the strand that makes the calls of a strand: itself, or one of its guest that has begun, or any.
+    /// Returns the strand that makes the calls of `strand`: the first of these that has begun and may call: `strand` itself, a strand of
+    /// the tested guest, a strand of the same guest, any strand.
     fn caller(&self, strand: StrandId) -> Option<StrandId> {
         let begun = self.machine.begun;
         let of_guest = self.configuration.guest_of(strand);

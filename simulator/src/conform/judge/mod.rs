@@ -1,4 +1,4 @@
-//! Compares an image with the reference model, while strands make calls at the same time: their answers, registers and accesses.
+//! Compares an image with the reference model while strands make calls at the same time: the answers, registers and accesses of the calls.
 //!
 //! - Accesses to devices have an order. The model makes the calls in this order.
 //! - Negotiations access no device. The judge finds an order of simultaneous negotiations that

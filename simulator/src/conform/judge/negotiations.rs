@@ -28,8 +28,8 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The versions that are possible so far. Each has the negotiations that its order already contains, although they have not returned
-        // yet.
+        // The versions that are possible so far. Each has the negotiations that are already in the order although these negotiations have
+        // not returned yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();

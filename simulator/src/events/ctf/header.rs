@@ -3,8 +3,8 @@
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
-/// The form of a trace's event headers. A short header has the number of the event's kind and the lower bits of the time. A long header,
-/// which has another number in the first field, has the number of the kind and the whole time behind it. Headers include the lowest
+/// The form of a trace's event headers. A short header has the number of the event's kind and the lower bits of the time. A long header
+/// has another number in its first field, and then the number of the kind and the whole time. Headers include the lowest
 /// clock bits that the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -17,7 +17,7 @@ pub(super) enum Form {
 pub(super) struct Short {
     /// The width of the first field.
     id_bits: u32,
-    /// What the first field has in a short header: this, plus the number of the kind. There are `kinds` such numbers.
+    /// In a short header, the first field is `first` plus the number of the kind, which is below `kinds`.
     first: u64,
     kinds: u64,
     /// The lowest and the highest value of the first field in a long header.
@@ -52,7 +52,7 @@ impl Form {
         }
     }
 
-    /// Returns the number that the metadata have for kind 0.
+    /// Returns the number that kind 0 has in the metadata.
     pub(super) const fn first(self) -> u64 {
         match self {
             Self::Short(short) => short.first,
@@ -123,7 +123,7 @@ fn put_bits(bytes: &mut Vec<u8>, endian: Endian, [first, second]: [(u32, u64); 2
 mod tests {
     use super::*;
 
-    /// Each layout has the widths of its short header; the time also has the bits that the layout drops.
+    /// The fields have the widths that they have in the layout's short header, but the time also has the bits that the layout drops.
     #[test]
     fn widths() {
         for (layout, id, time) in [
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(put(layout, Endian::Big, 0xabc, time, time), expected);
         let bits = 0x1abc_u64 | 0x876_5432 << 13;
         assert_eq!(put(layout, Endian::Little, 0xabc, time, time), bits.to_le_bytes()[..6]);
-        // A kind of more than 4 bits, and a time after a wrap, have long headers.
+        // A number of a kind that needs more than 4 bits, and a time after a wrap, need long headers.
         let long = |id: u32, time: u64| [&[0][..], &id.to_be_bytes(), &time.to_be_bytes()].concat();
         let layout = LayoutName::Clock27Cut5;
         assert_eq!(put(layout, Endian::Big, 16, 0, 7), long(32, 7));

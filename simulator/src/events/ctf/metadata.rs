@@ -106,7 +106,7 @@ stream {{
 
 fn write_field(text: &mut String, field: &KindField) {
     let KindField { name, bits, shown } = field;
-    // Readers drop the underscore before a name.
+    // Readers drop an underscore at the start of a name.
     let prefix = if is_identifier(name) { "" } else { "_" };
     let name = format!("{prefix}{name}");
     let _ = match shown {
@@ -126,7 +126,7 @@ fn write_field(text: &mut String, field: &KindField) {
     };
 }
 
-/// Returns `false` for a word of the language, and for a name of which readers would drop an underscore.
+/// Returns `false` for a keyword of the language, a name with a colon, and a name whose first character, an underscore, readers would drop.
 fn is_identifier(name: &str) -> bool {
     const WORDS: [&str; 28] = [
         "align",
@@ -234,8 +234,9 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the kinds that blocks declare, and the number and type of each by its number in this trace, in which kind 0 has `first`. Another program may have
-/// numbered them anew, so a kind that the default has gets the number that it has there.
+/// Returns the kinds of events that the blocks declare, and a map from a kind's number in this trace to its number and type in the result.
+/// Kind 0 would have the number `first` in this trace. Another program may have changed the numbers, so a kind that is among the default
+/// kinds gets its default number.
 fn kinds<'a>(
     blocks: impl Iterator<Item = &'a Block>,
     first: u64,

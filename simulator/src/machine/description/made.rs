@@ -1,4 +1,4 @@
-//! Descriptions that are made of a machine and its guests.
+//! Makes the description of a machine and its guests.
 
 use guest_abi::{Mcu, Node as Processor};
 use perfctr_service::{Grant, GuestConfig};
@@ -69,7 +69,7 @@ impl Description {
     /// Gives memory to the guest with this index in [`nodes`](Self::nodes).
     ///
     /// # Errors
-    /// The node has one of the properties already: its name.
+    /// The node already has one of the properties. The error is the name of this property.
     pub fn place(&mut self, node: usize, memory: GuestMemory) -> Result<(), &'static str> {
         let GuestMemory { base, size, real, entry } = memory;
         let properties = &mut self.nodes[node].properties;

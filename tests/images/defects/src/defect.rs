@@ -33,17 +33,17 @@ pub enum Defect {
     Right,
     /// A counter of a channel keeps its value when rights move.
     Scrub,
-    /// While a strand asks for a hub, others but the first strand are refused.
+    /// While a strand asks for a hub, all other strands except strand 0 are refused.
     Arbitration,
-    /// A set of HT by a guest without the right succeeds, without HT.
+    /// If a guest without the HT right sets HT, the call succeeds and does not set HT.
     Ht,
     /// A set of L2 control clears the other bits.
     OtherBits,
-    /// A guest gets the minor version that it asks for, whatever there is.
+    /// A guest gets the minor version that it asks for, even if this version does not exist.
     Version,
 }
 
-/// The numbers of strands that ask for each hub.
+/// For each hub, the number of strands that ask for it.
 static ASK: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 impl Defect {
@@ -68,7 +68,7 @@ impl Defect {
         Self::ALL.get(number as usize).copied().unwrap_or(Self::None)
     }
 
-    /// Answers a call before the hypervisor does. Returns `false` if it does not.
+    /// Acts before the hypervisor serves a call. Returns `true` if the defect has refused the call in place of the hypervisor.
     pub fn refuses(
         self,
         handler: &Handler<Devices>,
@@ -95,7 +95,7 @@ impl Defect {
         refused
     }
 
-    /// Changes what the hypervisor has done.
+    /// Acts after the hypervisor has served a call.
     pub fn acts(
         self,
         handler: &Handler<Devices>,
@@ -150,7 +150,7 @@ impl Defect {
         }
     }
 
-    /// Keeps a counter's value through what the hypervisor does in an interrupt.
+    /// Lets the hypervisor serve an interrupt by `work`. With the defect [`Scrub`](Self::Scrub), a counter keeps its value.
     pub fn in_scrub<T>(self, handler: &Handler<Devices>, work: impl FnOnce() -> T) -> T {
         if self != Self::Scrub {
             return work();

@@ -99,7 +99,7 @@ impl Consoles {
         self.guests[guest].console.text()
     }
 
-    /// Returns the state of a guest: what the hypervisor says in the mailbox, or on the guest's console if it says nothing there.
+    /// Returns the state of a guest: what the hypervisor says in the mailbox, or on the guest's console if the mailbox says nothing.
     pub(crate) fn state(&self, execution: &mut Execution, guest: usize) -> GuestState {
         match (execution.guest(guest), self.guests[guest].console.ended()) {
             (GuestState::Absent | GuestState::Unknown, Some(code)) => match code {

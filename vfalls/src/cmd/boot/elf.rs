@@ -71,7 +71,7 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(segments)
 }
 
-/// Returns the addresses of all instructions, which are in one piece.
+/// Returns the address range of all sections with instructions, from the first section to the last.
 #[must_use]
 pub fn text(elf: &Elf<'_>) -> Range<u64> {
     let executable = elf
@@ -118,7 +118,7 @@ pub fn interfaces(elf: &Elf<'_>) -> anyhow::Result<Interfaces> {
     Ok(Interfaces::new(found)?)
 }
 
-/// Returns the kinds of events that an image [describes](hv_core::trace::description). If it describes none, they are those of the project.
+/// Returns the kinds of events that an image [describes](hv_core::trace::description). If it describes none, returns the project's kinds.
 pub fn event_kinds(elf: &Elf<'_>) -> anyhow::Result<EventKinds> {
     match elf.section_by_name(SECTION) {
         Some(section) => Ok(EventKinds::parse(section.data()?)?),

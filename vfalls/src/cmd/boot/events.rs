@@ -39,10 +39,10 @@ pub(super) struct EventArgs {
     dump: Option<PathBuf>,
 }
 
-/// The number of instructions of all strands together between two reads of the rings: fewer than fill the ring of one strand.
+/// The number of instructions of all strands together between two reads of the rings: fewer than would fill the ring of one strand.
 const BETWEEN_READS: u64 = 1 << 14;
 
-/// What determines how often layouts need heartbeats: no strand takes an interrupt later than this.
+/// The conditions that determine how often layouts need heartbeats. No strand delays an interrupt for longer than `longest_off_ns`.
 const CONDITIONS: Conditions =
     Conditions { hz: HZ, probe_ns: 200, timer_hz: 100, longest_off_ns: 20_000_000 };
 
@@ -54,7 +54,7 @@ pub(super) struct Events {
     observed: Option<Outputs>,
     dump: Option<OutputFile>,
     calls: Rc<RefCell<Vec<Call>>>,
-    /// The strands of all guests, and when they were asked for heartbeats, in cycles since the machine started.
+    /// The strands of all guests, and when they were last asked for heartbeats, in cycles since the machine started.
     strands: Vec<StrandId>,
     last_heartbeat: u64,
 }

@@ -48,8 +48,9 @@ use self::images::Image;
 ///
 /// The machine is a T5440 (four UltraSPARC T2 Plus processors, 256 strands in all) or a smaller one. Its strands execute SPARC V9: the
 /// bundled hypervisor, which has the performance counter service, and the guests. Loads and stores go through simulated caches,
-/// memory channels and hubs, whose counters guests read by hypercalls. The output of guests appears at once, beside the log of the
-/// hypervisor, and a report of what they executed and counted at the end. The exit status is 1 if a guest ends with a code other than 0 or by a trap.
+/// memory channels and hubs, whose counters guests read by hypercalls. The output of guests and the log of the hypervisor appear at
+/// once. A report at the end says what the guests executed and counted. The exit status is 1 if a guest ends with a code other than 0, or
+/// by a trap.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
                   vfalls boot                                 # a bundled guest, on eight strands\n  \
@@ -234,7 +235,7 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     ended(&mut execution, stop, &consoles, &complete.guests)
 }
 
-/// Says which of the optional interfaces an image does not have, and which it has in a version that is not known.
+/// Says which of the optional interfaces an image does not have, and which it has in a version that this program does not know.
 fn tell_interfaces(image: &str, interfaces: &Interfaces) {
     let lacking: Vec<_> = interfaces.lacking().map(|one| format!("no {}", one.name())).collect();
     if !lacking.is_empty() {

@@ -68,7 +68,7 @@ fn boot_program(instructions: &[u32], notes: &[Vec<u8>], more: &str) -> Ended {
     place.run(&format!("boot --hypervisor mine.elf guest.elf --fast --limit 10000 {more}"))
 }
 
-/// What the image of a guest that ends with the code 0 writes.
+/// What a hypervisor writes to the console of a guest that ends with the code 0.
 const ENDS: &[u8] = b"hello\n\x10X0\n";
 
 #[test]
@@ -96,7 +96,7 @@ fn a_version_that_is_not_known_is_not_used() {
     assert!(ended.stderr.lines().any(|other| other == line), "{}", ended.stderr);
 }
 
-/// Interfaces that are not known yet, longer descriptors and notes of other owners are left alone.
+/// Unknown interfaces, notes of other owners, and further bytes of a descriptor are ignored.
 #[test]
 fn other_notes_are_ignored() {
     let mut other = note(1, &descriptor(9, 0));
@@ -132,7 +132,7 @@ fn without_a_mailbox_the_console_says_how_a_guest_ends() {
     }
 }
 
-/// The strand goes on for ever, but the run does not.
+/// The hypervisor's strand loops for ever, but the execution ends.
 #[test]
 fn a_hypervisor_that_cannot_start_ends_the_run() {
     let place = Place::new("cannot-start");
@@ -149,7 +149,7 @@ fn a_hypervisor_that_cannot_start_ends_the_run() {
     assert!(executed.unwrap() < 10_000_000, "{executed:?}");
 }
 
-/// With a mailbox that the hypervisor does not use, no guest has started.
+/// If the hypervisor has a mailbox and does not write to it, no guest counts as started.
 #[test]
 fn with_a_mailbox_the_console_does_not_decide() {
     let ended = boot(b"hi\n", &[note(1, &descriptor(1, 0x3fe_0000))], "");
