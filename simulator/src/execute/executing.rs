@@ -88,19 +88,18 @@ impl<C: Cost> AtWork<'_, C> {
         if now >= self.reach.local.due {
             self.happen(now);
         }
-        let Self { strand, reach, .. } = self;
         let pending = if std::mem::take(&mut self.changed) {
+            self.wake();
+            let Self { strand, reach, .. } = self;
             if reach.local.state == State::Halted {
-                if !strand.is_woken() && !reach.local.failing {
-                    return Ok(now);
-                }
-                reach.local.state = State::Running;
+                return Ok(now);
             }
             let failing = std::mem::take(&mut reach.local.failing);
             failing.then_some(Trap::STORE_ERROR).or_else(|| strand.interrupt())
         } else {
             None
         };
+        let Self { strand, reach, .. } = self;
         let (pc, npc, level) = (strand.pc, strand.npc, strand.level());
         reach.begin(now, pc);
         let executed = match pending {
@@ -236,6 +235,17 @@ impl<C: Cost> AtWork<'_, C> {
         }
         drop(unit);
         self.look();
+        // What arrived before the strand halted wakes it too.
+        self.wake();
+    }
+
+    /// Lets a halted strand run if an interrupt or the trap for a failed store is pending.
+    fn wake(&mut self) {
+        let Self { strand, reach, .. } = self;
+        let Local { state, failing, .. } = &mut *reach.local;
+        if *state == State::Halted && (strand.is_woken() || *failing) {
+            *state = State::Running;
+        }
     }
 
     /// Updates the strand's counters up to `now`, and notes when they can overflow next.

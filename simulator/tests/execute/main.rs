@@ -138,6 +138,20 @@ fn an_interrupt_wakes() {
     assert_eq!(execution.state(strand(2)), State::Parked);
 }
 
+/// A strand does not sleep through an interrupt, wherever the interrupt arrives: long before the halt, in the cycle before it, at it,
+/// or after it.
+#[test]
+fn no_interrupt_is_lost_at_a_halt() {
+    const NOP: u32 = 0x0100_0000;
+    for nops in 0..80 {
+        let program = [SEND_TO_ITSELF, &vec![NOP; nops], HALT_AND_TELL].concat();
+        let mut execution = machine(None, &program, &[]);
+        assert_eq!(execution.run(CYCLES), Stop::Limit, "{nops} instructions before the halt");
+        let [told] = left(&mut execution);
+        assert_eq!(told, 5, "{nops} instructions before the halt");
+    }
+}
+
 /// A strand wakes in the cycle in which %stick equals %hstick_cmpr.
 #[test]
 fn a_timer_wakes() {

@@ -185,6 +185,22 @@ pub(crate) const WAKE: &[u32] = &[
     0x0100_0000, // nop
 ];
 
+/// Strand 0 sends vector 5 to itself.
+pub(crate) const SEND_TO_ITSELF: &[u32] = &[
+    0x0900_0800, // sethi %hi(0x200000), %g4
+    0x8c10_2005, // mov 5, %g6
+    0xccf0_0e60, // stxa %g6, [%g0] 0x73
+];
+
+/// Halts until a vector arrives, and stores it.
+pub(crate) const HALT_AND_TELL: &[u32] = &[
+    0xb580_2000, // wr %g0, 0, %asr26
+    0xc4d8_0e80, // ldxa [%g0] 0x74, %g2
+    0xc471_0000, // stx %g2, [%g4]
+    0x1080_0000, // ba .
+    0x0100_0000, // nop
+];
+
 /// Handler of interrupt_vector: stores the vector.
 pub(crate) const VECTOR: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
@@ -230,11 +246,12 @@ pub(crate) const SAMPLE: &[u32] = &[
     0x9402_a001, // inc %o2
 ];
 
-/// Handler of interrupt_level_15: calls the hypervisor, which halts.
+/// Handler of interrupt_level_15: clears the interrupt, and calls the hypervisor, which halts.
 pub(crate) const OVERFLOW: &[u32] = &[
     0x9750_0000, // rdpr %tpc, %o3
     0x9944_4000, // rd %pic, %o4
     0x9b45_8000, // rd %softint, %o5
+    0xab83_6000, // wr %o5, 0, %softint_clr
     0x91d0_2080, // ta 0x80
     0x0100_0000, // nop
 ];

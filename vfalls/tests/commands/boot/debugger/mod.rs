@@ -126,12 +126,13 @@ fn says(said: &str, expected: &str) {
 fn a_debugger_stops_and_goes_on() {
     let run = Debuggee::start(&["--strands", "0,64"]);
     let said = run.gdb(
-        "info threads | x/i $pc | stepi | print/x $npc - $pc | print/x $pc | set var $g3 = 0x1234567890 \
+        "set scheduler-locking on | thread 2 | continue | thread 1 | set scheduler-locking off \
+         | info threads | x/i $pc | stepi | print/x $npc - $pc | print/x $pc | set var $g3 = 0x1234567890 \
          | print/x $g3 | break *$pc + 8 | continue | delete | continue",
     );
     says(
         &said,
-        "(strand 0 of guest: runs) | (strand 64 of guest: halted) | => 0x80000000: | $1 = 0x4\n \
+        "Thread 2 stopped | (strand 0 of guest: runs) | (strand 64 of guest: halted) | => 0x80000000: | $1 = 0x4\n \
          | $2 = 0x80000004\n | $3 = 0x1234567890\n | Breakpoint 1, 0x0000000080000 | exited normally",
     );
     let stdout = run.ends_well();
@@ -153,13 +154,14 @@ fn one_strand_executes_while_the_others_are_locked() {
     run.ends_by("INT");
 }
 
-/// The bundled guest's second strand is halted, so it cannot execute. With scheduler locking, no other strand executes either.
+/// The bundled guest's second strand executes until it halts, and then cannot. With scheduler locking, no other strand executes.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn a_locked_strand_that_waits_is_reported() {
     let run = Debuggee::start(&["--strands", "0,64"]);
-    let said = run.gdb("set scheduler-locking on | thread 2 | stepi | continue | print 1");
-    says(&said, "Thread 2 stopped | Thread 2 stopped | $1 = 1");
+    let said =
+        run.gdb("set scheduler-locking on | thread 2 | continue | stepi | continue | print 1");
+    says(&said, "Thread 2 stopped | Thread 2 stopped | Thread 2 stopped | $1 = 1");
     run.ends_by("INT");
 }
 
