@@ -66,6 +66,24 @@ pub struct Hazards {
     pub tears: bool,
     /// The hardware behind the counter is unknown. It may be the clock of the CPU, which can stop or change its rate.
     pub may_be_cpu_clock: bool,
+    /// The counter may lose time, for example because an interrupt that advances it is lost.
+    pub may_lose: bool,
+    /// The counter may gain time, for example because it jumps forward under load.
+    pub may_gain: bool,
+}
+
+impl Hazards {
+    /// Returns `true` if the counter may show less time than has passed.
+    #[must_use]
+    pub const fn can_lose(self) -> bool {
+        self.may_lose || self.stops_when_idle || self.rate_varies || self.may_be_cpu_clock
+    }
+
+    /// Returns `true` if the counter may show more time than has passed.
+    #[must_use]
+    pub const fn can_gain(self) -> bool {
+        self.may_gain || self.rate_varies || self.may_be_cpu_clock
+    }
 }
 
 /// The number of bits of a counter: 8 to 64.

@@ -9,16 +9,18 @@ use super::frequency::Frequency;
 pub struct Limits {
     /// The largest difference between the rates of two sources, in parts per million.
     pub tolerance: u32,
-    /// The longest time, in nanoseconds, between the two reads of the reference in a conclusive check.
+    /// The longest time, in nanoseconds, that the reads of a conclusive check take.
     pub bracket: u64,
     /// The maximum number of attempts to stay within `bracket` in one check; 0 means 1.
     pub tries: u32,
+    /// How long a retired source must be right before it is trusted again, in nanoseconds.
+    pub probation: u64,
 }
 
 impl Default for Limits {
-    /// Returns 500 parts per million (crystals are accurate to 100), 50 us and 3 attempts.
+    /// Returns 500 parts per million (crystals are accurate to 100), 50 us, 3 attempts and a minute.
     fn default() -> Self {
-        Self { tolerance: 500, bracket: 50_000, tries: 3 }
+        Self { tolerance: 500, bracket: 50_000, tries: 3, probation: 60_000_000_000 }
     }
 }
 
@@ -54,33 +56,31 @@ impl fmt::Display for Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skipped {
-    /// A read of the reference took too long.
-    SlowReference,
-    /// Each attempt was interrupted between its reads.
-    Disturbed,
-    /// The sources differ, but the reference has not advanced: too little time has passed, or the reference has stopped.
-    ReferenceStill,
-    /// The bad source cannot be retired now: there is no other source, or another strand is changing the source.
+    /// The reads took too long, and the sources agree within this uncertainty. A source is slow to read, or the strand was interrupted.
+    Slow,
+    /// The bad source cannot be retired now: it is the last one, or another strand is changing the source.
     CannotDemote,
 }
 
 /// The result of a check. Sources are indices into the list of candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Finding {
-    /// This was the first check of these sources. The next check compares with it.
+    /// This was the first check. The next check compares with it.
     Begun,
-    /// The chosen source agrees with the reference.
+    /// The trusted sources agree.
     Agrees,
     /// The check was inconclusive. The next check compares with the last conclusive check.
     Skipped(Skipped),
-    /// There is no other source to compare with.
+    /// Only one source is trusted, so nothing checks the time.
     NoReference,
-    /// The reference, `source`, was bad. The watchdog has retired it.
-    #[allow(missing_docs)]
-    BadReference { source: usize, fault: Fault },
-    /// The chosen source, `source`, was bad. The watchdog has retired it, and `chosen` replaces it.
-    #[allow(missing_docs)]
+    /// Since the previous check, the source `ahead` has shown more time than the source `behind`, and nothing decides which of them is
+    /// wrong. The time is in doubt.
+    Undecided { ahead: usize, behind: usize },
+    /// The source was bad. The watchdog has retired it, and `chosen` gives the time from now on. Check again: another source may be bad.
     Demoted { source: usize, fault: Fault, chosen: usize },
+    /// The retired source has been right for [`Limits::probation`]. The watchdog trusts it again.
+    Restored { source: usize },
 }
 
 /// The frequency of the chosen source, `source`, measured by `reference`. Sources are indices into the list of candidates.

@@ -3,15 +3,14 @@
 use core::fmt;
 
 use guest_abi::StrandId;
-use guest_abi::clock::{Clock, ClockSource};
+use guest_abi::clock::{Clock, ClockSource, Scope};
 use static_assertions::assert_impl_all;
 
 use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
-use super::source::{Candidate, Tracked};
+use super::source::{Candidate, Tracked, Trust};
 use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// The error if there is no usable source, or none except the chosen one, or if another strand is
-/// changing the source.
+/// The error if there is no usable source, or none except the chosen one, or if another strand is changing the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoUsableClock;
 
@@ -25,18 +24,27 @@ impl core::error::Error for NoUsableClock {}
 
 /// Measures the time in nanoseconds since its creation, with the best of up to `N` sources.
 ///
-/// The index of a source is its position in the list of candidates. A retired source is never used again.
+/// The index of a source is its position in the list of candidates.
 ///
 /// # Change of source
-/// An epoch is the period between two changes of source. A change first writes the next epoch, and then publishes its number. So
-/// the epoch that a reader uses never changes, and no strand waits. Each change retires a source, so there are at most `N` epochs.
+/// An epoch is the period between two changes of source. A change first writes the next epoch, and then publishes its number. No strand
+/// waits: a reader that was delayed for so long that its epoch has been overwritten reads again.
 #[derive(Debug)]
 pub struct Timekeeper<S, const N: usize> {
     sources: [Option<Tracked<S>>; N],
-    epochs: [Epoch; N],
+    /// Epoch n is in slot n modulo [`EPOCHS`].
+    epochs: [Epoch; EPOCHS],
     epoch: AtomicU32,
     changing: AtomicBool,
+    /// The latest time that a [`StrandClock`] has shown.
+    shown: AtomicU64,
 }
+
+/// The number of epochs that are kept.
+const EPOCHS: usize = 8;
+
+/// The number of times that a reader tries to read an epoch before it is overwritten.
+const TRIES: usize = 3;
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
@@ -53,16 +61,16 @@ impl Epoch {
         Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// Writes an epoch that is not in use yet. Relaxed: the number of the epoch publishes the epoch.
+    /// Writes an epoch over an old one. Release: a reader that sees one of the values sees the number that was published before.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
-        self.source.store(source as u32, Ordering::Relaxed);
-        self.ticks.store(ticks, Ordering::Relaxed);
-        self.time.store(time, Ordering::Relaxed);
+        self.source.store(source as u32, Ordering::Release);
+        self.ticks.store(ticks, Ordering::Release);
+        self.time.store(time, Ordering::Release);
     }
 
     #[inline]
     fn source(&self) -> usize {
-        self.source.load(Ordering::Relaxed) as usize
+        self.source.load(Ordering::Acquire) as usize
     }
 }
 
@@ -76,40 +84,39 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     ) -> Result<Self, NoUsableClock> {
         let keeper = Self {
             sources: candidates.map(|candidate| Tracked::new(candidate, environment, strand)),
-            epochs: [const { Epoch::new() }; N],
+            epochs: [const { Epoch::new() }; EPOCHS],
             epoch: AtomicU32::new(0),
             changing: AtomicBool::new(false),
+            shown: AtomicU64::new(0),
         };
         let (source, ticks) = keeper.best_readable(strand).ok_or(NoUsableClock)?;
-        let first = keeper.epochs.first().ok_or(NoUsableClock)?;
-        first.begin(source, ticks, 0);
+        keeper.slot(0).begin(source, ticks, 0);
         Ok(keeper)
     }
 
-    /// Returns a clock for a strand. Create only one clock per strand: two clocks of a strand may differ.
-    pub fn clock(&self, strand: StrandId) -> StrandClock<'_, S, N> {
-        StrandClock { keeper: self, strand, last: AtomicU64::new(0) }
+    /// Returns a clock for a strand.
+    pub const fn clock(&self, strand: StrandId) -> StrandClock<'_, S, N> {
+        StrandClock { keeper: self, strand }
     }
 
     /// Returns the time in nanoseconds on the strand that executes the call; `None` if the source cannot be read.
     ///
-    /// This time may go back at a change of source, or if the source goes back. A [`clock`](Self::clock) never goes back.
+    /// This time is the best estimate. It may go back: when a source that was ahead is replaced, or if the source goes back. A
+    /// [`clock`](Self::clock) never goes back.
     #[inline]
     pub fn time(&self, strand: StrandId) -> Option<u64> {
-        let epoch = self.current()?;
-        let source = self.tracked(epoch.source())?;
-        Some(Self::time_of(epoch, source, source.ticks(strand)?))
+        self.in_epoch(|epoch, source| Some(Self::time_of(epoch, source, source.ticks(strand)?)))
     }
 
     /// Returns the index of the chosen source in the list of candidates.
     pub fn chosen(&self) -> usize {
-        self.current().map_or(0, Epoch::source)
+        self.slot(self.epoch.load(Ordering::Acquire)).source()
     }
 
-    /// Returns the verdict on a source, and `true` while the source is in use; `None` if the source was never usable.
-    pub fn verdict(&self, source: usize) -> Option<(Verdict, bool)> {
+    /// Returns the verdict on a source, and how far it is trusted; `None` if the source was never usable.
+    pub fn verdict(&self, source: usize) -> Option<(Verdict, Trust)> {
         let source = self.tracked(source)?;
-        Some((source.verdict, !source.is_retired()))
+        Some((source.verdict, source.trust()))
     }
 
     /// Reads all sources, so that no wrap goes unnoticed. Call it at least once in every [`longest_poll`](Self::longest_poll).
@@ -125,66 +132,99 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         sources.map(|source| longest_poll(&source.description)).min().unwrap_or(u64::MAX)
     }
 
-    /// Retires a source. If it is the chosen source, the best of the other sources replaces it. The time then continues from
-    /// its present value or from `at_least`, whichever is later. Returns the index of the source that is then chosen.
+    /// Retires a source. If it is the chosen source, the best of the other sources replaces it, and the time continues from its present
+    /// value. Returns the index of the source that is then chosen.
     ///
-    /// Fails if the source was never usable, if it is the last source (which stays in use), or if another strand is changing the source.
-    pub fn demote(
+    /// Fails if the source was never usable or is retired already, if it is the last source (which stays in use), or if another strand is
+    /// changing the source.
+    pub fn demote(&self, source: usize, strand: StrandId) -> Result<usize, NoUsableClock> {
+        self.demote_to(source, strand, |_, _| None)
+    }
+
+    /// Retires a source as [`demote`](Self::demote) does. The time continues from `time`, if it returns one: it gets the new source and
+    /// its count.
+    pub(super) fn demote_to(
         &self,
         source: usize,
         strand: StrandId,
-        at_least: u64,
+        time: impl FnOnce(usize, u64) -> Option<u64>,
     ) -> Result<usize, NoUsableClock> {
         let tracked = self.tracked(source).ok_or(NoUsableClock)?;
         if self.changing.swap(true, Ordering::Acquire) {
             return Err(NoUsableClock);
         }
-        tracked.set_retired(true);
-        let changed = source != self.chosen() || self.begin_epoch(strand, at_least);
-        tracked.set_retired(changed);
+        let trust = tracked.trust();
+        tracked.set_trust(Trust::None);
+        let changed =
+            trust != Trust::None && (source != self.chosen() || self.begin_epoch(strand, time));
+        match changed {
+            true => tracked.was_wrong(self.time(strand).unwrap_or(0)),
+            false => tracked.set_trust(trust),
+        }
         self.changing.store(false, Ordering::Release);
         if changed { Ok(self.chosen()) } else { Err(NoUsableClock) }
     }
 
+    /// Trusts a retired source again. It does not replace the chosen source. Returns `false` if the source is not retired, or if another
+    /// strand is changing the source.
+    pub(super) fn restore(&self, source: usize) -> bool {
+        let Some(tracked) = self.tracked(source) else {
+            return false;
+        };
+        if self.changing.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        let is_retired = tracked.trust() == Trust::None;
+        if is_retired {
+            tracked.set_trust(match tracked.description.scope {
+                Scope::Machine => Trust::Full,
+                Scope::Strand | Scope::StrandUnsynchronised => Trust::Witness,
+            });
+        }
+        self.changing.store(false, Ordering::Release);
+        is_retired
+    }
+
     /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that has set `changing` may call it.
-    fn begin_epoch(&self, strand: StrandId, at_least: u64) -> bool {
+    fn begin_epoch(&self, strand: StrandId, time: impl FnOnce(usize, u64) -> Option<u64>) -> bool {
         // Reads the new source before the old one, so that the new epoch includes the time between the two reads.
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
-        let begun = self.current().map_or(0, |epoch| epoch.time.load(Ordering::Relaxed));
-        let time = self.time(strand).unwrap_or(begun).max(at_least);
         // Relaxed: only the strand that has set `changing` writes the number.
-        let number = self.epoch.load(Ordering::Relaxed) + 1;
-        let Some(epoch) = self.epochs.get(number as usize) else {
-            return false;
-        };
-        epoch.begin(source, ticks, time);
-        self.epoch.store(number, Ordering::Release);
+        let number = self.epoch.load(Ordering::Relaxed);
+        let begun = || self.slot(number).time.load(Ordering::Relaxed);
+        let time = time(source, ticks).or_else(|| self.time(strand)).unwrap_or_else(begun);
+        let next = number.wrapping_add(1);
+        self.slot(next).begin(source, ticks, time);
+        self.epoch.store(next, Ordering::Release);
         true
     }
 
     /// Returns the best source that can be read, and its count. Retires the sources that cannot be read.
     fn best_readable(&self, strand: StrandId) -> Option<(usize, u64)> {
         for _ in 0..N {
-            let index = self.best_except([None; 2])?;
+            let index = self.best_except(None)?;
             let source = self.tracked(index)?;
             match source.ticks(strand) {
                 Some(ticks) => return Some((index, ticks)),
-                None => source.set_retired(true),
+                None => source.set_trust(Trust::None),
             }
         }
         None
     }
 
-    /// Returns the best source that is not retired and not one of `others`.
-    pub(super) fn best_except(&self, others: [Option<usize>; 2]) -> Option<usize> {
-        choose(self.sources.iter().enumerate().map(|(index, source)| match source {
-            Some(source) if !source.is_retired() && !others.contains(&Some(index)) => {
-                (source.verdict, source.description.rating)
-            }
-            _ => (Verdict::Unsafe(Reason::Absent), 0),
-        }))
+    /// Returns the best source that is trusted and not `other`. Prefers sources with full trust.
+    pub(super) fn best_except(&self, other: Option<usize>) -> Option<usize> {
+        let best = |trust| {
+            choose(self.sources.iter().enumerate().map(|(index, source)| match source {
+                Some(source) if source.trust() == trust && Some(index) != other => {
+                    (source.verdict, source.description.rating)
+                }
+                _ => (Verdict::Unsafe(Reason::Absent), 0),
+            }))
+        };
+        best(Trust::Full).or_else(|| best(Trust::Witness))
     }
 
     /// Reads a source. Returns its count, extended to 64 bits.
@@ -202,21 +242,37 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.tracked(source).map_or(0, Tracked::step)
     }
 
-    /// Returns the time at which the chosen source had the count `ticks`.
-    pub(super) fn time_at(&self, ticks: u64) -> Option<u64> {
-        let epoch = self.current()?;
-        Some(Self::time_of(epoch, self.tracked(epoch.source())?, ticks))
+    /// Returns the time at which a source had the count `ticks`; `None` if it is not the chosen source.
+    pub(super) fn time_at(&self, source: usize, ticks: u64) -> Option<u64> {
+        self.in_epoch(|epoch, tracked| {
+            (epoch.source() == source).then(|| Self::time_of(epoch, tracked, ticks))
+        })
     }
 
     #[inline]
     fn time_of(epoch: &Epoch, source: &Tracked<S>, ticks: u64) -> u64 {
-        let passed = source.between(epoch.ticks.load(Ordering::Relaxed), ticks);
-        epoch.time.load(Ordering::Relaxed).saturating_add(passed)
+        let passed = source.between(epoch.ticks.load(Ordering::Acquire), ticks);
+        epoch.time.load(Ordering::Acquire).saturating_add(passed)
+    }
+
+    /// Calls `read` with the epoch and its source. Reads again if the epoch has been overwritten meanwhile.
+    #[inline]
+    fn in_epoch(&self, read: impl Fn(&Epoch, &Tracked<S>) -> Option<u64>) -> Option<u64> {
+        for _ in 0..TRIES {
+            let number = self.epoch.load(Ordering::Acquire);
+            let epoch = self.slot(number);
+            let value = read(epoch, self.tracked(epoch.source())?);
+            // If `read` saw a value of a later epoch, then this load sees the number of the epoch before that one.
+            if self.epoch.load(Ordering::Relaxed).wrapping_sub(number) < EPOCHS as u32 - 1 {
+                return value;
+            }
+        }
+        None
     }
 
     #[inline]
-    fn current(&self) -> Option<&Epoch> {
-        self.epochs.get(self.epoch.load(Ordering::Acquire) as usize)
+    fn slot(&self, number: u32) -> &Epoch {
+        &self.epochs[number as usize % EPOCHS]
     }
 
     #[inline]
@@ -225,24 +281,25 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     }
 }
 
-/// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`]. A strand's clock never goes back.
+/// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`].
 ///
-/// The clock stands still while the time of the timekeeper is behind the clock, and while the source cannot be read.
+/// The clocks of a timekeeper never go back, on any strand, nor from one strand to another: none shows less than another has shown
+/// before. They stand still while the time of the timekeeper is behind what they have shown, and while the source cannot be read.
 #[derive(Debug)]
 pub struct StrandClock<'a, S, const N: usize> {
     keeper: &'a Timekeeper<S, N>,
     strand: StrandId,
-    last: AtomicU64,
 }
 
 impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
     /// Returns the time in nanoseconds. Only the clock's own strand may call it.
     #[inline]
     fn ticks(&self) -> u64 {
+        let shown = &self.keeper.shown;
         match self.keeper.time(self.strand) {
-            // Atomic because a trap handler may read the clock in the middle of this function. Relaxed: no other strand uses the clock.
-            Some(time) => self.last.fetch_max(time, Ordering::Relaxed).max(time),
-            None => self.last.load(Ordering::Relaxed),
+            // Relaxed: the changes of one word have one order, which all strands see.
+            Some(time) => shown.fetch_max(time, Ordering::Relaxed).max(time),
+            None => shown.load(Ordering::Relaxed),
         }
     }
 }

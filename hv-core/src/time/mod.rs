@@ -4,7 +4,7 @@
 //!   the best of several sources.
 //! - [`Wrap`] and [`Scale`] convert the values of a counter to nanoseconds.
 //! - [`Timekeeper`] and [`StrandClock`] return the time from the chosen source. A strand's clock never goes back.
-//! - [`Watchdog`] compares the chosen source with another source, measures the chosen source's frequency, and retires a bad source.
+//! - [`Watchdog`] compares the sources with each other, retires a bad source, and trusts it again when it has been right for a while.
 //! - [`FrequencyMeter`] measures the frequency of a clock by another clock, with bounds of the error.
 //! - [`TimeOfDay`] follows a reference for the time of day.
 //!
@@ -50,9 +50,8 @@
 //! let before = clock.ticks();
 //! assert!(clock.ticks() > before);
 //!
-//! // The watchdog checks every half second, on one strand after the other.
+//! // The watchdog of the strand checks every half second.
 //! let mut watchdog = Watchdog::new(Limits::default());
-//! keeper.poll(strand);
 //! assert_eq!(watchdog.check(&keeper, strand), Finding::Begun);
 //! assert_eq!(watchdog.check(&keeper, strand), Finding::Agrees);
 //! assert_eq!(keeper.chosen(), 0);
@@ -61,6 +60,7 @@
 mod day;
 mod finding;
 mod frequency;
+mod judge;
 mod keeper;
 pub mod pc;
 mod safety;
@@ -76,6 +76,6 @@ pub use frequency::{Frequency, FrequencyMeter, Reading};
 pub use keeper::{NoUsableClock, StrandClock, Timekeeper};
 pub use safety::{Environment, Operator, Reason, Verdict, choose, longest_poll};
 pub use scale::Scale;
-pub use source::Candidate;
+pub use source::{Candidate, Trust};
 pub use watchdog::Watchdog;
 pub use wrap::Wrap;

@@ -34,8 +34,13 @@ const SOUND: Description = Description {
         rate_varies: false,
         tears: false,
         may_be_cpu_clock: false,
+        may_lose: false,
+        may_gain: false,
     },
 };
+
+/// The hazards of a variable that an interrupt increments: a lost interrupt loses time, and nothing gains any.
+const LOSES: Hazards = Hazards { may_lose: true, ..SOUND.hazards };
 
 /// Returns the description of the cycle counter of the CPU (TSC), which counts the CPU's clock.
 ///
@@ -56,14 +61,14 @@ pub const fn tsc(hz: u64) -> Description {
 ///
 /// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the rate
 /// of the CPU's clock by at least 5%. A counter that divides the CPU's clock is not recognised. If `hz` is [`PMT_HZ`], only the 24
-/// bits of that timer can be trusted: it wraps every 4.7 seconds.
+/// bits of that timer can be trusted: it wraps every 4.7 seconds. The counter may jump forward under heavy load of the PCI bus.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {
         name: "QPC",
         width: if hz == PMT_HZ { BITS_24 } else { Width::WORD },
         hz,
         rating: 200,
-        hazards: Hazards { may_be_cpu_clock: true, ..SOUND.hazards },
+        hazards: Hazards { may_be_cpu_clock: true, may_gain: true, ..SOUND.hazards },
         ..SOUND
     }
 }
@@ -77,6 +82,7 @@ pub const fn tick_counter(step: u16) -> Description {
         hz: 1000,
         step: step as u64,
         rating: if step <= 1 { 50 } else { 25 },
+        hazards: LOSES,
         ..SOUND
     }
 }
@@ -88,6 +94,7 @@ pub const fn rtc(divisor: u8) -> Description {
         name: "RTC",
         hz: if divisor <= 15 { RTC_HZ >> divisor } else { 0 },
         rating: 10,
+        hazards: LOSES,
         ..SOUND
     }
 }

@@ -1,70 +1,23 @@
-//! Samples of several sources, and the comparison of two samples.
+//! Samples of all sources of a timekeeper, and the comparison of two samples.
+
+use core::array;
 
 use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
 
-use super::finding::{Fault, Limits, Skipped};
-use super::frequency::{FrequencyMeter, Reading};
+use super::finding::{Fault, Limits};
+use super::frequency::Reading;
+use super::judge::{Evidence, Relation};
 use super::keeper::Timekeeper;
+use super::source::Trust;
 
-/// The indices of the sources that a check compares with each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Roles {
-    pub(super) chosen: usize,
-    pub(super) reference: usize,
-    pub(super) tiebreaker: Option<usize>,
-}
-
-impl Roles {
-    /// Returns the chosen source, and the best and second best of the other sources; `None` if there is no other source.
-    pub(super) fn assign<S: ClockSource, const N: usize>(
-        keeper: &Timekeeper<S, N>,
-    ) -> Option<Self> {
-        let chosen = keeper.chosen();
-        let reference = keeper.best_except([Some(chosen), None])?;
-        let tiebreaker = keeper.best_except([Some(chosen), Some(reference)]);
-        Some(Self { chosen, reference, tiebreaker })
-    }
-}
-
-/// The counts of the sources, read in the order reference, chosen, reference, reference, tiebreaker, reference, chosen.
+/// Three counts of each source. A strand reads all sources in order, then in the opposite order, then in order again: so the first two
+/// reads of a source enclose the first reads of all later sources, and the last two enclose the second reads of all earlier ones.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    pub(super) roles: Roles,
-    reference: [u64; 4],
-    chosen: [u64; 2],
-    tiebreaker: Option<u64>,
-    /// The time at the first read of the chosen source.
+pub(super) struct Sample<const N: usize> {
+    counts: [Option<[u64; 3]>; N],
+    /// The time at the first read of the source that was chosen then.
     time: u64,
-}
-
-impl Sample {
-    /// Returns the first count of the chosen source, and the counts of the reference around it.
-    pub(super) fn reading(&self) -> Reading {
-        let [before, after, ..] = self.reference;
-        let [count, _] = self.chosen;
-        Reading { before, count, after }
-    }
-
-    /// Returns the last count of the reference in the sample.
-    pub(super) fn reference_end(&self) -> u64 {
-        self.reference[3]
-    }
-
-    /// Returns `true` if the reference advanced during the sample, or has advanced since its count was `before`.
-    pub(super) fn reference_advanced(&self, before: Option<u64>) -> bool {
-        let [first, .., last] = self.reference;
-        first != last || before.is_some_and(|before| before != last)
-    }
-}
-
-/// The reason why a sample failed, or why two samples do not agree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
-    /// The check is inconclusive.
-    Skip(Skipped),
-    /// The source with this index is bad.
-    Bad(usize, Fault),
 }
 
 /// The bounds of a duration in nanoseconds.
@@ -79,14 +32,14 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns the fault of a clock that measured the duration `measured`; `None` if the duration is within the bounds.
-    fn fault(self, measured: u64) -> Option<Fault> {
+    /// Returns the relation of a source that measured the duration `measured`.
+    fn relation(self, measured: u64) -> Relation {
         if measured > self.most {
-            Some(Fault::Fast)
+            Relation::Ahead
         } else if measured < self.least {
-            Some(Fault::Slow)
+            Relation::Behind
         } else {
-            None
+            Relation::Agrees
         }
     }
 }
@@ -100,143 +53,180 @@ fn millionths_of(number: u64, millionths: u32) -> u64 {
 pub(super) struct Observer<'a, S, const N: usize> {
     pub(super) keeper: &'a Timekeeper<S, N>,
     pub(super) strand: StrandId,
-    pub(super) roles: Roles,
     pub(super) limits: Limits,
 }
 
 impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
-    /// Takes a sample in which the first two reads of the reference are at most [`Limits::bracket`] apart.
-    pub(super) fn sample(&self) -> Result<Sample, Problem> {
-        let mut skipped = Skipped::SlowReference;
-        for _ in 0..self.limits.tries.max(1) {
-            let sample = self.read()?;
-            let [before, after, again, _] = sample.reference;
-            if self.reference(before, after) <= self.limits.bracket {
-                return Ok(sample);
+    /// Takes samples until the reads of one take at most [`Limits::bracket`]. Returns the quickest sample.
+    pub(super) fn sample(&self) -> Sample<N> {
+        let mut best = self.read();
+        for _ in 1..self.limits.tries.max(1) {
+            if self.is_quick(&best) {
+                break;
             }
-            if self.reference(after, again) <= self.limits.bracket {
-                skipped = Skipped::Disturbed;
+            let next = self.read();
+            if self.length(&next) < self.length(&best) {
+                best = next;
             }
         }
-        Err(Problem::Skip(skipped))
+        best
     }
 
-    fn read(&self) -> Result<Sample, Problem> {
-        let Self { keeper, strand, roles, .. } = *self;
-        let read =
-            |source| keeper.ticks(source, strand).ok_or(Problem::Bad(source, Fault::Unreadable));
-        let before = read(roles.reference)?;
-        let chosen = read(roles.chosen)?;
-        let after = read(roles.reference)?;
-        let again = read(roles.reference)?;
-        let tiebreaker = roles.tiebreaker.and_then(|tiebreaker| keeper.ticks(tiebreaker, strand));
-        let end = read(roles.reference)?;
-        Ok(Sample {
-            roles,
-            reference: [before, after, again, end],
-            chosen: [chosen, read(roles.chosen)?],
-            tiebreaker,
-            time: keeper.time_at(chosen).unwrap_or(0),
-        })
-    }
-
-    /// Returns a meter of the chosen source's frequency.
-    pub(super) fn meter(&self) -> Option<FrequencyMeter> {
-        let describe = |source| Some(self.keeper.tracked(source)?.description);
-        let Roles { chosen, reference, .. } = self.roles;
-        Some(FrequencyMeter::new(&describe(chosen)?, &describe(reference)?))
-    }
-
-    /// Checks that the sources agree on the duration between two samples.
-    pub(super) fn compare(&self, old: &Sample, new: &Sample) -> Result<(), Problem> {
-        let Roles { chosen, reference, tiebreaker } = self.roles;
-        let measured = self.keeper.between(chosen, old.chosen[0], new.chosen[0]);
-        let bounds = self.by_reference(old, new, [0, 1]);
-        let Some(fault) = self.tolerant(bounds, [chosen, reference]).fault(measured) else {
-            return Ok(());
-        };
-        let tiebreaker = tiebreaker.zip(old.tiebreaker.zip(new.tiebreaker));
-        if tiebreaker.is_some_and(|of| self.tiebreaker_confirms(old, new, of, measured)) {
-            let fault = match fault {
-                _ if self.reference_stalled(new) => Fault::Stopped,
-                Fault::Fast => Fault::Slow,
-                _ => Fault::Fast,
-            };
-            return Err(Problem::Bad(reference, fault));
+    fn read(&self) -> Sample<N> {
+        let Self { keeper, strand, .. } = *self;
+        let mut reads = [[None; 3]; N];
+        let ticks = |source| keeper.ticks(source, strand);
+        for source in 0..N {
+            reads[source][0] = ticks(source);
         }
-        let fault = match fault {
-            _ if new.chosen[0].wrapping_sub(old.chosen[0]).cast_signed() < 0 => Fault::Backwards,
-            _ if self.chosen_stalled(new) => Fault::Stopped,
-            fault => fault,
-        };
-        Err(Problem::Bad(chosen, fault))
+        for source in (0..N).rev() {
+            reads[source][1] = ticks(source);
+        }
+        for source in 0..N {
+            reads[source][2] = ticks(source);
+        }
+        let counts = reads.map(|[first, second, third]| Some([first?, second?, third?]));
+        let chosen = keeper.chosen();
+        let first = counts.get(chosen).copied().flatten().map(|[first, ..]| first);
+        let time = first.and_then(|first| keeper.time_at(chosen, first));
+        Sample { counts, time: time.or_else(|| keeper.time(strand)).unwrap_or(0) }
     }
 
-    /// Returns the present time: the time of a sample, plus the duration since then according to the reference.
-    pub(super) fn time_by_reference(&self, last: &Sample) -> u64 {
-        let now = self.keeper.ticks(self.roles.reference, self.strand);
-        last.time.saturating_add(now.map_or(0, |now| self.reference(last.reference[1], now)))
+    /// Returns `true` if the reads of a sample took at most [`Limits::bracket`].
+    pub(super) fn is_quick(&self, sample: &Sample<N>) -> bool {
+        self.length(sample) <= self.limits.bracket
     }
 
-    /// Returns `true` if the tiebreaker agrees with the duration that the chosen source measured, and contradicts the reference.
-    fn tiebreaker_confirms(
+    /// Returns the longest time that a trusted source measured between its first two reads.
+    fn length(&self, sample: &Sample<N>) -> u64 {
+        let lengths =
+            sample.counts.iter().enumerate().filter(|(source, _)| self.is_trusted(*source));
+        let lengths = lengths.filter_map(|(source, counts)| {
+            let [first, second, _] = (*counts)?;
+            Some(self.keeper.between(source, first, second))
+        });
+        lengths.max().unwrap_or(0)
+    }
+
+    pub(super) fn is_trusted(&self, source: usize) -> bool {
+        self.keeper.tracked(source).is_some_and(|tracked| tracked.trust() != Trust::None)
+    }
+
+    /// Returns what two samples show. `still` says which sources did not advance before `old` either.
+    pub(super) fn evidence(
         &self,
-        old: &Sample,
-        new: &Sample,
-        (tiebreaker, (from, to)): (usize, (u64, u64)),
-        measured: u64,
-    ) -> bool {
-        let by_tiebreaker = self.keeper.between(tiebreaker, from, to);
-        let uncertainty = self.length(old).saturating_add(self.length(new));
-        let bounds = Span { least: by_tiebreaker, most: by_tiebreaker }.widened(uncertainty);
-        let for_chosen = self.tolerant(bounds, [self.roles.chosen, tiebreaker]);
-        let for_tiebreaker =
-            self.tolerant(self.by_reference(old, new, [2, 3]), [self.roles.reference, tiebreaker]);
-        for_chosen.fault(measured).is_none() && for_tiebreaker.fault(by_tiebreaker).is_some()
-    }
-
-    /// Returns the bounds of a duration according to the reference. The duration begins between the reads `before` and `after` in
-    /// the old sample, and ends between the same reads in the new sample.
-    fn by_reference(&self, old: &Sample, new: &Sample, [before, after]: [usize; 2]) -> Span {
-        Span {
-            least: self.reference(old.reference[after], new.reference[before]),
-            most: self.reference(old.reference[before], new.reference[after]),
+        old: Option<&Sample<N>>,
+        new: &Sample<N>,
+        still: [bool; N],
+    ) -> Evidence<N> {
+        let mut relations = [[Relation::Agrees; N]; N];
+        for outer in 0..N {
+            for inner in outer + 1..N {
+                let relation =
+                    old.map_or(Relation::Agrees, |old| self.relation(old, new, [outer, inner]));
+                relations[inner][outer] = relation;
+                relations[outer][inner] = relation.reversed();
+            }
+        }
+        let hazards = |source| self.keeper.tracked(source).map(|of| of.description.hazards);
+        Evidence {
+            trusted: array::from_fn(|source| self.is_trusted(source)),
+            proven: array::from_fn(|source| {
+                let is_behind = relations[source].contains(&Relation::Behind);
+                self.own_fault(old, new, source, is_behind, still[source])
+            }),
+            can_gain: array::from_fn(|source| hazards(source).is_some_and(|of| of.can_gain())),
+            can_lose: array::from_fn(|source| hazards(source).is_some_and(|of| of.can_lose())),
+            relations,
         }
     }
 
-    /// Widens the bounds by the tolerance and by the steps of two sources.
-    fn tolerant(&self, span: Span, sources: [usize; 2]) -> Span {
-        let [first, second] = sources.map(|source| self.keeper.step(source));
-        span.widened(millionths_of(span.most, self.limits.tolerance))
-            .widened(first.saturating_add(second))
+    /// Returns the fault that a source shows without regard to who else is right.
+    fn own_fault(
+        &self,
+        old: Option<&Sample<N>>,
+        new: &Sample<N>,
+        source: usize,
+        is_behind: bool,
+        was_still: bool,
+    ) -> Option<Fault> {
+        let Some([first, second, third]) = new.counts[source] else {
+            return Some(Fault::Unreadable);
+        };
+        let before = old.and_then(|old| old.counts[source]).map_or(first, |[.., last]| last);
+        let went_back = |from: u64, to: u64| to.wrapping_sub(from).cast_signed() < 0;
+        if went_back(before, first) || went_back(first, second) || went_back(second, third) {
+            return Some(Fault::Backwards);
+        }
+        let is_still = || old.is_some_and(|old| was_still && self.is_still(old, new, source));
+        (is_behind && (self.stands_still(new, source) || is_still())).then_some(Fault::Stopped)
     }
 
-    /// Returns the longer of the durations that the reference and the chosen source measured for a sample. Either source may be
-    /// bad.
-    fn length(&self, sample: &Sample) -> u64 {
-        let [before, .., end] = sample.reference;
-        let [first, last] = sample.chosen;
-        let by_chosen = self.keeper.between(self.roles.chosen, first, last);
-        self.reference(before, end).max(by_chosen)
+    /// Returns `true` if a source has not advanced between two samples.
+    pub(super) fn is_still(&self, old: &Sample<N>, new: &Sample<N>, source: usize) -> bool {
+        match (old.counts[source], new.counts[source]) {
+            (Some([first, ..]), Some([.., last])) => first == last,
+            _ => false,
+        }
     }
 
-    /// Returns `true` if the chosen source did not advance during a sample that took longer than a step of the source.
-    fn chosen_stalled(&self, sample: &Sample) -> bool {
-        let [before, .., end] = sample.reference;
-        let [first, last] = sample.chosen;
-        first == last && self.reference(before, end) > self.keeper.step(self.roles.chosen)
+    /// Returns the relation of `inner` to `outer` over the span between two samples. `outer` is the earlier in the list. Sources that
+    /// cannot be read agree with all others.
+    fn relation(&self, old: &Sample<N>, new: &Sample<N>, sources: [usize; 2]) -> Relation {
+        let [outer, inner] = sources;
+        let counts = [old.counts[outer], new.counts[outer], old.counts[inner], new.counts[inner]];
+        let [Some(old_outer), Some(new_outer), Some(old_inner), Some(new_inner)] = counts else {
+            return Relation::Agrees;
+        };
+        let by_outer = |from, to| self.keeper.between(outer, from, to);
+        let bounds = Span {
+            least: by_outer(old_outer[1], new_outer[0]),
+            most: by_outer(old_outer[0], new_outer[1]),
+        };
+        let [step, other_step] = sources.map(|source| self.keeper.step(source));
+        bounds
+            .widened(millionths_of(bounds.most, self.limits.tolerance))
+            .widened(step.saturating_add(other_step))
+            .relation(self.keeper.between(inner, old_inner[0], new_inner[0]))
     }
 
-    /// Returns `true` if the reference did not advance during a sample that took longer than a step of the reference.
-    fn reference_stalled(&self, sample: &Sample) -> bool {
-        let [before, .., end] = sample.reference;
-        let [first, last] = sample.chosen;
-        let by_chosen = self.keeper.between(self.roles.chosen, first, last);
-        before == end && by_chosen > self.keeper.step(self.roles.reference)
+    /// Returns `true` if a source showed one count throughout a sample, while another advanced by more than a step of the source.
+    fn stands_still(&self, sample: &Sample<N>, source: usize) -> bool {
+        let Some([first, _, last]) = sample.counts[source] else {
+            return false;
+        };
+        first == last
+            && sample.counts.iter().enumerate().any(|(other, counts)| {
+                // These two reads of the other source are between the first and the last read of the source.
+                let (from, to) = if other > source { (0, 1) } else { (1, 2) };
+                other != source
+                    && counts.is_some_and(|counts| {
+                        self.keeper.between(other, counts[from], counts[to])
+                            > self.keeper.step(source)
+                    })
+            })
     }
 
-    fn reference(&self, from: u64, to: u64) -> u64 {
-        self.keeper.between(self.roles.reference, from, to)
+    /// Returns the time at which a source has the count `ticks`: the time of a sample, plus the duration since then according to the source.
+    pub(super) fn time_since(&self, sample: &Sample<N>, source: usize, ticks: u64) -> Option<u64> {
+        let [first, ..] = sample.counts.get(source).copied().flatten()?;
+        Some(sample.time.saturating_add(self.keeper.between(source, first, ticks)))
+    }
+}
+
+impl<const N: usize> Sample<N> {
+    pub(super) const fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// Returns a count of the clock `of`, and the counts of the clock `by` around it.
+    pub(super) fn reading(&self, of: usize, by: usize) -> Option<Reading> {
+        let counts = |source| self.counts.get(source).copied().flatten();
+        let ([first, second, _], [before, between, after]) = (counts(of)?, counts(by)?);
+        Some(match by < of {
+            true => Reading { before, count: first, after: between },
+            false => Reading { before: between, count: second, after },
+        })
     }
 }
 
@@ -245,9 +235,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_at_a_bound_is_no_fault() {
-        let faults = [2, 3, 7, 8].map(|measured| Span { least: 3, most: 7 }.fault(measured));
-        assert_eq!(faults, [Some(Fault::Slow), None, None, Some(Fault::Fast)]);
+    fn a_duration_at_a_bound_agrees() {
+        let span = Span { least: 3, most: 7 };
+        let relations = [2, 3, 7, 8].map(|measured| span.relation(measured));
+        let agrees = Relation::Agrees;
+        assert_eq!(relations, [Relation::Behind, agrees, agrees, Relation::Ahead]);
     }
 
     /// The result is at least the exact number, and at most `millionths` above it.

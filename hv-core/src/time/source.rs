@@ -6,7 +6,7 @@ use guest_abi::clock::{ClockSource, Description};
 use super::safety::{Environment, Operator, Verdict};
 use super::scale::Scale;
 use super::wrap::Wrap;
-use crate::sync::plain::{AtomicBool, Ordering};
+use crate::sync::plain::{AtomicU8, AtomicU64, Ordering};
 
 /// A source that a [`Timekeeper`](super::Timekeeper) may choose.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,19 @@ impl<S> Candidate<S> {
     }
 }
 
+/// How far a source is trusted. The order is that of preference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Trust {
+    /// The source has not been wrong: it may be chosen.
+    Full,
+    /// The source was wrong, and has been right again for a while. It is a witness against others. It is chosen only if no other source is
+    /// left: if each strand has a counter of its own, the counters may show different times by now.
+    Witness,
+    /// The source was wrong.
+    None,
+}
+
 /// A source that was usable when the timekeeper was created.
 #[derive(Debug)]
 pub(super) struct Tracked<S> {
@@ -32,7 +45,9 @@ pub(super) struct Tracked<S> {
     pub(super) verdict: Verdict,
     scale: Scale,
     wrap: Wrap,
-    retired: AtomicBool,
+    trust: AtomicU8,
+    /// The time at which the source was last found wrong.
+    wrong_at: AtomicU64,
 }
 
 impl<S: ClockSource> Tracked<S> {
@@ -51,7 +66,8 @@ impl<S: ClockSource> Tracked<S> {
         Some(Self {
             scale: Scale::new(description.hz)?,
             wrap: Wrap::new(description.width, source.read(strand)?),
-            retired: AtomicBool::new(false),
+            trust: AtomicU8::new(Trust::Full as u8),
+            wrong_at: AtomicU64::new(0),
             source,
             description,
             verdict,
@@ -77,12 +93,25 @@ impl<S: ClockSource> Tracked<S> {
         step.saturating_add(1)
     }
 
-    pub(super) fn is_retired(&self) -> bool {
-        // Relaxed: the flag only affects the choice of a source, and `Timekeeper::changing` orders the choices.
-        self.retired.load(Ordering::Relaxed)
+    // Relaxed, here and below: the words only affect the choice of a source, and `Timekeeper::changing` orders the choices.
+    pub(super) fn trust(&self) -> Trust {
+        match self.trust.load(Ordering::Relaxed) {
+            trust if trust == Trust::Full as u8 => Trust::Full,
+            trust if trust == Trust::Witness as u8 => Trust::Witness,
+            _ => Trust::None,
+        }
     }
 
-    pub(super) fn set_retired(&self, retired: bool) {
-        self.retired.store(retired, Ordering::Relaxed);
+    pub(super) fn set_trust(&self, trust: Trust) {
+        self.trust.store(trust as u8, Ordering::Relaxed);
+    }
+
+    pub(super) fn was_wrong(&self, time: u64) {
+        self.wrong_at.fetch_max(time, Ordering::Relaxed);
+    }
+
+    /// Returns how long the source has been right at `time`, in nanoseconds.
+    pub(super) fn right_for(&self, time: u64) -> u64 {
+        time.saturating_sub(self.wrong_at.load(Ordering::Relaxed))
     }
 }

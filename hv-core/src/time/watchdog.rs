@@ -1,119 +1,166 @@
 //! Detects and retires bad sources of time.
 
+use core::array;
+
 use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
 
 use super::finding::{Fault, Finding, Limits, Measured, Skipped};
 use super::frequency::FrequencyMeter;
+use super::judge::{Decision, Evidence, Relation};
 use super::keeper::Timekeeper;
-use super::sample::{Observer, Problem, Roles, Sample};
+use super::sample::{Observer, Sample};
 
-/// Compares the chosen source of a [`Timekeeper`] regularly with another source, the reference.
+/// Compares the sources of a [`Timekeeper`] regularly with each other, on one strand.
 ///
-/// Each check reads the chosen source between two reads of the reference. Two checks bound the time that has passed between them,
-/// according to the reference. The time that the chosen source measured must be within these bounds, up to a tolerance. If the two
-/// reads of the reference are too far apart, the check is inconclusive. Two more reads, with nothing in between, then show whether
-/// the reference itself is slow to read.
+/// Each check reads all sources several times. Two checks bound the time that has passed between them according to each source, and the
+/// other sources must agree with these bounds, up to a tolerance. What decides who is wrong, in this order:
 ///
-/// If the two sources differ, a third source, the tiebreaker, decides which of them is bad. If there is no tiebreaker, or it cannot
-/// decide, the chosen source counts as bad as soon as the reference is known to advance.
+/// 1. A source that goes back, stands still or cannot be read is wrong.
+/// 2. If only one of the durations is possible, because all other sources can be wrong in the way in which they differ
+///    ([`Hazards::can_lose`](guest_abi::clock::Hazards::can_lose), [`can_gain`](guest_abi::clock::Hazards::can_gain)), then that one is
+///    right.
+/// 3. The largest group of sources that agree is right, if it is larger than each other group.
 ///
-/// The watchdog retires a bad source, and corrects nothing. Each check also measures the frequency of the chosen source. This is
-/// for display only: the timekeeper uses the nominal frequency.
+/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt.
 ///
-/// Call the watchdog on all strands in turn: it then also detects counters that differ between strands.
+/// The watchdog retires a bad source, and corrects nothing else. If the bad source was chosen, the time goes on from where the next best
+/// source says that it is: what the bad source did since the previous check does not stay in the time. A retired source that has been right
+/// for a while is [trusted](super::Trust) again. Each check also measures the frequency of the chosen source. This is for display only: the
+/// timekeeper uses the nominal frequency.
+///
+/// If each strand has counters of its own, give each strand a watchdog: it compares that strand's counters. No watchdog depends on another.
 #[derive(Debug)]
-pub struct Watchdog {
+pub struct Watchdog<const N: usize> {
     limits: Limits,
-    last: Option<Sample>,
-    /// The number of consecutive checks that found a difference while the reference stood still, and the reference's last count.
-    stalled: Option<(u32, u64)>,
-    meter: Option<FrequencyMeter>,
+    last: Option<Sample<N>>,
+    /// The sources that did not advance between the last two checks.
+    still: [bool; N],
+    meter: Option<(Pair, FrequencyMeter)>,
 }
 
-/// A reference that has stood still in this number of consecutive checks counts as bad.
-const STALLED_CHECKS: u32 = 16;
+/// The chosen source, and the source that measures its frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pair {
+    chosen: usize,
+    reference: usize,
+}
 
-impl Watchdog {
+impl<const N: usize> Watchdog<N> {
     /// Returns a watchdog that has made no check.
+    #[must_use]
     pub const fn new(limits: Limits) -> Self {
-        Self { limits, last: None, stalled: None, meter: None }
+        Self { limits, last: None, still: [false; N], meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured by the reference over the time since both came into use, but at most over the
-    /// last two minutes. Returns `None` before the second check of these two sources.
+    /// Returns the frequency of the chosen source, measured by the best other source over the time since both came into use, but at most
+    /// over the last two minutes. Returns `None` before the second check of these two sources.
     pub fn frequency(&self) -> Option<Measured> {
-        let Roles { chosen, reference, .. } = self.last?.roles;
-        Some(Measured { source: chosen, reference, frequency: self.meter?.frequency()? })
+        let (Pair { chosen, reference }, meter) = self.meter?;
+        Some(Measured { source: chosen, reference, frequency: meter.frequency()? })
     }
 
-    /// Checks the chosen source on the strand that executes the call, and retires a bad source.
-    pub fn check<S: ClockSource, const N: usize>(
+    /// Compares the sources on the strand that executes the call, and retires a bad source. If other strands make calls too, counters that
+    /// differ between strands are bad.
+    pub fn check<S: ClockSource>(
         &mut self,
         keeper: &Timekeeper<S, N>,
         strand: StrandId,
     ) -> Finding {
-        let Some(roles) = Roles::assign(keeper) else {
-            self.start_over();
-            return Finding::NoReference;
+        let observer = Observer { keeper, strand, limits: self.limits };
+        let sample = observer.sample();
+        // Without an earlier sample, a source can only be unreadable.
+        let evidence = observer.evidence(self.last.as_ref(), &sample, self.still);
+        let finding = match evidence.decide() {
+            Decision::Agree => Finding::Agrees,
+            Decision::Undecided { ahead, behind } => Finding::Undecided { ahead, behind },
+            Decision::Wrong(source, fault) => {
+                return self.demote(&observer, &evidence, source, fault);
+            }
         };
-        if self.last.is_some_and(|last| last.roles != roles) {
-            self.start_over();
+        if !observer.is_quick(&sample) {
+            return match finding {
+                Finding::Agrees => Finding::Skipped(Skipped::Slow),
+                finding => finding,
+            };
         }
-        let observer = Observer { keeper, strand, roles, limits: self.limits };
-        let (source, fault) = match self.compare(&observer) {
-            Ok(finding) => return finding,
-            Err(Problem::Skip(skipped)) => return Finding::Skipped(skipped),
-            Err(Problem::Bad(source, fault)) => (source, fault),
+        self.measure(keeper, &sample);
+        let Some(old) = self.last.replace(sample) else {
+            return Finding::Begun;
         };
-        // The time comes from the reference, because the chosen source may have lost time, for example by standing still.
-        let last = self.last.as_ref();
-        let at_least = last.map_or(0, |last| observer.time_by_reference(last));
-        let Ok(chosen) = keeper.demote(source, strand, at_least) else {
-            return Finding::Skipped(Skipped::CannotDemote);
-        };
-        self.start_over();
-        if source == roles.chosen {
-            Finding::Demoted { source, fault, chosen }
-        } else {
-            Finding::BadReference { source, fault }
+        self.still = array::from_fn(|source| observer.is_still(&old, &sample, source));
+        if finding != Finding::Agrees {
+            return finding;
+        }
+        let restored = (0..N).find(|source| self.is_right_again(&observer, &evidence, *source));
+        if let Some(source) = restored {
+            return Finding::Restored { source };
+        }
+        match keeper.best_except(Some(keeper.chosen())) {
+            Some(_) => Finding::Agrees,
+            None => Finding::NoReference,
         }
     }
 
-    /// Takes a sample, and compares it with the previous sample.
-    fn compare<S: ClockSource, const N: usize>(
-        &mut self,
+    fn demote<S: ClockSource>(
+        &self,
         observer: &Observer<'_, S, N>,
-    ) -> Result<Finding, Problem> {
-        let sample = observer.sample()?;
-        let finding = match &self.last {
-            None => Finding::Begun,
-            Some(last) => match observer.compare(last, &sample) {
-                Ok(()) => Finding::Agrees,
-                Err(Problem::Bad(source, _))
-                    if source == sample.roles.chosen
-                        && !sample.reference_advanced(self.stalled.map(|(_, count)| count)) =>
-                {
-                    let checks = self.stalled.map_or(1, |(checks, _)| checks.saturating_add(1));
-                    self.stalled = Some((checks, sample.reference_end()));
-                    return Err(match checks {
-                        STALLED_CHECKS.. => Problem::Bad(sample.roles.reference, Fault::Stopped),
-                        _ => Problem::Skip(Skipped::ReferenceStill),
-                    });
-                }
-                Err(problem) => return Err(problem),
-            },
-        };
-        self.meter = self.meter.or_else(|| observer.meter());
-        if let Some(meter) = &mut self.meter {
-            meter.add(sample.reading());
+        evidence: &Evidence<N>,
+        source: usize,
+        fault: Fault,
+    ) -> Finding {
+        let keeper = observer.keeper;
+        // If no other source is trusted, one that runs is better than this one.
+        if keeper.best_except(Some(source)).is_none() {
+            let runs = |other: &usize| evidence.proven[*other].is_none() && keeper.restore(*other);
+            let _ = (0..N).find(runs);
         }
-        self.last = Some(sample);
-        self.stalled = None;
-        Ok(finding)
+        let last = self.last.as_ref();
+        let time = |source, ticks| observer.time_since(last?, source, ticks);
+        match keeper.demote_to(source, observer.strand, time) {
+            Ok(chosen) => Finding::Demoted { source, fault, chosen },
+            Err(_) => Finding::Skipped(Skipped::CannotDemote),
+        }
     }
 
-    fn start_over(&mut self) {
-        *self = Self::new(self.limits);
+    /// Returns `true` if a source was retired, and is trusted from now on.
+    fn is_right_again<S: ClockSource>(
+        &self,
+        observer: &Observer<'_, S, N>,
+        evidence: &Evidence<N>,
+        source: usize,
+    ) -> bool {
+        let keeper = observer.keeper;
+        let (Some(tracked), Some(sample)) = (keeper.tracked(source), &self.last) else {
+            return false;
+        };
+        if evidence.trusted[source] {
+            return false;
+        }
+        let agrees = evidence.proven[source].is_none()
+            && evidence.relations[source].get(keeper.chosen()) == Some(&Relation::Agrees);
+        if !agrees {
+            tracked.was_wrong(sample.time());
+        }
+        agrees
+            && tracked.right_for(sample.time()) >= self.limits.probation
+            && keeper.restore(source)
+    }
+
+    fn measure<S: ClockSource>(&mut self, keeper: &Timekeeper<S, N>, sample: &Sample<N>) {
+        let chosen = keeper.chosen();
+        let Some(reference) = keeper.best_except(Some(chosen)) else {
+            self.meter = None;
+            return;
+        };
+        let pair = Pair { chosen, reference };
+        let describe = |source| Some(keeper.tracked(source)?.description);
+        let begun = || Some((pair, FrequencyMeter::new(&describe(chosen)?, &describe(reference)?)));
+        self.meter = self.meter.filter(|(of, _)| *of == pair).or_else(begun);
+        if let (Some((_, meter)), Some(reading)) =
+            (&mut self.meter, sample.reading(chosen, reference))
+        {
+            meter.add(reading);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Choosing a source, and the time that the source gives.
 
 use guest_abi::clock::{Clock, Scope};
-use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Verdict};
+use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Trust, Verdict};
 use proptest::prelude::*;
 
 use crate::world::{Counter, ENVIRONMENT, SECOND, World, keeper, strand};
@@ -20,12 +20,12 @@ fn the_best_safe_and_readable_source_is_chosen() {
     };
     let keeper = Timekeeper::new(list(Operator::Default), &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 1);
-    assert_eq!(keeper.verdict(0), Some((Verdict::Safe, true)));
+    assert_eq!(keeper.verdict(0), Some((Verdict::Safe, Trust::Full)));
     assert_eq!(keeper.verdict(2), None, "cannot be read");
     assert_eq!(keeper.verdict(3), None, "not safe");
     let keeper = Timekeeper::new(list(Operator::Force), &ENVIRONMENT, strand(0)).unwrap();
     assert_eq!(keeper.chosen(), 3);
-    assert_eq!(keeper.verdict(3), Some((Verdict::Forced(Reason::Unsynchronised(3)), true)));
+    assert_eq!(keeper.verdict(3), Some((Verdict::Forced(Reason::Unsynchronised(3)), Trust::Full)));
 
     let absent = Candidate::<&Counter> { source: None, operator: Operator::Force };
     let none = Timekeeper::new([absent, Candidate::new(&dead)], &ENVIRONMENT, strand(0));

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use guest_abi::clock::Clock;
-use hv_core::time::{Fault, Finding, Limits, Skipped, Timekeeper, Watchdog};
+use guest_abi::clock::{Clock, Scope};
+use hv_core::time::{Fault, Finding, Limits, Skipped, Timekeeper, Trust, Watchdog};
 use proptest::prelude::*;
 
 use crate::world::{Counter, MICROSECOND, MILLISECOND, SECOND, World, keeper, strand};
@@ -18,7 +18,7 @@ pub(crate) struct Watched<const N: usize> {
     pub(crate) world: &'static World,
     pub(crate) counters: &'static [Counter<'static>; N],
     keeper: Timekeeper<&'static Counter<'static>, N>,
-    pub(crate) watchdog: RefCell<Watchdog>,
+    pub(crate) watchdog: RefCell<Watchdog<N>>,
 }
 
 impl<const N: usize> Watched<N> {
@@ -57,17 +57,13 @@ impl<const N: usize> Watched<N> {
     }
 }
 
-const fn skipped(why: Skipped) -> Finding {
-    Finding::Skipped(why)
-}
-
-/// The finding that source 1, the reference, is retired.
+/// The finding that source 1 is retired, and source 0 stays the chosen one.
 const fn bad_reference(fault: Fault) -> Finding {
-    Finding::BadReference { source: 1, fault }
+    Finding::Demoted { source: 1, fault, chosen: 0 }
 }
 
 /// The finding that source 1 replaces source 0, the chosen source.
-pub(crate) const fn demoted(fault: Fault) -> Finding {
+const fn demoted(fault: Fault) -> Finding {
     Finding::Demoted { source: 0, fault, chosen: 1 }
 }
 
@@ -87,47 +83,50 @@ fn good_clocks_agree() {
     assert!((time - world.now()).abs_diff(world.now() / 10_000) < MICROSECOND);
 }
 
-/// Injects a fault into the chosen source between two checks. Asserts that the second check finds `fault` and replaces the source, and that
-/// the time does not step back. Tests this with two sources, and with three.
-fn check_replaced(inject: impl Fn(&Counter<'_>), fault: Fault) {
-    fn case<const N: usize>(inject: &dyn Fn(&Counter<'_>), fault: Fault) {
-        let watched = Watched::<N>::new(|world, _| world.pass(SECOND));
-        let world = watched.world;
-        let (begun, clock) = (world.now(), watched.keeper.clock(strand(0)));
-        assert_eq!(watched.check_after(10 * SECOND), Finding::Begun);
-        inject(&watched.counters[0]);
-        world.pass(HALF);
-        let before = clock.ticks();
-        assert_eq!(watched.check(0), demoted(fault));
-        assert_eq!(watched.keeper.chosen(), 1);
-        let (after, passed) = (clock.ticks(), world.now() - begun);
-        assert!(after >= before, "a step back");
-        // The time also covers the span that the replaced source missed.
-        assert!(after + 2 * MICROSECOND >= passed, "{after} after {passed}");
-        // The clock is right after the replacement.
-        world.pass(SECOND);
-        assert!((clock.ticks() - after).abs_diff(SECOND) < MICROSECOND);
-        if N == 3 {
-            assert_eq!(watched.check(0), Finding::Begun);
-            assert_eq!(watched.check_after(HALF), Finding::Agrees);
-        } else {
-            assert_eq!(watched.check(0), Finding::NoReference);
-        }
-    }
-    case::<2>(&inject, fault);
-    case::<3>(&inject, fault);
+/// Injects a fault into the chosen source between two checks. Asserts that the second check finds `fault` and replaces the source, that the
+/// time is right afterwards, and that the clock does not step back.
+fn check_replaced<const N: usize>(inject: fn(&Counter<'_>), fault: Fault) {
+    let watched = Watched::<N>::new(|world, _| world.pass(SECOND));
+    let world = watched.world;
+    let (begun, clock) = (world.now(), watched.keeper.clock(strand(0)));
+    assert_eq!(watched.check_after(10 * SECOND), Finding::Begun);
+    inject(&watched.counters[0]);
+    world.pass(HALF);
+    let before = clock.ticks();
+    assert_eq!(watched.check(0), demoted(fault));
+    assert_eq!(watched.keeper.chosen(), 1);
+    let is_right =
+        || watched.keeper.time(strand(0)).unwrap().abs_diff(world.now() - begun) < 5 * MICROSECOND;
+    assert!(is_right(), "{fault:?}");
+    let after = clock.ticks();
+    assert!(after >= before, "a step back");
+    // It stands still until the time has caught up.
+    world.pass(5 * SECOND);
+    assert!(clock.ticks().abs_diff(world.now() - begun) < 5 * MICROSECOND && is_right());
+    let others = if N == 2 { Finding::NoReference } else { Finding::Agrees };
+    assert_eq!(watched.check(0), others);
 }
 
 #[test]
-fn a_bad_clock_is_replaced_without_a_step_back() {
-    check_replaced(|chosen| chosen.set_drift(1_000_000), Fault::Fast);
-    check_replaced(|chosen| chosen.set_drift(-1_000_000), Fault::Slow);
-    check_replaced(|chosen| chosen.set_drift(500_000_000), Fault::Fast);
-    check_replaced(|chosen| chosen.set_stopped(true), Fault::Stopped);
-    check_replaced(|chosen| chosen.jump(3_000_000_000), Fault::Fast);
-    check_replaced(|chosen| chosen.jump(-100_000_000), Fault::Slow);
-    check_replaced(|chosen| chosen.jump(-1_000_000_000), Fault::Backwards);
-    check_replaced(|chosen| chosen.dead.set(true), Fault::Unreadable);
+fn a_bad_clock_is_replaced() {
+    check_replaced::<3>(|chosen| chosen.set_drift(1_000_000), Fault::Fast);
+    check_replaced::<3>(|chosen| chosen.set_drift(-1_000_000), Fault::Slow);
+    check_replaced::<3>(|chosen| chosen.set_drift(500_000_000), Fault::Fast);
+    check_replaced::<3>(|chosen| chosen.jump(3_000_000_000), Fault::Fast);
+    check_replaced::<3>(|chosen| chosen.jump(-100_000_000), Fault::Slow);
+}
+
+/// These faults show without a third source.
+#[test]
+fn a_clock_that_is_bad_in_itself_is_replaced() {
+    for (inject, fault) in [
+        ((|chosen| chosen.set_stopped(true)) as fn(&Counter<'_>), Fault::Stopped),
+        (|chosen| chosen.jump(-1_000_000_000), Fault::Backwards),
+        (|chosen| chosen.dead.set(true), Fault::Unreadable),
+    ] {
+        check_replaced::<2>(inject, fault);
+        check_replaced::<3>(inject, fault);
+    }
 }
 
 #[test]
@@ -137,24 +136,133 @@ fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
     assert_eq!(watched.check_after(HALF), demoted(Fault::Stopped));
 }
 
+/// Of two sources, neither of which is known to gain or to lose time, nothing says which is wrong.
 #[test]
-fn a_reference_that_is_slow_to_read_condemns_no_source() {
+fn two_sources_that_differ_are_in_doubt() {
+    let undecided = |ahead| Finding::Undecided { ahead, behind: 1 - ahead };
+    for (source, ticks, ahead) in
+        [(0, 349_613_782, 0), (0, -100_000_000, 1), (1, 9_375_000, 1), (1, -3_000_000, 0)]
+    {
+        let watched = Watched::<2>::begun(|_| {});
+        watched.counters[source].jump(ticks);
+        assert_eq!(watched.check_after(HALF), undecided(ahead));
+        // From now on they advance together.
+        assert_eq!(watched.check_after(HALF), Finding::Agrees);
+        assert_eq!(watched.keeper.chosen(), 0);
+    }
     let watched = Watched::<2>::begun(|_| {});
-    // On a congested bus, a read of the reference takes 1 to 10 ms.
+    watched.counters[1].set_drift(-1_000_000);
+    for _ in 0..10 {
+        assert_eq!(watched.check_after(HALF), undecided(0));
+    }
+}
+
+/// A source that can only lose time is wrong if it is behind, and right if it is ahead.
+#[test]
+fn what_a_source_can_do_wrong_decides() {
+    let agrees = Finding::Agrees;
+    let undecided = Finding::Undecided { ahead: 0, behind: 1 };
+    for (can_lose, can_gain, ticks, found) in [
+        ([false, true], [false, false], -1_000_000, bad_reference(Fault::Slow)),
+        ([false, true], [false, false], 1_000_000, Finding::Undecided { ahead: 1, behind: 0 }),
+        ([true, false], [false, false], 1_000_000, demoted(Fault::Slow)),
+        ([false, false], [false, true], 1_000_000, bad_reference(Fault::Fast)),
+        ([false, false], [true, false], -1_000_000, demoted(Fault::Fast)),
+        ([false, true], [true, false], -1_000_000, undecided),
+        ([true, true], [true, true], -1_000_000, undecided),
+        ([true, true], [false, false], -1_000_000, bad_reference(Fault::Slow)),
+        ([true, true], [false, false], 1_000, agrees),
+    ] {
+        let watched = Watched::<2>::begun(|counters| {
+            for (source, counter) in counters.iter().enumerate() {
+                counter.describe_as(|description| {
+                    description.hazards.may_lose = can_lose[source];
+                    description.hazards.may_gain = can_gain[source];
+                });
+            }
+        });
+        watched.counters[1].jump(ticks);
+        assert_eq!(watched.check_after(HALF), found, "{can_lose:?} {can_gain:?} {ticks}");
+    }
+}
+
+/// Two sources that wait for the same interrupt lose time together. They do not outvote one that is right.
+#[test]
+fn sources_that_can_lose_do_not_outvote_one_that_cannot() {
+    let watched = Watched::<3>::begun(|counters| {
+        for counter in &counters[1..] {
+            counter.describe_as(|description| description.hazards.may_lose = true);
+        }
+    });
+    watched.counters[1].jump(-156_250);
+    watched.counters[2].jump(-5_000_000);
+    assert_eq!(watched.check_after(HALF), bad_reference(Fault::Slow));
+    assert_eq!(watched.check(0), Finding::Demoted { source: 2, fault: Fault::Slow, chosen: 0 });
+}
+
+#[test]
+fn a_source_that_has_been_right_for_a_minute_is_trusted_again() {
+    for (scope, trust) in [(Scope::Machine, Trust::Full), (Scope::Strand, Trust::Witness)] {
+        let watched =
+            Watched::<3>::begun(|counters| counters[0].describe_as(|of| of.scope = scope));
+        watched.counters[0].jump(1_000_000_000);
+        assert_eq!(watched.check_after(HALF), demoted(Fault::Fast));
+        for _ in 0..119 {
+            assert_eq!(watched.check_after(HALF), Finding::Agrees);
+        }
+        // It is wrong again, so the minute begins again.
+        watched.counters[0].jump(1_000_000_000);
+        for _ in 0..120 {
+            assert_eq!(watched.check_after(HALF), Finding::Agrees);
+            assert_eq!(watched.keeper.verdict(0).unwrap().1, Trust::None);
+        }
+        watched.world.pass(MILLISECOND);
+        assert_eq!(watched.check_after(HALF), Finding::Restored { source: 0 });
+        assert_eq!(watched.keeper.verdict(0).unwrap().1, trust);
+        assert_eq!(watched.keeper.chosen(), 1);
+        // Source 2 replaces source 1, unless source 0 is fully trusted.
+        watched.counters[1].set_stopped(true);
+        let chosen = if trust == Trust::Full { 0 } else { 2 };
+        let found = Finding::Demoted { source: 1, fault: Fault::Stopped, chosen };
+        assert_eq!(watched.check_after(HALF), found);
+    }
+}
+
+/// When the last trusted source stops, one that was wrong once and runs is better.
+#[test]
+fn a_source_that_runs_replaces_the_last_one() {
+    let watched = Watched::<2>::begun(|_| {});
+    watched.counters[0].jump(-1_000_000_000);
+    assert_eq!(watched.check_after(HALF), demoted(Fault::Backwards));
+    watched.counters[1].set_stopped(true);
+    assert_eq!(
+        watched.check_after(HALF),
+        Finding::Demoted { source: 1, fault: Fault::Stopped, chosen: 0 }
+    );
+    assert!(watched.keeper.time(strand(0)).unwrap().abs_diff(2 * HALF) < 5 * MICROSECOND);
+    // Nothing runs any more.
+    watched.counters[0].set_stopped(true);
+    assert_eq!(watched.check_after(HALF), Finding::NoReference);
+    watched.counters[0].dead.set(true);
+    watched.counters[1].dead.set(true);
+    assert_eq!(watched.check_after(HALF), Finding::Skipped(Skipped::CannotDemote));
+}
+
+#[test]
+fn a_source_that_is_slow_to_read_condemns_none() {
+    let watched = Watched::<2>::begun(|_| {});
+    // On a congested bus, a read takes 1 to 10 ms.
     for slow in 1..=10 {
         watched.counters[1].cost.set(slow * MILLISECOND);
-        assert_eq!(watched.check_after(HALF), skipped(Skipped::SlowReference));
+        assert_eq!(watched.check_after(HALF), Finding::Skipped(Skipped::Slow));
     }
-    assert_eq!(watched.keeper.chosen(), 0);
     watched.counters[1].cost.set(500);
     // The watchdog still compares with the latest conclusive check.
     assert_eq!(watched.check(0), Finding::Agrees);
-    // A fault that happens while checks are inconclusive is found by the next conclusive check.
+    // A difference that is larger than the uncertainty is found at once.
     watched.counters[1].cost.set(MILLISECOND);
     watched.counters[0].jump(100_000_000);
-    assert_eq!(watched.check(0), skipped(Skipped::SlowReference));
-    watched.counters[1].cost.set(500);
-    assert_eq!(watched.check(0), demoted(Fault::Fast));
+    assert_eq!(watched.check(0), Finding::Undecided { ahead: 0, behind: 1 });
 }
 
 #[test]
@@ -162,13 +270,13 @@ fn an_interruption_condemns_no_source() {
     let watched = Watched::<2>::begun(|_| {});
     watched.world.pass(HALF);
     watched.counters[0].cost.set(MILLISECOND);
-    assert_eq!(watched.check(0), skipped(Skipped::Disturbed));
+    assert_eq!(watched.check(0), Finding::Skipped(Skipped::Slow));
     watched.counters[0].cost.set(20);
     assert_eq!(watched.check(0), Finding::Agrees);
 }
 
 #[test]
-fn the_tiebreaker_detects_a_bad_reference() {
+fn the_third_source_detects_a_bad_reference() {
     for (fault, inject) in [
         (Fault::Fast, (|bad| bad.set_drift(2_000_000)) as fn(&Counter<'_>)),
         (Fault::Slow, |bad| bad.set_drift(-2_000_000)),
@@ -180,15 +288,13 @@ fn the_tiebreaker_detects_a_bad_reference() {
         inject(&watched.counters[1]);
         assert_eq!(watched.check_after(HALF), bad_reference(fault));
         assert_eq!(watched.keeper.chosen(), 0);
-        // The tiebreaker has become the reference.
-        assert_eq!(watched.check(0), Finding::Begun);
         assert_eq!(watched.check_after(HALF), Finding::Agrees);
     }
 }
 
-/// The tiebreaker is read 10 ms after the chosen source. This delay must not count against either source.
+/// The sources are read tens of milliseconds apart. This delay must not count against any of them.
 #[test]
-fn a_tiebreaker_that_is_slow_to_read_can_decide() {
+fn a_third_source_that_is_slow_to_read_can_decide() {
     let watched = Watched::<3>::begun(|_| {});
     watched.counters[1].set_drift(500_000_000);
     watched.counters[2].cost.set(20 * MILLISECOND);
@@ -196,49 +302,26 @@ fn a_tiebreaker_that_is_slow_to_read_can_decide() {
 }
 
 #[test]
-fn if_the_tiebreaker_cannot_decide_the_chosen_source_is_replaced() {
-    // The tiebreaker advances in steps of 10 ms, so a difference of 1 ms in half a second is less than a step.
-    let watched = Watched::<3>::begun(|counters| {
-        counters[2].describe_as(|description| description.step = 10_000_000);
-    });
-    watched.counters[0].set_drift(2_000_000);
-    assert_eq!(watched.check_after(HALF), demoted(Fault::Fast));
-}
-
-#[test]
-fn if_all_sources_differ_the_chosen_one_is_replaced() {
+fn if_all_sources_differ_nothing_decides() {
     let watched = Watched::<3>::begun(|_| {});
     watched.counters[0].set_drift(5_000_000);
     watched.counters[1].set_drift(-5_000_000);
-    assert_eq!(watched.check_after(HALF), demoted(Fault::Fast));
+    assert_eq!(watched.check_after(HALF), Finding::Undecided { ahead: 0, behind: 1 });
 }
 
-#[test]
-fn a_reference_that_stands_still_is_retired_after_16_checks() {
-    let watched = Watched::<2>::begun(|_| {});
-    // The counter stops halfway between two checks, so it has advanced since the first check.
-    watched.world.pass(HALF / 2);
-    watched.counters[1].set_stopped(true);
-    for _ in 0..15 {
-        assert_eq!(watched.check_after(HALF), skipped(Skipped::ReferenceStill));
-    }
-    assert_eq!(watched.check_after(HALF), bad_reference(Fault::Stopped));
-    assert_eq!(watched.check(0), Finding::NoReference);
-    assert_eq!(watched.keeper.chosen(), 0);
-}
-
+/// Source 1 advances once per second. It stands still during most checks, and is not wrong.
 #[test]
 fn a_reference_between_two_steps_is_not_a_stopped_one() {
     let watched = Watched::<2>::begun(|counters| {
         counters[1].describe_as(|description| description.step = 31_250_000);
     });
-    // The source jumps by ten seconds. The first checks find the jump before the reference advances.
-    watched.counters[0].jump(11_653_792_750);
-    for _ in 0..5 {
-        assert_eq!(watched.check(0), skipped(Skipped::ReferenceStill));
-        watched.world.pass(100 * MILLISECOND);
+    for _ in 0..50 {
+        assert_eq!(watched.check_after(100 * MILLISECOND), Finding::Agrees);
     }
-    assert_eq!(watched.check_after(SECOND), demoted(Fault::Fast));
+    // It stops. After a second more than its step, it has missed one, and then stands still for another check.
+    watched.counters[1].set_stopped(true);
+    let found: Vec<Finding> = (0..40).map(|_| watched.check_after(SECOND + HALF)).take(2).collect();
+    assert_eq!(found, [Finding::Undecided { ahead: 0, behind: 1 }, bad_reference(Fault::Stopped)]);
 }
 
 #[test]
@@ -256,7 +339,7 @@ fn a_source_with_large_steps_is_not_bad() {
 
 #[test]
 fn counters_that_differ_between_strands_are_detected() {
-    let watched = Watched::<2>::begun(|counters| counters[0].apart.set([0, 5_000_000, 0]));
+    let watched = Watched::<3>::begun(|counters| counters[0].apart.set([0, 5_000_000, 0]));
     watched.world.pass(HALF);
     assert_eq!(watched.check(1), demoted(Fault::Fast));
 }
@@ -264,7 +347,8 @@ fn counters_that_differ_between_strands_are_detected() {
 #[test]
 fn a_single_source_is_not_checked() {
     let watched = Watched::<1>::new(|_, _| {});
-    assert_eq!(watched.check(0), Finding::NoReference);
+    assert_eq!(watched.check(0), Finding::Begun);
+    assert_eq!(watched.check_after(HALF), Finding::NoReference);
 }
 
 proptest! {
@@ -278,7 +362,7 @@ proptest! {
     ) {
         let sign = if sign { 1 } else { -1 };
         for (parts, bad) in [(drift, false), (1100 + more, true)] {
-            let watched = Watched::<2>::begun(|counters| {
+            let watched = Watched::<3>::begun(|counters| {
                 counters[0].cost.set(costs.0);
                 counters[1].cost.set(costs.1);
             });

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use guest_abi::StrandId;
-use guest_abi::clock::{ClockSource, Description, Width};
+use guest_abi::clock::{ClockSource, Description, Hazards, Width};
 use hv_core::time::{Candidate, Environment, Timekeeper, pc};
 
 pub(crate) const MICROSECOND: u64 = 1000;
@@ -38,7 +38,8 @@ impl World {
 
 /// Returns the description of a counter that has no hazards and advances by single ticks.
 pub(crate) fn description(width: u8, hz: u64, rating: u16) -> Description {
-    Description { width: Width::new(width).unwrap(), hz, rating, ..pc::rtc(0) }
+    let hazards = Hazards::default();
+    Description { width: Width::new(width).unwrap(), hz, rating, hazards, ..pc::rtc(0) }
 }
 
 /// A counter into which tests inject faults.
