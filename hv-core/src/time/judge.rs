@@ -1,5 +1,7 @@
 //! Decides which of several sources is wrong.
 
+use core::array;
+
 use super::finding::Fault;
 
 /// How a source compares with another source over a span of time.
@@ -56,48 +58,50 @@ impl<const N: usize> Evidence<N> {
     /// Decides which source is wrong. If several are, returns one of them.
     ///
     /// 1. A source that has a fault of its own is wrong.
-    /// 2. Sources that agree form a group; what they agree with belongs to it too. If there is one group, nothing is wrong.
-    /// 3. A group can be right if each of the others can be wrong in the way in which it differs. If just one group can be right, it is.
-    /// 4. Otherwise the largest group is right, if it is larger than each other group.
-    /// 5. Otherwise nothing decides.
-    ///
-    /// Rule 3 comes before the majority because sources that lose time lose it together: they wait for the same interrupt.
+    /// 2. Sources that agree form a group; what agrees with one of them belongs to it too. The largest groups may be right: sources that are
+    ///    independent do not go wrong alike.
+    /// 3. An error that a source cannot make, as far as is known, is a surprise. A group is not right if another needs only a part of its
+    ///    surprises.
+    /// 4. A source is wrong if it is in no group that may be right. If several groups may be right, nothing decides between them.
     pub(super) fn decide(&self) -> Decision {
         let trusted = || (0..N).filter(|source| self.trusted[*source]);
-        for source in trusted() {
-            if let Some(fault) = self.proven[source] {
-                return Decision::Wrong(source, fault);
-            }
+        let proven = trusted().find_map(|source| Some((source, self.proven[source]?)));
+        if let Some((source, fault)) = proven {
+            return Decision::Wrong(source, fault);
         }
         let groups = self.groups();
-        let Some(first) = trusted().next() else {
-            return Decision::Agree;
-        };
-        if trusted().all(|source| groups[source] == groups[first]) {
-            return Decision::Agree;
-        }
         // The name of a group is its first member.
         let names = || trusted().filter(|source| groups[*source] == *source);
         let size = |name| trusted().filter(|source| groups[*source] == name).count();
-        let mut possible = names().filter(|name| self.can_be_right(&groups, *name));
-        let right = match (possible.next(), possible.next()) {
-            (Some(only), None) => Some(only),
-            _ => names()
-                .find(|name| names().all(|other| other == *name || size(other) < size(*name))),
+        let most = names().map(size).max().unwrap_or(0);
+        let surprises: [[bool; N]; N] = array::from_fn(|name| self.surprises(&groups, name));
+        let largest = || names().filter(|name| size(*name) == most);
+        let is_part = |of: usize, part: usize| {
+            let pairs = || surprises[part].iter().zip(&surprises[of]);
+            pairs().all(|(part, of)| *of || !*part) && pairs().any(|(part, of)| *of && !*part)
         };
-        match right {
-            Some(right) => {
-                trusted().find(|source| groups[*source] != right).map_or(Decision::Agree, |wrong| {
-                    Decision::Wrong(wrong, self.relations[wrong][right].fault())
-                })
+        let possible =
+            |name: usize| size(name) == most && !largest().any(|other| is_part(name, other));
+        let Some(right) = names().find(|name| possible(*name)) else {
+            return Decision::Agree;
+        };
+        for source in trusted() {
+            if !possible(groups[source]) {
+                return Decision::Wrong(source, self.relations[source][right].fault());
             }
-            None => self.undecided(first, &groups),
+        }
+        match names().find(|name| possible(*name) && *name != right) {
+            None => Decision::Agree,
+            Some(other) if self.relations[right][other] == Relation::Behind => {
+                Decision::Undecided { ahead: other, behind: right }
+            }
+            Some(other) => Decision::Undecided { ahead: right, behind: other },
         }
     }
 
     /// Returns for each source the first member of its group.
     fn groups(&self) -> [usize; N] {
-        let mut groups: [usize; N] = core::array::from_fn(|source| source);
+        let mut groups: [usize; N] = array::from_fn(|source| source);
         // Each round joins at least two groups, or is the last.
         for _ in 0..N {
             for source in 0..N {
@@ -112,28 +116,16 @@ impl<const N: usize> Evidence<N> {
         groups
     }
 
-    /// Returns `true` if each source outside of a group can be wrong in the way in which it differs from the group's members.
-    fn can_be_right(&self, groups: &[usize; N], name: usize) -> bool {
-        let trusted = || (0..N).filter(|source| self.trusted[*source]);
-        trusted().filter(|source| groups[*source] != name).all(|outside| {
-            trusted().filter(|member| groups[*member] == name).all(|member| {
-                match self.relations[outside][member] {
-                    Relation::Ahead => self.can_gain[outside],
-                    Relation::Behind => self.can_lose[outside],
-                    Relation::Agrees => false,
-                }
-            })
+    /// Returns the sources that are wrong in a way in which they cannot be, if the group `name` is right.
+    fn surprises(&self, groups: &[usize; N], name: usize) -> [bool; N] {
+        array::from_fn(|source| {
+            let is_member = |other: &usize| self.trusted[*other] && groups[*other] == name;
+            let is_surprise = |other| match self.relations[source][other] {
+                Relation::Ahead => !self.can_gain[source],
+                Relation::Behind => !self.can_lose[source],
+                Relation::Agrees => false,
+            };
+            self.trusted[source] && !is_member(&source) && (0..N).filter(is_member).any(is_surprise)
         })
-    }
-
-    fn undecided(&self, first: usize, groups: &[usize; N]) -> Decision {
-        let other = (0..N).find(|source| self.trusted[*source] && groups[*source] != groups[first]);
-        match other {
-            Some(other) if self.relations[first][other] == Relation::Behind => {
-                Decision::Undecided { ahead: other, behind: first }
-            }
-            Some(other) => Decision::Undecided { ahead: first, behind: other },
-            None => Decision::Agree,
-        }
     }
 }

@@ -49,6 +49,9 @@ fn millionths_of(number: u64, millionths: u32) -> u64 {
     (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }
 
+/// The maximum number of reads of all sources that show whether one of them stands still.
+const PROBES: usize = 64;
+
 /// Reads the sources on a strand, and compares samples.
 pub(super) struct Observer<'a, S, const N: usize> {
     pub(super) keeper: &'a Timekeeper<S, N>,
@@ -159,7 +162,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             return Some(Fault::Backwards);
         }
         let is_still = || old.is_some_and(|old| was_still && self.is_still(old, new, source));
-        (is_behind && (self.stands_still(new, source) || is_still())).then_some(Fault::Stopped)
+        (is_behind && (is_still() || self.stands_still(source))).then_some(Fault::Stopped)
     }
 
     /// Returns `true` if a source has not advanced between two samples.
@@ -190,21 +193,20 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .relation(self.keeper.between(inner, old_inner[0], new_inner[0]))
     }
 
-    /// Returns `true` if a source showed one count throughout a sample, while another advanced by more than a step of the source.
-    fn stands_still(&self, sample: &Sample<N>, source: usize) -> bool {
-        let Some([first, _, last]) = sample.counts[source] else {
-            return false;
-        };
-        first == last
-            && sample.counts.iter().enumerate().any(|(other, counts)| {
-                // These two reads of the other source are between the first and the last read of the source.
-                let (from, to) = if other > source { (0, 1) } else { (1, 2) };
-                other != source
-                    && counts.is_some_and(|counts| {
-                        self.keeper.between(other, counts[from], counts[to])
-                            > self.keeper.step(source)
-                    })
+    /// Returns `true` if a source shows one count while another advances by two steps of the source. One step may pass unseen by a source that
+    /// is right.
+    fn stands_still(&self, source: usize) -> bool {
+        let Self { keeper, strand, .. } = *self;
+        let begun = keeper.ticks(source, strand);
+        let starts: [Option<u64>; N] = array::from_fn(|other| keeper.ticks(other, strand));
+        let have_passed = || {
+            starts.iter().enumerate().any(|(other, start)| {
+                let passed = start.zip(keeper.ticks(other, strand));
+                let passed = passed.map(|(from, to)| keeper.between(other, from, to));
+                other != source && passed > Some(keeper.step(source).saturating_mul(2))
             })
+        };
+        (0..PROBES).any(|_| have_passed()) && begun == keeper.ticks(source, strand)
     }
 
     /// Returns the time at which a source has the count `ticks`: the time of a sample, plus the duration since then according to the source.

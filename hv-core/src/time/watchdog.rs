@@ -17,12 +17,12 @@ use super::sample::{Observer, Sample};
 /// other sources must agree with these bounds, up to a tolerance. What decides who is wrong, in this order:
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
-/// 2. If only one of the durations is possible, because all other sources can be wrong in the way in which they differ
-///    ([`Hazards::can_lose`](guest_abi::clock::Hazards::can_lose), [`can_gain`](guest_abi::clock::Hazards::can_gain)), then that one is
-///    right.
-/// 3. The largest group of sources that agree is right, if it is larger than each other group.
+/// 2. The largest group of sources that agree is right.
+/// 3. If several groups are the largest, the one is right that needs the fewest errors that the sources outside of it cannot make, as far
+///    as is known ([`Hazards::can_lose`](guest_abi::clock::Hazards::can_lose), [`can_gain`](guest_abi::clock::Hazards::can_gain)).
 ///
-/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt.
+/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. Sources that depend on each other
+/// count as independent ones, so give the timekeeper only one of them.
 ///
 /// The watchdog retires a bad source, and corrects nothing else. If the bad source was chosen, the time goes on from where the next best
 /// source says that it is: what the bad source did since the previous check does not stay in the time. A retired source that has been right
@@ -103,7 +103,7 @@ impl<const N: usize> Watchdog<N> {
     }
 
     fn demote<S: ClockSource>(
-        &self,
+        &mut self,
         observer: &Observer<'_, S, N>,
         evidence: &Evidence<N>,
         source: usize,
@@ -118,7 +118,10 @@ impl<const N: usize> Watchdog<N> {
         let last = self.last.as_ref();
         let time = |source, ticks| observer.time_since(last?, source, ticks);
         match keeper.demote_to(source, observer.strand, time) {
-            Ok(chosen) => Finding::Demoted { source, fault, chosen },
+            Ok(chosen) => {
+                self.meter = None;
+                Finding::Demoted { source, fault, chosen }
+            }
             Err(_) => Finding::Skipped(Skipped::CannotDemote),
         }
     }

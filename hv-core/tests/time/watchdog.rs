@@ -171,6 +171,7 @@ fn what_a_source_can_do_wrong_decides() {
         ([false, true], [true, false], -1_000_000, undecided),
         ([true, true], [true, true], -1_000_000, undecided),
         ([true, true], [false, false], -1_000_000, bad_reference(Fault::Slow)),
+        ([true, true], [false, false], 1_000_000, demoted(Fault::Slow)),
         ([true, true], [false, false], 1_000, agrees),
     ] {
         let watched = Watched::<2>::begun(|counters| {
@@ -186,18 +187,17 @@ fn what_a_source_can_do_wrong_decides() {
     }
 }
 
-/// Two sources that wait for the same interrupt lose time together. They do not outvote one that is right.
+/// With three sources apart, the error that a source is known to make is the likeliest.
 #[test]
-fn sources_that_can_lose_do_not_outvote_one_that_cannot() {
+fn of_three_sources_that_differ_those_are_wrong_that_can_be() {
     let watched = Watched::<3>::begun(|counters| {
-        for counter in &counters[1..] {
-            counter.describe_as(|description| description.hazards.may_lose = true);
-        }
+        counters[1].describe_as(|description| description.hazards.may_lose = true);
+        counters[2].describe_as(|description| description.hazards.may_gain = true);
     });
     watched.counters[1].jump(-156_250);
-    watched.counters[2].jump(-5_000_000);
+    watched.counters[2].jump(5_000_000);
     assert_eq!(watched.check_after(HALF), bad_reference(Fault::Slow));
-    assert_eq!(watched.check(0), Finding::Demoted { source: 2, fault: Fault::Slow, chosen: 0 });
+    assert_eq!(watched.check(0), Finding::Demoted { source: 2, fault: Fault::Fast, chosen: 0 });
 }
 
 #[test]
@@ -234,6 +234,7 @@ fn a_source_that_runs_replaces_the_last_one() {
     let watched = Watched::<2>::begun(|_| {});
     watched.counters[0].jump(-1_000_000_000);
     assert_eq!(watched.check_after(HALF), demoted(Fault::Backwards));
+    assert_eq!(watched.check(0), Finding::NoReference);
     watched.counters[1].set_stopped(true);
     assert_eq!(
         watched.check_after(HALF),
