@@ -225,7 +225,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
         clocks: rows,
         drift,
         time_of_day: day.map(Following::end),
-        verdict: witnesses.verdict(),
+        verdict: witnesses.verdict(&compared),
         witnesses,
         compared,
         unreadable: devices.into_iter().filter(|of| of.clock.is_none()).map(|of| of.name).collect(),

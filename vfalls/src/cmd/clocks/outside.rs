@@ -142,6 +142,8 @@ impl Comparisons {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt;
+    use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
@@ -176,31 +178,44 @@ mod tests {
         assert!(Device::all(&root.path().join("dev")).is_empty());
     }
 
+    /// The steps of a real-time clock are readings. Between the two steps here, at least a second passes.
     #[test]
-    fn the_step_of_a_real_time_clock_is_a_reading() {
+    fn a_real_time_clock_is_compared_at_its_steps() {
         let root = tempfile::tempdir().unwrap();
-        let path = root.path().join("since_epoch");
-        fs::write(&path, "1290000000\n").unwrap();
-        let of = HostClock::of_seconds(&path).unwrap();
+        let class = root.path().join("sys/class/rtc/rtc0");
+        fs::create_dir_all(&class).unwrap();
+        let path = class.join("since_epoch");
+        fs::write(&path, "1290000000").unwrap();
+        let step_after = |milliseconds: u64, second: u32| {
+            thread::sleep(Duration::from_millis(milliseconds));
+            // The file is never empty.
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.write_at(second.to_string().as_bytes(), 0).unwrap();
+        };
+        let devices = Device::all(root.path());
         let by = HostClock::time_of_day().unwrap();
-        let mut comparison = Comparison::new(of, by);
         let begun = by.now();
-        for (pause, second) in [(20, 1_290_000_001), (1000, 1_290_000_002)] {
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    std::thread::sleep(std::time::Duration::from_millis(pause));
-                    // The file is never empty.
-                    let file = fs::File::options().write(true).open(&path).unwrap();
-                    file.write_at(format!("{second}").as_bytes(), 0).unwrap();
-                });
-                comparison.read_at_step().unwrap();
-            });
-        }
-        let longest = by.now() - begun;
-        let (_, found) = comparison.frequency().unwrap();
-        // One second of the file has passed, in at least 1 s and at most the time that both steps took.
-        assert!(found.least <= 1_000_000_000_000);
-        assert!(u128::from(found.most) >= 1_000_000_000_000_000_000_000 / u128::from(longest));
+        let comparisons = thread::scope(|scope| {
+            scope.spawn(|| step_after(20, 1_290_000_001));
+            Comparisons::begin(&devices, Some(by)).unwrap()
+        });
+        let compared = thread::scope(|scope| {
+            scope.spawn(|| step_after(1000, 1_290_000_002));
+            comparisons.end().unwrap()
+        });
+        let longest = (by.now() - begun) as f64 / 1e9;
+        let [Compared { clock: "realtime", with, parts_per_million, uncertainty, .. }] = &*compared
+        else {
+            panic!("one comparison")
+        };
+        assert_eq!(with, "rtc0");
+        // The device shows a second after at least 1 s and at most `longest`.
+        assert!(parts_per_million + uncertainty >= 0.0, "{parts_per_million} ±{uncertainty}");
+        let most = 1e6 - 1e6 / longest;
+        assert!(parts_per_million - uncertainty <= most, "{parts_per_million} ±{uncertainty}");
+        // A clock that stands still has no reading.
+        let comparisons = Comparisons::begin(&devices, Some(by)).unwrap();
+        assert!(comparisons.end().unwrap().is_empty());
     }
 
     #[test]

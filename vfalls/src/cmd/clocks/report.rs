@@ -148,10 +148,13 @@ impl ClockReport {
         if let Some(Watched { checks, agreed, skipped, demoted, frequency, one_witness }) =
             &self.watchdog
         {
-            writeln!(output, "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped")?;
+            let same = if *one_witness { "; one counter, compared with itself" } else { "" };
+            writeln!(
+                output,
+                "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped{same}"
+            )?;
             if let (Some(frequency), Some(chosen)) = (frequency, self.chosen) {
-                let same = if *one_witness { " (one counter, compared with itself)" } else { "" };
-                writeln!(output, "{chosen} by {}: {frequency} Hz{same}", frequency.by)?;
+                writeln!(output, "{chosen} by {}: {frequency} Hz", frequency.by)?;
             }
             for demoted in demoted {
                 writeln!(output, "demoted: {demoted}")?;
@@ -165,17 +168,16 @@ impl ClockReport {
         for Witness { name, known, .. } in &self.witnesses.0 {
             writeln!(output, "{name}: {known}")?;
         }
-        for Compared { clock, with, parts_per_million, uncertainty, agrees } in &self.compared {
-            let agrees = if *agrees { "agree" } else { "differ" };
-            writeln!(
-                output,
-                "{clock} and {with} {agrees}: {clock} is faster by {parts_per_million:.1} ±{uncertainty:.1} ppm"
-            )?;
+        for Compared { clock, with, parts_per_million, uncertainty, .. } in &self.compared {
+            let rate = format!("{parts_per_million:.1} ±{uncertainty:.1} ppm");
+            writeln!(output, "{clock} is faster than {with} by {rate}")?;
         }
         if !self.unreadable.is_empty() {
             writeln!(output, "cannot be read here: {}", self.unreadable.join(", "))?;
         }
-        writeln!(output, "verdict: {}", self.verdict)?;
+        for line in table::wrap(&format!("verdict: {}", self.verdict), table::WIDTH) {
+            writeln!(output, "{line}")?;
+        }
         Ok(())
     }
 }

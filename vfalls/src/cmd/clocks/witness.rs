@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cmd::clocks::machine::Processors;
-use crate::cmd::clocks::outside::{Device, Discipline, Kind};
+use crate::cmd::clocks::outside::{Compared, Device, Discipline, Kind};
 
 /// Clocks that are made of one thing.
 #[derive(Debug, Serialize)]
@@ -31,7 +31,8 @@ const CONVERTED: [&str; 4] =
 const OF_HOST: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
 
 impl Witnesses {
-    /// Groups clocks of the kernel, by name, and devices. `discipline` is the correction of the clock `realtime`.
+    /// Groups clocks of the kernel, by name, and devices. `discipline` is the correction of the clock `realtime`: while a time server or the
+    /// like corrects it, it shows what the server says.
     pub(super) fn new(
         processors: &Processors,
         clocks: &[&str],
@@ -81,19 +82,24 @@ impl Witnesses {
         self.0.iter().any(|witness| clocks.iter().all(|clock| has(witness, clock)))
     }
 
-    /// Returns what the number of witnesses means.
-    pub(super) fn verdict(&self) -> String {
+    /// Returns what the number of witnesses means, and what the comparison of the kernel's clocks with devices has shown.
+    pub(super) fn verdict(&self, compared: &[Compared]) -> String {
         let clocks: usize = self.0.iter().map(|witness| witness.clocks.len()).sum();
         let groups = self.0.iter().map(|of| format!("{} ({})", of.name, of.clocks.join(", ")));
         let groups = groups.collect::<Vec<_>>().join("; ");
-        match &*self.0 {
-            [] => "no clock can be read".to_owned(),
-            [one] => format!(
-                "{clocks} clocks, 1 witness: {groups}. There is no second witness, so that the clocks agree shows nothing about {}",
-                one.name
+        let mut text = match self.0.len() {
+            0 => return "no clock can be read".to_owned(),
+            1 => format!(
+                "{clocks} clocks, 1 witness: {groups}. There is no second witness, so the agreement of these clocks shows nothing about \
+                 what they are made of"
             ),
-            more => format!("{clocks} clocks, {} witnesses: {groups}", more.len()),
+            more => format!("{clocks} clocks, {more} witnesses: {groups}"),
+        };
+        for Compared { clock, with, agrees, .. } in compared {
+            let outcome = if *agrees { "agree" } else { "differ" };
+            text += &format!(". {clock} and {with} {outcome}");
         }
+        text
     }
 }
 
@@ -175,7 +181,7 @@ mod tests {
     /// Returns the verdict on the kernel's clocks and `devices`.
     fn verdict(cpuinfo: &str, counter: &str, devices: &[Device]) -> String {
         let processors = Processors::new(cpuinfo, Some(("tsc hpet", counter)));
-        Witnesses::new(&processors, &KERNEL, devices, None).verdict()
+        Witnesses::new(&processors, &KERNEL, devices, None).verdict(&[])
     }
 
     #[test]
@@ -184,6 +190,25 @@ mod tests {
             verdict(METAL, "tsc", &[rtc()]),
             "5 clocks, 2 witnesses: TSC (tsc, monotonic_raw, monotonic, realtime); rtc0 (rtc0)"
         );
+    }
+
+    #[test]
+    fn a_witness_that_differs_is_named() {
+        let processors = Processors::new(METAL, Some(("tsc", "tsc")));
+        let all = Witnesses::new(&processors, &KERNEL, &[rtc()], None);
+        for (agrees, end) in [
+            (true, "; rtc0 (rtc0). monotonic and rtc0 agree"),
+            (false, ". monotonic and rtc0 differ"),
+        ] {
+            let compared = Compared {
+                clock: "monotonic",
+                with: "rtc0".to_owned(),
+                parts_per_million: 600.0,
+                uncertainty: 100.0,
+                agrees,
+            };
+            assert!(all.verdict(&[compared]).ends_with(end));
+        }
     }
 
     #[test]
@@ -226,7 +251,7 @@ mod tests {
             assert_eq!(
                 verdict(METAL, counter, &devices),
                 "4 clocks, 1 witness: TSC (tsc, monotonic_raw, monotonic, realtime). There is no second \
-                 witness, so that the clocks agree shows nothing about TSC"
+                 witness, so the agreement of these clocks shows nothing about what they are made of"
             );
         }
     }
@@ -235,13 +260,15 @@ mod tests {
     fn without_any_knowledge_there_is_one_witness() {
         let nothing = Processors::new("", None);
         let all = Witnesses::new(&nothing, &KERNEL[2..], &[], None);
-        assert!(all.verdict().starts_with("2 clocks, 1 witness: unknown (monotonic, realtime). "));
+        assert!(
+            all.verdict(&[]).starts_with("2 clocks, 1 witness: unknown (monotonic, realtime). ")
+        );
         let all = Witnesses::new(&nothing, &[], &[], None);
-        assert_eq!(all.verdict(), "no clock can be read");
+        assert_eq!(all.verdict(&[]), "no clock can be read");
         // A machine without a TSC has a counter of another name.
         let other = Processors::new("", Some(("arch_sys_counter", "arch_sys_counter")));
         let all = Witnesses::new(&other, &KERNEL[1..], &[], None);
-        assert!(all.verdict().contains(" 1 witness: arch_sys_counter (monotonic_raw, "));
+        assert!(all.verdict(&[]).contains(" 1 witness: arch_sys_counter (monotonic_raw, "));
     }
 
     #[test]
