@@ -63,9 +63,14 @@ impl Comparison {
         Ok(())
     }
 
-    /// Returns the name of the reference clock, and the measured frequency.
-    pub(crate) fn frequency(&self) -> Option<(&'static str, Frequency)> {
-        Some((self.by.describe().name, self.meter.frequency()?))
+    /// Returns the name of the reference clock.
+    pub(crate) fn by(&self) -> &'static str {
+        self.by.describe().name
+    }
+
+    /// Returns the measured frequency.
+    pub(crate) fn frequency(&self) -> Option<Frequency> {
+        self.meter.frequency()
     }
 }
 
@@ -75,7 +80,7 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     comparison.read();
     thread::sleep(CALIBRATION);
     comparison.read();
-    let millihertz = comparison.frequency().map(|(_, found)| found.millihertz());
+    let millihertz = comparison.frequency().map(Frequency::millihertz);
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 

@@ -184,8 +184,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
     progress.finish_and_clear();
 
     for (row, comparison) in rows.iter_mut().zip(&comparisons) {
-        let frequency = comparison.as_ref().and_then(Comparison::frequency);
-        row.measured = frequency.map(Measured::new);
+        row.measured = comparison.and_then(|by| Some(Measured::new((by.by(), by.frequency()?))));
     }
     if let (Some(watched), Some(found)) = (&mut watched, watchdog.frequency()) {
         let by = ClockName::ALL[found.reference].text();

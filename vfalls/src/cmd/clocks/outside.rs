@@ -1,7 +1,7 @@
 //! Clocks beside those that the kernel makes of its counter: real-time clocks and PTP hardware clocks.
 
-use std::fs;
 use std::path::Path;
+use std::{fmt, fs};
 
 use hv_core::time::Frequency;
 use serde::Serialize;
@@ -82,26 +82,43 @@ const TOLERANCE: f64 = 500.0;
 /// A clock of the kernel, compared with a device.
 #[derive(Serialize)]
 pub(super) struct Compared {
-    pub(super) clock: &'static str,
-    pub(super) with: String,
-    /// How much faster the clock is.
-    pub(super) parts_per_million: f64,
-    pub(super) uncertainty: f64,
-    pub(super) agrees: bool,
+    clock: &'static str,
+    with: String,
+    /// By how much the clock is faster. `None` if the device stands still, or no longer answers.
+    faster: Option<Faster>,
+    agree: bool,
+}
+
+/// A difference of two rates.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Faster {
+    parts_per_million: f64,
+    uncertainty: f64,
 }
 
 impl Compared {
     /// `frequency` is that of the device, a clock of nanoseconds, measured by the clock.
-    fn new(clock: &'static str, with: String, frequency: Frequency) -> Self {
-        let parts_per_million = 1e6 - frequency.millihertz() as f64 / 1e6;
-        let uncertainty = frequency.uncertainty() as f64 / 1e6;
-        Self {
-            clock,
-            with,
-            parts_per_million,
-            uncertainty,
-            agrees: parts_per_million.abs() <= TOLERANCE + uncertainty,
-        }
+    pub(super) fn new(clock: &'static str, with: String, frequency: Option<Frequency>) -> Self {
+        let faster = frequency.map(|frequency| Faster {
+            parts_per_million: 1e6 - frequency.millihertz() as f64 / 1e6,
+            uncertainty: frequency.uncertainty() as f64 / 1e6,
+        });
+        let agree = |by: &Faster| by.parts_per_million.abs() <= TOLERANCE + by.uncertainty;
+        Self { clock, with, faster, agree: faster.as_ref().is_some_and(agree) }
+    }
+}
+
+impl fmt::Display for Compared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { clock, with, faster, agree } = self;
+        let Some(Faster { parts_per_million, uncertainty }) = faster else {
+            return write!(f, "{with} stands still");
+        };
+        let agree = if *agree { "agree" } else { "differ" };
+        write!(
+            f,
+            "{clock} and {with} {agree}: {clock} is faster by {parts_per_million:.1} ±{uncertainty:.1} ppm"
+        )
     }
 }
 
@@ -131,9 +148,8 @@ impl Comparisons {
     /// Takes the last readings.
     pub(super) fn end(mut self) -> anyhow::Result<Vec<Compared>> {
         self.read()?;
-        let found = self.0.into_iter().filter_map(|(device, comparison)| {
-            let (clock, frequency) = comparison.frequency()?;
-            Some(Compared::new(clock, device.name, frequency))
+        let found = self.0.into_iter().map(|(device, comparison)| {
+            Compared::new(comparison.by(), device.name, comparison.frequency())
         });
         Ok(found.collect())
     }
@@ -204,18 +220,14 @@ mod tests {
             comparisons.end().unwrap()
         });
         let longest = (by.now() - begun) as f64 / 1e9;
-        let [Compared { clock: "realtime", with, parts_per_million, uncertainty, .. }] = &*compared
-        else {
+        let [Compared { clock: "realtime", with, faster: Some(faster), .. }] = &*compared else {
             panic!("one comparison")
         };
         assert_eq!(with, "rtc0");
         // The device shows a second after at least 1 s and at most `longest`.
-        assert!(parts_per_million + uncertainty >= 0.0, "{parts_per_million} ±{uncertainty}");
-        let most = 1e6 - 1e6 / longest;
-        assert!(parts_per_million - uncertainty <= most, "{parts_per_million} ±{uncertainty}");
-        // A clock that stands still has no reading.
-        let comparisons = Comparisons::begin(&devices, Some(by)).unwrap();
-        assert!(comparisons.end().unwrap().is_empty());
+        let Faster { parts_per_million, uncertainty } = *faster;
+        assert!(parts_per_million + uncertainty >= 0.0, "{faster:?}");
+        assert!(parts_per_million - uncertainty <= 1e6 - 1e6 / longest, "{faster:?}");
     }
 
     #[test]
@@ -230,12 +242,14 @@ mod tests {
     /// A clock by which a device has 1 GHz less 700 parts per million is 700 parts per million too fast.
     #[test]
     fn a_clock_that_differs_from_its_witness_is_named() {
-        for (uncertain, agrees) in [(100, false), (200, true)] {
-            let [least, most] =
-                [-1, 1].map(|sign| (1_000_000 - 700 + sign * uncertain) as u64 * 1_000_000);
-            let found = Compared::new("monotonic", "rtc0".to_owned(), Frequency { least, most });
-            assert_eq!((found.parts_per_million, found.uncertainty), (700.0, uncertain as f64));
-            assert_eq!(found.agrees, agrees, "±{uncertain}");
+        let compared = |frequency| Compared::new("monotonic", "rtc0".to_owned(), frequency);
+        for (uncertain, text) in [
+            (100, "monotonic and rtc0 differ: monotonic is faster by 700.0 ±100.0 ppm"),
+            (200, "monotonic and rtc0 agree: monotonic is faster by 700.0 ±200.0 ppm"),
+        ] {
+            let [least, most] = [999_300 - uncertain, 999_300 + uncertain].map(|of| of * 1_000_000);
+            assert_eq!(compared(Some(Frequency { least, most })).to_string(), text);
         }
+        assert_eq!(compared(None).to_string(), "rtc0 stands still");
     }
 }

@@ -168,10 +168,6 @@ impl ClockReport {
         for Witness { name, known, .. } in &self.witnesses.0 {
             writeln!(output, "{name}: {known}")?;
         }
-        for Compared { clock, with, parts_per_million, uncertainty, .. } in &self.compared {
-            let rate = format!("{parts_per_million:.1} ±{uncertainty:.1} ppm");
-            writeln!(output, "{clock} is faster than {with} by {rate}")?;
-        }
         if !self.unreadable.is_empty() {
             writeln!(output, "cannot be read here: {}", self.unreadable.join(", "))?;
         }
