@@ -4,8 +4,13 @@ use crate::program::{Ended, Place};
 
 /// Runs `clocks` for a short time. Returns how it ended, and its JSON.
 fn clocks(name: &str, arguments: &str) -> (Ended, Value) {
+    of(name, &format!("--seconds 0.1 {arguments}"))
+}
+
+/// Runs `clocks`. Returns how it ended, and its JSON.
+fn of(name: &str, arguments: &str) -> (Ended, Value) {
     let place = Place::new(name);
-    let ended = place.run(&format!("clocks --seconds 0.1 --json clocks.json {arguments}"));
+    let ended = place.run(&format!("clocks --json clocks.json {arguments}"));
     (ended, place.json("clocks.json"))
 }
 
@@ -66,6 +71,52 @@ fn all_are_measured_and_the_best_is_chosen() {
     assert_eq!(drift.len(), present * (present - 1));
 }
 
+/// Each clock is one of a witness's clocks. A single witness proves nothing, and the verdict says so.
+#[test]
+fn clocks_are_grouped_by_witness() {
+    let (ended, report) = clocks("clocks-witnesses", "");
+    let stdout = ended.well();
+    let witnesses = report["witnesses"].as_array().unwrap();
+    let of = |witness: &Value| witness["clocks"].as_array().unwrap().clone();
+    let all: Vec<Value> = witnesses.iter().flat_map(of).collect();
+    for name in NAMES.into_iter().chain(["realtime"]) {
+        let present = name == "realtime" || clock(&report, name)["present"] == true;
+        assert_eq!(
+            all.iter().filter(|clock| *clock == name).count(),
+            usize::from(present),
+            "{name}"
+        );
+    }
+    let verdict = report["verdict"].as_str().unwrap();
+    let number = format!("{} clocks, {} witness", all.len(), witnesses.len());
+    assert!(verdict.starts_with(&number), "{verdict}");
+    assert_eq!(verdict.contains("There is no second witness"), witnesses.len() == 1, "{verdict}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let printed = &stdout[stdout.rfind("\nverdict: ").unwrap()..];
+    assert_eq!(words(printed), words(&format!("verdict: {verdict}")));
+    for compared in report["compared"].as_array().unwrap() {
+        let number = compared["faster"]["uncertainty"].as_f64();
+        assert!(number.is_none_or(|number| number > 0.0), "{compared}");
+    }
+}
+
+/// Five ways in six situations. The way that ships does not step back, and no situation makes it turn.
+#[test]
+fn ways_to_lock_a_clock_are_compared() {
+    let (ended, report) = of("clocks-lock", "--lock");
+    let stdout = ended.well();
+    let outcomes = report.as_array().unwrap();
+    assert_eq!(outcomes.len(), 30);
+    for outcome in outcomes {
+        let way = outcome["way"].as_str().unwrap();
+        assert_eq!(outcome["steps_back"] != 0, way == "bound", "{outcome}");
+        assert!(way != "time of day" || outcome["turns"] == 0, "{outcome}");
+    }
+    let rows = |way: &str| stdout.lines().filter(|line| line.starts_with(way)).count();
+    let ways = ["bound", "p, gain 4", "p, gain 1/2", "pid", "time of day"].map(rows);
+    assert_eq!(ways, [6; 5], "{stdout}");
+}
+
 #[test]
 fn the_operator_disables_and_forces() {
     let arguments = "--disable tsc --disable monotonic_raw --force monotonic";
@@ -101,6 +152,7 @@ fn bad_input_gets_one_line() {
         ("--seconds 0", "expected 0.1 to 3600"),
         ("--seconds NaN", "expected 0.1 to 3600"),
         ("--disable tsc --force tsc", "tsc cannot be both disabled and forced"),
+        ("--lock --seconds 1", "cannot be used with '--seconds"),
         ("--json .", "is no ordinary file"),
         ("--json there.json", "there.json: is there"),
     ] {

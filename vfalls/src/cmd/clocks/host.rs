@@ -1,12 +1,17 @@
 //! The clocks that a host may have, how to find them, and how to read them.
 #![allow(unsafe_code)]
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
 use guest_abi::StrandId;
 use guest_abi::clock::{ClockSource, Description, Hazards, Scope, Width};
 use hv_core::time::pc;
 use nix::time::{ClockId, clock_getres, clock_gettime};
 
 use crate::cmd::clocks::machine::Processors;
+use crate::cmd::clocks::outside::Discipline;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockName {
@@ -68,6 +73,8 @@ pub(crate) struct HostClock {
 enum How {
     Cycles,
     System(ClockId),
+    /// A file with the number of seconds since 1970, which is open as long as the program runs.
+    Seconds(&'static File),
 }
 
 impl HostClock {
@@ -97,6 +104,24 @@ impl HostClock {
     /// Returns the clock that shows the system's time of day, in nanoseconds since 1970. Returns `None` if the system has none.
     pub(crate) fn time_of_day() -> Option<Self> {
         Self::of_system(ClockId::CLOCK_REALTIME, "realtime", 0, Hazards::default())
+    }
+
+    /// Returns the clock of a PTP device, in nanoseconds. Returns `None` if this process cannot read it.
+    pub(crate) fn of_device(path: &Path) -> Option<Self> {
+        Self::of_system(dynamic(open(path)?)?, "ptp", 0, Hazards::default())
+    }
+
+    /// Returns the clock that a file shows in whole seconds. It has the exact time, in nanoseconds, when it steps. Returns `None` if the
+    /// file cannot be read.
+    pub(crate) fn of_seconds(path: &Path) -> Option<Self> {
+        let file = open(path)?;
+        seconds(file)?;
+        let step = 0;
+        let hz = 1_000_000_000;
+        Some(Self {
+            how: How::Seconds(file),
+            description: Description { name: "rtc", width: Width::WORD, hz, step, ..pc::rtc(0) },
+        })
     }
 
     fn of_system(id: ClockId, name: &'static str, rating: u16, hazards: Hazards) -> Option<Self> {
@@ -132,6 +157,7 @@ impl HostClock {
         match self.how {
             How::Cycles => cycles(),
             How::System(id) => clock_gettime(id).ok().and_then(nanoseconds),
+            How::Seconds(file) => seconds(file),
         }
         .unwrap_or(0)
     }
@@ -151,6 +177,49 @@ fn nanoseconds(time: nix::sys::time::TimeSpec) -> Option<u64> {
     let seconds = u64::try_from(time.tv_sec()).ok()?;
     let rest = u64::try_from(time.tv_nsec()).ok()?;
     seconds.checked_mul(1_000_000_000)?.checked_add(rest)
+}
+
+/// Opens a file that stays open as long as the program runs.
+fn open(path: &Path) -> Option<&'static File> {
+    Some(Box::leak(Box::new(File::open(path).ok()?)))
+}
+
+/// Returns the kernel's number of the clock that belongs to an open device: clock_getres(2), "Dynamic clocks".
+#[cfg(target_os = "linux")]
+fn dynamic(file: &File) -> Option<ClockId> {
+    use std::os::fd::AsRawFd;
+    Some(ClockId::from_raw((!file.as_raw_fd() << 3) | 3))
+}
+
+/// Returns `None`: other systems have no such clocks.
+#[cfg(not(target_os = "linux"))]
+fn dynamic(_: &File) -> Option<ClockId> {
+    None
+}
+
+/// Returns the seconds that a file shows, in nanoseconds.
+fn seconds(file: &File) -> Option<u64> {
+    let mut text = [0; 24];
+    let length = file.read_at(&mut text, 0).ok()?;
+    let seconds: u64 = std::str::from_utf8(text.get(..length)?).ok()?.trim().parse().ok()?;
+    seconds.checked_mul(1_000_000_000)
+}
+
+/// Returns how the kernel's time of day is corrected; `None` if the kernel does not say.
+#[cfg(target_os = "linux")]
+pub(super) fn discipline() -> Option<Discipline> {
+    use nix::libc::{adjtimex, timex};
+    // SAFETY: a `timex` consists of integers, and 0 is a value of each.
+    let mut found: timex = unsafe { std::mem::zeroed() };
+    // SAFETY: the call writes to `found` only. `modes` is 0, so that it changes nothing.
+    let state = unsafe { adjtimex(&raw mut found) };
+    (state >= 0).then(|| Discipline::new(found.status, found.freq as f64, found.tick as f64))
+}
+
+/// Returns `None`: other systems are not asked.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn discipline() -> Option<Discipline> {
+    None
 }
 
 /// Reads the processor's cycle counter. No instruction before or after the read is reordered with it.

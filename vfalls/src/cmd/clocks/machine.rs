@@ -32,7 +32,7 @@ impl Processors {
         )
     }
 
-    fn new(cpuinfo: &str, kernel: Option<(&str, &str)>) -> Self {
+    pub(crate) fn new(cpuinfo: &str, kernel: Option<(&str, &str)>) -> Self {
         let lines = |name| {
             cpuinfo.lines().filter_map(move |line| {
                 let (key, value) = line.split_once(':')?;

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::ensure;
 use guest_abi::clock::ClockSource;
 use hv_core::time::{Frequency, FrequencyMeter, Reading};
 
 use crate::cmd::clocks::fit::Fit;
 use crate::cmd::clocks::host::HostClock;
+use crate::interrupt::{self, Interrupted};
 
 /// The duration for which the frequency of the cycle counter is measured.
 const CALIBRATION: Duration = Duration::from_millis(250);
@@ -39,9 +41,36 @@ impl Comparison {
         closest.into_iter().for_each(|reading| self.meter.add(reading));
     }
 
-    /// Returns the name of the reference clock, and the measured frequency.
-    pub(crate) fn frequency(&self) -> Option<(&'static str, Frequency)> {
-        Some((self.by.describe().name, self.meter.frequency()?))
+    /// Waits until the clock, which shows whole seconds, steps, and adds this reading. Adds none if the clock stands still for 1.5 s.
+    pub(crate) fn read_at_step(&mut self) -> anyhow::Result<()> {
+        const SECOND: u64 = 1_000_000_000;
+        const LONGEST: Duration = Duration::from_millis(1500);
+        const PAUSE: Duration = Duration::from_millis(1);
+        let begun = Instant::now();
+        let (mut before, last) = (self.by.now(), self.of.now());
+        while begun.elapsed() < LONGEST {
+            ensure!(!interrupt::happened(), Interrupted);
+            let next = self.by.now();
+            let count = self.of.now();
+            let after = self.by.now();
+            if count.checked_sub(last) == Some(SECOND) {
+                self.meter.add(Reading { before, count, after });
+                break;
+            }
+            before = next;
+            thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Returns the name of the reference clock.
+    pub(crate) fn by(&self) -> &'static str {
+        self.by.describe().name
+    }
+
+    /// Returns the measured frequency.
+    pub(crate) fn frequency(&self) -> Option<Frequency> {
+        self.meter.frequency()
     }
 }
 
@@ -51,7 +80,7 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     comparison.read();
     thread::sleep(CALIBRATION);
     comparison.read();
-    let millihertz = comparison.frequency().map(|(_, found)| found.millihertz());
+    let millihertz = comparison.frequency().map(Frequency::millihertz);
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 

@@ -3,13 +3,16 @@
 mod day;
 mod fit;
 mod host;
+mod lock;
 mod machine;
 mod measure;
+mod outside;
 mod report;
+mod witness;
 
 use crate::plain;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -29,19 +32,24 @@ use self::fit::Fit;
 use self::host::{ClockName, HostClock};
 use self::machine::Processors;
 use self::measure::{Comparison, Rounds};
+use self::outside::{Comparisons, Device};
 use self::report::{ClockReport, ClockRow, Drift, Measured, Watched};
+use self::witness::Witnesses;
 
 /// Measure the clocks of this machine, and choose one as a hypervisor does
 ///
 /// Prints for each clock: the frequency, measured against the best other clock, and its uncertainty; the resolution, the duration of a
 /// read, the jitter, and the drift from the other clocks; whether the clock is safe on this machine, or why not. Then prints the chosen
 /// clock, the faults that a watchdog found in this clock during the measurement, and how far a time of day computed from this clock
-/// drifted from the system's time of day. The exit status is 1 if no clock can be used.
+/// drifted from the system's time of day. At the end it says which clocks are independent of each other, because clocks that are made of
+/// one counter agree whatever that counter does: real-time clocks and PTP clocks, where they can be read, are compared with the kernel's.
+/// The exit status is 1 if no clock can be used.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "The clocks: tsc, monotonic_raw, monotonic, monotonic_coarse\n\n\
                   Examples:\n  vfalls clocks\n  \
                   vfalls clocks --disable tsc --json clocks.json\n  \
-                  vfalls clocks --seconds 60")]
+                  vfalls clocks --seconds 60\n  \
+                  vfalls clocks --lock")]
 pub(crate) struct ClocksArgs {
     /// Compare the clocks for this many seconds, 0.1 to 3600
     #[arg(long, value_name = "SECONDS", default_value = "1.5", value_parser = seconds)]
@@ -55,6 +63,10 @@ pub(crate) struct ClocksArgs {
     /// repeated)
     #[arg(long, value_name = "NAME", value_parser = name)]
     force: Vec<ClockName>,
+
+    /// Measure nothing, but simulate a drifting clock that is locked to a system time with a tick of 10 ms, in each of several ways
+    #[arg(long, conflicts_with_all = ["seconds", "disable", "force"])]
+    lock: bool,
 
     /// Write the measurements to a new file, as JSON
     #[arg(long, value_name = "FILE")]
@@ -85,8 +97,14 @@ pub(crate) fn run(args: ClocksArgs) -> anyhow::Result<()> {
     interrupt::catch()?;
     let json = args.json.as_ref();
     let file = json.map(|path| OutputFile::create(path, false)).transpose()?;
-    let report = measure(&args)?;
     let mut output = plain::stdout();
+    if args.lock {
+        let report = lock::compare();
+        lock::print(&report, &mut output)?;
+        output.flush()?;
+        return output::complete_json(file, &report);
+    }
+    let report = measure(&args)?;
     report.print(&mut output)?;
     output.flush()?;
     output::complete_json(file, &report)?;
@@ -96,7 +114,7 @@ pub(crate) fn run(args: ClocksArgs) -> anyhow::Result<()> {
 
 fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?;
-    let steps = 2 + ClockName::ALL.len() as u64 + u64::from(ROUNDS);
+    let steps = 4 + ClockName::ALL.len() as u64 + u64::from(ROUNDS);
     let progress = ProgressBar::new(steps).with_style(style);
     let processors = Processors::here();
     let clocks = find(&processors, &progress)?;
@@ -133,6 +151,11 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
         rows.push(row(name, clock.as_ref(), verdicts[name as usize]));
     }
 
+    step(&progress, "first readings of devices")?;
+    let devices = Device::all(Path::new("/"));
+    let [_, by_kernel @ ..] = &clocks;
+    let outside = Comparisons::begin(&devices, by_kernel.iter().flatten().next().copied())?;
+
     let present: Vec<ClockName> = present(&clocks).collect();
     let mut rounds = Rounds::new(clocks.into_iter().flatten().collect());
     let mut watchdog = Watchdog::new(Limits::default());
@@ -156,15 +179,26 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }
+    step(&progress, "last readings of devices")?;
+    let compared = outside.end()?;
     progress.finish_and_clear();
 
     for (row, comparison) in rows.iter_mut().zip(&comparisons) {
-        let frequency = comparison.as_ref().and_then(Comparison::frequency);
-        row.measured = frequency.map(Measured::new);
+        row.measured = comparison.and_then(|by| Some(Measured::new((by.by(), by.frequency()?))));
     }
     if let (Some(watched), Some(found)) = (&mut watched, watchdog.frequency()) {
         let by = ClockName::ALL[found.reference].text();
         watched.frequency = Some(Measured::new((by, found.frequency)));
+    }
+    let kernel = present.iter().map(|name| name.text());
+    let day_clock = HostClock::time_of_day().map(|clock| clock.describe().name);
+    let names: Vec<&str> = kernel.chain(day_clock).collect();
+    let witnesses = Witnesses::new(&processors, &names, &devices, host::discipline());
+    if let (Some(keeper), Some(watched)) = (&keeper, &mut watched)
+        && let Some(frequency) = &watched.frequency
+    {
+        let clocks = [ClockName::ALL[keeper.chosen()].text(), frequency.by];
+        watched.one_witness = witnesses.are_one(clocks);
     }
     let mut drift = Vec::new();
     for (clock, name) in present.iter().enumerate() {
@@ -190,6 +224,10 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
         clocks: rows,
         drift,
         time_of_day: day.map(Following::end),
+        verdict: witnesses.verdict(&compared),
+        witnesses,
+        compared,
+        unreadable: devices.into_iter().filter(|of| of.clock.is_none()).map(|of| of.name).collect(),
         chosen: keeper.map(|keeper| ClockName::ALL[keeper.chosen()].text()),
         watchdog: watched,
     })

@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use crate::cmd::clocks::day::Day;
 use crate::cmd::clocks::host::ClockName;
+use crate::cmd::clocks::outside::Compared;
+use crate::cmd::clocks::witness::{Witness, Witnesses};
 use crate::table;
 
 /// All measurements. The JSON file has this form.
@@ -21,6 +23,12 @@ pub(super) struct ClockReport {
     pub(super) chosen: Option<&'static str>,
     pub(super) watchdog: Option<Watched>,
     pub(super) time_of_day: Option<Day>,
+    pub(super) witnesses: Witnesses,
+    pub(super) compared: Vec<Compared>,
+    /// The devices whose clocks this process cannot read.
+    pub(super) unreadable: Vec<String>,
+    /// What the number of witnesses means.
+    pub(super) verdict: String,
 }
 
 #[derive(Serialize)]
@@ -44,7 +52,7 @@ pub(super) struct Measured {
     hz: f64,
     uncertainty: f64,
     /// The reference clock, which is assumed to be right.
-    by: &'static str,
+    pub(super) by: &'static str,
 }
 
 impl Measured {
@@ -82,6 +90,8 @@ pub(super) struct Watched {
     pub(super) demoted: Vec<String>,
     /// The frequency of the chosen clock.
     pub(super) frequency: Option<Measured>,
+    /// Whether the chosen clock and the clock by which it was measured are made of the same counter.
+    pub(super) one_witness: bool,
 }
 
 impl ClockReport {
@@ -135,8 +145,14 @@ impl ClockReport {
         if let Some(chosen) = self.chosen {
             writeln!(output, "chosen: {chosen}")?;
         }
-        if let Some(Watched { checks, agreed, skipped, demoted, frequency }) = &self.watchdog {
-            writeln!(output, "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped")?;
+        if let Some(Watched { checks, agreed, skipped, demoted, frequency, one_witness }) =
+            &self.watchdog
+        {
+            let same = if *one_witness { "; one counter, compared with itself" } else { "" };
+            writeln!(
+                output,
+                "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped{same}"
+            )?;
             if let (Some(frequency), Some(chosen)) = (frequency, self.chosen) {
                 writeln!(output, "{chosen} by {}: {frequency} Hz", frequency.by)?;
             }
@@ -146,6 +162,17 @@ impl ClockReport {
         }
         if let Some(day) = &self.time_of_day {
             writeln!(output, "time of day: {day}")?;
+        }
+
+        writeln!(output)?;
+        for Witness { name, known, .. } in &self.witnesses.0 {
+            writeln!(output, "{name}: {known}")?;
+        }
+        if !self.unreadable.is_empty() {
+            writeln!(output, "cannot be read here: {}", self.unreadable.join(", "))?;
+        }
+        for line in table::wrap(&format!("verdict: {}", self.verdict), table::WIDTH) {
+            writeln!(output, "{line}")?;
         }
         Ok(())
     }

@@ -1,0 +1,142 @@
+//! Locks a drifting clock to a system time in several ways, in simulation. [`TimeOfDay`](hv_core::time::TimeOfDay) is the way that
+//! ships. The other ways are here for comparison only.
+
+mod situation;
+#[cfg(test)]
+mod tests;
+mod ways;
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use self::situation::{Situation, Trouble};
+use self::ways::Way;
+use crate::table;
+
+/// The outcome of a way in a situation. Times are in nanoseconds.
+#[derive(Debug, Serialize)]
+pub(super) struct Outcome {
+    way: &'static str,
+    trouble: Trouble,
+    drift_ppm: i64,
+    /// The largest difference from the true time.
+    largest_error: i64,
+    /// The least and the greatest difference from the true time in the last quarter of the simulation.
+    last_quarter: [i64; 2],
+    /// Whether the time is within [`CONVERGED`] of the true time in the whole last quarter.
+    converges: bool,
+    steps_back: u32,
+    largest_step_back: i64,
+    /// The share of the time in which the rate is corrected by as much as the way allows.
+    percent_at_limit: i64,
+    /// The number of corrections of the rate that follow one in the other direction.
+    turns: u32,
+}
+
+/// The number of wake-ups, one each second.
+const WAKE_UPS: i64 = 1000;
+/// The number of looks at the clock between two wake-ups.
+const LOOKS: i64 = 10;
+const CONVERGED: i64 = 100_000;
+/// The rounding error of the time that passes between two looks.
+const ROUNDING: i64 = 2;
+
+/// Runs each way in each situation.
+pub(super) fn compare() -> Vec<Outcome> {
+    let all = |way: Way| Situation::ALL.map(|situation| Outcome::of(way, situation));
+    Way::ALL.into_iter().flat_map(all).collect()
+}
+
+impl Outcome {
+    fn of(way: Way, situation: Situation) -> Self {
+        let mut found = Self {
+            way: way.text(),
+            trouble: situation.trouble,
+            drift_ppm: situation.drift,
+            largest_error: 0,
+            last_quarter: [i64::MAX, i64::MIN],
+            converges: false,
+            steps_back: 0,
+            largest_step_back: 0,
+            percent_at_limit: 0,
+            turns: 0,
+        };
+        let mut locked = way.start(situation);
+        // The true time and the shown time at the latest look, and the direction of the latest correction.
+        let (mut last, mut shown, mut direction) = (0, 0, 0);
+        let mut at_limit = 0;
+        for second in 1..=WAKE_UPS {
+            let (slept, wake) = (last, situation.wake_up(second));
+            for look in 1..=LOOKS {
+                let now = slept + (wake - slept) * look / LOOKS;
+                let time = locked.at(situation.clock(now));
+                let passed = situation.clock(now) - situation.clock(last);
+                let correction = time - shown - passed;
+                let most = passed * way.limit() / 1_000_000_000;
+                if correction.abs() > ROUNDING {
+                    at_limit += i64::from(correction.abs() + ROUNDING >= most);
+                    found.turns += u32::from(correction.signum() == -direction);
+                    direction = correction.signum();
+                }
+                found.note_error(second, time - now);
+                (last, shown) = (now, time);
+            }
+            let clock = situation.clock(wake);
+            locked.follow(clock, situation.system(wake));
+            let back = shown - locked.at(clock);
+            shown -= back;
+            found.steps_back += u32::from(back > 0);
+            found.largest_step_back = found.largest_step_back.max(back);
+            found.note_error(second, shown - wake);
+        }
+        found.converges = found.last_quarter.iter().all(|error| error.abs() <= CONVERGED);
+        found.percent_at_limit = at_limit * 100 / (WAKE_UPS * LOOKS);
+        found
+    }
+
+    fn note_error(&mut self, second: i64, error: i64) {
+        self.largest_error = self.largest_error.max(error.abs());
+        if second > WAKE_UPS * 3 / 4 {
+            let [least, greatest] = self.last_quarter;
+            self.last_quarter = [least.min(error), greatest.max(error)];
+        }
+    }
+}
+
+/// Prints a table of the outcomes.
+pub(super) fn print(outcomes: &[Outcome], output: &mut impl Write) -> anyhow::Result<()> {
+    let mut table = table::with_header(
+        "way|trouble|>drift ppm|>largest error us|>last quarter us|converges|>steps back|>largest us|>at limit|>turns",
+    );
+    for outcome in outcomes {
+        let [least, greatest] = outcome.last_quarter.map(microseconds);
+        table.add_row([
+            outcome.way.to_owned(),
+            outcome.trouble.text().to_owned(),
+            outcome.drift_ppm.to_string(),
+            microseconds(outcome.largest_error),
+            format!("{least} to {greatest}"),
+            if outcome.converges { "yes" } else { "no" }.to_owned(),
+            outcome.steps_back.to_string(),
+            microseconds(outcome.largest_step_back),
+            format!("{}%", outcome.percent_at_limit),
+            outcome.turns.to_string(),
+        ]);
+    }
+    writeln!(output, "{}", table::text(&table))?;
+    writeln!(
+        output,
+        "{WAKE_UPS} s; the clock is compared with the system time each second. converges: within {} us of the true\n\
+         time. at limit: the share of the time in which the rate is corrected by the maximum. turns: how often a\n\
+         correction of the rate changed its direction. \"time of day\" is the way that a hypervisor uses: it corrects\n\
+         nothing within the accuracy of the system time.",
+        microseconds(CONVERGED)
+    )?;
+    Ok(())
+}
+
+fn microseconds(nanoseconds: i64) -> String {
+    let rounded = (nanoseconds.abs() + 500) / 1000 * nanoseconds.signum();
+    rounded.to_string()
+}

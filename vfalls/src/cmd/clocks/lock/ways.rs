@@ -1,0 +1,134 @@
+//! The ways to lock a clock to a system time. Times are in nanoseconds; rates are in parts per billion.
+
+use hv_core::time::TimeOfDay;
+
+use super::situation::{Situation, TICK};
+
+/// A clock that is locked to a system time.
+pub(super) trait Locked {
+    /// Returns the time when the local clock shows `clock`.
+    fn at(&mut self, clock: i64) -> i64;
+
+    /// Corrects the time: the local clock shows `clock` when the system time is `system`.
+    fn follow(&mut self, clock: i64, system: i64);
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The time runs free until it differs by 1.5 ticks. Then it becomes the system time.
+    Bound,
+    /// The rate is corrected in proportion to the error, with a gain of 4 in a second.
+    HighGain,
+    /// As above, with a gain of 1/2.
+    LowGain,
+    /// The correction of the rate is the sum of parts for the error, its integral, and its trend.
+    Pid,
+    /// [`TimeOfDay`].
+    TimeOfDay,
+}
+
+impl Way {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Bound, Self::HighGain, Self::LowGain, Self::Pid, Self::TimeOfDay];
+
+    pub(super) const fn text(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::HighGain => "p, gain 4",
+            Self::LowGain => "p, gain 1/2",
+            Self::Pid => "pid",
+            Self::TimeOfDay => "time of day",
+        }
+    }
+
+    /// Returns the largest correction of the rate.
+    pub(super) const fn limit(self) -> i64 {
+        match self {
+            Self::Bound => 0,
+            Self::HighGain | Self::LowGain | Self::Pid => 1_000_000,
+            Self::TimeOfDay => 1_000_000_000 / TimeOfDay::SLEW as i64,
+        }
+    }
+
+    /// Returns a clock that shows 0 when the local clock and the system time are 0.
+    pub(super) fn start(self, situation: Situation) -> Box<dyn Locked> {
+        let gains = match self {
+            Self::Bound => return Box::new(Bound(0)),
+            Self::TimeOfDay => return Box::new(Shipped::new(situation)),
+            Self::HighGain => [40, 0, 0],
+            Self::LowGain => [5, 0, 0],
+            Self::Pid => [5, 1, 1],
+        };
+        Box::new(Controlled { limit: self.limit(), gains, ..Controlled::default() })
+    }
+}
+
+/// How far the time is ahead of the local clock.
+struct Bound(i64);
+
+impl Locked for Bound {
+    fn at(&mut self, clock: i64) -> i64 {
+        clock + self.0
+    }
+
+    fn follow(&mut self, clock: i64, system: i64) {
+        if (system - self.at(clock)).abs() > TICK * 3 / 2 {
+            self.0 = system - clock;
+        }
+    }
+}
+
+/// A controller corrects the rate.
+#[derive(Default)]
+struct Controlled {
+    /// The gains of the error, its integral and its trend, in tenths of the amount in a second.
+    gains: [i64; 3],
+    limit: i64,
+    /// The local clock, the time and the error at the latest correction.
+    clock: i64,
+    time: i64,
+    error: i64,
+    sum: i64,
+    rate: i64,
+}
+
+impl Locked for Controlled {
+    fn at(&mut self, clock: i64) -> i64 {
+        let passed = clock - self.clock;
+        self.time + passed + passed * self.rate / 1_000_000_000
+    }
+
+    fn follow(&mut self, clock: i64, system: i64) {
+        self.time = self.at(clock);
+        self.clock = clock;
+        let error = system - self.time;
+        self.sum += error;
+        let [proportional, integral, differential] = self.gains;
+        let tenths =
+            proportional * error + integral * self.sum + differential * (error - self.error);
+        self.rate = (tenths / 10).clamp(-self.limit, self.limit);
+        self.error = error;
+    }
+}
+
+/// The time of day that ships, and what it is told of the system time's accuracy.
+struct Shipped {
+    day: TimeOfDay,
+    situation: Situation,
+}
+
+impl Shipped {
+    fn new(situation: Situation) -> Self {
+        Self { day: TimeOfDay::new(situation.reading(0, 0)), situation }
+    }
+}
+
+impl Locked for Shipped {
+    fn at(&mut self, clock: i64) -> i64 {
+        self.day.at(clock.cast_unsigned()).cast_signed()
+    }
+
+    fn follow(&mut self, clock: i64, system: i64) {
+        self.day.follow(self.situation.reading(clock, system));
+    }
+}
