@@ -27,6 +27,7 @@ functions! {
     CPU_MYID = 0x16, "HV_FAST_CPU_MYID", "Returns the number of the caller's CPU.";
     CPU_STATE = 0x17, "HV_FAST_CPU_STATE", "Returns the state of CPU %o0: 1 stopped, 2 running, 3 failed.";
     TOD_GET = 0x50, "HV_FAST_TOD_GET", "Returns the seconds since 1970-01-01 00:00:00 UTC.";
+    TOD_SET = 0x51, "HV_FAST_TOD_SET", "Sets the guest's own time to %o0 seconds since 1970-01-01 00:00:00 UTC.";
     CONS_GETCHAR = 0x60, "HV_FAST_CONS_GETCHAR", "Returns a byte of the console, -1 for a break, -2 for a hang-up.";
     CONS_PUTCHAR = 0x61, "HV_FAST_CONS_PUTCHAR", "Sends the byte in %o0 to the console; -1 is a break.";
     CONS_WRITE = 0x63, "HV_FAST_CONS_WRITE", "Sends %o1 bytes from real address %o0 to the console. Returns the number of bytes sent.";

@@ -69,6 +69,8 @@ pub mod start {
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The time at which the machine was switched on, in seconds since 1970.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
+    /// The period in microseconds in which the hypervisor compares the machine's clocks. 0: it does not compare them.
+    pub const CLOCKS: u64 = HYPERVISOR.end - 0x28;
     const MODEL_SHIFT: u32 = 8;
 
     /// Returns the word for a machine: the number of nodes in bits 7:0, and above it the number of the [model](Model::number).
@@ -239,7 +241,7 @@ pub mod escape {
 }
 
 const _: () = {
-    assert!(MAILBOX >= HYPERVISOR.start && MAILBOX + PAGE <= start::TIME);
+    assert!(MAILBOX >= HYPERVISOR.start && MAILBOX + PAGE <= start::CLOCKS);
     assert!(
         8 * (mailbox::record::slot(mailbox::record::SLOTS - 1) + mailbox::record::WORDS) as u64
             <= PAGE

@@ -43,8 +43,8 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Fast => "too fast",
-            Self::Slow => "too slow",
+            Self::Fast => "is too fast",
+            Self::Slow => "is too slow",
             Self::Stopped => "stands still",
             Self::Backwards => "went back",
             Self::Unreadable => "cannot be read",

@@ -11,7 +11,7 @@ use platform::memory_map::mailbox;
 use platform::sparc64::interrupt;
 
 use super::board::{Board, uart};
-use super::clock;
+use super::clocks;
 use super::layout::{GuestLayout, Layout};
 
 /// The numbers of the interrupts that strands send to each other.
@@ -229,10 +229,12 @@ impl<B: Board> Image for Guests<B> {
         uart::<B>(caller.guest).get().map(ConsoleInput::Byte)
     }
 
-    /// Returns `layout.time`, when the machine was switched on, plus the seconds that %stick has counted since.
-    fn time_of_day(&self) -> Result<u64, HvError> {
-        let seconds = clock::ticks().checked_div(self.layout.frequency);
-        Ok(self.layout.time + seconds.ok_or(HvError::NotSupported)?)
+    fn time_of_day(&self, caller: Caller) -> Result<u64, HvError> {
+        self.layout.days.seconds(caller.guest, clocks::time(self.layout, caller.strand)?)
+    }
+
+    fn set_time_of_day(&self, caller: Caller, seconds: u64) -> Result<(), HvError> {
+        self.layout.days.set(caller.guest, seconds, clocks::time(self.layout, caller.strand)?)
     }
 
     fn platform(&self) -> Platform {

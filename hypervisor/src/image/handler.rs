@@ -18,11 +18,13 @@ use platform::PhysicalAddress;
 use platform::memory_map::escape;
 use platform::memory_map::mailbox::record::Reason;
 use platform::memory_map::mailbox::state;
+use platform::memory_map::ptimer;
 use platform::sparc64::{End, Entry, Partition, TrapHandler, Uart, interrupt};
 use spin::Mutex;
 
 use super::assemble::{HypervisorOf, Services, Trace, assemble, configure};
 use super::board::Board;
+use super::clocks;
 use super::failure::{Failure, complain, failed, without_handler};
 use super::guests::{CROSS_CALL, Guests, OPERATOR, Then};
 use super::keep;
@@ -83,6 +85,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
     fn start(strand: StrandId) -> &'static Self {
         B::begin(strand);
         let hypervisor = B::place().ready().unwrap_or_else(prepare::<B>);
+        clocks::check(strand);
         let guests = hypervisor.embedder();
         let guest = guests.layout.guest_of(strand);
         let handler =
@@ -173,6 +176,10 @@ impl<B: Placed> TrapHandler for Handler<B> {
                 "a store of {name} failed on strand {strand} at {address:#x}, where no unit is"
             )),
         }
+    }
+
+    fn timer(&self) {
+        clocks::timer(self.strand.caller().strand);
     }
 
     fn interrupted(&self) -> ControlFlow<()> {
@@ -272,6 +279,9 @@ fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
     if let Err(error) = configure(hypervisor, layout) {
         failed(&error, escape::NOT_STARTED);
     }
+    if let Some(strand) = StrandId::new(0) {
+        clocks::begin(layout, strand);
+    }
     place.set_ready(hypervisor);
     for (number, guest) in layout.guests.iter().enumerate() {
         if let Some(number) = GuestId::new(number) {
@@ -313,10 +323,12 @@ pub(super) fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandI
 /// Handles the interrupts from other strands and from the operator.
 fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
+    clocks::check_if_due(strand);
     while let Some(number) = interrupt::take() {
         match number {
             CROSS_CALL => counters.cross_called(strand),
             HEARTBEAT => hypervisor.heartbeat(strand),
+            ptimer::VECTOR => clocks::check(strand),
             OPERATOR => mailbox::with_words(strand, |words| {
                 perfctr_service::mailbox::serve(words, counters, strand, |step| match step {
                     Step::Reset(guest) => {

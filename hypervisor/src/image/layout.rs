@@ -16,6 +16,8 @@ use platform::md::Md;
 use platform::memory_map::{DESCRIPTION, ONLY_GUEST, PAGE, PARTITION, REAL, property, start};
 use platform::sparc64::Partition;
 
+use super::day::Days;
+
 /// A guest: its configuration and its memory.
 #[derive(Clone, Copy, Debug)]
 pub struct GuestLayout {
@@ -40,8 +42,10 @@ pub struct Layout {
     pub described: bool,
     /// The frequency of %stick in Hz.
     pub frequency: u64,
-    /// When the machine was switched on, in seconds since 1970.
-    pub time: u64,
+    /// The guests' times of day.
+    pub days: Days,
+    /// The period in which the clocks are compared, in nanoseconds; 0 if they are not.
+    pub clocks: u64,
 }
 
 /// The frequency of a T5440's strands, used if no description gives another one.
@@ -56,7 +60,8 @@ impl Layout {
             guests: Vec::new(),
             described: !bytes.is_empty(),
             frequency: FREQUENCY,
-            time: word_of_start(start::TIME),
+            days: Days::new(word_of_start(start::TIME)),
+            clocks: word_of_start(start::CLOCKS).saturating_mul(1000),
         };
         if !layout.described {
             layout.guests.push(only_guest()?).ok()?;

@@ -3,6 +3,8 @@
 mod assemble;
 mod board;
 mod clock;
+mod clocks;
+mod day;
 mod failure;
 mod guests;
 mod handler;

@@ -13,7 +13,7 @@ use super::group::{Calls, GroupContext};
 use super::image::{ConsoleInput, Image};
 use guest_abi::kernel::{
     CONS_GETCHAR, CONS_PUTCHAR, CONS_WRITE, CPU_MYID, CPU_QCONF, CPU_START, CPU_STATE, CPU_STOP,
-    CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET,
+    CPU_YIELD, MACH_DESC, MACH_EXIT, TOD_GET, TOD_SET,
 };
 
 /// The number of times that cpu_stop tests whether the other strand has stopped. Afterwards cpu_stop returns EWOULDBLOCK.
@@ -91,6 +91,7 @@ impl<I: Image> Group for CoreGroup<I> {
         CPU_MYID,
         CPU_STATE,
         TOD_GET,
+        TOD_SET,
         CONS_GETCHAR,
         CONS_PUTCHAR,
         CONS_WRITE,
@@ -145,7 +146,11 @@ impl<I: Image> Calls for CoreGroup<I> {
                 let strand = self.strand(caller, o0)?;
                 Ok(Reply::Value(self.cpus.state(strand) as u64))
             }
-            TOD_GET => Ok(Reply::Value(image.time_of_day()?)),
+            TOD_GET => Ok(Reply::Value(image.time_of_day(caller)?)),
+            TOD_SET => {
+                image.set_time_of_day(caller, o0)?;
+                Ok(Reply::Done)
+            }
             CONS_GETCHAR => match image.console_input(caller) {
                 Some(ConsoleInput::Byte(byte)) => Ok(Reply::Value(byte.into())),
                 Some(ConsoleInput::Break) => Ok(Reply::Value(-1_i64 as u64)),

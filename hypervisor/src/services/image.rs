@@ -47,9 +47,13 @@ pub trait Image: Embedder {
     /// Removes and returns one item of input from the guest's console; `None` if there is no input.
     fn console_input(&self, caller: Caller) -> Option<ConsoleInput>;
 
-    /// Returns the seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no clock for this, and with
-    /// EWOULDBLOCK if the clock cannot be read now.
-    fn time_of_day(&self) -> Result<u64, HvError>;
+    /// Returns the guest's time of day, in seconds since 1970-01-01 00:00:00 UTC. Fails with ENOTSUPPORTED if the machine has no clock for
+    /// this, and with EWOULDBLOCK if the clock cannot be read now.
+    fn time_of_day(&self, caller: Caller) -> Result<u64, HvError>;
+
+    /// Sets the guest's own time of day. Fails as [`time_of_day`](Self::time_of_day) does, and with EINVAL if the time is not one that
+    /// the image can keep.
+    fn set_time_of_day(&self, caller: Caller, seconds: u64) -> Result<(), HvError>;
 
     /// Returns the platform, for machine descriptions.
     fn platform(&self) -> Platform;

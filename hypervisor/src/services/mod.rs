@@ -2,7 +2,7 @@
 //!
 //! | group | version | functions |
 //! |---|---|---|
-//! | 1 (CORE) | 1.0 | [`CoreGroup`]: mach_exit, mach_desc, cpu_start, cpu_stop, cpu_yield, cpu_qconf, cpu_myid, cpu_state, tod_get, cons_getchar, cons_putchar, cons_write |
+//! | 1 (CORE) | 1.0 | [`CoreGroup`]: mach_exit, mach_desc, cpu_start, cpu_stop, cpu_yield, cpu_qconf, cpu_myid, cpu_state, tod_get, tod_set, cons_getchar, cons_putchar, cons_write |
 //! | 3 (soft state) | 1.0 | [`SoftStateGroup`]: mach_set_soft_state, mach_get_soft_state |
 //! | 0x300 (diagnosis) | 1.0 | [`DiagGroup`]: diag_ra2pa and diag_hexec, which are always refused |
 //!

@@ -91,8 +91,14 @@ impl Image for Fake {
         self.0.input.borrow_mut().pop_front()
     }
 
-    fn time_of_day(&self) -> Result<u64, HvError> {
+    fn time_of_day(&self, _: Caller) -> Result<u64, HvError> {
         self.0.time.get()
+    }
+
+    fn set_time_of_day(&self, _: Caller, seconds: u64) -> Result<(), HvError> {
+        self.0.time.get()?;
+        self.0.time.set(Ok(seconds));
+        Ok(())
     }
 
     fn platform(&self) -> Platform {

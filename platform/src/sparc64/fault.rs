@@ -7,7 +7,7 @@ use core::ptr;
 use super::block::Kept;
 use super::{StrandBlock, TrapHandler, entry, guest, late};
 
-/// hstick_match, which [`late`] makes pending.
+/// hstick_match, which [`late`] and the strand's timer make pending.
 const HSTICK_MATCH: u64 = 0x5e;
 
 /// Returns `true` if a trap of this type shows that the interrupted instruction is a device access that failed, or waits for such an
@@ -59,6 +59,9 @@ fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on:
         return guest::reflect(block, trap);
     }
     late::clear_match();
+    if let Some(handler) = handler {
+        handler.timer();
+    }
     let [o0, o1, _, _, _, function, _, _] = trap.outs_mut();
     // A call that was refused keeps its status.
     let served = if *o0 == 0 { *function } else { 0 };
@@ -87,6 +90,16 @@ macro_rules! sun4v_fault {
             membar 0x40                         ! #Sync: a store that faults does so now
             retl
              clr %o0
+            .globl sun4v_load_word
+    sun4v_load_word:
+            lduw [%o0], %o1
+            retl
+             clr %o0
+            .globl sun4v_store_word
+    sun4v_store_word:
+            ba,pt %xcc, sun4v_store_wait
+    sun4v_store_word_now:
+             st %o1, [%o0]
             .globl sun4v_halt
     sun4v_halt:
             wr %g0, 0, %asr26
@@ -105,6 +118,8 @@ macro_rules! sun4v_fault {
             .xword sun4v_load, sun4v_access_failed
             .xword sun4v_store, sun4v_access_failed
             .xword sun4v_store_wait, sun4v_access_failed
+            .xword sun4v_load_word, sun4v_access_failed
+            .xword sun4v_store_word_now, sun4v_access_failed
             .xword sun4v_halt, sun4v_access_failed
             .popsection
 

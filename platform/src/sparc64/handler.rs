@@ -71,6 +71,10 @@ pub trait TrapHandler: Sized + 'static {
         ControlFlow::Break(())
     }
 
+    /// Notices that the strand's [timer](super::interrupt::set_timer) may have matched. The strand calls this function in its guest, now and
+    /// then without a match. The function must not trap.
+    fn timer(&self) {}
+
     /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function
     /// has the strand's whole stack and all register windows, whatever the strand executed before. If the strand has not
     /// [started](Self::start), the handler is `None`, and the function must not return.

@@ -6,7 +6,7 @@ use core::arch::asm;
 
 use guest_abi::StrandId;
 
-use super::layout;
+use super::{StrandBlock, late, layout};
 
 /// The ASI of the registers that control a chip's strands (CMP), with one bit per strand. On node n, their addresses are higher by n *
 /// [`NODE`] (*assumed*).
@@ -73,6 +73,18 @@ pub fn take() -> Option<u8> {
         asm!("ldxa [%g0] {ASI}, {number}", number = out(reg) number, ASI = const TAKE, options(nostack, preserves_flags));
     }
     Some(number as u8 & 63)
+}
+
+/// Sets this strand's timer: when %stick equals `stick`, [`TrapHandler::timer`](super::TrapHandler::timer) is called, or the strand continues
+/// after [`halt`]. A match of the former setting has no effect any more.
+pub fn set_timer(stick: u64) {
+    // SAFETY: the image uses this timer for nothing else.
+    unsafe { asm!(".word {SET}", SET = const layout::SET_TIMER, in("o0") stick, options(nostack)) };
+    late::clear_match();
+    // SAFETY: this is an image, whose boot code has given the strand its block. The reports do not depend on the handler.
+    if unsafe { StrandBlock::<()>::own() }.reports.number.get() != 0 {
+        late::set_match();
+    }
 }
 
 /// Halts this strand until an interrupt is pending for it: from another strand, from the guest's %softint, or from a timer.

@@ -61,9 +61,15 @@ fn is_before_answer(tpc: u64) -> bool {
     pairs.any(|[first, end]| (*first..*end).contains(&tpc))
 }
 
+/// Makes hstick_match pending.
+pub(super) fn set_match() {
+    // SAFETY: the trap does nothing if there is no report.
+    unsafe { asm!(".word {SET}", SET = const layout::SET_HINTP, options(nostack)) };
+}
+
 /// Clears the pending hstick_match.
 pub(super) fn clear_match() {
-    // SAFETY: the image takes hstick_match for reports only.
+    // SAFETY: the image takes hstick_match for reports and its timer only.
     unsafe { asm!(".word {CLEAR}", CLEAR = const layout::CLEAR_HINTP, options(nostack)) };
 }
 

@@ -122,6 +122,8 @@ pub const HPRIV: usize = super::fatal::HPRIV as usize;
 /// `wrhpr 1, %hintp` makes hstick_match pending; `wrhpr 0, %hintp` makes it not pending.
 pub const SET_HINTP: u32 = super::wrhpr(0, 1, 3);
 pub const CLEAR_HINTP: u32 = super::wrhpr(0, 0, 3);
+/// `wrhpr %o0, %hstick_cmpr`
+pub const SET_TIMER: u32 = super::wrhpr(8, 0, 31);
 /// `wrhpr 4, %hpstate`: hyperprivileged, RED off.
 pub const ENTER_HYPERVISOR: u32 = super::wrhpr(0, 4, 0);
 /// `wrhpr 0, %hpstate`

@@ -5,6 +5,7 @@ use core::arch::asm;
 
 use guest_abi::StrandId;
 
+use crate::ptimer::{PtimerRegisters, Register};
 use crate::{AccessError, Bus, PhysicalAddress};
 
 /// The machine's own bus. Addresses are physical, because hyperprivileged code runs with the MMU off. Bit 39 means "not cached".
@@ -26,6 +27,8 @@ struct Answer {
 unsafe extern "C" {
     fn sun4v_load(address: u64) -> Answer;
     fn sun4v_store(address: u64, value: u64) -> u64;
+    fn sun4v_load_word(address: u64) -> Answer;
+    fn sun4v_store_word(address: u64, value: u64) -> u64;
 }
 
 /// Returns the value of an access unless it faulted.
@@ -67,5 +70,38 @@ impl Bus for Mmio {
     fn complete_writes(&self, _: StrandId) {
         // SAFETY: a barrier changes no register and no memory. It is the compiler's barrier too.
         unsafe { asm!("membar #Sync", options(nostack, preserves_flags)) };
+    }
+}
+
+/// A PTIMER in the machine's own address space. Its registers have 32 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct PtimerMmio {
+    registers: u64,
+}
+
+impl PtimerMmio {
+    /// Returns the timer whose register space begins at a physical address.
+    ///
+    /// # Safety
+    /// The code runs in hyperprivileged mode with the MMU off. Nothing else is at these addresses; there may be nothing at all.
+    pub const unsafe fn new(registers: u64) -> Self {
+        Self { registers }
+    }
+
+    fn address(&self, register: Register) -> u64 {
+        self.registers + u64::from(register.offset())
+    }
+}
+
+impl PtimerRegisters for PtimerMmio {
+    fn read(&self, register: Register) -> Result<u32, AccessError> {
+        // SAFETY: the caller of `new` promises that nothing else is there; `sun4v_load_word` returns after a trap.
+        let Answer { fault, value } = unsafe { sun4v_load_word(self.address(register)) };
+        answered(fault, value as u32)
+    }
+
+    fn write(&self, register: Register, value: u32) -> Result<(), AccessError> {
+        // SAFETY: the caller of `new` promises that nothing else is there; `sun4v_store_word` returns after a trap.
+        answered(unsafe { sun4v_store_word(self.address(register), value.into()) }, ())
     }
 }

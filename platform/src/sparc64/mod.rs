@@ -131,7 +131,7 @@ pub use fatal::FatalTrap;
 pub use fault::recover_entry;
 pub use guest::{Entry, Partition};
 pub use handler::{End, FastPath, TrapHandler};
-pub use mmio::Mmio;
+pub use mmio::{Mmio, PtimerMmio};
 pub use strand::StrandRegs;
 pub use uart::{Uart, cannot_start, stop};
 #[doc(hidden)]

@@ -79,7 +79,11 @@ impl Image for Below {
         None
     }
 
-    fn time_of_day(&self) -> Result<u64, HvError> {
+    fn time_of_day(&self, _: Caller) -> Result<u64, HvError> {
+        Err(HvError::NotSupported)
+    }
+
+    fn set_time_of_day(&self, _: Caller, _: u64) -> Result<(), HvError> {
         Err(HvError::NotSupported)
     }
 

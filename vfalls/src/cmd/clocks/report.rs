@@ -87,6 +87,8 @@ pub(super) struct Watched {
     pub(super) checks: u32,
     pub(super) agreed: u32,
     pub(super) skipped: u32,
+    /// Checks in which clocks differed, and nothing decided which was wrong.
+    pub(super) undecided: u32,
     pub(super) demoted: Vec<String>,
     /// The frequency of the chosen clock.
     pub(super) frequency: Option<Measured>,
@@ -145,13 +147,20 @@ impl ClockReport {
         if let Some(chosen) = self.chosen {
             writeln!(output, "chosen: {chosen}")?;
         }
-        if let Some(Watched { checks, agreed, skipped, demoted, frequency, one_witness }) =
-            &self.watchdog
+        if let Some(Watched {
+            checks,
+            agreed,
+            skipped,
+            undecided,
+            demoted,
+            frequency,
+            one_witness,
+        }) = &self.watchdog
         {
             let same = if *one_witness { "; one counter, compared with itself" } else { "" };
             writeln!(
                 output,
-                "watchdog: {checks} checks, {agreed} agreed, {skipped} skipped{same}"
+                "watchdog: {checks} checks, {agreed} agreed, {undecided} undecided, {skipped} skipped{same}"
             )?;
             if let (Some(frequency), Some(chosen)) = (frequency, self.chosen) {
                 writeln!(output, "{chosen} by {}: {frequency} Hz", frequency.by)?;
@@ -185,9 +194,10 @@ impl Watched {
         match finding {
             // The check compared nothing.
             Finding::Begun | Finding::NoReference => self.checks -= 1,
-            Finding::Agrees => self.agreed += 1,
+            Finding::Agrees | Finding::Restored { .. } => self.agreed += 1,
             Finding::Skipped(_) => self.skipped += 1,
-            Finding::Demoted { source, fault, .. } | Finding::BadReference { source, fault } => {
+            Finding::Undecided { .. } => self.undecided += 1,
+            Finding::Demoted { source, fault, .. } => {
                 self.demoted.push(format!("{}: {fault}", ClockName::ALL[source].text()));
             }
         }

@@ -1,0 +1,257 @@
+//! The machine's clocks, which every strand compares.
+//!
+//! Each strand has a watchdog, and a timer that calls it. No strand is in charge: a strand that finds that the next one has not checked its
+//! clocks for a while interrupts that strand, and the PTIMER's alarm interrupts the strand that checked last if no strand does. So the
+//! checks go on while some clock runs, whichever strands are dead.
+
+use core::ptr;
+use core::sync::atomic::{
+    AtomicPtr, AtomicU8, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+use ::log::Level;
+use guest_abi::clock::{ClockSource, Description};
+use guest_abi::{HvError, StrandId};
+use hv_core::time::{Candidate, Environment, Finding, Limits, Scale, Timekeeper, Watchdog};
+use platform::memory_map::ptimer::{REGISTERS, TARGET, VECTOR};
+use platform::ptimer::{Input, NANOSECONDS, Ptimer, PtimerRegisters, Register};
+use platform::sparc64::{Mmio, PtimerMmio, StrandRegs, interrupt};
+use platform::ticks::{Alignment, TickSource};
+use platform::{Bus, PhysicalAddress};
+use spin::Mutex;
+
+use super::layout::Layout;
+use super::{clock, keep, log};
+
+/// A clock of the machine. The order is that of [`NAMES`].
+enum Source {
+    Ticks(TickSource<StrandRegs>),
+    Timer(Ptimer<PtimerMmio>),
+}
+
+const NAMES: [&str; SOURCES] = ["%stick", "%tick", "PTIMER"];
+const SOURCES: usize = 3;
+
+impl ClockSource for Source {
+    fn describe(&self) -> Description {
+        match self {
+            Self::Ticks(ticks) => ticks.describe(),
+            Self::Timer(timer) => timer.describe(),
+        }
+    }
+
+    fn read(&self, strand: StrandId) -> Option<u64> {
+        match self {
+            Self::Ticks(ticks) => ticks.read(strand),
+            Self::Timer(timer) => timer.read(strand),
+        }
+    }
+}
+
+/// Crystals are accurate to 100 parts per million.
+const LIMITS: Limits =
+    Limits { tolerance: 200, bracket: 100_000, tries: 3, probation: 10_000_000_000 };
+
+/// The number of periods after which a strand has missed a check.
+const MISSED: u64 = 2;
+
+/// What the operator was told last.
+const CHECKED: u8 = 0;
+const ALONE: u8 = 1;
+const IN_DOUBT: u8 = 2;
+
+struct Clocks {
+    layout: &'static Layout,
+    keeper: Timekeeper<Source, SOURCES>,
+    watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
+    /// For each strand: the time of its latest check in nanoseconds, and %stick at the next one.
+    checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
+    /// The period in ticks of %stick.
+    period: u64,
+    alarm: PtimerMmio,
+    bus: Mmio,
+    told: AtomicU8,
+}
+
+static PLACE: Mutex<Option<Clocks>> = Mutex::new(None);
+
+/// Null if the clocks are not compared.
+static READY: AtomicPtr<Clocks> = AtomicPtr::new(ptr::null_mut());
+
+fn ready() -> Option<&'static Clocks> {
+    // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
+    unsafe { READY.load(Acquire).as_ref() }
+}
+
+/// Begins to compare the clocks, if the layout says so. Strand 0 calls this before it starts the others.
+pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
+    let hz = layout.frequency;
+    if layout.clocks == 0 {
+        return;
+    }
+    // SAFETY: this is a hypervisor. It uses the registers to read %tick and %stick, and nothing but the timer is at its addresses.
+    let (registers, alarm, bus) =
+        unsafe { (StrandRegs::new(|_| {}), PtimerMmio::new(REGISTERS), Mmio::new()) };
+    let timer = Ptimer::start(alarm, Input::NV41, NANOSECONDS).ok();
+    let candidates = [
+        Candidate::new(Source::Ticks(TickSource::stick(registers, hz, Alignment::Aligned))),
+        Candidate::new(Source::Ticks(TickSource::tick(registers, hz, Alignment::Aligned))),
+        Candidate {
+            source: timer.map(Source::Timer),
+            ..Candidate::new(Source::Ticks(TickSource::stick(registers, 0, Alignment::Aligned)))
+        },
+    ];
+    let environment = Environment {
+        strands: StrandId::COUNT,
+        idles: true,
+        rate_changes: false,
+        cpu_hz: hz,
+        poll: layout.clocks,
+    };
+    let Ok(keeper) = Timekeeper::new(candidates, &environment, strand) else {
+        log::say(Level::Warn, format_args!("no clock of the machine is usable"));
+        return;
+    };
+    let clocks = Clocks {
+        layout,
+        keeper,
+        watchdogs: [const { Mutex::new(Watchdog::new(LIMITS)) }; StrandId::COUNT],
+        checks: [const { (AtomicU64::new(0), AtomicU64::new(0)) }; StrandId::COUNT],
+        period: (u128::from(layout.clocks) * u128::from(hz) / 1_000_000_000) as u64,
+        alarm,
+        bus,
+        told: AtomicU8::new(CHECKED),
+    };
+    READY.store(ptr::from_ref(keep(&PLACE, clocks)).cast_mut(), Release);
+}
+
+/// Returns the time since the machine was switched on, in nanoseconds.
+pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
+    match ready() {
+        Some(clocks) => clocks.keeper.time(strand).ok_or(HvError::WouldBlock),
+        None => {
+            let scale = Scale::new(layout.frequency).ok_or(HvError::NotSupported)?;
+            Ok(scale.nanoseconds(clock::ticks()))
+        }
+    }
+}
+
+/// Has the strand check its clocks soon, because its timer may have matched.
+pub(super) fn timer(strand: StrandId) {
+    if ready().is_some() {
+        interrupt::send(strand, VECTOR);
+    }
+}
+
+/// Checks the clocks if it is time to.
+pub(super) fn check_if_due(strand: StrandId) {
+    if let Some(clocks) = ready() {
+        let (_, due) = &clocks.checks[strand.index()];
+        // A timer that is set to a later %stick matches, even if %stick has jumped beyond it.
+        let left = due.load(Relaxed).wrapping_sub(clock::ticks());
+        if left == 0 || left > clocks.period {
+            check(strand);
+        }
+    }
+}
+
+/// Compares the clocks on the strand that executes the call, and sets the timers for the next check.
+pub(super) fn check(strand: StrandId) {
+    let Some(clocks) = ready() else { return };
+    // If the lock is taken, then an earlier check on this strand has failed.
+    if let Some(mut watchdog) = clocks.watchdogs[strand.index()].try_lock() {
+        // Each source may change twice, at most.
+        for _ in 0..2 * SOURCES {
+            let finding = watchdog.check(&clocks.keeper, strand);
+            clocks.tell(finding, strand);
+            if !matches!(finding, Finding::Demoted { .. } | Finding::Restored { .. }) {
+                break;
+            }
+        }
+    }
+    let now = clocks.keeper.time(strand).unwrap_or(0);
+    let (checked, due) = &clocks.checks[strand.index()];
+    checked.store(now, Relaxed);
+    let next = clock::ticks().wrapping_add(clocks.period);
+    due.store(next, Relaxed);
+    interrupt::set_timer(next);
+    clocks.set_alarm(strand);
+    clocks.wake_next(strand, now);
+}
+
+impl Clocks {
+    /// Sets the alarm for the case that no strand checks its clocks in time. Without a PTIMER this has no effect.
+    fn set_alarm(&self, strand: StrandId) {
+        let set = || {
+            let late = (MISSED * self.layout.clocks) as u32;
+            let at = self.alarm.read(Register::Time0)?.wrapping_add(late);
+            self.bus.write(strand, PhysicalAddress(TARGET), strand.index() as u64)?;
+            self.alarm.write(Register::Intr, 1)?;
+            self.alarm.write(Register::Alarm0, at & Register::Alarm0.mask())?;
+            self.alarm.write(Register::IntrEn, 1)
+        };
+        let _ = set();
+    }
+
+    /// Interrupts the next strand of a guest if it has missed a check. It may be dead.
+    fn wake_next(&self, strand: StrandId, now: u64) {
+        let guests = self.layout.guests.iter();
+        let strands = || guests.clone().flat_map(|guest| guest.config.strands.iter());
+        let late = |other: &StrandId| {
+            let (checked, _) = &self.checks[other.index()];
+            let checked = checked.load(Relaxed);
+            *other != strand
+                && checked != 0
+                && now.saturating_sub(checked) > MISSED * self.layout.clocks
+        };
+        let after = strands().filter(|other| *other > strand).min().or_else(|| strands().min());
+        if let Some(other) = after.filter(late) {
+            interrupt::send(other, VECTOR);
+        }
+    }
+
+    /// Tells the operator what changes the trust in the time.
+    fn tell(&self, finding: Finding, strand: StrandId) {
+        let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
+        let is_news = |state| self.told.swap(state, Relaxed) != state;
+        match finding {
+            Finding::Demoted { source, fault, chosen } => log::say(
+                Level::Warn,
+                format_args!(
+                    "the clock {} is not trusted any more: it {fault}, on strand {strand}; the time comes from {}",
+                    name(source),
+                    name(chosen)
+                ),
+            ),
+            Finding::Restored { source } => log::say(
+                Level::Info,
+                format_args!(
+                    "the clock {} has been right for 10 s: it is trusted again",
+                    name(source)
+                ),
+            ),
+            Finding::Undecided { ahead, behind } if is_news(IN_DOUBT) => log::say(
+                Level::Warn,
+                format_args!(
+                    "the clock {} shows more time than {}, and nothing decides which is right: the time is in doubt",
+                    name(ahead),
+                    name(behind)
+                ),
+            ),
+            Finding::NoReference if self.told.load(Relaxed) == CHECKED && is_news(ALONE) => {
+                log::say(
+                    Level::Warn,
+                    format_args!(
+                        "only the clock {} is trusted, and nothing checks it: the time is in doubt",
+                        name(self.keeper.chosen())
+                    ),
+                )
+            }
+            Finding::Agrees if self.told.load(Relaxed) == ALONE => {
+                self.told.store(CHECKED, Relaxed);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The time of day of each guest.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use guest_abi::HvError;
+use hv_core::GuestId;
+use hv_core::time::{DayReading, TimeOfDay};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The guests' times of day. A guest that sets its own changes no other's.
+#[derive(Debug)]
+pub struct Days {
+    /// For each guest the time of day when the machine was switched on, in nanoseconds since 1970.
+    begun: [AtomicU64; GuestId::COUNT],
+}
+
+impl Days {
+    /// Returns the times of day of a machine that was switched on at `time`, in seconds since 1970.
+    pub(super) fn new(time: u64) -> Self {
+        let begun = time.saturating_mul(SECOND);
+        Self { begun: [const { AtomicU64::new(0) }; GuestId::COUNT].map(|_| AtomicU64::new(begun)) }
+    }
+
+    /// Returns a guest's time of day in seconds. `time` is the time since the machine was switched on, in nanoseconds.
+    pub(super) fn seconds(&self, guest: GuestId, time: u64) -> Result<u64, HvError> {
+        let begun = self.begun[guest.index()].load(Relaxed);
+        let mut day = TimeOfDay::new(DayReading { before: 0, day: begun, after: 0, late: 0 });
+        Ok(day.at(time) / SECOND)
+    }
+
+    /// Sets a guest's time of day. Fails with EINVAL if the machine would have been switched on before 1970, or if the time has more than
+    /// 64 bits in nanoseconds.
+    pub(super) fn set(&self, guest: GuestId, seconds: u64, time: u64) -> Result<(), HvError> {
+        let begun = seconds.checked_mul(SECOND).and_then(|day| day.checked_sub(time));
+        self.begun[guest.index()].store(begun.ok_or(HvError::Invalid)?, Relaxed);
+        Ok(())
+    }
+}
