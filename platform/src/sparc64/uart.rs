@@ -111,9 +111,11 @@ pub fn cannot_start(why: &dyn Display) -> ! {
     stop()
 }
 
-/// Halts the strand for ever.
+/// Halts the strand for ever. Interrupts have no effect.
 pub fn stop() -> ! {
     loop {
+        // A strand does not halt while an interrupt is pending.
+        while interrupt::take().is_some() {}
         interrupt::halt();
     }
 }

@@ -255,6 +255,10 @@ fn the_end_of_the_machine_is_found() {
         let [high, low] = set(G1, (MAILBOX + 8 * POWER as u64) as u32);
         image.insert(failed, &[high, low, mov(G2, 1), accesses(STX, G2, G1, number(0))]);
     });
-    let why = failures::wrong_after_trap(&failures::running(&image).0, false);
+    let mut booted = failures::running(&image);
+    while booted.0.strand(strand(0)).level() < Level::Hyperprivileged {
+        booted.0.step(strand(0));
+    }
+    let why = failures::wrong_after_trap(&booted.0, false);
     assert_eq!(why.as_deref(), Some("the machine stops"));
 }
