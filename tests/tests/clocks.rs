@@ -163,16 +163,17 @@ fn npt_has_no_effect_on_the_clock() {
 #[test]
 fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
     type Wrong = fn(&mut platform::models::TickCounter, u64);
-    let cases: [(Wrong, Fault); 4] = [
-        (|stick, now| stick.set_stopped(true, now), Fault::Stopped),
-        (|stick, now| stick.set_drift(2_000_000, now), Fault::Fast),
-        (|stick, now| stick.set_drift(-2_000_000, now), Fault::Slow),
-        (|stick, now| stick.write(0, now), Fault::Backwards),
+    let cases: [(Wrong, Option<Fault>); 4] = [
+        (|stick, now| stick.set_stopped(true, now), Some(Fault::Stopped)),
+        (|stick, now| stick.set_drift(2_000_000, now), None),
+        (|stick, now| stick.set_drift(-2_000_000, now), None),
+        (|stick, now| stick.write(0, now), Some(Fault::Backwards)),
     ];
     for (wrong, fault) in cases {
         let hardware = Hardware::new();
         hardware.pass(SECOND);
         let keeper = hardware.keeper(Alignment::Aligned);
+        let begun = hardware.ticks.now();
         let clock = keeper.clock(strand(5));
         let mut watchdog = Watchdog::new(Limits::default());
         assert_eq!(watchdog.check(&keeper, strand(5)), Finding::Begun);
@@ -186,12 +187,17 @@ fn a_stick_that_goes_wrong_is_replaced_by_the_timer() {
         let before = clock.ticks();
         let found = watchdog.check(&keeper, strand(5));
         let (source, chosen) = (0, 2);
-        let expected = Finding::Demoted { source, fault, chosen };
-        assert_eq!(found, expected);
+        let Some(fault) = fault else {
+            // Of two clocks, either may be wrong.
+            assert!(matches!(found, Finding::Undecided { .. }), "{found:?}");
+            continue;
+        };
+        assert_eq!(found, Finding::Demoted { source, fault, chosen });
         let after = clock.ticks();
         assert!(after >= before);
         hardware.pass(SECOND);
-        assert!((clock.ticks() - after).abs_diff(SECOND) < 4000);
+        let passed = hardware.ticks.now() - begun;
+        assert!(keeper.time(strand(5)).unwrap().abs_diff(passed) < 10_000, "{fault:?}");
     }
 }
 
@@ -261,6 +267,6 @@ fn a_timer_that_hangs_does_not_demote_stick() {
     hardware.pass(SECOND / 2);
     let (source, fault) = (2, Fault::Unreadable);
     let found = watchdog.check(&keeper, strand(0));
-    assert_eq!(found, Finding::BadReference { source, fault });
+    assert_eq!(found, Finding::Demoted { source, fault, chosen: 0 });
     assert_eq!(keeper.chosen(), 0);
 }

@@ -64,6 +64,8 @@ const IN_DOUBT: u8 = 2;
 struct Clocks {
     layout: &'static Layout,
     keeper: Timekeeper<Source, SOURCES>,
+    /// The time since the machine was switched on when the timekeeper began, in nanoseconds.
+    begun: u64,
     watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
     /// For each strand: the time of its latest check in nanoseconds, and %stick at the next one.
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
@@ -116,6 +118,7 @@ pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
     let clocks = Clocks {
         layout,
         keeper,
+        begun: by_stick(layout).unwrap_or(0),
         watchdogs: [const { Mutex::new(Watchdog::new(LIMITS)) }; StrandId::COUNT],
         checks: [const { (AtomicU64::new(0), AtomicU64::new(0)) }; StrandId::COUNT],
         period: (u128::from(layout.clocks) * u128::from(hz) / 1_000_000_000) as u64,
@@ -129,12 +132,17 @@ pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
 /// Returns the time since the machine was switched on, in nanoseconds.
 pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
     match ready() {
-        Some(clocks) => clocks.keeper.time(strand).ok_or(HvError::WouldBlock),
-        None => {
-            let scale = Scale::new(layout.frequency).ok_or(HvError::NotSupported)?;
-            Ok(scale.nanoseconds(clock::ticks()))
+        Some(clocks) => {
+            let time = clocks.keeper.time(strand).ok_or(HvError::WouldBlock)?;
+            Ok(clocks.begun.saturating_add(time))
         }
+        None => by_stick(layout),
     }
+}
+
+fn by_stick(layout: &Layout) -> Result<u64, HvError> {
+    let scale = Scale::new(layout.frequency).ok_or(HvError::NotSupported)?;
+    Ok(scale.nanoseconds(clock::ticks()))
 }
 
 /// Has the strand check its clocks soon, because its timer may have matched.

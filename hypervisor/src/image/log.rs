@@ -17,7 +17,7 @@ use platform::sparc64::{Uart, interrupt, with_all_windows};
 use spin::Mutex;
 
 use super::board::{Board, log_uart};
-use super::clock;
+use super::clocks;
 use super::layout::Layout;
 use super::mailbox;
 use crate::logger::{Logger, Message, Output, Time, Unlock};
@@ -89,8 +89,9 @@ pub(super) fn report(
 
 fn send(source: Option<GuestId>, level: Level, text: fmt::Arguments<'_>, record: impl FnOnce()) {
     let layout = known_layout();
-    let frequency = layout.map_or(0, |layout| layout.frequency);
-    let time = Time { ticks: clock::ticks(), frequency };
+    let time =
+        layout.zip(interrupt::own_strand()).and_then(|(layout, on)| clocks::time(layout, on).ok());
+    let time = Time { ticks: time.unwrap_or(0), frequency: 1_000_000_000 };
     if !OPERATOR_LOG.admits(source, time) {
         mailbox::count(LEFT_OUT);
         return;

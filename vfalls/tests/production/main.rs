@@ -3,6 +3,7 @@
 
 mod attacks;
 mod broken;
+mod clocks;
 mod conform;
 mod contract;
 mod failures;

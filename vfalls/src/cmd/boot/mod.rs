@@ -19,7 +19,7 @@ use anyhow::{Context, bail, ensure};
 use indicatif::{HumanCount, ProgressBar};
 use platform::interfaces::Interface;
 use platform::memory_map::RESET_CODE;
-use platform::memory_map::start::{ENTRY, MACHINE, machine_word};
+use platform::memory_map::start::{CLOCKS, ENTRY, MACHINE, machine_word};
 use simulator::execute::mailbox::GuestState;
 use simulator::execute::{Execution, Interfaces, Limits, Setup, Stop, map};
 use simulator::input::{self, LONGEST_STREAM};
@@ -123,6 +123,11 @@ pub(crate) struct BootArgs {
     #[arg(long)]
     fast: bool,
 
+    /// Have the hypervisor compare %stick, %tick and the PTIMER every 10 ms of the machine's time. It says in its log which clock it does
+    /// not trust any more, and takes the guests' time of day from the others
+    #[arg(long)]
+    clocks: bool,
+
     /// List the instructions and registers that software uses and the machine does not simulate in full
     #[arg(long)]
     log: bool,
@@ -144,6 +149,9 @@ pub(crate) struct BootArgs {
 
 /// The maximum number of instructions between two checks of the consoles and the operator's steps.
 const BATCH: u64 = 1 << 20;
+
+/// The period of the hypervisor's watchdog for clocks, in microseconds.
+const CLOCK_PERIOD: u64 = 10_000;
 
 /// The length limit of a console's input, in bytes.
 const LONGEST_INPUT: u64 = 1 << 30;
@@ -178,6 +186,9 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     budget::allow(setup.partition);
     let mut execution = Execution::new(&setup)?;
     load(&mut execution, &hypervisor, &complete, memory)?;
+    if args.clocks {
+        execution.load(CLOCKS, &CLOCK_PERIOD.to_be_bytes())?;
+    }
     if let Some(input) = &args.input {
         execution.input(0, &read_input(input)?);
     }
