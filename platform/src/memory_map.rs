@@ -5,6 +5,7 @@
 //! | [`HYPERVISOR`] | the image, its stacks, and in the last pages [`MAILBOX`] and the [words of the start](start) |
 //! | [`PARTITION`] and up | the memory of guests |
 //! | [`CONSOLES`] and up | one 16550 UART for each guest, then [`LOG`] |
+//! | [`ptimer::REGISTERS`] and up | the [PTIMER](ptimer) |
 //! | [`DESCRIPTION`] | the machine description |
 //! | [`ROM`] | [`RESET_CODE`] at [`RESET`] |
 //!
@@ -32,6 +33,19 @@ pub const CONSOLE_STRIDE: u64 = 0x1000;
 pub const LOG: u64 = CONSOLES + 256 * CONSOLE_STRIDE;
 /// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
+/// The PTIMER, and how its interrupt reaches a strand. No hardware has a PTIMER beside these processors: all of this is this project's own.
+/// QEMU's machine `niagara` does not have it. Guests cannot access it.
+pub mod ptimer {
+    /// The physical address of the register space (BAR 0): each [`Register`](crate::ptimer::Register) is at this address plus its offset.
+    /// The registers take accesses of 32 bits only. The device is an [NV41](crate::ptimer::Input::NV41).
+    pub const REGISTERS: u64 = 0x1f_1100_0000;
+    /// The register of 64 bits with the number of the strand that receives the alarm's interrupt. It is 0 after reset. If the machine does
+    /// not have the strand, no interrupt is sent.
+    pub const TARGET: u64 = REGISTERS + 0x1_0000;
+    /// The vector of the alarm's interrupt. It is sent once when INTR and INTR_EN are both set, and again only after one of them was clear.
+    pub const VECTOR: u8 = 5;
+}
+
 /// The memory that contains the first instruction after power-on.
 pub const ROM: Range<u64> = 0xff_f000_0000..0xff_f040_0000;
 /// The address of the first instruction after power-on.
@@ -231,6 +245,6 @@ const _: () = {
             <= PAGE
     );
     assert!(mailbox::CODES + mailbox::GUESTS <= mailbox::LEFT_OUT);
-    assert!(LOG + CONSOLE_STRIDE <= DESCRIPTION.start);
+    assert!(LOG + CONSOLE_STRIDE <= ptimer::REGISTERS && ptimer::TARGET + 8 <= DESCRIPTION.start);
     assert!(RESET_CODE[0] == 0x0300_0400);
 };

@@ -91,6 +91,27 @@ impl PtimerEngine {
         Ok(())
     }
 
+    /// Returns the first nanosecond, from `now` on, at which the device asserts its interrupt; `None` if that takes another access.
+    pub fn next_interrupt(&mut self, now: u64) -> Option<u64> {
+        match (self.interrupts(now), self.enabled) {
+            (true, _) => Some(now),
+            (false, true) => self.next_match(),
+            (false, false) => None,
+        }
+    }
+
+    /// Advances the counter at once by what it counts in `nanoseconds`, or sets it back if they are negative. The comparator compares only
+    /// the last value. A counter that stands still does not change.
+    pub fn jump(&mut self, nanoseconds: i64, now: u64) {
+        self.pass(now);
+        if let Some(Rate { counts, per }) = self.rate() {
+            let (sum, per) = (i128::from(nanoseconds) * counts as i128 + self.begun as i128, per as i128);
+            self.begun = sum.rem_euclid(per) as u128;
+            self.count = (i128::from(self.count) + sum.div_euclid(per)) as u64 & COUNTER;
+            self.matched |= self.count & LOW == self.alarm;
+        }
+    }
+
     /// Returns `true` if the device asserts its interrupt.
     pub fn interrupts(&mut self, now: u64) -> bool {
         self.pass(now);
@@ -319,6 +340,36 @@ mod tests {
         set(&mut engine, &[(Time0, 0xffff_ffc0)], 0);
         assert_eq!(engine.read(Intr, 31), Ok(0));
         assert_eq!(engine.read(Intr, 32), Ok(1));
+    }
+
+    #[test]
+    fn the_next_interrupt_needs_both_bits() {
+        let mut engine = counting();
+        set(&mut engine, &[(Alarm0, 640)], 0);
+        assert_eq!(engine.next_interrupt(10), None, "it is not enabled");
+        set(&mut engine, &[(IntrEn, 1)], 20);
+        assert_eq!(engine.next_interrupt(30), Some(640));
+        assert_eq!(engine.next_interrupt(700), Some(700));
+        set(&mut engine, &[(IntrEn, 0)], 710);
+        assert_eq!(engine.next_interrupt(720), None);
+    }
+
+    #[test]
+    fn a_jump_matches_only_where_it_ends() {
+        let mut engine = counting();
+        set(&mut engine, &[(Alarm0, 640)], 0);
+        engine.jump(6400, 16);
+        assert_eq!(pair(&mut engine, 31), (0, 6400), "the fraction of a count stays");
+        assert_eq!(pair(&mut engine, 32), (0, 6432));
+        engine.jump(-6400, 32);
+        assert_eq!((pair(&mut engine, 32), engine.read(Intr, 32)), ((0, 32), Ok(0)));
+        engine.jump(-64, 32);
+        assert_eq!(pair(&mut engine, 32), (0x1fff_ffff, 0xffff_ffe0), "it wraps");
+        engine.jump(640 + 32, 32);
+        assert_eq!(engine.read(Intr, 32), Ok(1));
+        set(&mut engine, &[(Denominator, 0)], 32);
+        engine.jump(6400, 32);
+        assert_eq!(pair(&mut engine, 32), (0, 640), "it stands still");
     }
 
     #[test]
