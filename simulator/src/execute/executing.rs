@@ -182,7 +182,7 @@ impl<C: Cost> AtWork<'_, C> {
     fn happen(&mut self, now: u64) {
         self.changed = true;
         let Self { strand, reach, .. } = self;
-        let Reach { id, local, devices, cost, .. } = reach;
+        let Reach { id, local, shared, devices, cost, .. } = reach;
         local.receive(now);
         strand.set_vector(local.vectors != 0);
         for timer in Timer::ALL {
@@ -194,7 +194,7 @@ impl<C: Cost> AtWork<'_, C> {
             && store.completes <= now
         {
             cost.tell(*id, now);
-            if store.complete(*id, devices).is_err() {
+            if store.complete(*id, devices, shared, now).is_err() {
                 local.failing |= local.failed.replace(*store).is_none();
             }
             local.stores.pop_front();
@@ -210,11 +210,7 @@ impl<C: Cost> AtWork<'_, C> {
         let Reach { id, now, local, shared, devices, cost, .. } = reach;
         strand.set_vector(local.vectors != 0);
         for timer in Timer::ALL {
-            local.arm(timer, strand.compare(timer), |compare, offset| {
-                let ticks = compare.wrapping_sub(offset) & (u64::MAX >> 1);
-                // A timer never matches a count that has already passed.
-                Some(shared.niagara.time_of(ticks)).filter(|at| at > now).unwrap_or(NEVER)
-            });
+            local.arm(timer, strand.compare(timer), shared.niagara, *now);
         }
         let seen = (strand.level(), strand.takes_overflows());
         if seen != local.seen && local.counting {

@@ -1,7 +1,7 @@
 //! The map of the physical address space.
 
 pub use platform::memory_map::{
-    CONSOLE_STRIDE, CONSOLES, DESCRIPTION, HYPERVISOR, LOG, MAILBOX, PARTITION, RESET, ROM,
+    CONSOLE_STRIDE, CONSOLES, DESCRIPTION, HYPERVISOR, LOG, MAILBOX, PARTITION, RESET, ROM, ptimer,
 };
 
 /// The device at a physical address that is not memory.
@@ -11,7 +11,9 @@ pub(super) enum Device {
     Console(usize, u64),
     /// The console of the hypervisor: the offset of the register.
     Log(u64),
-    /// An address that is not a console's. A device on the chip or beyond a link may be there.
+    /// The PTIMER or its target register.
+    Ptimer,
+    /// An address that is none of these. A device on the chip or beyond a link may be there.
     Other,
 }
 
@@ -23,6 +25,7 @@ impl Device {
         match (offset % CONSOLE_STRIDE, log.map(|log| physical.wrapping_sub(log))) {
             (_, Some(register @ 0..8)) => Self::Log(register),
             (register @ 0..8, _) if number < consoles => Self::Console(number, register),
+            _ if super::ptimer::has(physical) => Self::Ptimer,
             _ => Self::Other,
         }
     }

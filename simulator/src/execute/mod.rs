@@ -19,7 +19,10 @@
 //! - A store to a device completes late, in order with the strand's other stores. `membar #Sync` waits for these stores, and a load
 //!   waits for the stores to the same device. A store that fails traps with store_error.
 //! - A write of 0 to the strand status register halts the strand until an interrupt is pending for it.
-//! - %tick and %stick count cycles.
+//! - %tick and %stick count cycles. A timer matches when its register reaches the compare value, and not when the register is set to a
+//!   value beyond.
+//! - The [PTIMER](platform::memory_map::ptimer) sends the interrupt of its alarm in the cycle in which the comparator matches.
+//! - Clocks can [go wrong](Execution::change_clock).
 //!
 //! # Time
 //! Every strand has its own time. The strand with the earliest time executes its next instruction (see [`crate::replay::scheduler`]).
@@ -38,6 +41,7 @@ pub mod mailbox;
 pub mod map;
 mod niagara;
 mod physical;
+mod ptimer;
 mod reach;
 pub mod recorded;
 pub mod records;
@@ -49,6 +53,7 @@ mod spaces;
 mod stop;
 mod stores;
 mod strand;
+mod ticks;
 mod tlb;
 
 use std::collections::BTreeSet;
@@ -60,6 +65,7 @@ use platform::Machine;
 use platform::models::Devices;
 
 use crate::interpreter::Strand;
+use crate::machine::clocks::{Change, Clock};
 use crate::memory::{AnyMemory, Truth, Usage};
 use crate::operator::{Answer, Operated};
 use crate::setters::opaque;
@@ -294,6 +300,12 @@ impl Execution {
         self.running.park(strand);
     }
 
+    /// Changes a clock from now on: the clock no longer shows the true time, which is that of [`now`](Self::now). A timer does not match a
+    /// value that its clock jumps over.
+    pub fn change_clock(&mut self, clock: Clock, change: Change) {
+        self.running.change_clock(clock, change);
+    }
+
     /// Returns the state of a guest, as the hypervisor reports it in the mailbox.
     pub fn guest(&mut self, guest: usize) -> GuestState {
         let mailbox = self.running.shared.mailbox();
@@ -381,5 +393,10 @@ impl Operated for Execution {
 
     fn stop(&mut self, strand: StrandId) {
         self.park(strand);
+    }
+
+    fn change_clock(&mut self, clock: Clock, change: Change) -> Result<(), String> {
+        Self::change_clock(self, clock, change);
+        Ok(())
     }
 }

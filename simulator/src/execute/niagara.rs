@@ -11,7 +11,7 @@ pub(super) struct Niagara(pub(super) bool);
 impl Niagara {
     /// Returns the value of %tick and %stick at the time `now`. Both start at 0.
     pub(super) const fn ticks(self, now: u64) -> u64 {
-        if self.0 { now * 1024 / 10 } else { now }
+        if self.0 { now.wrapping_mul(1024) / 10 } else { now }
     }
 
     /// Returns the time at which %tick and %stick reach `ticks`.

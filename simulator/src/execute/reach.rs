@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 use platform::models::Devices;
-use platform::{Bus, PhysicalAddress};
+use platform::{AccessError, Bus, PhysicalAddress};
 
 use super::cost::Cost;
 use super::log::What;
@@ -144,12 +144,16 @@ impl<C: Cost> Reach<'_, C> {
         let value = match self.device_at(physical) {
             Device::Console(number, register) => self.shared.consoles[number].read(register),
             Device::Log(register) => self.shared.hypervisor.read(register),
-            Device::Other if self.shared.niagara.has_no_devices() => 0,
-            Device::Other => {
+            _ if self.shared.niagara.has_no_devices() => 0,
+            device => {
                 self.cost.tell(self.id, self.now);
                 let address = PhysicalAddress(physical);
-                let read = (shift == 3).then(|| self.devices.read(self.id, address).ok());
-                let Some(value) = read.flatten() else {
+                let read = match (device, shift) {
+                    (Device::Ptimer, _) => self.shared.ptimer.read(physical, shift, self.now),
+                    (_, 3) => self.devices.read(self.id, address),
+                    _ => Err(AccessError::Fault),
+                };
+                let Ok(value) = read else {
                     self.nothing(physical);
                     self.local.registers.insert(DATA_FAULT, at.address);
                     return Err(Trap::DATA_ACCESS_ERROR);
@@ -170,8 +174,8 @@ impl<C: Cost> Reach<'_, C> {
                 self.shared.consoles[number].write(register, value)
             }
             Device::Log(register) => self.shared.hypervisor.write(register, value),
-            Device::Other if self.shared.niagara.has_no_devices() => {}
-            Device::Other => {
+            _ if self.shared.niagara.has_no_devices() => {}
+            _ => {
                 let stores = &mut self.local.stores;
                 if stores.len() == stores::MOST {
                     self.done.waits = stores.front().map(|store| store.completes);
@@ -275,9 +279,10 @@ impl<C: Cost> Environment for Reach<'_, C> {
     }
 
     fn read(&mut self, register: Counting, level: Level) -> Result<u64, Trap> {
-        let ticks = self.shared.niagara.ticks(self.now);
+        let niagara = self.shared.niagara;
         Ok(match register {
-            Counting::Tick | Counting::Stick => ticks.wrapping_add(self.local.tick_offset),
+            Counting::Tick => self.local.tick.read(niagara, self.now),
+            Counting::Stick => self.local.stick.read(niagara, self.now),
             Counting::Status => 1,
             Counting::Pcr => {
                 self.cost.tell(self.id, self.now);
@@ -297,9 +302,8 @@ impl<C: Cost> Environment for Reach<'_, C> {
 
     fn write(&mut self, register: Counting, value: u64, level: Level) -> Result<(), Trap> {
         match register {
-            Counting::Tick | Counting::Stick => {
-                self.local.tick_offset = value.wrapping_sub(self.shared.niagara.ticks(self.now));
-            }
+            Counting::Tick => self.local.tick.write(value, self.shared.niagara, self.now),
+            Counting::Stick => self.local.stick.write(value, self.shared.niagara, self.now),
             Counting::Status if value & 1 == 0 => self.local.state = State::Halted,
             Counting::Status => {}
             Counting::Pcr => {

@@ -10,7 +10,8 @@ use super::executing::Executing;
 use super::shared::{Observed, Order, Shared};
 use super::strand::{NEVER, State};
 use super::{Limits, Stop, interrupts};
-use crate::interpreter::Level;
+use crate::interpreter::{Level, Timer};
+use crate::machine::clocks::{Change, Clock};
 use crate::replay::scheduler::turns::{Turn, Turns};
 
 /// All strands, and the state that they share.
@@ -151,16 +152,28 @@ impl Running {
 
     /// Applies the effects of a strand's instruction on other strands. Reschedules the strand itself if its state has changed.
     fn follow(&mut self, id: StrandId) {
-        let mut own = self.strands[id.index()].local.state != State::Running;
+        let own = self.strands[id.index()].local.state != State::Running;
+        if self.obey() || own {
+            self.schedule(id);
+        }
+    }
+
+    /// Carries out the orders. Returns whether one of them was to start or park strands.
+    fn obey(&mut self) -> bool {
+        let mut ran = false;
         for order in std::mem::take(&mut self.shared.orders) {
             match order {
                 Order::Interrupt(to, arrives, vector) => {
                     self.strands[to.index()].local.send(arrives, vector);
                     self.schedule(to);
                 }
+                Order::Withdraw(from, arrives, vector) => {
+                    self.strands[from.index()].local.withdraw(arrives, vector);
+                    self.schedule(from);
+                }
                 Order::Run(node, strands) => {
                     self.set_running(node, strands);
-                    own = true;
+                    ran = true;
                 }
                 Order::Translation(core) => {
                     let mut cores = self.strands.chunks_mut(StrandId::PER_CORE);
@@ -172,9 +185,7 @@ impl Running {
                 Order::Watched(access) => self.watched = Some(access),
             }
         }
-        if own {
-            self.schedule(id);
-        }
+        ran
     }
 
     /// Lets strands of a node run and parks the node's other strands. Each set bit of `strands` is a strand that runs.
@@ -225,6 +236,34 @@ impl Running {
         if let Some(executing) = self.strands.get_mut(to.index()) {
             executing.local.send(now, vector);
             self.schedule(to);
+        }
+    }
+
+    /// Changes a clock at the earliest time of the strands that execute.
+    pub(super) fn change_clock(&mut self, clock: Clock, change: Change) {
+        let now = self.now();
+        self.shared.clock_changes.note(now, clock, change);
+        let of = match clock {
+            Clock::Tick(strand) | Clock::Stick(strand) => strand,
+            Clock::Ptimer => {
+                let Shared { ptimer, orders, .. } = &mut self.shared;
+                ptimer.change(change, now, orders);
+                self.obey();
+                return;
+            }
+        };
+        let all = (0..self.strands.len()).filter_map(StrandId::new);
+        for id in all.filter(|id| of.is_none_or(|of| of == *id)) {
+            let Executing { strand, local, .. } = &mut self.strands[id.index()];
+            match clock {
+                Clock::Tick(_) => local.tick.change(change, now),
+                _ => local.stick.change(change, now),
+            }
+            for timer in Timer::ALL {
+                local.arm(timer, strand.compare(timer), self.shared.niagara, now);
+            }
+            local.renew_due();
+            self.schedule(id);
         }
     }
 

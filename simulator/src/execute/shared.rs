@@ -13,9 +13,11 @@ use super::log::Log;
 use super::mailbox::{self, Mailbox};
 use super::niagara::Niagara;
 use super::physical::Physical;
+use super::ptimer::Ptimer;
 use super::stores::StoreConduct;
 use super::tlb::CoreTlbs;
 use crate::interpreter::Level;
+use crate::machine::clocks::Changes;
 use crate::recording::Kind;
 
 /// The number of hypercalls by strand and status.
@@ -51,6 +53,8 @@ pub(super) enum Order {
     Watched(Observed),
     /// Sends a strand an interrupt. The numbers are the time of arrival and the vector.
     Interrupt(StrandId, u64, u8),
+    /// Takes back an interrupt that has not arrived.
+    Withdraw(StrandId, u64, u8),
     /// Sets which strands of a node run: a bit for each strand. The node's other strands are parked.
     Run(Node, u64),
     /// Drops the translations that the strands of this core remember.
@@ -73,6 +77,9 @@ pub(super) struct Shared {
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
     pub(super) stores: StoreConduct,
+    pub(super) ptimer: Ptimer,
+    /// What a scenario has changed so far.
+    pub(super) clock_changes: Changes,
     /// For each node, one bit per strand: 1 if the strand is not parked.
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
@@ -100,6 +107,8 @@ impl Clone for Shared {
             log: self.log.clone(),
             orders: self.orders.clone(),
             stores: self.stores,
+            ptimer: self.ptimer.clone(),
+            clock_changes: self.clock_changes.clone(),
             running: self.running,
             hypercalls: self.hypercalls.clone(),
             left: self.left.clone(),
@@ -133,6 +142,8 @@ impl Shared {
             log: Log::default(),
             orders: Vec::new(),
             stores: StoreConduct::default(),
+            ptimer: Ptimer::new(machine.strands()),
+            clock_changes: Changes::default(),
             running: [0; Node::ALL.len()],
             hypercalls: Hypercalls::new(),
             left: Vec::new(),

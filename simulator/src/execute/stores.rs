@@ -12,6 +12,8 @@ use guest_abi::StrandId;
 use platform::models::Devices;
 use platform::{AccessError, Bus, PhysicalAddress};
 
+use super::ptimer;
+use super::shared::Shared;
 use crate::machine::clock::access_cycles;
 
 /// A store that has not completed.
@@ -105,10 +107,20 @@ impl LateStore {
         Self { address, value, shift, entry, completes }
     }
 
-    /// Completes the store. A store that does not have 64 bits fails, because every register of a device has 64 bits.
-    pub(super) fn complete(&self, strand: StrandId, devices: &Devices) -> Result<(), AccessError> {
-        match self.shift {
-            3 => devices.write(strand, PhysicalAddress(self.address), self.value),
+    /// Completes the store at the time `now`. A store that does not have 64 bits fails, because every register of a device has 64 bits,
+    /// except for those of the PTIMER.
+    pub(super) fn complete(
+        &self,
+        strand: StrandId,
+        devices: &Devices,
+        shared: &mut Shared,
+        now: u64,
+    ) -> Result<(), AccessError> {
+        let Self { address, shift, value, .. } = *self;
+        let Shared { ptimer, orders, .. } = shared;
+        match shift {
+            _ if ptimer::has(address) => ptimer.write((address, shift, value), now, orders),
+            3 => devices.write(strand, PhysicalAddress(address), value),
             _ => Err(AccessError::Fault),
         }
     }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::niagara::Niagara;
 use super::physical::{PAGE_SHIFT, PageNumber};
 use super::stores::{Entries, LateStore};
+use super::ticks::TickRegister;
 use crate::interpreter::{Level, Timer};
 
 /// Whether a strand executes.
@@ -66,8 +68,8 @@ pub(super) struct Local {
     pub(super) counts: Counts,
     data: Box<[Option<Known>; KNOWN]>,
     code: Option<Known>,
-    /// The difference between %tick (or %stick) and the time.
-    pub(super) tick_offset: u64,
+    pub(super) tick: TickRegister,
+    pub(super) stick: TickRegister,
     /// Interrupts that the strand has received but not served: a bit for each vector.
     pub(super) vectors: u64,
     /// Interrupts on their way, each with its time of arrival and its vector.
@@ -96,11 +98,11 @@ pub(super) struct Local {
     pub(super) counting: bool,
 }
 
-/// A timer: its compare register and the tick offset at the time when the timer was set, and the time of its match.
+/// A timer: its compare register and the changes of its clock's register at the time when the timer was set, and the time of its match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
-    offset: u64,
+    changes: u64,
     at: u64,
 }
 
@@ -114,10 +116,11 @@ impl Local {
             counts: Counts::default(),
             data: Box::new([None; KNOWN]),
             code: None,
-            tick_offset: 0,
+            tick: TickRegister::default(),
+            stick: TickRegister::default(),
             vectors: 0,
             inbox: Vec::new(),
-            timers: [Armed { compare: None, offset: 0, at: NEVER }; Timer::ALL.len()],
+            timers: [Armed { compare: None, changes: 0, at: NEVER }; Timer::ALL.len()],
             stores: VecDeque::new(),
             entries: Entries::default(),
             failed: None,
@@ -184,6 +187,14 @@ impl Local {
         self.due = self.due.min(arrives);
     }
 
+    /// Takes back an interrupt that has not arrived.
+    pub(super) fn withdraw(&mut self, arrives: u64, vector: u8) {
+        if let Some(at) = self.inbox.iter().position(|sent| *sent == (arrives, vector)) {
+            self.inbox.remove(at);
+        }
+        self.renew_due();
+    }
+
     pub(super) fn receive(&mut self, now: u64) {
         let vectors = &mut self.vectors;
         self.inbox.retain(|(arrives, vector)| {
@@ -193,18 +204,22 @@ impl Local {
         });
     }
 
-    /// Sets a timer again if its compare register or the tick offset has changed. `at` returns the time of the match.
-    pub(super) fn arm(
-        &mut self,
-        timer: Timer,
-        compare: Option<u64>,
-        at: impl FnOnce(u64, u64) -> u64,
-    ) {
-        let offset = self.tick_offset;
+    /// Sets a timer again if its compare register, or the clock that it compares, has changed. The timer matches when the clock reaches the
+    /// value. It does not match a value that the clock has passed or jumps over, but it matches again if the clock is set back.
+    pub(super) fn arm(&mut self, timer: Timer, compare: Option<u64>, niagara: Niagara, now: u64) {
+        let clock = match timer {
+            Timer::Tick => &self.tick,
+            Timer::Stick | Timer::HyperStick => &self.stick,
+        };
         let armed = &mut self.timers[timer as usize];
-        if (armed.compare, armed.offset) != (compare, offset) {
-            let at = compare.map_or(NEVER, |compare| at(compare, offset));
-            *armed = Armed { compare, offset, at };
+        if (armed.compare, armed.changes) != (compare, clock.changes) {
+            let at = match compare.and_then(|compare| clock.time_of(compare, niagara)) {
+                // The strand has not noticed the latest match yet.
+                _ if armed.at <= now => armed.at,
+                Some(at) if at > now => at,
+                _ => NEVER,
+            };
+            *armed = Armed { compare, changes: clock.changes, at };
             self.due = self.due.min(at);
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod board;
 pub mod clock;
+pub mod clocks;
 pub mod configuration;
 pub mod description;
 pub mod guests;

@@ -10,6 +10,7 @@ use platform::Machine;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::machine::clocks::{Change, Clock, Drift};
 use crate::machine::guests::{self, FileError, NamedGuest, TomlText};
 use crate::nearest::unknown;
 
@@ -28,6 +29,8 @@ pub enum Action {
     Mend(Unit),
     /// Stops a strand for ever. Reports its death to the hypervisor.
     Kill(StrandId),
+    /// Makes a clock go wrong, or right again.
+    Clock(Clock, Change),
 }
 
 impl Action {
@@ -43,6 +46,7 @@ impl Action {
             Self::Fault(unit) => format!("{unit} breaks"),
             Self::Mend(unit) => format!("{unit} is mended and returned to service"),
             Self::Kill(strand) => format!("strand {strand} dies"),
+            Self::Clock(clock, change) => format!("{clock} {change}"),
         }
     }
 }
@@ -88,18 +92,30 @@ struct StepEntry {
     right: Option<Spanned<String>>,
     unit: Option<Spanned<String>>,
     strand: Option<Spanned<u64>>,
+    clock: Option<Spanned<String>>,
+    drift: Option<Spanned<i64>>,
+    stop: Option<Spanned<bool>>,
+    jump: Option<Spanned<i64>>,
+    lose: Option<Spanned<u64>>,
 }
 
-/// The names of the actions, each with the keys of its steps.
-const ACTIONS: [(&str, &[&str]); 7] = [
-    ("grant", &["guest", "right"]),
-    ("revoke", &["guest", "right"]),
-    ("transfer", &["right", "from", "to"]),
-    ("reset", &["guest"]),
-    ("fault", &["unit"]),
-    ("mend", &["unit"]),
-    ("kill", &["strand"]),
+/// The names of the actions, each with the keys of its steps, and with keys that a step need not have.
+const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
+    ("grant", &["guest", "right"], &[]),
+    ("revoke", &["guest", "right"], &[]),
+    ("transfer", &["right", "from", "to"], &[]),
+    ("reset", &["guest"], &[]),
+    ("fault", &["unit"], &[]),
+    ("mend", &["unit"], &[]),
+    ("kill", &["strand"], &[]),
+    (CLOCK, &["clock"], &["strand", "drift", "stop", "jump", "lose"]),
 ];
+
+/// The action that only the machine of an execution can carry out.
+const CLOCK: &str = "clock";
+
+/// The names of the clocks.
+const CLOCKS: [&str; 3] = ["%stick", "%tick", "ptimer"];
 
 /// A scenario that has not been checked against a machine and its guests.
 #[derive(Debug)]
@@ -121,9 +137,17 @@ impl Scenario {
     ///
     /// [[step]]
     /// at = 1_000_000         # a replay: references of all programs; an execution: instructions of all strands
-    /// do = "revoke"          # grant, revoke, transfer, reset, fault, mend, kill
+    /// do = "revoke"          # grant, revoke, transfer, reset, fault, mend, kill, clock
     /// right = "global"       # strand, htstrand, global
     /// guest = "solaris"
+    ///
+    /// [[step]]
+    /// at = 2_000_000
+    /// do = "clock"           # only in an execution: a clock goes wrong
+    /// clock = "%stick"       # %stick, %tick, ptimer
+    /// strand = 8             # %stick and %tick of all strands if not given
+    /// drift = 500            # one of: drift, in parts per million; stop = true, until a step with drift;
+    ///                        # jump, in ns, negative to step back; lose, the ns for which the clock stands still
     /// ```
     ///
     /// The guests of an execution come from its machine description, together with their programs. So `vfalls boot` refuses a file
@@ -154,6 +178,18 @@ impl Unchecked {
         }
         let guests = file.guest.into_iter().map(NamedGuest::from).collect();
         Ok(Self { text, guests, steps: file.step })
+    }
+
+    /// Fails if a step changes a clock.
+    pub(crate) fn without_clocks(self) -> Result<Self, FileError> {
+        let mut actions = self.steps.iter().map(|step| &step.get_ref().action);
+        match actions.find(|action| action.get_ref() == CLOCK) {
+            Some(action) => {
+                let problem = "a replay has no clocks that can go wrong, expected no step 'clock'";
+                Err(self.text.wrong(Some(action.span().start), problem))
+            }
+            None => Ok(self),
+        }
     }
 
     /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand. A busy strand executes the program of
@@ -204,8 +240,8 @@ impl Checker<'_> {
             );
         }
         let action = entry.action.get_ref().as_str();
-        let Some((_, wanted)) = ACTIONS.iter().find(|(name, _)| *name == action) else {
-            let names = ACTIONS.iter().map(|(name, _)| *name);
+        let Some((_, wanted, other)) = ACTIONS.iter().find(|(name, ..)| *name == action) else {
+            let names = ACTIONS.iter().map(|(name, ..)| *name);
             return self.wrong(&entry.action, unknown("action", action, names));
         };
         let given = [
@@ -215,11 +251,16 @@ impl Checker<'_> {
             ("right", entry.right.is_some()),
             ("unit", entry.unit.is_some()),
             ("strand", entry.strand.is_some()),
+            ("clock", entry.clock.is_some()),
+            ("drift", entry.drift.is_some()),
+            ("stop", entry.stop.is_some()),
+            ("jump", entry.jump.is_some()),
+            ("lose", entry.lose.is_some()),
         ];
         for (key, is_given) in given {
-            if is_given != wanted.contains(&key) {
+            if is_given != wanted.contains(&key) && !other.contains(&key) {
                 let found = if is_given { "found" } else { "missing is" };
-                let list = wanted.join(", ");
+                let list = [*wanted, *other].concat().join(", ");
                 return self
                     .wrong(&entry.action, format!("{found} '{key}'; {action} takes {list}"));
             }
@@ -235,7 +276,11 @@ impl Checker<'_> {
             "reset" => Action::Reset(self.guest(entry.guest)?),
             "fault" => Action::Fault(self.unit(entry.unit)?),
             "mend" => Action::Mend(self.unit(entry.unit)?),
-            _ => Action::Kill(self.strand(entry.strand)?),
+            "kill" => Action::Kill(self.strand(entry.strand)?),
+            _ => {
+                let change = self.change(&entry)?;
+                Action::Clock(self.clock(entry.clock, entry.strand)?, change)
+            }
         };
         Ok((at, action))
     }
@@ -278,6 +323,48 @@ impl Checker<'_> {
             let found = named.iter().find(|(other, _)| other == name);
             found.map(|(_, unit)| *unit).ok_or_else(|| unknown("unit", name, names))
         })
+    }
+
+    fn clock(
+        &self,
+        name: Option<Spanned<String>>,
+        strand: Option<Spanned<u64>>,
+    ) -> Checked<Clock> {
+        let of = strand.clone().map(|strand| self.strand(Some(strand))).transpose()?;
+        let clock = self.find(name, |name| match name {
+            "%stick" => Ok(Clock::Stick(of)),
+            "%tick" => Ok(Clock::Tick(of)),
+            "ptimer" => Ok(Clock::Ptimer),
+            _ => Err(unknown("clock", name, CLOCKS.into_iter())),
+        })?;
+        match strand {
+            Some(strand) if clock == Clock::Ptimer => {
+                self.wrong(&strand, "found 'strand', but the ptimer belongs to no strand".to_owned())
+            }
+            _ => Ok(clock),
+        }
+    }
+
+    fn change(&self, entry: &StepEntry) -> Checked<Change> {
+        match (&entry.drift, &entry.stop, &entry.jump, &entry.lose) {
+            (Some(ppm), None, None, None) => match Drift::new(*ppm.get_ref()) {
+                Some(drift) => Ok(Change::Drift(drift)),
+                None => {
+                    let most = Drift::MOST;
+                    let problem = format!("found {}, expected -{most} to {most}", ppm.get_ref());
+                    self.wrong(ppm, problem)
+                }
+            },
+            (None, Some(stop), None, None) if *stop.get_ref() => Ok(Change::Stop),
+            (None, Some(stop), None, None) => {
+                self.wrong(stop, "found false, expected true; drift ends a stop".to_owned())
+            }
+            (None, None, Some(jump), None) => Ok(Change::Jump(*jump.get_ref())),
+            (None, None, None, Some(lose)) => Ok(Change::Lose(*lose.get_ref())),
+            _ => {
+                self.wrong(&entry.action, "expected one of drift, stop, jump and lose".to_owned())
+            }
+        }
     }
 
     fn strand(&self, given: Option<Spanned<u64>>) -> Checked<StrandId> {

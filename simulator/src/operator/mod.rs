@@ -1,6 +1,6 @@
 //! The operator of a machine. It plays the steps of a scenario on a replay or an execution.
 //!
-//! A step changes rights or hardware:
+//! A step changes rights, hardware or [clocks](crate::machine::clocks):
 //!
 //! - A step waits until the change of the previous step is complete.
 //! - A change that the rights do not allow is rejected and has no effect. A change that finds a unit or the service busy is tried
@@ -9,6 +9,7 @@
 //!   that takes a right from the strand's guest, or resets it, does not wait for the strand: the strand is *excused*.
 //! - A fault breaks a device. The device's unit goes out of service at the next access. A step that mends the device also returns the
 //!   unit to service.
+//! - A clock goes wrong at once. The hypervisor is not told. Only the machine of an execution has clocks that a step can change.
 //!
 //! [`Operator`] plays the steps on a machine that implements [`Operated`].
 

@@ -11,6 +11,7 @@ use platform::AccessError;
 use platform::models::{Devices, FaultyUnit};
 
 use super::file::{Action, Scenario, Step};
+use crate::machine::clocks::{Change, Clock};
 use crate::machine::guests::NamedGuest;
 use crate::run::{StepRun, UnitRun};
 
@@ -33,6 +34,14 @@ pub trait Operated {
 
     /// Stops a strand for ever.
     fn stop(&mut self, strand: StrandId);
+
+    /// Changes a clock. A machine that need not have clocks fails.
+    ///
+    /// # Errors
+    /// The machine has no such clock. The message says so.
+    fn change_clock(&mut self, clock: Clock, _: Change) -> Result<(), String> {
+        Err(format!("the machine has no {clock} that can go wrong"))
+    }
 }
 
 #[derive(Debug)]
@@ -181,6 +190,10 @@ impl Operator {
             Action::Reset(guest) => Request::Reset(guest),
             Action::Fault(unit) => {
                 machine.devices().set_faulty(faulty(unit), true);
+                return ControlFlow::Break(run);
+            }
+            Action::Clock(clock, change) => {
+                run.rejected = machine.change_clock(clock, change).err();
                 return ControlFlow::Break(run);
             }
             Action::Mend(unit) => {

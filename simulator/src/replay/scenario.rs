@@ -50,14 +50,14 @@ type Observe<'a> = dyn FnMut(ScenarioStage<'_>) -> ControlFlow<()> + 'a;
 
 impl Prepared {
     /// Checks the steps of a scenario against the machine and the guests. A step may not kill a strand that executes the program or
-    /// makes a guest's calls.
+    /// makes a guest's calls, or change a clock.
     ///
     /// # Errors
     /// A step is impossible.
     pub fn check_scenario(&self, scenario: Unchecked) -> Result<Scenario, FileError> {
         let callers = self.callers().map(|(_, strand)| strand);
         let busy: Vec<StrandId> = callers.chain(self.strands().iter().copied()).collect();
-        scenario.check(self.setup().machine, &self.setup().guests, &busy)
+        scenario.without_clocks()?.check(self.setup().machine, &self.setup().guests, &busy)
     }
 
     /// Plays a scenario to the end of the programs. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`], the

@@ -1,5 +1,6 @@
 //! Tests of what software sees of the executing machine, beyond the instruction set.
 
+mod clocks;
 #[rustfmt::skip]
 mod programs;
 

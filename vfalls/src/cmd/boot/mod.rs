@@ -63,7 +63,14 @@ use self::images::Image;
                   vfalls boot --md machine.toml --scenario steps.toml   # an operator transfers rights, resets a guest\n  \
                   vfalls boot guest.elf --gdb 1234            # gdb-multiarch guest.elf -ex 'target remote :1234'\n\n\
                   A guest is an ELF file for SPARC V9, linked at 0x80000000. It begins at its entry, in privileged mode with the MMU \
-                  off, PIL 15 and no trap table.")]
+                  off, PIL 15 and no trap table.\n\n\
+                  A step of a scenario can also make a clock go wrong:\n\n  \
+                  [[step]]\n  at = 5_000_000      # instructions of all strands\n  \
+                  do = \"clock\"\n  \
+                  clock = \"%stick\"    # %stick, %tick, ptimer\n  \
+                  strand = 8          # without it: %stick or %tick of all strands\n  \
+                  drift = 500         # ppm, from now on; or stop = true (until a step with drift),\n  \
+                  \u{20}                   #   jump = NS (negative: back), lose = NS (stands still for this time)")]
 pub(crate) struct BootArgs {
     /// The guests, in the order of the machine description: ELF files for SPARC V9, linked at 0x80000000 [default: the bundled guest,
     /// once for each guest of the description]

@@ -61,7 +61,7 @@ use crate::text::summary;
                   A scenario is a list of steps in the order of time:\n\n  \
                   [[step]]\n  at = 1_000_000      # references that the program has executed\n  \
                   do = \"transfer\"     # transfer: right, from, to; grant, revoke: right, guest; reset: guest;\n  \
-                  right = \"global\"    #   fault, mend: unit; kill: strand\n  \
+                  right = \"global\"    #   fault, mend: unit; kill: strand; clock: in vfalls boot\n  \
                   from = \"measuring\"  # names of guests, in this file or in that of --guests;\n  \
                   to = \"other\"        #   default names: measuring, other\n\n\
                   Units are NODE0_MCU0 to NODE3_MCU1, ZAM0 to ZAM3, NODE0_L2 to NODE3_L2."

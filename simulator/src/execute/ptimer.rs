@@ -1,0 +1,101 @@
+//! The PTIMER: its registers, and the interrupt of its alarm ([`platform::memory_map::ptimer`]).
+
+use guest_abi::StrandId;
+use platform::AccessError;
+use platform::memory_map::ptimer::{REGISTERS, TARGET, VECTOR};
+use platform::models::PtimerEngine;
+use platform::ptimer::{Input, Register};
+
+use super::shared::Order;
+use crate::machine::clocks::{Change, Skew};
+
+/// The device with its crystal. Its times are the nanoseconds that the crystal has counted.
+#[derive(Clone, Debug)]
+pub(super) struct Ptimer {
+    engine: PtimerEngine,
+    crystal: Skew,
+    /// The number of strands of the machine.
+    strands: usize,
+    /// The register [`TARGET`].
+    target: u64,
+    /// The interrupt that has been sent or will arrive later: its strand, and the time of its arrival. The device sends no other interrupt
+    /// while its line stays up.
+    sent: Option<(StrandId, u64)>,
+}
+
+/// Returns whether an address is one of the device, or lies between its registers.
+pub(super) fn has(physical: u64) -> bool {
+    (REGISTERS..TARGET + 8).contains(&physical)
+}
+
+/// Returns the register for an access of `1 << shift` bytes.
+fn register(physical: u64, shift: u8) -> Result<Register, AccessError> {
+    let is_at = |one: &Register| REGISTERS + u64::from(one.offset()) == physical && shift == 2;
+    Register::ALL.into_iter().find(is_at).ok_or(AccessError::Fault)
+}
+
+impl Ptimer {
+    pub(super) fn new(strands: usize) -> Self {
+        let engine = PtimerEngine::new(Input::NV41);
+        Self { engine, crystal: Skew::NONE, strands, target: 0, sent: None }
+    }
+
+    pub(super) fn read(&mut self, at: u64, shift: u8, now: u64) -> Result<u64, AccessError> {
+        if (at, shift) == (TARGET, 3) {
+            return Ok(self.target);
+        }
+        let time = self.crystal.nanoseconds(now);
+        self.engine.read(register(at, shift)?, time).map(u64::from)
+    }
+
+    /// Writes a register: the address, the size as a shift, and the value.
+    pub(super) fn write(
+        &mut self,
+        (at, shift, value): (u64, u8, u64),
+        now: u64,
+        orders: &mut Vec<Order>,
+    ) -> Result<(), AccessError> {
+        if (at, shift) == (TARGET, 3) {
+            self.target = value;
+        } else {
+            let time = self.crystal.nanoseconds(now);
+            self.engine.write(register(at, shift)?, value as u32, time)?;
+        }
+        self.send(now, orders);
+        Ok(())
+    }
+
+    /// Changes the crystal. A jump changes the counter instead: the comparator does not see what the counter jumps over.
+    pub(super) fn change(&mut self, change: Change, now: u64, orders: &mut Vec<Order>) {
+        match change {
+            Change::Jump(nanoseconds) => {
+                self.engine.jump(nanoseconds, self.crystal.nanoseconds(now));
+            }
+            change => self.crystal.change(change, now),
+        }
+        self.send(now, orders);
+    }
+
+    /// Sends the interrupt of the alarm so that it arrives when the line goes up, and takes back an interrupt that will arrive too early.
+    fn send(&mut self, now: u64, orders: &mut Vec<Order>) {
+        let time = self.crystal.nanoseconds(now);
+        let up = self.engine.next_interrupt(time);
+        let at = match self.sent {
+            Some((_, at)) if at <= now && up == Some(time) => return,
+            _ if up == Some(time) => Some(now),
+            _ => up.and_then(|up| self.crystal.time_of_nanoseconds(up)),
+        };
+        let target = usize::try_from(self.target).ok().filter(|target| *target < self.strands);
+        let next = target.and_then(StrandId::new).zip(at);
+        if next == self.sent {
+            return;
+        }
+        if let Some((strand, at)) = self.sent.filter(|(_, at)| *at > now) {
+            orders.push(Order::Withdraw(strand, at, VECTOR));
+        }
+        if let Some((strand, at)) = next {
+            orders.push(Order::Interrupt(strand, at, VECTOR));
+        }
+        self.sent = next;
+    }
+}

@@ -1,0 +1,39 @@
+//! %tick and %stick of a strand.
+
+use super::niagara::Niagara;
+use crate::machine::clocks::{Change, Skew};
+
+/// A register that counts the cycles of a clock. Software may set the register. A scenario may make the clock go wrong.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TickRegister {
+    /// The difference between the register and the clock, modulo 2^64.
+    offset: u64,
+    /// How the clock goes wrong; `None` if it shows the machine's time.
+    skew: Option<Skew>,
+    /// The number of writes and of changes of the clock. After each of them, timers match at other times.
+    pub(super) changes: u64,
+}
+
+impl TickRegister {
+    pub(super) fn read(&self, niagara: Niagara, now: u64) -> u64 {
+        let cycles = self.skew.map_or(now, |skew| skew.cycles(now));
+        niagara.ticks(cycles).wrapping_add(self.offset)
+    }
+
+    pub(super) fn write(&mut self, value: u64, niagara: Niagara, now: u64) {
+        self.offset = value.wrapping_sub(Self { offset: 0, ..*self }.read(niagara, now));
+        self.changes += 1;
+    }
+
+    pub(super) fn change(&mut self, change: Change, now: u64) {
+        self.skew.get_or_insert(Skew::NONE).change(change, now);
+        self.changes += 1;
+    }
+
+    /// Returns the time at which the low 63 bits reach a value; `None` if they never do. The time may have passed already.
+    pub(super) fn time_of(&self, value: u64, niagara: Niagara) -> Option<u64> {
+        let ticks = value.wrapping_sub(self.offset) & (u64::MAX >> 1);
+        let cycles = niagara.time_of(ticks);
+        self.skew.map_or(Some(cycles), |skew| skew.time_of_cycles(cycles))
+    }
+}
