@@ -12,8 +12,11 @@ use crate::machine::guests::NamedGuest;
 use crate::memory::Truth;
 use crate::replay::{Choice, Selection};
 use crate::run::{
-    ByWhom, EventCounts, Executed, GuestRun, Hypercalls, HypervisorRun, StrandRun, Time,
+    ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, Hypercalls, HypervisorRun, StrandRun, Time,
 };
+
+/// The number of equal intervals between the times at which a result has the state of a clock.
+const MOMENTS: u128 = 200;
 
 impl Execution {
     /// Returns the run so far: the selected events, and the state of the guests.
@@ -52,9 +55,24 @@ impl Execution {
             hypercalls: tally(&|_| true),
             noted: self.log().entries().len(),
             steps: Vec::new(),
+            clocks: self.clocks(),
             failures: self.failures().0,
             hypervisor: HypervisorRun { console: String::new(), left_out: self.left_out() },
         }
+    }
+
+    fn clocks(&self) -> Vec<ClockRun> {
+        let (changes, end) = (&self.running.shared.clock_changes, u128::from(self.now()));
+        let runs = changes.clocks().into_iter().map(|clock| {
+            let times = (0..=MOMENTS).map(|moment| (end * moment / MOMENTS) as u64);
+            let all = changes.of(clock);
+            ClockRun {
+                clock: clock.to_string(),
+                changes: all.map(|(at, what)| ClockChange { at, what: what.to_string() }).collect(),
+                ahead: changes.ahead(clock, times),
+            }
+        });
+        runs.collect()
     }
 
     fn strand_results(&self, machine: Machine) -> Vec<StrandRun> {

@@ -8,7 +8,8 @@ use perfctr_service::{ChangeError, Grants, Unit, UnitState};
 use platform::models::Devices;
 use platform::{AccessError, Machine, Model};
 
-use super::{Answer, Operated, Operator, Scenario, Worked};
+use super::{Action, Answer, Operated, Operator, Scenario, Unchecked, Worked};
+use crate::machine::clocks::{Change, Clock, Drift};
 use crate::machine::guests;
 use crate::run::StepRun;
 
@@ -95,4 +96,73 @@ fn without_a_strand_a_step_is_rejected() {
     let (made, _) = play(&steps, 0);
     let reasons = made.iter().filter_map(|step| step.rejected.as_deref());
     assert_eq!(reasons.collect::<Vec<_>>(), ["no strand is left that could serve it"]);
+}
+
+/// Returns the action of a step `clock` with these keys, or the line and the problem.
+fn clock(keys: &str) -> Result<Action, String> {
+    let machine = Machine::new(Model::Batoka, 2).unwrap();
+    let step = format!("[[step]]\nat = 1\ndo = \"clock\"\n{keys}\n");
+    let unchecked: Unchecked = step.parse().map_err(|error: guests::FileError| error.to_string())?;
+    let checked = unchecked.check(machine, &guests::default(machine), &[]);
+    checked.map(|scenario| scenario.steps[0].action).map_err(|error| error.to_string())
+}
+
+#[test]
+fn clocks_go_wrong_in_one_way() {
+    let strand = StrandId::new(127);
+    let drift = |ppm| Change::Drift(Drift::new(ppm).unwrap());
+    for (keys, of, change, described) in [
+        (
+            "clock = '%stick'\ndrift = 500",
+            Clock::Stick(None),
+            drift(500),
+            "%stick of all strands drifts by 500 ppm",
+        ),
+        (
+            "clock = '%stick'\nstrand = 127\ndrift = 0",
+            Clock::Stick(strand),
+            drift(0),
+            "%stick of strand 127 has its true rate",
+        ),
+        ("clock = '%tick'\nstop = true", Clock::Tick(None), Change::Stop, "%tick of all strands stops"),
+        (
+            "clock = '%tick'\nstrand = 127\njump = -300_000_000",
+            Clock::Tick(strand),
+            Change::Jump(-300_000_000),
+            "%tick of strand 127 jumps by -300000000 ns",
+        ),
+        (
+            "clock = 'ptimer'\nlose = 5_000_000",
+            Clock::Ptimer,
+            Change::Lose(5_000_000),
+            "PTIMER loses 5000000 ns",
+        ),
+    ] {
+        let action = clock(keys).unwrap();
+        assert_eq!(action, Action::Clock(of, change));
+        assert_eq!(action.describe(|_| unreachable!()), described);
+    }
+    let takes = "clock takes clock, strand, drift, stop, jump, lose";
+    for (keys, problem) in [
+        ("stop = true", &*format!(":3: missing is 'clock'; {takes}")),
+        ("clock = '%tick'\nstop = true\nunit = 'ZAM0'", &format!(":3: found 'unit'; {takes}")),
+        ("clock = '%stik'\nstop = true", ":4: there is no clock '%stik'; did you mean %stick"),
+        ("clock = '%tick'", ":3: expected one of drift, stop, jump and lose"),
+        ("clock = '%tick'\ndrift = 1\njump = 1", ":3: expected one of drift, stop, jump and lose"),
+        ("clock = '%tick'\nstop = false", ":5: found false, expected true; drift ends a stop"),
+        ("clock = '%tick'\ndrift = 1_000_000", ":5: found 1000000, expected -999999 to 999999"),
+        ("clock = '%tick'\nlose = -1", ":5: "),
+        ("clock = '%tick'\nstrand = 128\njump = 1", ":5: there is no strand 128"),
+        ("clock = 'ptimer'\nstrand = 0\njump = 1", ":5: found 'strand', but the ptimer belongs"),
+    ] {
+        let error = clock(keys).unwrap_err();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn a_machine_without_clocks_rejects_the_step() {
+    let (made, asked) = play("[[step]]\nat = 1\ndo = 'clock'\nclock = 'ptimer'\nstop = true\n", 0);
+    let rejected = "the machine has no clocks that can go wrong";
+    assert_eq!((made[0].rejected.as_deref(), asked.len()), (Some(rejected), 0));
 }

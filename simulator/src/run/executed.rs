@@ -35,11 +35,36 @@ pub struct Executed {
     pub noted: usize,
     /// The steps of the [operator](crate::operator::Operator); empty until the caller that plays the steps stores them here.
     pub steps: Vec<StepRun>,
+    /// The clocks that a scenario has changed, in the order of their first changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clocks: Vec<ClockRun>,
     /// The failures that the hypervisor has recorded.
     pub failures: Vec<Failure>,
     /// What the hypervisor has told the operator.
     #[serde(default)]
     pub hypervisor: HypervisorRun,
+}
+
+/// A clock beside the machine's true time. It shows what a scenario has done to the clock, and not what software has written to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct ClockRun {
+    pub clock: String,
+    /// The changes in the order of time.
+    pub changes: Vec<ClockChange>,
+    /// At evenly spread times, in cycles: by how many nanoseconds the clock is ahead of the true time; negative if it is behind.
+    pub ahead: Vec<(u64, i64)>,
+}
+
+/// A change of a clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ClockChange {
+    /// The time of the change, in cycles.
+    pub at: u64,
+    /// What happened to the clock: the end of a sentence.
+    pub what: String,
 }
 
 /// The hypervisor's log.

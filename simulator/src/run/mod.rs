@@ -18,7 +18,9 @@ use crate::events::Trace;
 use crate::input::{self, InputError};
 use crate::text::line;
 
-pub use executed::{ByWhom, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun};
+pub use executed::{
+    ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun,
+};
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
 pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
 pub use totals::Total;

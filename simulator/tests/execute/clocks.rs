@@ -73,19 +73,19 @@ fn the_alarm_interrupts_in_its_cycle() {
 
 #[test]
 fn the_alarm_interrupts_its_target_only_if_it_may() {
-    const [ENABLED, TARGET, ACKNOWLEDGED]: [usize; 3] = [0, 1, 2];
-    let mut execution = alarm(&[(TARGET, ZERO)]);
+    let [enabled, target, acknowledged] = [0, 1, 2];
+    let mut execution = alarm(&[(target, ZERO)]);
     let at = cycle_of(started(&mut execution) + 1852);
     execution.run(until(10_000));
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 0, intr: [1, 0] });
     // What the machine has no strand for, or is masked, wakes nobody.
-    for value in [(TARGET, TWO_HUNDRED), (ENABLED, ZERO)] {
+    for value in [(target, TWO_HUNDRED), (enabled, ZERO)] {
         let mut execution = alarm(&[value]);
         assert_eq!(execution.run(Limits::NONE), Stop::Ended);
         assert_eq!(woken(&mut execution), Woken { at: 0, vector: 0, strand: 0, intr: [0, 0] });
     }
     // What is not acknowledged is not sent again.
-    let mut execution = alarm(&[(ACKNOWLEDGED, ZERO)]);
+    let mut execution = alarm(&[(acknowledged, ZERO)]);
     let at = cycle_of(started(&mut execution) + 1852);
     assert_eq!(execution.run(Limits::NONE), Stop::Ended);
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 1, intr: [1, 1] });

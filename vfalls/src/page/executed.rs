@@ -9,6 +9,7 @@ use simulator::memory::Served;
 use simulator::run::{ByWhom, EventCounts, Executed, GuestRun, Hypercalls, StrandRun};
 
 use super::Page;
+use super::clocks;
 use super::draw::{Bar, bars};
 use super::figure::{Figure, legend};
 use super::sections::{Section, colour, executes, machine, waits};
@@ -43,6 +44,7 @@ pub(super) fn page(run: &Executed) -> Page {
     let events = run.events.iter().enumerate();
     let events = events.filter_map(|(number, event)| event_figure(number, event));
     let mut sections = vec![
+        section("Clocks", clocks::figure(run).into_iter().collect()),
         section("Strands", strands(run)),
         section("Hypercalls", calls(run).into_iter().collect()),
         section("What happened", events.collect()),

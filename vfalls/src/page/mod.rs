@@ -1,5 +1,6 @@
 //! Pages of runs. A page is one HTML file with charts and their numbers, and needs no network and no script.
 
+mod clocks;
 mod draw;
 mod executed;
 mod figure;

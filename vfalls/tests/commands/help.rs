@@ -28,6 +28,22 @@ fn no_command_is_shown_the_help() {
     shows_help_without_arguments(PROGRAM, "vfalls");
 }
 
+/// The help of `stat` and `boot` names each key that a step of a scenario can have.
+#[test]
+fn the_help_names_the_keys_of_a_step() {
+    let place = Place::new("help-steps");
+    place.file("steps.toml", "[[step]]\nno_key = 1\n");
+    let ended = place.run("boot --scenario steps.toml");
+    let keys = ended.stderr.split_once("expected one of ").expect("the keys").1;
+    let help = ["stat", "boot"].map(|command| vfalls(&[command, "--help"]).well()).concat();
+    let keys: Vec<&str> = keys.split('`').skip(1).step_by(2).collect();
+    assert!(keys.contains(&"lose"), "{keys:?}");
+    for key in keys {
+        let named = [format!("{key}:"), format!(" {key} "), format!(", {key}")];
+        assert!(named.iter().any(|named| help.contains(named)), "no {key}");
+    }
+}
+
 /// The help of `--guests` names each key that a file of guests can have.
 #[test]
 fn the_help_names_the_keys_of_a_guest() {

@@ -205,6 +205,10 @@ fn what_is_no_scenario() {
             "16: found 6 after 7, expected steps in the order of time",
         ),
         (step(1, "reset", "gest = \"old\""), "14: unknown field"),
+        (
+            step(1, "clock", "clock = \"%stick\"\nstop = true"),
+            "13: a replay has no clocks that can go wrong, expected no step 'clock'",
+        ),
     ] {
         place.file("scenario.toml", format!("{GUESTS}{steps}"));
         let stat = "stat --nodes 2 refs.txt --scenario scenario.toml";

@@ -6,7 +6,7 @@ use simulator::execute::log::{Log, Noted, What};
 use simulator::execute::records::Failure;
 use simulator::machine::strands;
 use simulator::memory::Served;
-use simulator::run::{ByWhom, Executed, GuestRun, Hypercalls, StepRun, StrandRun};
+use simulator::run::{ByWhom, ClockRun, Executed, GuestRun, Hypercalls, StepRun, StrandRun};
 
 use crate::disassembly::sparc::disassembly;
 use crate::numbers::counted;
@@ -18,6 +18,14 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
         writeln!(output, "{}", events(run))?;
     }
     write!(output, "{}\n{}", strand_table(run), calls(run))?;
+    for ClockRun { clock, changes, ahead, .. } in &run.clocks {
+        let times = counted(changes.len() as u64, "time");
+        let differs = match ahead.last().map_or(0, |(_, ahead)| *ahead) {
+            behind @ ..0 => format!("{} ns behind", behind.unsigned_abs()),
+            ahead => format!("{ahead} ns ahead of"),
+        };
+        writeln!(output, "\nclock: {clock} has changed {times}; it ends {differs} the true time")?;
+    }
     for failure in &run.failures {
         write!(output, "\n{}", told(failure))?;
     }

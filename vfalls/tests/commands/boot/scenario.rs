@@ -149,6 +149,45 @@ fn a_step_after_the_end_is_not_reached() {
     assert_eq!((ended.status, &*ended.stderr), (0, note));
 }
 
+/// The result and the page show each changed clock beside the true time. The guest does not see %tick, so its output is that without
+/// the steps.
+#[test]
+fn clocks_go_wrong() {
+    let place = Place::new("scenario-clocks");
+    let steps = [
+        step(100_000, "clock", &[("clock", "\"%tick\""), ("jump", "7_000_000")]),
+        step(200_000, "clock", &[("clock", "\"ptimer\""), ("stop", "true")]),
+        step(300_000, "clock", &[("clock", "\"%tick\""), ("strand", "0"), ("jump", "-9_000_000")]),
+    ];
+    place.file("steps.toml", steps.concat());
+    let ended = place.run("boot --scenario steps.toml --fast --json out.json --html page.html");
+    assert_eq!((ended.status, &*ended.stderr), (0, ""));
+    let report = place.json("out.json");
+    let cycles = report["time"]["cycles"].as_i64().unwrap();
+    let stopped = report["clocks"][1]["changes"][0]["at"].as_i64().unwrap();
+    // The PTIMER is behind by the time that has passed since it stopped.
+    let behind = (i128::from(cycles - stopped) * 1_000_000_000).div_ceil(1_165_379_275);
+    for line in [
+        "operator: %tick of all strands jumps by 7000000 ns (steps.toml:1)\n",
+        "operator: PTIMER stops (steps.toml:6)\n",
+        "operator: %tick of strand 0 jumps by -9000000 ns (steps.toml:11)\n",
+        "clock: %tick of all strands has changed 1 time; it ends 7000000 ns ahead of the true time\n",
+        &format!("clock: PTIMER has changed 1 time; it ends {behind} ns behind the true time\n"),
+        "clock: %tick of strand 0 has changed 2 times; it ends 2000000 ns behind the true time\n",
+    ] {
+        assert!(ended.stdout.contains(line), "{line}{}", ended.stdout);
+    }
+    let ahead = report["clocks"][2]["ahead"].as_array().unwrap();
+    assert_eq!((ahead.len(), &ahead[0], &ahead[200]), (201, &json!([0, 0]), &json!([cycles, -2_000_000])));
+    let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
+    assert!(page.contains("<figure id=\"clocks\">"));
+    assert!(page.contains("<title>%tick of strand 0 jumps by -9000000 ns</title>"));
+    let without = place.run("boot --fast --html page.html --json out.json --force");
+    assert!(!without.stdout.contains("clock: "));
+    assert!(place.json("out.json").get("clocks").is_none());
+    assert!(!std::fs::read_to_string(place.path().join("page.html")).unwrap().contains("id=\"clocks\""));
+}
+
 #[test]
 fn bad_scenarios() {
     let place = Place::new("bad-scenarios");
@@ -160,6 +199,7 @@ fn bad_scenarios() {
     bad(&step(1, "explode", &[]), "steps.toml:3: there is no action 'explode'");
     bad(&step(1, "reset", &[("guest", "\"ldg3\"")]), "'ldg3'");
     bad(&step(1, "kill", &[("strand", "128")]), "there is no strand 128");
+    bad(&step(1, "clock", &[("clock", "\"%stick\"")]), "steps.toml:3: expected one of drift, stop,");
     let guest = "[[guest]]\nname = \"a\"\nstrands = \"0\"\ngrant = \"none\"\n";
     bad(&[guest, &step(1, "kill", &[("strand", "1")])].concat(), "has guests of its own");
     let path = place.file("steps.toml", step(1, "kill", &[("strand", "1")]));

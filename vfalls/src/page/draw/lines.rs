@@ -1,0 +1,64 @@
+//! Lines over time, above and below zero, and marks at single times.
+
+use std::fmt::Write;
+
+use maud::html;
+
+use super::{Axis, PARTS, WIDTH, round};
+use crate::numbers::{TimeUnit, ticks};
+use crate::page::figure::Drawing;
+
+/// Lines that have the same scale. Their colours are those of [`PARTS`], in the same order.
+pub(crate) struct Lines<'a> {
+    /// For each line, its label and its points: the times in cycles, and the values.
+    pub lines: &'a [(String, Vec<(u64, f64)>)],
+    /// The unit of the values.
+    pub values: &'a str,
+    /// The times of the marks, in cycles, each with the class of its line and its tooltip.
+    pub marks: &'a [(u64, &'static str, String)],
+    /// The time of the right end, in cycles.
+    pub cycles: u64,
+    pub unit: TimeUnit,
+}
+
+const LEFT: f64 = 48.0;
+const ABOVE: f64 = 8.0;
+const HEIGHT: f64 = 150.0;
+
+pub(crate) fn lines(chart: &Lines<'_>) -> Drawing {
+    let axis = Axis::of_time(LEFT, chart.cycles, chart.unit);
+    let values = || chart.lines.iter().flat_map(|(_, points)| points.iter().map(|(_, value)| *value));
+    let (least, most) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
+    let range = if most > least { most - least } else { 1.0 };
+    let bottom = ABOVE + HEIGHT;
+    let height = |value: f64| bottom - HEIGHT * (value - least) / range;
+    let across = |cycles: u64| round(axis.place(cycles as f64 * chart.unit.per_cycle));
+    let path = |points: &[(u64, f64)]| {
+        points.iter().fold(String::new(), |mut path, (at, value)| {
+            let step = if path.is_empty() { 'M' } else { 'L' };
+            let _ = write!(path, "{step}{} {}", across(*at), round(height(*value)));
+            path
+        })
+    };
+    // The steps of both sides are those of the whole range.
+    let steps = ticks(range, 5);
+    let step = steps.get(1).copied().unwrap_or(range);
+    let places = if step >= 1.0 { 0 } else { (-step.log10()).ceil().min(9.0) as usize };
+    let below = steps.iter().skip(1).map(|tick| -tick).filter(|tick| *tick >= least);
+    let marks = html! {
+        (axis.marks(ABOVE, bottom, &format!("time, {}", chart.unit.name)))
+        @for tick in steps.iter().copied().filter(|tick| *tick <= most).chain(below) {
+            @let y = height(tick);
+            path.g d={ "M" (round(LEFT)) " " (round(y)) "H" (round(WIDTH - 6.0)) } {}
+            text.m.e x=(round(LEFT - 3.0)) y=(round(y + 3.0)) { (format!("{tick:.places$}")) }
+        }
+        text.m x="0" y=(round(ABOVE)) { (chart.values) }
+        @for (at, class, words) in chart.marks {
+            path.(*class) d={ "M" (across(*at)) " " (round(ABOVE)) "V" (round(bottom)) } { title { (words) } }
+        }
+        @for ((label, points), class) in chart.lines.iter().zip(PARTS.iter().cycle()) {
+            path d=(path(points)) style={ "fill: none; stroke-width: 1.5; stroke: var(--" (class) ")" } { title { (label) } }
+        }
+    };
+    Drawing { width: WIDTH, height: bottom + 28.0, marks }
+}
