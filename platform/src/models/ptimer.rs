@@ -105,7 +105,8 @@ impl PtimerEngine {
     pub fn jump(&mut self, nanoseconds: i64, now: u64) {
         self.pass(now);
         if let Some(Rate { counts, per }) = self.rate() {
-            let (sum, per) = (i128::from(nanoseconds) * counts as i128 + self.begun as i128, per as i128);
+            let (sum, per) =
+                (i128::from(nanoseconds) * counts as i128 + self.begun as i128, per as i128);
             self.begun = sum.rem_euclid(per) as u128;
             self.count = (i128::from(self.count) + sum.div_euclid(per)) as u64 & COUNTER;
             self.matched |= self.count & LOW == self.alarm;

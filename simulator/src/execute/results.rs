@@ -12,7 +12,8 @@ use crate::machine::guests::NamedGuest;
 use crate::memory::Truth;
 use crate::replay::{Choice, Selection};
 use crate::run::{
-    ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, Hypercalls, HypervisorRun, StrandRun, Time,
+    ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, Hypercalls, HypervisorRun,
+    StrandRun, Time,
 };
 
 /// The number of equal intervals between the times at which a result has the state of a clock.

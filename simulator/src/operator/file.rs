@@ -325,11 +325,7 @@ impl Checker<'_> {
         })
     }
 
-    fn clock(
-        &self,
-        name: Option<Spanned<String>>,
-        strand: Option<Spanned<u64>>,
-    ) -> Checked<Clock> {
+    fn clock(&self, name: Option<Spanned<String>>, strand: Option<Spanned<u64>>) -> Checked<Clock> {
         let of = strand.clone().map(|strand| self.strand(Some(strand))).transpose()?;
         let clock = self.find(name, |name| match name {
             "%stick" => Ok(Clock::Stick(of)),
@@ -338,9 +334,8 @@ impl Checker<'_> {
             _ => Err(unknown("clock", name, CLOCKS.into_iter())),
         })?;
         match strand {
-            Some(strand) if clock == Clock::Ptimer => {
-                self.wrong(&strand, "found 'strand', but the ptimer belongs to no strand".to_owned())
-            }
+            Some(strand) if clock == Clock::Ptimer => self
+                .wrong(&strand, "found 'strand', but the ptimer belongs to no strand".to_owned()),
             _ => Ok(clock),
         }
     }
@@ -361,9 +356,7 @@ impl Checker<'_> {
             }
             (None, None, Some(jump), None) => Ok(Change::Jump(*jump.get_ref())),
             (None, None, None, Some(lose)) => Ok(Change::Lose(*lose.get_ref())),
-            _ => {
-                self.wrong(&entry.action, "expected one of drift, stop, jump and lose".to_owned())
-            }
+            _ => self.wrong(&entry.action, "expected one of drift, stop, jump and lose".to_owned()),
         }
     }
 

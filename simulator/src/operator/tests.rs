@@ -102,7 +102,8 @@ fn without_a_strand_a_step_is_rejected() {
 fn clock(keys: &str) -> Result<Action, String> {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     let step = format!("[[step]]\nat = 1\ndo = \"clock\"\n{keys}\n");
-    let unchecked: Unchecked = step.parse().map_err(|error: guests::FileError| error.to_string())?;
+    let unchecked: Unchecked =
+        step.parse().map_err(|error: guests::FileError| error.to_string())?;
     let checked = unchecked.check(machine, &guests::default(machine), &[]);
     checked.map(|scenario| scenario.steps[0].action).map_err(|error| error.to_string())
 }
@@ -124,7 +125,12 @@ fn clocks_go_wrong_in_one_way() {
             drift(0),
             "%stick of strand 127 has its true rate",
         ),
-        ("clock = '%tick'\nstop = true", Clock::Tick(None), Change::Stop, "%tick of all strands stops"),
+        (
+            "clock = '%tick'\nstop = true",
+            Clock::Tick(None),
+            Change::Stop,
+            "%tick of all strands stops",
+        ),
         (
             "clock = '%tick'\nstrand = 127\njump = -300_000_000",
             Clock::Tick(strand),

@@ -27,7 +27,8 @@ const HEIGHT: f64 = 150.0;
 
 pub(crate) fn lines(chart: &Lines<'_>) -> Drawing {
     let axis = Axis::of_time(LEFT, chart.cycles, chart.unit);
-    let values = || chart.lines.iter().flat_map(|(_, points)| points.iter().map(|(_, value)| *value));
+    let values =
+        || chart.lines.iter().flat_map(|(_, points)| points.iter().map(|(_, value)| *value));
     let (least, most) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
     let range = if most > least { most - least } else { 1.0 };
     let bottom = ABOVE + HEIGHT;

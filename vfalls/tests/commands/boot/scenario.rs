@@ -178,14 +178,19 @@ fn clocks_go_wrong() {
         assert!(ended.stdout.contains(line), "{line}{}", ended.stdout);
     }
     let ahead = report["clocks"][2]["ahead"].as_array().unwrap();
-    assert_eq!((ahead.len(), &ahead[0], &ahead[200]), (201, &json!([0, 0]), &json!([cycles, -2_000_000])));
+    assert_eq!(
+        (ahead.len(), &ahead[0], &ahead[200]),
+        (201, &json!([0, 0]), &json!([cycles, -2_000_000]))
+    );
     let page = std::fs::read_to_string(place.path().join("page.html")).unwrap();
     assert!(page.contains("<figure id=\"clocks\">"));
     assert!(page.contains("<title>%tick of strand 0 jumps by -9000000 ns</title>"));
     let without = place.run("boot --fast --html page.html --json out.json --force");
     assert!(!without.stdout.contains("clock: "));
     assert!(place.json("out.json").get("clocks").is_none());
-    assert!(!std::fs::read_to_string(place.path().join("page.html")).unwrap().contains("id=\"clocks\""));
+    assert!(
+        !std::fs::read_to_string(place.path().join("page.html")).unwrap().contains("id=\"clocks\"")
+    );
 }
 
 #[test]
@@ -199,7 +204,10 @@ fn bad_scenarios() {
     bad(&step(1, "explode", &[]), "steps.toml:3: there is no action 'explode'");
     bad(&step(1, "reset", &[("guest", "\"ldg3\"")]), "'ldg3'");
     bad(&step(1, "kill", &[("strand", "128")]), "there is no strand 128");
-    bad(&step(1, "clock", &[("clock", "\"%stick\"")]), "steps.toml:3: expected one of drift, stop,");
+    bad(
+        &step(1, "clock", &[("clock", "\"%stick\"")]),
+        "steps.toml:3: expected one of drift, stop,",
+    );
     let guest = "[[guest]]\nname = \"a\"\nstrands = \"0\"\ngrant = \"none\"\n";
     bad(&[guest, &step(1, "kill", &[("strand", "1")])].concat(), "has guests of its own");
     let path = place.file("steps.toml", step(1, "kill", &[("strand", "1")]));
