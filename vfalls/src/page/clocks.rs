@@ -1,62 +1,83 @@
 //! The chart of clocks beside the machine's true time.
 
-use simulator::run::{ClockRun, Executed};
+use std::cmp::Reverse;
 
-use super::draw::{Lines, PARTS, lines};
+use simulator::run::{ClockChange, ClockRun, Executed};
+
+use super::draw::{Line, Lines, PARTS, lines};
 use super::figure::{Figure, legend};
 use crate::numbers::TimeUnit;
 use crate::table;
 
+/// The colours of the lines. The first colour of [`PARTS`] is that of the grid.
+const COLOURS: &[&str] = PARTS.split_at(1).1;
+
 /// Returns the chart of the clocks that a scenario has changed, if there are any.
 pub(super) fn figure(run: &Executed) -> Option<Figure> {
-    let clocks = &run.clocks[..];
-    let all = clocks.iter().flat_map(|clock| &clock.ahead);
-    let most = all.map(|(_, ahead)| ahead.unsigned_abs()).max()?;
-    let (name, size) = match most {
+    let most = |one: &ClockRun| one.ahead.iter().map(|(_, ahead)| ahead.unsigned_abs()).max();
+    let mut clocks: Vec<_> = run.clocks.iter().collect();
+    let mut text = "How far each clock that a step has changed is ahead of the true time, or below zero behind it. What software has written to a clock does not count.".to_owned();
+    if clocks.len() > COLOURS.len() {
+        clocks.sort_by_key(|one| Reverse(most(one)));
+        clocks.truncate(COLOURS.len());
+        text += &format!(
+            " These are the {} of {} clocks that differ most.",
+            clocks.len(),
+            run.clocks.len()
+        );
+    }
+    let (name, size) = match clocks.iter().filter_map(|one| most(one)).max()? {
         1_000_000.. => ("ms", 1e6),
         1_000.. => ("µs", 1e3),
         _ => ("ns", 1.0),
     };
     let in_unit = |(at, ahead): &(u64, i64)| (*at, *ahead as f64 / size);
-    let line = |one: &ClockRun| (one.clock.clone(), one.ahead.iter().map(in_unit).collect());
-    let drawn: Vec<_> = clocks.iter().map(line).collect();
+    let coloured = || clocks.iter().copied().zip(COLOURS);
+    let drawn = coloured().map(|(one, class)| Line {
+        label: &one.clock,
+        class,
+        points: one.ahead.iter().map(in_unit).collect(),
+    });
     let mut marks = Vec::new();
-    for one in clocks {
-        let change = |at, what| (at, "limit", format!("{} {what}", one.clock));
-        marks.extend(one.changes.iter().map(|one| change(one.at, &one.what)));
+    for one in &clocks {
+        let mark =
+            |change: &ClockChange| (change.at, "limit", format!("{} {}", one.clock, change.what));
+        marks.extend(one.changes.iter().map(mark));
     }
+    let mut legend_of = legend(coloured().map(|(one, colour)| (*colour, &*one.clock)));
+    legend_of.extend(legend([("limit", "a step changes a clock")]));
+    let steps = marks.len();
     marks.extend(logged(run));
-    let columns = clocks.iter().map(|one| format!("{}, ns", one.clock));
+    if marks.len() > steps {
+        legend_of.extend(legend([("truth", "a line of the hypervisor's log about a clock")]));
+    }
     let unit = TimeUnit::suiting(&run.time);
-    let first = [format!("time, {}", unit.name)].into_iter();
-    let mut table = table::with_columns(first.chain(columns));
+    let columns = clocks.iter().map(|one| format!("{}, ns", one.clock));
+    let first = format!("time, {}", unit.name);
+    let mut table = table::with_columns(std::iter::once(first).chain(columns));
     for (row, (at, _)) in clocks[0].ahead.iter().enumerate() {
         let cells = clocks.iter().map(|one| one.ahead.get(row));
         let cells = cells.map(|cell| cell.map_or(String::new(), |(_, ahead)| ahead.to_string()));
-        table.add_row([format!("{:.4}", *at as f64 * unit.per_cycle)].into_iter().chain(cells));
+        let at = format!("{:.4}", *at as f64 * unit.per_cycle);
+        table.add_row(std::iter::once(at).chain(cells));
     }
-    let colours = PARTS.iter().cycle().zip(clocks).map(|(class, one)| (*class, &*one.clock));
-    let lines_of_marks = [
-        ("limit", "a step changes a clock"),
-        ("truth", "the hypervisor's log speaks of a clock, at the time that the hypervisor gives"),
-    ];
     Some(Figure {
         id: "clocks".to_owned(),
         title: "Clocks beside the machine's true time".to_owned(),
-        text: "How far each clock that a step has changed is ahead of the true time, or behind it below zero. What software has written to a clock does not count.".to_owned(),
+        text,
         drawing: Some(lines(&Lines {
-            lines: &drawn,
+            lines: &drawn.collect::<Vec<_>>(),
             values: name,
             marks: &marks,
             cycles: run.time.cycles,
             unit,
         })),
-        legend: legend(colours.chain(lines_of_marks)),
+        legend: legend_of,
         table,
     })
 }
 
-/// Returns the lines of the hypervisor's log that speak of a clock: the time of each, in cycles, if it is a time of the run.
+/// Returns the lines of the hypervisor's log about clocks, each at the time that the line itself gives, in cycles.
 fn logged(run: &Executed) -> impl Iterator<Item = (u64, &'static str, String)> {
     let lines = run.hypervisor.console.lines().filter(|line| line.contains("clock"));
     lines.filter_map(|line| {
@@ -64,4 +85,63 @@ fn logged(run: &Executed) -> impl Iterator<Item = (u64, &'static str, String)> {
         let at = (seconds * run.time.hertz as f64) as u64;
         (at <= run.time.cycles).then(|| (at, "truth", line.to_owned()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use simulator::run::Run;
+
+    use super::*;
+
+    /// Returns the chart of clocks. Clock n ends n microseconds behind.
+    fn chart(clocks: u64) -> Option<Figure> {
+        let clock = |number| {
+            json!({
+                "clock": format!("%stick of strand {number}"),
+                "changes": [{"at": 500, "what": "stops"}],
+                "ahead": [[0, 0], [1000, -1000 * i64::try_from(number).unwrap()]],
+            })
+        };
+        let console = "[0.000000250] warning: clock a\n[0.000000300] note: b\n[1.000000] note: clock c\nclock d";
+        let run = json!({
+            "version": 1, "kind": "execution", "machine": "batoka", "nodes": 1,
+            "time": {"cycles": 1000, "hertz": 1_000_000_000, "seconds": 1e-6},
+            "strands": [], "events": [], "hypercalls": {"total": 0, "by_status": {}}, "guests": [],
+            "noted": 0, "steps": [], "failures": [],
+            "hypervisor": {"console": console, "left_out": 0},
+            "clocks": (1..=clocks).map(clock).collect::<Vec<_>>(),
+        });
+        match Run::parse(run.to_string().as_bytes()).unwrap() {
+            Run::Execution(run) => figure(&run),
+            run => panic!("{run:?}"),
+        }
+    }
+
+    #[test]
+    fn lines_and_marks() {
+        let Figure { drawing, legend, .. } = chart(1).unwrap();
+        let marks = drawing.unwrap().marks.into_string();
+        // The axis of time is 306 units long, from 48 to 354. The only line is 150 units high.
+        for part in [
+            "<path class=\"limit\" d=\"M201 8V158\"><title>%stick of strand 1 stops</title></path>",
+            "<path class=\"truth\" d=\"M124.5 8V158\"><title>[0.000000250] warning: clock a</title></path>",
+            "<path d=\"M48 8L354 158\"",
+            ">-1</text>",
+        ] {
+            assert!(marks.contains(part), "{part}: {marks}");
+        }
+        // The run ends before the third line of the log, and the last has no time.
+        assert_eq!(marks.matches("class=\"truth\"").count(), 1);
+        assert_eq!(legend.len(), 3);
+    }
+
+    #[test]
+    fn only_the_worst_of_many_clocks() {
+        assert!(chart(0).is_none());
+        let Figure { text, legend, table, .. } = chart(9).unwrap();
+        assert!(text.ends_with("These are the 8 of 9 clocks that differ most."), "{text}");
+        assert_eq!((&*legend[0].1, &*legend[7].1), ("%stick of strand 9", "%stick of strand 2"));
+        assert_eq!((legend.len(), table.row_iter().count()), (10, 2));
+    }
 }

@@ -18,13 +18,16 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
         writeln!(output, "{}", events(run))?;
     }
     write!(output, "{}\n{}", strand_table(run), calls(run))?;
+    if !run.clocks.is_empty() {
+        writeln!(output)?;
+    }
     for ClockRun { clock, changes, ahead, .. } in &run.clocks {
         let times = counted(changes.len() as u64, "time");
         let differs = match ahead.last().map_or(0, |(_, ahead)| *ahead) {
             behind @ ..0 => format!("{} ns behind", behind.unsigned_abs()),
             ahead => format!("{ahead} ns ahead of"),
         };
-        writeln!(output, "\nclock: {clock} has changed {times}; it ends {differs} the true time")?;
+        writeln!(output, "clock: {clock} has changed {times}; it ends {differs} the true time")?;
     }
     for failure in &run.failures {
         write!(output, "\n{}", told(failure))?;

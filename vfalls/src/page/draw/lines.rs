@@ -4,14 +4,21 @@ use std::fmt::Write;
 
 use maud::html;
 
-use super::{Axis, PARTS, WIDTH, round};
+use super::{Axis, WIDTH, round};
 use crate::numbers::{TimeUnit, ticks};
 use crate::page::figure::Drawing;
 
-/// Lines that have the same scale. Their colours are those of [`PARTS`], in the same order.
+pub(crate) struct Line<'a> {
+    pub label: &'a str,
+    /// The class of the colour.
+    pub class: &'static str,
+    /// The times in cycles, and the values.
+    pub points: Vec<(u64, f64)>,
+}
+
+/// Lines that have the same scale.
 pub(crate) struct Lines<'a> {
-    /// For each line, its label and its points: the times in cycles, and the values.
-    pub lines: &'a [(String, Vec<(u64, f64)>)],
+    pub lines: &'a [Line<'a>],
     /// The unit of the values.
     pub values: &'a str,
     /// The times of the marks, in cycles, each with the class of its line and its tooltip.
@@ -27,8 +34,7 @@ const HEIGHT: f64 = 150.0;
 
 pub(crate) fn lines(chart: &Lines<'_>) -> Drawing {
     let axis = Axis::of_time(LEFT, chart.cycles, chart.unit);
-    let values =
-        || chart.lines.iter().flat_map(|(_, points)| points.iter().map(|(_, value)| *value));
+    let values = || chart.lines.iter().flat_map(|line| line.points.iter().map(|(_, value)| *value));
     let (least, most) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
     let range = if most > least { most - least } else { 1.0 };
     let bottom = ABOVE + HEIGHT;
@@ -57,7 +63,7 @@ pub(crate) fn lines(chart: &Lines<'_>) -> Drawing {
         @for (at, class, words) in chart.marks {
             path.(*class) d={ "M" (across(*at)) " " (round(ABOVE)) "V" (round(bottom)) } { title { (words) } }
         }
-        @for ((label, points), class) in chart.lines.iter().zip(PARTS.iter().cycle()) {
+        @for Line { label, class, points } in chart.lines {
             path d=(path(points)) style={ "fill: none; stroke-width: 1.5; stroke: var(--" (class) ")" } { title { (label) } }
         }
     };

@@ -16,7 +16,7 @@ pub(super) use bytes::{ByteUser, Span, bytes};
 pub(super) use dots::{Dots, dots};
 pub(super) use flame::{DEEPEST, flame};
 pub(super) use grid::{Cells, matrices};
-pub(super) use lines::{Lines, lines};
+pub(super) use lines::{Line, Lines, lines};
 pub(super) use map::{Link, MachineMap, map};
 pub(super) use strips::{Strip, Strips, strips};
 pub(super) use timeline::{EventRow, timeline};

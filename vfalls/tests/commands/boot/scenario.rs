@@ -163,10 +163,10 @@ fn clocks_go_wrong() {
     let ended = place.run("boot --scenario steps.toml --fast --json out.json --html page.html");
     assert_eq!((ended.status, &*ended.stderr), (0, ""));
     let report = place.json("out.json");
-    let cycles = report["time"]["cycles"].as_i64().unwrap();
-    let stopped = report["clocks"][1]["changes"][0]["at"].as_i64().unwrap();
+    let cycles = report["time"]["cycles"].as_u64().unwrap();
+    let stopped = report["clocks"][1]["changes"][0]["at"].as_u64().unwrap();
     // The PTIMER is behind by the time that has passed since it stopped.
-    let behind = (i128::from(cycles - stopped) * 1_000_000_000).div_ceil(1_165_379_275);
+    let behind = (u128::from(cycles - stopped) * 1_000_000_000).div_ceil(1_165_379_275);
     for line in [
         "operator: %tick of all strands jumps by 7000000 ns (steps.toml:1)\n",
         "operator: PTIMER stops (steps.toml:6)\n",
