@@ -251,3 +251,25 @@ const fn key(address: u64, physical: bool) -> u64 {
 const fn place(address: u64) -> usize {
     (address >> PAGE_SHIFT) as usize % KNOWN
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::clocks::Change;
+
+    /// A strand notices a match when its instruction ends. Meanwhile its clock may change.
+    #[test]
+    fn a_match_stays_when_the_clock_changes() {
+        let clock = Niagara(false);
+        let mut local = Local::new();
+        local.arm(Timer::Stick, Some(100), clock, 0);
+        assert_eq!(local.due, 100);
+        for change in [Change::Stop, Change::Jump(-1000)] {
+            local.stick.change(change, 110);
+            local.arm(Timer::Stick, Some(100), clock, 110);
+            assert_eq!(local.due, 100);
+        }
+        assert!(local.matches(Timer::Stick, 120));
+        assert!(!local.matches(Timer::Stick, 130));
+    }
+}

@@ -87,7 +87,7 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     // What is not acknowledged is not sent again.
     let mut execution = alarm(&[(acknowledged, ZERO)]);
     let at = cycle_of(started(&mut execution) + 1852);
-    assert_eq!(execution.run(Limits::NONE), Stop::Ended);
+    assert_eq!(execution.run(until(1 << 34)), Stop::Ended);
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 1, intr: [1, 1] });
 }
 
@@ -152,12 +152,13 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     assert_eq!(changed(Some(Change::Jump(5000))).0, 0, "it jumps over the alarm");
 }
 
-/// A strand halts until its own %stick is 1000. The clock changes in cycle 48, after eight instructions.
+/// A strand halts until its own %stick is 1000. The clock changes before, in cycle 48, or while the strand is halted and another strand
+/// executes, in cycle 500.
 #[test]
 fn timers_follow_a_clock_that_goes_wrong() {
     // Returns the time at which the strand wakes and reads %stick, and the value.
-    let woken = |clock: Clock, change: Change| {
-        let mut execution = machine(None, TIMER, &[]);
+    let woken = |program: &[u32], at, clock: Clock, change: Change| {
+        let mut execution = machine(None, program, &[]);
         let stored = Rc::new(RefCell::new(None));
         let heard = Rc::clone(&stored);
         execution.observe(Some(Box::new(move |access| {
@@ -165,15 +166,16 @@ fn timers_follow_a_clock_that_goes_wrong() {
                 heard.borrow_mut().get_or_insert((access.time - 1, access.value));
             }
         })));
-        assert_eq!(execution.run(Limits::instructions(8)), Stop::Limit);
-        assert_eq!(execution.now(), 48);
+        assert_eq!(execution.run(until(at)), Stop::Limit);
+        assert_eq!(execution.now(), at);
         execution.change_clock(clock, change);
-        assert_eq!(execution.run(Limits::NONE), Stop::Ended);
+        execution.run(CYCLES);
         stored.take()
     };
     let stick = |number| Clock::Stick(StrandId::new(number));
     for clock in [stick(1), Clock::Tick(None), Clock::Ptimer] {
-        assert_eq!(woken(clock, Change::Stop), Some((1000, 1000)), "it is another clock");
+        let woken = woken(TIMER, 48, clock, Change::Stop);
+        assert_eq!(woken, Some((1000, 1000)), "it is another clock");
     }
     for clock in [stick(0), Clock::Stick(None)] {
         // 1000 ns are 1165.379 cycles.
@@ -188,8 +190,16 @@ fn timers_follow_a_clock_that_goes_wrong() {
             (Change::Jump(-1000), Some((2166, 1000))),
             (Change::Lose(1000), Some((2165, 1000))),
         ] {
-            assert_eq!(woken(clock, change), expected, "{clock}: {change:?}");
+            assert_eq!(woken(TIMER, 48, clock, change), expected, "{clock}: {change:?}");
         }
+    }
+    let beside = [BESIDE, TIMER].concat();
+    for (change, expected) in [
+        (Change::Stop, None),
+        (Change::Jump(100), Some((884, 1000))),
+        (Change::Jump(-100), Some((1117, 1000))),
+    ] {
+        assert_eq!(woken(&beside, 500, stick(4), change), expected, "{change:?}");
     }
 }
 

@@ -230,6 +230,19 @@ pub(crate) const TIMER: &[u32] = &[
     0x0100_0000, // nop
 ];
 
+/// Strand 0 starts strand 4, of another pipeline, and goes on. Strand 4 executes the program behind.
+pub(crate) const BESIDE: &[u32] = &[
+    0x8210_2010, // mov 0x10, %g1
+    0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
+    0x8408_a0ff, // and %g2, 0xff, %g2
+    0x0ac0_8005, // brnz,pn %g2, 1f
+    0x8c10_2010, // mov 0x10, %g6
+    0x8e10_2060, // mov 0x60, %g7
+    0xccf1_c820, // stxa %g6, [%g7] 0x41
+    0x1080_0000, // ba .
+    0x0100_0000, // 1: nop
+];
+
 /// The guest's program. Counter 0 counts the guest's instructions. It starts at -20, so it
 /// overflows after 20 instructions.
 pub(crate) const SAMPLE: &[u32] = &[

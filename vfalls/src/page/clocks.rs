@@ -127,7 +127,7 @@ mod tests {
             "<path class=\"limit\" d=\"M201 8V158\"><title>%stick of strand 1 stops</title></path>",
             "<path class=\"truth\" d=\"M124.5 8V158\"><title>[0.000000250] warning: clock a</title></path>",
             "<path d=\"M48 8L354 158\"",
-            ">-1</text>",
+            ">-1.0</text>",
         ] {
             assert!(marks.contains(part), "{part}: {marks}");
         }
