@@ -300,8 +300,8 @@ impl Execution {
         self.running.park(strand);
     }
 
-    /// Changes a clock from now on: the clock no longer shows the true time, which is that of [`now`](Self::now). A timer does not match a
-    /// value that its clock jumps over.
+    /// Changes a clock: it no longer shows the true time. The change happens at the limit of cycles at which the execution stopped, or else
+    /// [now](Self::now), when the next instruction executes. A timer does not match a value that its clock jumps over.
     pub fn change_clock(&mut self, clock: Clock, change: Change) {
         self.running.change_clock(clock, change);
     }

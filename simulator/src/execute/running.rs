@@ -25,6 +25,8 @@ pub(super) struct Running {
     begun: Option<Turn>,
     /// The time of the latest instruction.
     time: u64,
+    /// The latest limit of cycles that was reached.
+    reached: u64,
     off: bool,
     /// The access of the last instruction, if execution must stop at this access.
     watched: Option<Observed>,
@@ -40,6 +42,7 @@ impl Running {
             turns: Turns::new(),
             begun: None,
             time: 0,
+            reached: 0,
             off: false,
             watched: None,
         };
@@ -71,7 +74,11 @@ impl Running {
             let Some(turn) = self.begun.or_else(|| self.turn(C::QUANTUM)) else {
                 return Stop::Ended;
             };
-            if left == 0 || turn.at >= limits.cycles {
+            if turn.at >= limits.cycles {
+                self.reached = limits.cycles;
+                return Stop::Limit;
+            }
+            if left == 0 {
                 return Stop::Limit;
             }
             let (id, until) = (turn.strand, turn.until.min(limits.cycles));
@@ -239,9 +246,12 @@ impl Running {
         }
     }
 
-    /// Changes a clock at the earliest time of the strands that execute.
+    /// Changes a clock: at the limit of cycles that was reached, or else at the time of the next instruction.
     pub(super) fn change_clock(&mut self, clock: Clock, change: Change) {
-        let now = self.now();
+        let now = match self.reached {
+            reached if reached > self.time => self.now().min(reached),
+            _ => self.now(),
+        };
         self.shared.clock_changes.note(now, clock, change);
         let of = match clock {
             Clock::Tick(strand) | Clock::Stick(strand) => strand,

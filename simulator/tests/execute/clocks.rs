@@ -152,8 +152,7 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     assert_eq!(changed(Some(Change::Jump(5000))).0, 0, "it jumps over the alarm");
 }
 
-/// A strand halts until its own %stick is 1000. The clock changes before, in cycle 48, or while the strand is halted and another strand
-/// executes, in cycle 500.
+/// A strand halts until its own %stick is 1000. The clock changes before, in cycle 48, or while the strand is halted, in cycle 500.
 #[test]
 fn timers_follow_a_clock_that_goes_wrong() {
     // Returns the time at which the strand wakes and reads %stick, and the value.
@@ -167,7 +166,7 @@ fn timers_follow_a_clock_that_goes_wrong() {
             }
         })));
         assert_eq!(execution.run(until(at)), Stop::Limit);
-        assert_eq!(execution.now(), at);
+        assert!(execution.now() >= at);
         execution.change_clock(clock, change);
         execution.run(CYCLES);
         stored.take()
@@ -199,7 +198,8 @@ fn timers_follow_a_clock_that_goes_wrong() {
         (Change::Jump(100), Some((884, 1000))),
         (Change::Jump(-100), Some((1117, 1000))),
     ] {
-        assert_eq!(woken(&beside, 500, stick(4), change), expected, "{change:?}");
+        assert_eq!(woken(TIMER, 500, stick(0), change), expected, "alone: {change:?}");
+        assert_eq!(woken(&beside, 500, stick(4), change), expected, "beside: {change:?}");
     }
 }
 
