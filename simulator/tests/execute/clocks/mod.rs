@@ -1,8 +1,12 @@
 //! The PTIMER with its alarm, and clocks that go wrong.
 
+#[rustfmt::skip]
+mod programs;
+
 use guest_abi::StrandId;
 use simulator::machine::clocks::{Change, Clock, Drift};
 
+use self::programs::*;
 use super::*;
 
 /// The number of cycles in a second.
