@@ -109,6 +109,9 @@ typedef __UINT64_TYPE__ uint64_t;
 // FAST_TRAP: returns the seconds since 1970-01-01 00:00:00 UTC.
 #define VFPERF_FAST_TOD_GET 0x50ull
 
+// FAST_TRAP: sets the guest's own time to %o0 seconds since 1970-01-01 00:00:00 UTC.
+#define VFPERF_FAST_TOD_SET 0x51ull
+
 // FAST_TRAP: returns a byte of the console, -1 for a break, -2 for a hang-up.
 #define VFPERF_FAST_CONS_GETCHAR 0x60ull
 
