@@ -1,6 +1,7 @@
 //! Samples of all sources of a timekeeper, and the comparison of two samples.
 
 use core::array;
+use core::cmp::Ordering;
 
 use guest_abi::StrandId;
 use guest_abi::clock::ClockSource;
@@ -79,14 +80,14 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         let Self { keeper, strand, .. } = *self;
         let mut reads = [[None; 3]; N];
         let ticks = |source| keeper.ticks(source, strand);
-        for source in 0..N {
-            reads[source][0] = ticks(source);
+        for (source, reads) in reads.iter_mut().enumerate() {
+            reads[0] = ticks(source);
         }
-        for source in (0..N).rev() {
-            reads[source][1] = ticks(source);
+        for (source, reads) in reads.iter_mut().enumerate().rev() {
+            reads[1] = ticks(source);
         }
-        for source in 0..N {
-            reads[source][2] = ticks(source);
+        for (source, reads) in reads.iter_mut().enumerate() {
+            reads[2] = ticks(source);
         }
         let counts = reads.map(|[first, second, third]| Some([first?, second?, third?]));
         let chosen = keeper.chosen();
@@ -122,15 +123,15 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         new: &Sample<N>,
         still: [bool; N],
     ) -> Evidence<N> {
-        let mut relations = [[Relation::Agrees; N]; N];
-        for outer in 0..N {
-            for inner in outer + 1..N {
-                let relation =
-                    old.map_or(Relation::Agrees, |old| self.relation(old, new, [outer, inner]));
-                relations[inner][outer] = relation;
-                relations[outer][inner] = relation.reversed();
-            }
-        }
+        let relation =
+            |sources| old.map_or(Relation::Agrees, |old| self.relation(old, new, sources));
+        let relations: [[Relation; N]; N] = array::from_fn(|source| {
+            array::from_fn(|other| match source.cmp(&other) {
+                Ordering::Equal => Relation::Agrees,
+                Ordering::Greater => relation([other, source]),
+                Ordering::Less => relation([source, other]).reversed(),
+            })
+        });
         let hazards = |source| self.keeper.tracked(source).map(|of| of.description.hazards);
         Evidence {
             trusted: array::from_fn(|source| self.is_trusted(source)),
