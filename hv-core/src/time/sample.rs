@@ -136,8 +136,16 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         Evidence {
             trusted: array::from_fn(|source| self.is_trusted(source)),
             proven: array::from_fn(|source| {
-                let is_behind = relations[source].contains(&Relation::Behind);
-                self.own_fault(old, new, source, is_behind, still[source])
+                let witnesses = old.map_or([false; N], |old| self.witnesses(old, new, source));
+                let mut relations = relations[source].iter().zip(witnesses);
+                let is_behind = relations
+                    .any(|(relation, is_witness)| is_witness && *relation == Relation::Behind);
+                let is_still = || {
+                    still[source] && old.is_some_and(|old| self.is_still(old, new, source))
+                        || self.stands_still(source, witnesses)
+                };
+                self.own_fault(old, new, source)
+                    .or_else(|| (is_behind && is_still()).then_some(Fault::Stopped))
             }),
             can_gain: array::from_fn(|source| hazards(source).is_some_and(|of| of.can_gain())),
             can_lose: array::from_fn(|source| hazards(source).is_some_and(|of| of.can_lose())),
@@ -145,25 +153,25 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         }
     }
 
-    /// Returns the fault that a source shows without regard to who else is right.
-    fn own_fault(
-        &self,
-        old: Option<&Sample<N>>,
-        new: &Sample<N>,
-        source: usize,
-        is_behind: bool,
-        was_still: bool,
-    ) -> Option<Fault> {
+    /// Returns the fault that the counts of a source show by themselves.
+    fn own_fault(&self, old: Option<&Sample<N>>, new: &Sample<N>, source: usize) -> Option<Fault> {
         let Some([first, second, third]) = new.counts[source] else {
             return Some(Fault::Unreadable);
         };
         let before = old.and_then(|old| old.counts[source]).map_or(first, |[.., last]| last);
         let went_back = |from: u64, to: u64| to.wrapping_sub(from).cast_signed() < 0;
-        if went_back(before, first) || went_back(first, second) || went_back(second, third) {
-            return Some(Fault::Backwards);
-        }
-        let is_still = || old.is_some_and(|old| was_still && self.is_still(old, new, source));
-        (is_behind && (is_still() || self.stands_still(source))).then_some(Fault::Stopped)
+        let is_back =
+            went_back(before, first) || went_back(first, second) || went_back(second, third);
+        is_back.then_some(Fault::Backwards)
+    }
+
+    /// Returns the sources that can show that `source` stands still: the trusted ones that have advanced; if there are none, all others.
+    fn witnesses(&self, old: &Sample<N>, new: &Sample<N>, source: usize) -> [bool; N] {
+        let advances =
+            |other: usize| new.counts[other].is_some() && !self.is_still(old, new, other);
+        let is_witness = |other| other != source && self.is_trusted(other) && advances(other);
+        let is_any = (0..N).any(is_witness);
+        array::from_fn(|other| if is_any { is_witness(other) } else { other != source })
     }
 
     /// Returns `true` if a source has not advanced between two samples.
@@ -194,9 +202,9 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .relation(self.keeper.between(inner, old_inner[0], new_inner[0]))
     }
 
-    /// Returns `true` if a source shows one count while another advances by two steps of the source. One step may pass unseen by a source that
+    /// Returns `true` if a source shows one count while a witness advances by two steps of the source. One step may pass unseen by a source that
     /// is right.
-    fn stands_still(&self, source: usize) -> bool {
+    fn stands_still(&self, source: usize, witnesses: [bool; N]) -> bool {
         let Self { keeper, strand, .. } = *self;
         let begun = keeper.ticks(source, strand);
         let starts: [Option<u64>; N] = array::from_fn(|other| keeper.ticks(other, strand));
@@ -204,7 +212,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             starts.iter().enumerate().any(|(other, start)| {
                 let passed = start.zip(keeper.ticks(other, strand));
                 let passed = passed.map(|(from, to)| keeper.between(other, from, to));
-                other != source && passed > Some(keeper.step(source).saturating_mul(2))
+                witnesses[other] && passed > Some(keeper.step(source).saturating_mul(2))
             })
         };
         (0..PROBES).any(|_| have_passed()) && begun == keeper.ticks(source, strand)

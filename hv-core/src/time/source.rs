@@ -112,6 +112,7 @@ impl<S: ClockSource> Tracked<S> {
 
     /// Returns how long the source has been right at `time`, in nanoseconds.
     pub(super) fn right_for(&self, time: u64) -> u64 {
-        time.saturating_sub(self.wrong_at.load(Ordering::Relaxed))
+        // The time may have been ahead when the source was found wrong.
+        time - self.wrong_at.fetch_min(time, Ordering::Relaxed).min(time)
     }
 }

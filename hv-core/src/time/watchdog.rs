@@ -84,6 +84,13 @@ impl<const N: usize> Watchdog<N> {
                 finding => finding,
             };
         }
+        let restored = self.last.as_ref().and_then(|_| {
+            (0..N).find(|source| self.is_right_again(&observer, &evidence, &sample, *source))
+        });
+        if let (Some(source), Finding::Undecided { .. }) = (restored, finding) {
+            // The next check compares with the same sample: this source decides then.
+            return Finding::Restored { source };
+        }
         self.measure(keeper, &sample);
         let Some(old) = self.last.replace(sample) else {
             return Finding::Begun;
@@ -92,7 +99,6 @@ impl<const N: usize> Watchdog<N> {
         if finding != Finding::Agrees {
             return finding;
         }
-        let restored = (0..N).find(|source| self.is_right_again(&observer, &evidence, *source));
         if let Some(source) = restored {
             return Finding::Restored { source };
         }
@@ -131,17 +137,20 @@ impl<const N: usize> Watchdog<N> {
         &self,
         observer: &Observer<'_, S, N>,
         evidence: &Evidence<N>,
+        sample: &Sample<N>,
         source: usize,
     ) -> bool {
         let keeper = observer.keeper;
-        let (Some(tracked), Some(sample)) = (keeper.tracked(source), &self.last) else {
+        let Some(tracked) = keeper.tracked(source) else {
             return false;
         };
         if evidence.trusted[source] {
             return false;
         }
+        // While nothing decides between the trusted sources, each of them may be right.
+        let mut relations = evidence.relations[source].iter().zip(evidence.trusted);
         let agrees = evidence.proven[source].is_none()
-            && evidence.relations[source].get(keeper.chosen()) == Some(&Relation::Agrees);
+            && relations.any(|(relation, trusted)| trusted && *relation == Relation::Agrees);
         if !agrees {
             tracked.was_wrong(sample.time());
         }

@@ -325,6 +325,56 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
     assert_eq!(found, [Finding::Undecided { ahead: 0, behind: 1 }, bad_reference(Fault::Stopped)]);
 }
 
+/// Source 1 advances once per second. It agrees with source 2, whatever source 0 does after it was retired.
+#[test]
+fn a_retired_source_does_not_show_that_another_stands_still() {
+    let watched = Watched::<3>::begun(|counters| {
+        counters[1].describe_as(|description| description.step = 31_250_000);
+    });
+    watched.counters[0].jump(3_000_000_000);
+    let retired = Finding::Demoted { source: 0, fault: Fault::Fast, chosen: 1 };
+    assert_eq!(watched.check_after(100 * MILLISECOND), retired);
+    for _ in 0..20 {
+        assert_eq!(watched.check_after(30 * MILLISECOND), Finding::Agrees);
+        watched.counters[0].jump(3_000_000_000);
+        assert_eq!(watched.check_after(30 * MILLISECOND), Finding::Agrees);
+    }
+}
+
+/// Two sources that are trusted differ for ever, and nothing decides. A third one that was retired agrees with one of them for a minute. Then
+/// it decides.
+#[test]
+fn a_source_that_is_right_again_decides_between_two() {
+    for wrong in [0, 2] {
+        let watched = Watched::<3>::begun(|_| {});
+        watched.counters[1].jump(31_250_000);
+        assert_eq!(watched.check_after(HALF), bad_reference(Fault::Fast));
+        watched.counters[wrong].set_drift(2_000_000);
+        let found: Vec<Finding> = (0..122).map(|_| watched.check_after(HALF)).collect();
+        assert_eq!(found[0], Finding::Undecided { ahead: wrong, behind: 2 - wrong });
+        assert!(found.contains(&Finding::Restored { source: 1 }), "{found:?}");
+        let chosen = if wrong == 0 { 1 } else { 0 };
+        let decided = Finding::Demoted { source: wrong, fault: Fault::Fast, chosen };
+        assert!(found.contains(&decided), "{found:?}");
+    }
+}
+
+/// A source is found wrong while the time is an hour ahead. When the time is right again, the minute begins.
+#[test]
+fn an_hour_that_did_not_pass_does_not_lengthen_a_probation() {
+    let watched = Watched::<3>::begun(|counters| {
+        counters[0].describe_as(|description| description.hazards.may_gain = true);
+    });
+    watched.counters[0].jump(3600 * 1_165_379_275);
+    watched.counters[2].set_stopped(true);
+    let found = [watched.check_after(HALF), watched.check(0)];
+    assert_eq!(found[0], Finding::Demoted { source: 2, fault: Fault::Stopped, chosen: 0 });
+    assert_eq!(found[1], demoted(Fault::Fast));
+    watched.counters[2].set_stopped(false);
+    let found: Vec<Finding> = (0..125).map(|_| watched.check_after(HALF)).collect();
+    assert!(found.contains(&Finding::Restored { source: 2 }), "{found:?}");
+}
+
 #[test]
 fn a_source_with_large_steps_is_not_bad() {
     for coarse in 0..2 {

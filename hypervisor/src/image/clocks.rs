@@ -192,7 +192,8 @@ impl Clocks {
     /// Sets the alarm for the case that no strand checks its clocks in time. Without a PTIMER this has no effect.
     fn set_alarm(&self, strand: StrandId) {
         let set = || {
-            let late = (MISSED * self.layout.clocks) as u32;
+            // An alarm that is early is only another check. The low half of the time wraps after 4.3 s.
+            let late = self.layout.clocks.saturating_mul(MISSED).min(1 << 31) as u32;
             let at = self.alarm.read(Register::Time0)?.wrapping_add(late);
             self.bus.write(strand, PhysicalAddress(TARGET), strand.index() as u64)?;
             self.alarm.write(Register::Intr, 1)?;
