@@ -13,7 +13,7 @@ use super::sample::{Observer, Sample};
 
 /// Compares the sources of a [`Timekeeper`] regularly with each other, on one strand.
 ///
-/// Each check reads all sources several times. Two checks bound the time that has passed between them according to each source, and the
+/// Each check reads all sources several times. It compares with the check before, and with one of the last hundred. Two checks bound the time that has passed between them according to each source, and the
 /// other sources must agree with these bounds, up to a tolerance. What decides who is wrong, in this order:
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
@@ -34,6 +34,8 @@ use super::sample::{Observer, Sample};
 pub struct Watchdog<const N: usize> {
     limits: Limits,
     last: Option<Sample<N>>,
+    /// An earlier sample, and the number of checks since then. In one period, a drift may be less than what the reads leave uncertain.
+    earlier: Option<(Sample<N>, u32)>,
     /// The sources that did not advance between the last two checks.
     still: [bool; N],
     meter: Option<(Pair, FrequencyMeter)>,
@@ -46,11 +48,15 @@ struct Pair {
     reference: usize,
 }
 
+/// The number of checks after which another sample becomes the earlier one. [`Limits::probation`] is longer than twice as many periods, so
+/// that a source that drifts slowly is not trusted in between.
+const LONG: u32 = 100;
+
 impl<const N: usize> Watchdog<N> {
     /// Returns a watchdog that has made no check.
     #[must_use]
     pub const fn new(limits: Limits) -> Self {
-        Self { limits, last: None, still: [false; N], meter: None }
+        Self { limits, last: None, earlier: None, still: [false; N], meter: None }
     }
 
     /// Returns the frequency of the chosen source, measured by the best other source over the time since both came into use, but at most
@@ -70,12 +76,23 @@ impl<const N: usize> Watchdog<N> {
         let observer = Observer { keeper, strand, limits: self.limits };
         let sample = observer.sample();
         // Without an earlier sample, a source can only be unreadable.
-        let evidence = observer.evidence(self.last.as_ref(), &sample, self.still);
-        let finding = match evidence.decide() {
+        let short = observer.evidence(self.last.as_ref(), &sample, self.still);
+        let earlier = self.earlier.as_ref().map(|(earlier, _)| earlier);
+        let long = observer.evidence(earlier, &sample, [false; N]);
+        let (since, evidence, decision) = match short.decide() {
+            Decision::Agree => (earlier, &long, long.decide()),
+            decision => (self.last.as_ref(), &short, decision),
+        };
+        let finding = match decision {
             Decision::Agree => Finding::Agrees,
             Decision::Undecided { ahead, behind } => Finding::Undecided { ahead, behind },
             Decision::Wrong(source, fault) => {
-                return self.demote(&observer, &evidence, source, fault);
+                let time = |source, ticks| observer.time_since(since?, source, ticks);
+                let found = Self::demote(&observer, evidence, source, fault, time);
+                if let Finding::Demoted { .. } = found {
+                    (self.meter, self.earlier) = (None, None);
+                }
+                return found;
             }
         };
         if !observer.is_quick(&sample) {
@@ -85,13 +102,20 @@ impl<const N: usize> Watchdog<N> {
             };
         }
         let restored = self.last.as_ref().and_then(|_| {
-            (0..N).find(|source| self.is_right_again(&observer, &evidence, &sample, *source))
+            (0..N).find(|source| self.is_right_again(&observer, [&short, &long], &sample, *source))
         });
         if let (Some(source), Finding::Undecided { .. }) = (restored, finding) {
             // The next check compares with the same sample: this source decides then.
+            self.earlier = None;
             return Finding::Restored { source };
         }
         self.measure(keeper, &sample);
+        self.earlier = match self.earlier {
+            Some((earlier, checks)) if checks < LONG && finding == Finding::Agrees => {
+                Some((earlier, checks + 1))
+            }
+            _ => Some((sample, 0)),
+        };
         let Some(old) = self.last.replace(sample) else {
             return Finding::Begun;
         };
@@ -109,11 +133,11 @@ impl<const N: usize> Watchdog<N> {
     }
 
     fn demote<S: ClockSource>(
-        &mut self,
         observer: &Observer<'_, S, N>,
         evidence: &Evidence<N>,
         source: usize,
         fault: Fault,
+        time: impl FnOnce(usize, u64) -> Option<u64>,
     ) -> Finding {
         let keeper = observer.keeper;
         // If no other source is trusted, one that runs is better than this one.
@@ -121,13 +145,8 @@ impl<const N: usize> Watchdog<N> {
             let runs = |other: &usize| evidence.proven[*other].is_none() && keeper.restore(*other);
             let _ = (0..N).find(runs);
         }
-        let last = self.last.as_ref();
-        let time = |source, ticks| observer.time_since(last?, source, ticks);
         match keeper.demote_to(source, observer.strand, time) {
-            Ok(chosen) => {
-                self.meter = None;
-                Finding::Demoted { source, fault, chosen }
-            }
+            Ok(chosen) => Finding::Demoted { source, fault, chosen },
             Err(_) => Finding::Skipped(Skipped::CannotDemote),
         }
     }
@@ -136,7 +155,7 @@ impl<const N: usize> Watchdog<N> {
     fn is_right_again<S: ClockSource>(
         &self,
         observer: &Observer<'_, S, N>,
-        evidence: &Evidence<N>,
+        evidence: [&Evidence<N>; 2],
         sample: &Sample<N>,
         source: usize,
     ) -> bool {
@@ -144,17 +163,24 @@ impl<const N: usize> Watchdog<N> {
         let Some(tracked) = keeper.tracked(source) else {
             return false;
         };
-        if evidence.trusted[source] {
+        if evidence.iter().any(|evidence| evidence.trusted[source]) {
             return false;
         }
         // While nothing decides between the trusted sources, each of them may be right.
-        let mut relations = evidence.relations[source].iter().zip(evidence.trusted);
-        let agrees = evidence.proven[source].is_none()
-            && relations.any(|(relation, trusted)| trusted && *relation == Relation::Agrees);
+        let [agrees, agrees_long] = evidence.map(|evidence| {
+            let mut relations = evidence.relations[source].iter().zip(evidence.trusted);
+            evidence.proven[source].is_none()
+                && relations.any(|(relation, trusted)| trusted && *relation == Relation::Agrees)
+        });
         if !agrees {
             tracked.was_wrong(sample.time());
         }
+        if let (false, Some((earlier, _))) = (agrees_long, &self.earlier) {
+            // The source was wrong at some time since then.
+            tracked.was_wrong(earlier.time());
+        }
         agrees
+            && agrees_long
             && tracked.right_for(sample.time()) >= self.limits.probation
             && keeper.restore(source)
     }

@@ -359,6 +359,31 @@ fn a_source_that_is_right_again_decides_between_two() {
     }
 }
 
+/// A read of source 1 takes 3 us. In 10 ms the chosen clock gains 5 us, which is less than what the reads leave uncertain.
+#[test]
+fn a_drift_that_one_period_does_not_show_is_found() {
+    for (drift, fault) in [(500_000, Fault::Fast), (-500_000, Fault::Slow)] {
+        let watched = Watched::<3>::new(|world, counters| {
+            world.pass(SECOND);
+            counters[1].cost.set(3 * MICROSECOND);
+        });
+        let begun = watched.world.now();
+        let limits = Limits { tolerance: 200, bracket: 100_000, tries: 3, probation: 10 * SECOND };
+        *watched.watchdog.borrow_mut() = Watchdog::new(limits);
+        assert_eq!(watched.check(0), Finding::Begun);
+        watched.counters[0].set_drift(drift);
+        let found: Vec<Finding> =
+            (0..1500).map(|_| watched.check_after(10 * MILLISECOND)).collect();
+        let agreed = found.iter().take_while(|found| **found == Finding::Agrees).count();
+        assert!(agreed < 20, "{agreed}");
+        assert_eq!(found[agreed], demoted(fault));
+        // It does not come back while it drifts.
+        assert!(found[agreed + 1..].iter().all(|found| *found == Finding::Agrees), "{found:?}");
+        let off = watched.keeper.time(strand(0)).unwrap().abs_diff(watched.world.now() - begun);
+        assert!(off < 30 * MICROSECOND, "{off}");
+    }
+}
+
 /// A source is found wrong while the time is an hour ahead. When the time is right again, the minute begins.
 #[test]
 fn an_hour_that_did_not_pass_does_not_lengthen_a_probation() {
