@@ -133,6 +133,35 @@ fn a_change_does_not_disturb_a_reader() {
     }
 }
 
+/// While one strand reads the time, another changes the source so often that it overwrites the epoch. The reader reads again.
+#[test]
+fn a_reader_whose_epoch_is_overwritten_reads_again() {
+    let world: &World = Box::leak(Box::default());
+    let other = Other::default();
+    let sources = [3, 2, 1].map(|rating| {
+        let counter = Counter::new(world, 63, SECOND, rating);
+        counter.set(u64::from(rating) * 1000 * SECOND);
+        Interrupted(Box::leak(Box::new(counter)), Rc::clone(&other))
+    });
+    let keeper = Timekeeper::new(sources.map(Candidate::new), &ENVIRONMENT, strand(0)).unwrap();
+    let keeper: &Timekeeper<Interrupted, 3> = Box::leak(Box::new(keeper));
+    let mut watchdog = Watchdog::new(Limits { probation: 0, ..Limits::default() });
+    other.set(Some(Box::new(move || {
+        watchdog.check(keeper, strand(1));
+        // Eight epochs are kept. The one of the reader had source 0.
+        for chosen in [1, 2, 0, 1, 2, 0, 1, 2] {
+            assert_eq!(keeper.demote(keeper.chosen(), strand(1)), Ok(chosen));
+            // Those that were demoted are trusted again, unless the next one shall be the last.
+            let is_restored = |found| matches!(found, Finding::Restored { .. });
+            while chosen != 1 && is_restored(watchdog.check(keeper, strand(1))) {}
+        }
+    })));
+    world.pass(SECOND);
+    let time = keeper.time(strand(0)).unwrap();
+    assert!(time.abs_diff(SECOND) < 100_000, "{time}");
+    assert_eq!(keeper.chosen(), 2);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

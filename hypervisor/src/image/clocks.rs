@@ -224,6 +224,8 @@ impl Clocks {
     fn tell(&self, finding: Finding, strand: StrandId) {
         let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
         let is_news = |state| self.told.swap(state, Relaxed) != state;
+        // Another strand may have told that the time is in doubt.
+        let changes = |from, to| self.told.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
         match finding {
             Finding::Demoted { source, fault, chosen } => log::say(
                 Level::Warn,
@@ -248,17 +250,15 @@ impl Clocks {
                     name(behind)
                 ),
             ),
-            Finding::NoReference if self.told.load(Relaxed) == CHECKED && is_news(ALONE) => {
-                log::say(
-                    Level::Warn,
-                    format_args!(
-                        "only the clock {} is trusted, and nothing checks it: the time is in doubt",
-                        name(self.keeper.chosen())
-                    ),
-                )
-            }
-            Finding::Agrees if self.told.load(Relaxed) == ALONE => {
-                self.told.store(CHECKED, Relaxed);
+            Finding::NoReference if changes(CHECKED, ALONE) => log::say(
+                Level::Warn,
+                format_args!(
+                    "only the clock {} is trusted, and nothing checks it: the time is in doubt",
+                    name(self.keeper.chosen())
+                ),
+            ),
+            Finding::Agrees => {
+                changes(ALONE, CHECKED);
             }
             _ => {}
         }
