@@ -1,6 +1,6 @@
 //! The machine's clocks, which every strand compares.
 //!
-//! Each strand has a watchdog, and a timer that calls it. No strand is in charge: a strand that finds that the next one has not checked its
+//! Each strand has a watchdog, and a timer that calls it. No strand is in charge: a strand that finds that another has not checked its
 //! clocks for a while interrupts that strand, and the PTIMER's alarm interrupts the strand that checked last if no strand does. So the
 //! checks go on while some clock runs, whichever strands are dead.
 
@@ -185,7 +185,7 @@ pub(super) fn check(strand: StrandId) {
     due.store(next, Relaxed);
     interrupt::set_timer(next);
     clocks.set_alarm(strand);
-    clocks.wake_next(strand, now);
+    clocks.wake_late(strand, now);
 }
 
 impl Clocks {
@@ -203,20 +203,15 @@ impl Clocks {
         let _ = set();
     }
 
-    /// Interrupts the next strand of a guest if it has missed a check. It may be dead.
-    fn wake_next(&self, strand: StrandId, now: u64) {
-        let guests = self.layout.guests.iter();
-        let strands = || guests.clone().flat_map(|guest| guest.config.strands.iter());
-        let late = |other: &StrandId| {
+    /// Interrupts the strands of guests that have missed a check. Some may be dead, so no strand waits for one certain other.
+    fn wake_late(&self, strand: StrandId, now: u64) {
+        for other in self.layout.guests.iter().flat_map(|guest| guest.config.strands.iter()) {
             let (checked, _) = &self.checks[other.index()];
             let checked = checked.load(Relaxed);
-            *other != strand
-                && checked != 0
-                && now.saturating_sub(checked) > MISSED * self.layout.clocks
-        };
-        let after = strands().filter(|other| *other > strand).min().or_else(|| strands().min());
-        if let Some(other) = after.filter(late) {
-            interrupt::send(other, VECTOR);
+            let is_late = checked != 0 && now.saturating_sub(checked) > MISSED * self.layout.clocks;
+            if is_late && other != strand {
+                interrupt::send(other, VECTOR);
+            }
         }
     }
 

@@ -135,6 +135,22 @@ fn the_checks_go_on_without_dead_strands() {
     assert!(log[0].contains("it stands still, on strand 64"), "{log:?}");
 }
 
+/// A strand whose own timer fails is interrupted by the others, also if the strand before it is dead.
+#[test]
+#[ignore = "builds images"]
+fn a_dead_strand_keeps_no_other_from_its_checks() {
+    for (dead, number) in [(8, 64), (64, 0), (0, 8)] {
+        let mut booted = machine(true);
+        pass(&mut booted, 5);
+        booted.0.park(strand(dead));
+        pass(&mut booted, 5);
+        booted.0.change_clock(Clock::Stick(Some(strand(number))), Change::Stop);
+        pass(&mut booted, 5);
+        let log = booted.log();
+        assert!(log[0].contains(&format!("it stands still, on strand {number}")), "{log:?}");
+    }
+}
+
 /// %stick jumps by five seconds. The guest's time of day does not, if the clocks are compared.
 #[test]
 #[ignore = "builds images"]
