@@ -27,6 +27,6 @@ pub mod services;
 
 #[cfg(target_arch = "sparc64")]
 pub use image::{
-    Board, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Placed, Reporting, Services,
-    Stick, assemble, configure, cross_call, failed,
+    Board, Days, GuestLayout, Guests, Handler, HypervisorOf, Layout, Place, Placed, Reporting,
+    Services, Stick, assemble, configure, cross_call, failed,
 };

@@ -72,20 +72,6 @@ pub struct Hazards {
     pub may_gain: bool,
 }
 
-impl Hazards {
-    /// Returns `true` if the counter may show less time than has passed.
-    #[must_use]
-    pub const fn can_lose(self) -> bool {
-        self.may_lose || self.stops_when_idle || self.rate_varies || self.may_be_cpu_clock
-    }
-
-    /// Returns `true` if the counter may show more time than has passed.
-    #[must_use]
-    pub const fn can_gain(self) -> bool {
-        self.may_gain || self.rate_varies || self.may_be_cpu_clock
-    }
-}
-
 /// The number of bits of a counter: 8 to 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Width(u8);

@@ -77,7 +77,8 @@ impl<const N: usize> Evidence<N> {
         let surprises: [[bool; N]; N] = array::from_fn(|name| self.surprises(&groups, name));
         let largest = || names().filter(|name| size(*name) == most);
         let is_part = |of: usize, part: usize| {
-            let pairs = || surprises[part].iter().zip(&surprises[of]);
+            let (part, of) = (surprises.get(part), surprises.get(of));
+            let pairs = || part.into_iter().flatten().zip(of.into_iter().flatten());
             pairs().all(|(part, of)| *of || !*part) && pairs().any(|(part, of)| *of && !*part)
         };
         let possible =
@@ -85,18 +86,24 @@ impl<const N: usize> Evidence<N> {
         let Some(right) = names().find(|name| possible(*name)) else {
             return Decision::Agree;
         };
-        for source in trusted() {
-            if !possible(groups[source]) {
-                return Decision::Wrong(source, self.relations[source][right].fault());
+        for ((source, group), trusted) in groups.iter().enumerate().zip(&self.trusted) {
+            if *trusted && !possible(*group) {
+                return Decision::Wrong(source, self.relation(source, right).fault());
             }
         }
         match names().find(|name| possible(*name) && *name != right) {
             None => Decision::Agree,
-            Some(other) if self.relations[right][other] == Relation::Behind => {
+            Some(other) if self.relation(right, other) == Relation::Behind => {
                 Decision::Undecided { ahead: other, behind: right }
             }
             Some(other) => Decision::Undecided { ahead: right, behind: other },
         }
+    }
+
+    /// Returns the relation of a source to another. (The compiler does not see that all numbers are less than `N`.)
+    fn relation(&self, source: usize, other: usize) -> Relation {
+        let relation = self.relations.get(source).and_then(|relations| relations.get(other));
+        relation.copied().unwrap_or(Relation::Agrees)
     }
 
     /// Returns for each source the first member of its group.
@@ -120,7 +127,7 @@ impl<const N: usize> Evidence<N> {
     fn surprises(&self, groups: &[usize; N], name: usize) -> [bool; N] {
         array::from_fn(|source| {
             let is_member = |other: &usize| self.trusted[*other] && groups[*other] == name;
-            let is_surprise = |other| match self.relations[source][other] {
+            let is_surprise = |other| match self.relation(source, other) {
                 Relation::Ahead => !self.can_gain[source],
                 Relation::Behind => !self.can_lose[source],
                 Relation::Agrees => false,

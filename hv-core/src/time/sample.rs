@@ -10,7 +10,7 @@ use super::finding::{Fault, Limits};
 use super::frequency::Reading;
 use super::judge::{Evidence, Relation};
 use super::keeper::Timekeeper;
-use super::source::Trust;
+use super::source::{Tracked, Trust};
 
 /// Three counts of each source. A strand reads all sources in order, then in the opposite order, then in order again: so the first two
 /// reads of a source enclose the first reads of all later sources, and the last two enclose the second reads of all earlier ones.
@@ -132,7 +132,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
                 Ordering::Less => relation([source, other]).reversed(),
             })
         });
-        let hazards = |source| self.keeper.tracked(source).map(|of| of.description.hazards);
+        let tracked = |source| self.keeper.tracked(source);
         Evidence {
             trusted: array::from_fn(|source| self.is_trusted(source)),
             proven: array::from_fn(|source| {
@@ -147,8 +147,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
                 self.own_fault(old, new, source)
                     .or_else(|| (is_behind && is_still()).then_some(Fault::Stopped))
             }),
-            can_gain: array::from_fn(|source| hazards(source).is_some_and(|of| of.can_gain())),
-            can_lose: array::from_fn(|source| hazards(source).is_some_and(|of| of.can_lose())),
+            can_gain: array::from_fn(|source| tracked(source).is_some_and(Tracked::can_gain)),
+            can_lose: array::from_fn(|source| tracked(source).is_some_and(Tracked::can_lose)),
             relations,
         }
     }

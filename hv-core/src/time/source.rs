@@ -93,6 +93,25 @@ impl<S: ClockSource> Tracked<S> {
         step.saturating_add(1)
     }
 
+    /// Returns `true` if the source may show less time than has passed. A hazard that makes no difference on this machine does not count: if
+    /// it did, the source would have to be forced.
+    pub(super) const fn can_lose(&self) -> bool {
+        let hazards = self.description.hazards;
+        let varies = hazards.stops_when_idle || hazards.rate_varies || hazards.may_be_cpu_clock;
+        hazards.may_lose || self.is_forced() && varies
+    }
+
+    /// Returns `true` if the source may show more time than has passed.
+    pub(super) const fn can_gain(&self) -> bool {
+        let hazards = self.description.hazards;
+        let varies = hazards.rate_varies || hazards.may_be_cpu_clock;
+        hazards.may_gain || self.is_forced() && varies
+    }
+
+    const fn is_forced(&self) -> bool {
+        matches!(self.verdict, Verdict::Forced(_))
+    }
+
     // Relaxed, here and below: the words only affect the choice of a source, and `Timekeeper::changing` orders the choices.
     pub(super) fn trust(&self) -> Trust {
         match self.trust.load(Ordering::Relaxed) {

@@ -19,7 +19,8 @@ use super::sample::{Observer, Sample};
 /// 1. A source that goes back, stands still or cannot be read is wrong.
 /// 2. The largest group of sources that agree is right.
 /// 3. If several groups are the largest, the one is right that needs the fewest errors that the sources outside of it cannot make, as far
-///    as is known ([`Hazards::can_lose`](guest_abi::clock::Hazards::can_lose), [`can_gain`](guest_abi::clock::Hazards::can_gain)).
+///    as is known: [`may_lose`](guest_abi::clock::Hazards::may_lose), [`may_gain`](guest_abi::clock::Hazards::may_gain), and every hazard
+///    of a source that is forced.
 ///
 /// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. Sources that depend on each other
 /// count as independent ones, so give the timekeeper only one of them.

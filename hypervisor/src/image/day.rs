@@ -17,7 +17,8 @@ pub struct Days {
 
 impl Days {
     /// Returns the times of day of a machine that was switched on at `time`, in seconds since 1970.
-    pub(super) fn new(time: u64) -> Self {
+    #[must_use]
+    pub fn new(time: u64) -> Self {
         let begun = time.saturating_mul(SECOND);
         Self { begun: [const { AtomicU64::new(0) }; GuestId::COUNT].map(|_| AtomicU64::new(begun)) }
     }

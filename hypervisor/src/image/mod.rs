@@ -18,6 +18,7 @@ use spin::{Mutex, MutexGuard};
 pub use assemble::{HypervisorOf, Services, assemble, configure};
 pub use board::Board;
 pub use clock::Stick;
+pub use day::Days;
 pub use failure::failed;
 pub use guests::Guests;
 pub use handler::{Handler, Place, Placed, cross_call};

@@ -10,7 +10,7 @@ use core::ptr;
 use guest_abi::trap::VFALLS_GET_PERFREG;
 use guest_abi::{Hub, HvError, PerfReg, Registers, StrandId, Trap};
 use hypervisor::Guests;
-use hypervisor::{GuestLayout, Handler, HypervisorOf, Layout, Services, assemble, configure};
+use hypervisor::{Days, GuestLayout, Handler, HypervisorOf, Layout, Services, assemble, configure};
 use perfctr_service::{GuestConfig, policy};
 use platform::sparc64::{Partition, start_entry};
 use conform::control::{Control, FUNCTION, TRAP};
@@ -139,7 +139,8 @@ fn power_on(configuration: Configuration) -> Result<(), HvError> {
         guests: guests.iter().map(guest_layout).collect(),
         described: false,
         frequency: 0,
-        time: 0,
+        days: Days::new(0),
+        clocks: 0,
     };
     // SAFETY: only the hypervisor that is replaced below uses the old layout, and it does not run before it is replaced.
     let layout = unsafe { LAYOUT.put(layout) };
