@@ -8,7 +8,8 @@ use static_assertions::assert_impl_all;
 
 use super::safety::{Environment, Reason, Verdict, choose, longest_poll};
 use super::source::{Candidate, Tracked, Trust};
-use crate::sync::plain::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::OwnedLock;
+use crate::sync::plain::{AtomicU32, AtomicU64, Ordering};
 
 /// The error if there is no usable source, or none except the chosen one, or if another strand is changing the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,8 @@ pub struct Timekeeper<S, const N: usize> {
     /// Epoch n is in slot n modulo [`EPOCHS`].
     epochs: [Epoch; EPOCHS],
     epoch: AtomicU32,
-    changing: AtomicBool,
+    /// Held by the strand that changes the source.
+    changing: OwnedLock,
     /// The latest time that a [`StrandClock`] has shown.
     shown: AtomicU64,
 }
@@ -86,7 +88,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             sources: candidates.map(|candidate| Tracked::new(candidate, environment, strand)),
             epochs: [const { Epoch::new() }; EPOCHS],
             epoch: AtomicU32::new(0),
-            changing: AtomicBool::new(false),
+            changing: OwnedLock::new(),
             shown: AtomicU64::new(0),
         };
         let (source, ticks) = keeper.best_readable(strand).ok_or(NoUsableClock)?;
@@ -150,9 +152,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         time: impl FnOnce(usize, u64) -> Option<u64>,
     ) -> Result<usize, NoUsableClock> {
         let tracked = self.tracked(source).ok_or(NoUsableClock)?;
-        if self.changing.swap(true, Ordering::Acquire) {
-            return Err(NoUsableClock);
-        }
+        let _changing = self.changing.lock(strand, 1).ok_or(NoUsableClock)?;
         let trust = tracked.trust();
         tracked.set_trust(Trust::None);
         let changed =
@@ -161,19 +161,18 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             true => tracked.was_wrong(self.time(strand).unwrap_or(0)),
             false => tracked.set_trust(trust),
         }
-        self.changing.store(false, Ordering::Release);
         if changed { Ok(self.chosen()) } else { Err(NoUsableClock) }
     }
 
     /// Trusts a retired source again. It does not replace the chosen source. Returns `false` if the source is not retired, or if another
     /// strand is changing the source.
-    pub(super) fn restore(&self, source: usize) -> bool {
+    pub(super) fn restore(&self, source: usize, strand: StrandId) -> bool {
         let Some(tracked) = self.tracked(source) else {
             return false;
         };
-        if self.changing.swap(true, Ordering::Acquire) {
+        let Some(_changing) = self.changing.lock(strand, 1) else {
             return false;
-        }
+        };
         let is_retired = tracked.trust() == Trust::None;
         if is_retired {
             tracked.set_trust(match tracked.description.scope {
@@ -181,17 +180,26 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
                 Scope::Strand | Scope::StrandUnsynchronised => Trust::Witness,
             });
         }
-        self.changing.store(false, Ordering::Release);
         is_retired
     }
 
-    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that has set `changing` may call it.
+    /// Frees the timekeeper if the dead strand `dead` was changing the source. A source that it was about to replace stays chosen.
+    pub fn abandon(&self, dead: StrandId) {
+        if self.changing.abandon(dead)
+            && let Some(chosen) = self.tracked(self.chosen())
+            && chosen.trust() == Trust::None
+        {
+            chosen.set_trust(Trust::Witness);
+        }
+    }
+
+    /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that owns `changing` may call it.
     fn begin_epoch(&self, strand: StrandId, time: impl FnOnce(usize, u64) -> Option<u64>) -> bool {
         // Reads the new source before the old one, so that the new epoch includes the time between the two reads.
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
-        // Relaxed: only the strand that has set `changing` writes the number.
+        // Relaxed: only the strand that owns `changing` writes the number.
         let number = self.epoch.load(Ordering::Relaxed);
         let begun = || self.slot(number).time.load(Ordering::Relaxed);
         let time = time(source, ticks).or_else(|| self.time(strand)).unwrap_or_else(begun);

@@ -13,8 +13,9 @@ use super::sample::{Observer, Sample};
 
 /// Compares the sources of a [`Timekeeper`] regularly with each other, on one strand.
 ///
-/// Each check reads all sources several times. It compares with the check before, and with one of the last hundred. Two checks bound the time that has passed between them according to each source, and the
-/// other sources must agree with these bounds, up to a tolerance. What decides who is wrong, in this order:
+/// Each check reads all sources several times, and compares with the check before and with one of the last hundred. Two checks bound the
+/// time that has passed between them according to each source, and the other sources must agree with these bounds, up to a tolerance. What
+/// decides who is wrong, in this order:
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
 /// 2. The largest group of sources that agree is right.
@@ -143,7 +144,9 @@ impl<const N: usize> Watchdog<N> {
         let keeper = observer.keeper;
         // If no other source is trusted, one that runs is better than this one.
         if keeper.best_except(Some(source)).is_none() {
-            let runs = |other: &usize| evidence.proven[*other].is_none() && keeper.restore(*other);
+            let runs = |other: &usize| {
+                evidence.proven[*other].is_none() && keeper.restore(*other, observer.strand)
+            };
             let _ = (0..N).find(runs);
         }
         match keeper.demote_to(source, observer.strand, time) {
@@ -183,7 +186,7 @@ impl<const N: usize> Watchdog<N> {
         agrees
             && agrees_long
             && tracked.right_for(sample.time()) >= self.limits.probation
-            && keeper.restore(source)
+            && keeper.restore(source, observer.strand)
     }
 
     fn measure<S: ClockSource>(&mut self, keeper: &Timekeeper<S, N>, sample: &Sample<N>) {

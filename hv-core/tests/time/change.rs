@@ -7,7 +7,9 @@ use std::thread;
 
 use guest_abi::StrandId;
 use guest_abi::clock::{Clock, ClockSource, Description};
-use hv_core::time::{Candidate, Fault, Finding, Limits, NoUsableClock, Timekeeper, Watchdog};
+use hv_core::time::{
+    Candidate, Fault, Finding, Limits, NoUsableClock, Timekeeper, Trust, Watchdog,
+};
 use proptest::prelude::*;
 
 use crate::world::{Counter, ENVIRONMENT, SECOND, World, description, keeper, strand};
@@ -160,6 +162,30 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
     let time = keeper.time(strand(0)).unwrap();
     assert!(time.abs_diff(SECOND) < 100_000, "{time}");
     assert_eq!(keeper.chosen(), 2);
+}
+
+/// A strand dies while it replaces a source. Until its death is known, no other strand can.
+#[test]
+fn a_strand_that_dies_in_a_change_keeps_no_other_from_one() {
+    let world: &World = Box::leak(Box::default());
+    let other = Other::default();
+    let sources = [2, 1].map(|rating| {
+        let counter = Counter::new(world, 63, SECOND, rating);
+        Interrupted(Box::leak(Box::new(counter)), Rc::clone(&other))
+    });
+    let candidates = sources.map(Candidate::new);
+    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    let keeper: &Timekeeper<Interrupted, 2> = Box::leak(Box::new(keeper));
+    other.set(Some(Box::new(|| {
+        assert_eq!(keeper.demote(0, strand(2)), Err(NoUsableClock));
+        keeper.abandon(strand(0));
+        assert_eq!(keeper.demote(0, strand(2)), Err(NoUsableClock), "another strand changes it");
+        keeper.abandon(strand(1));
+        assert_eq!(keeper.verdict(0).unwrap().1, Trust::Witness, "it is still the chosen one");
+        assert_eq!(keeper.demote(0, strand(2)), Ok(1));
+    })));
+    let _ = keeper.demote(0, strand(1));
+    assert!(other.take().is_none());
 }
 
 proptest! {

@@ -6,7 +6,7 @@
 
 use core::ptr;
 use core::sync::atomic::{
-    AtomicPtr, AtomicU8, AtomicU64,
+    AtomicPtr, AtomicU8, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -56,6 +56,9 @@ const LIMITS: Limits =
 /// The number of periods after which a strand has missed a check.
 const MISSED: u64 = 2;
 
+/// The number of inconclusive checks, one after the other, of which the operator is told.
+const SKIPPED: u32 = 10;
+
 /// What the operator was told last.
 const CHECKED: u8 = 0;
 const ALONE: u8 = 1;
@@ -69,6 +72,8 @@ struct Clocks {
     watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
     /// For each strand: the time of its latest check in nanoseconds, and %stick at the next one.
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
+    /// For each strand: the number of its latest checks that were inconclusive.
+    skipped: [AtomicU32; StrandId::COUNT],
     /// The period in ticks of %stick.
     period: u64,
     alarm: PtimerMmio,
@@ -121,6 +126,7 @@ pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
         begun: by_stick(layout).unwrap_or(0),
         watchdogs: [const { Mutex::new(Watchdog::new(LIMITS)) }; StrandId::COUNT],
         checks: [const { (AtomicU64::new(0), AtomicU64::new(0)) }; StrandId::COUNT],
+        skipped: [const { AtomicU32::new(0) }; StrandId::COUNT],
         period: (u128::from(layout.clocks) * u128::from(hz) / 1_000_000_000) as u64,
         alarm,
         bus,
@@ -152,15 +158,25 @@ pub(super) fn timer(strand: StrandId) {
     }
 }
 
-/// Checks the clocks if it is time to.
-pub(super) fn check_if_due(strand: StrandId) {
+/// Checks the clocks if it is time to. Returns `true` if it did.
+pub(super) fn check_if_due(strand: StrandId) -> bool {
+    let Some(clocks) = ready() else {
+        return false;
+    };
+    let (_, due) = &clocks.checks[strand.index()];
+    // It is also due if %stick has jumped, in either direction.
+    let left = due.load(Relaxed).wrapping_sub(clock::ticks());
+    let is_due = left == 0 || left > clocks.period;
+    if is_due {
+        check(strand);
+    }
+    is_due
+}
+
+/// Frees what a dead strand was using.
+pub(super) fn abandon(dead: StrandId) {
     if let Some(clocks) = ready() {
-        let (_, due) = &clocks.checks[strand.index()];
-        // A timer that is set to a later %stick matches, even if %stick has jumped beyond it.
-        let left = due.load(Relaxed).wrapping_sub(clock::ticks());
-        if left == 0 || left > clocks.period {
-            check(strand);
-        }
+        clocks.keeper.abandon(dead);
     }
 }
 
@@ -221,7 +237,21 @@ impl Clocks {
         let is_news = |state| self.told.swap(state, Relaxed) != state;
         // Another strand may have told that the time is in doubt.
         let changes = |from, to| self.told.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
+        let skipped = &self.skipped[strand.index()];
+        if !matches!(finding, Finding::Skipped(_)) {
+            skipped.store(0, Relaxed);
+        }
         match finding {
+            Finding::Skipped(_)
+                if skipped.fetch_add(1, Relaxed) >= SKIPPED && is_news(IN_DOUBT) =>
+            {
+                log::say(
+                    Level::Warn,
+                    format_args!(
+                        "the clocks cannot be compared on strand {strand}: the time is in doubt"
+                    ),
+                );
+            }
             Finding::Demoted { source, fault, chosen } => log::say(
                 Level::Warn,
                 format_args!(

@@ -13,6 +13,7 @@ use platform::sparc64::{FatalTrap, Uart, interrupt, stop};
 
 use super::assemble::HypervisorOf;
 use super::board::{Board, uart};
+use super::clocks;
 use super::guests::OPERATOR;
 use super::handler::{Handler, Placed, has_failed};
 use super::layout;
@@ -83,6 +84,7 @@ impl<B: Board> Handler<B> {
         let layout = self.hypervisor.embedder().layout;
         failure.record(Some(strand)).tell(Some(layout));
         log::abandon(strand);
+        clocks::abandon(strand);
         if !layout.described {
             match failure {
                 Failure::Trap(trap) => {
@@ -130,6 +132,7 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
     };
     record.tell(Some(hypervisor.embedder().layout));
     log::abandon(strand);
+    clocks::abandon(strand);
     if !FAILING[strand.index()].swap(true, SeqCst) {
         release(hypervisor, strand);
         let (_, core, ..) = hypervisor.services();

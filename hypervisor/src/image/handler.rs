@@ -323,11 +323,12 @@ pub(super) fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandI
 /// Handles the interrupts from other strands and from the operator.
 fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
-    clocks::check_if_due(strand);
+    let checked = clocks::check_if_due(strand);
     while let Some(number) = interrupt::take() {
         match number {
             CROSS_CALL => counters.cross_called(strand),
             HEARTBEAT => hypervisor.heartbeat(strand),
+            ptimer::VECTOR if checked => {}
             ptimer::VECTOR => clocks::check(strand),
             OPERATOR => mailbox::with_words(strand, |words| {
                 perfctr_service::mailbox::serve(words, counters, strand, |step| match step {
@@ -340,6 +341,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     Step::Died(dead) => {
                         core.cpus().failed(dead);
                         log::abandon(dead);
+                        clocks::abandon(dead);
                         let guests = hypervisor.embedder();
                         if let Some((guest, described)) = guests.layout.guest_of(dead) {
                             let mut strands = described.config.strands.iter();

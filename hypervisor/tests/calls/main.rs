@@ -13,7 +13,7 @@ use fake::{BASE, SIZE, machine};
 #[test]
 fn groups_are_negotiated_before_they_are_served() {
     let fake = machine();
-    let functions = [0, 1, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x60, 0x61, 0x63];
+    let functions = [0, 1, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x51, 0x60, 0x61, 0x63];
     for (group, functions) in [(1, &functions[..]), (3, &[0x70, 0x71]), (0x300, &[0x200, 0x201])] {
         assert_eq!(fake.negotiate(0, group, [2, 0]), [13, 2]);
         assert_eq!(fake.negotiate(0, group, [1, 9]), [0, 0], "1.0 is the highest");
@@ -27,7 +27,7 @@ fn groups_are_negotiated_before_they_are_served() {
     assert_eq!(fake.call(9, 0x16, [0; 5])[..2], [0, 0]);
     // Sun's hypervisor has the following functions in CORE. This hypervisor does not.
     assert_eq!(fake.negotiate(0, 1, [1, 0]), [0, 0]);
-    for function in [2, 5, 0x13, 0x15, 0x18, 0x19, 0x20, 0x42, 0x51, 0x62, 1 << 32 | 0x16] {
+    for function in [2, 5, 0x13, 0x15, 0x18, 0x19, 0x20, 0x42, 0x62, 1 << 32 | 0x16] {
         assert_eq!(fake.ask(function, [0; 3]), (7, None), "{function:#x}");
     }
 }
@@ -49,6 +49,8 @@ fn queues_yield_and_time() {
     assert_eq!(fake.ask(0x12, [0; 3]), (0, None));
     assert_eq!(fake.0.suspended.get(), 1);
     assert_eq!(fake.ask(0x50, [0; 3]), (0, Some(1_790_000_000)));
+    assert_eq!(fake.ask(0x51, [5, 0, 0]), (0, None));
+    assert_eq!(fake.ask(0x50, [0; 3]), (0, Some(5)));
     for (error, status) in [(HvError::WouldBlock, 9), (HvError::NotSupported, 13)] {
         fake.0.time.set(Err(error));
         assert_eq!(fake.ask(0x50, [0; 3]), (status, None));
