@@ -13,7 +13,9 @@ use core::sync::atomic::{
 use ::log::Level;
 use guest_abi::clock::{ClockSource, Description};
 use guest_abi::{HvError, StrandId};
-use hv_core::time::{Candidate, Environment, Finding, Limits, Scale, Timekeeper, Watchdog};
+use hv_core::time::{
+    Candidate, Environment, Finding, Limits, Operator, Scale, Timekeeper, Watchdog,
+};
 use platform::memory_map::ptimer::{REGISTERS, TARGET, VECTOR};
 use platform::ptimer::{Input, NANOSECONDS, Ptimer, PtimerRegisters, Register};
 use platform::sparc64::{Mmio, PtimerMmio, StrandRegs, interrupt};
@@ -104,10 +106,7 @@ pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
     let candidates = [
         Candidate::new(Source::Ticks(TickSource::stick(registers, hz, Alignment::Aligned))),
         Candidate::new(Source::Ticks(TickSource::tick(registers, hz, Alignment::Aligned))),
-        Candidate {
-            source: timer.map(Source::Timer),
-            ..Candidate::new(Source::Ticks(TickSource::stick(registers, 0, Alignment::Aligned)))
-        },
+        Candidate { source: timer.map(Source::Timer), operator: Operator::Default },
     ];
     let environment = Environment {
         strands: StrandId::COUNT,
