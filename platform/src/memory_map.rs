@@ -33,7 +33,7 @@ pub const CONSOLE_STRIDE: u64 = 0x1000;
 pub const LOG: u64 = CONSOLES + 256 * CONSOLE_STRIDE;
 /// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
-/// The PTIMER, and how its interrupt reaches a strand. No hardware has a PTIMER beside these processors: all of this is this project's own.
+/// The PTIMER, and how its interrupt reaches a strand. No real machine has a PTIMER with these processors: all of this is the project's own.
 /// QEMU's machine `niagara` does not have it. Guests cannot access it.
 pub mod ptimer {
     /// The physical address of the register space (BAR 0): each [`Register`](crate::ptimer::Register) is at this address plus its offset.
@@ -90,8 +90,8 @@ pub mod start {
     }
 }
 
-/// A page for messages between the operator and the hypervisor. Guests cannot access it. An image that has one has a
-/// [note](crate::interfaces) that says where; the words are those of version 1 of this interface.
+/// A page for messages between the operator and the hypervisor. Guests cannot access it. An image with a mailbox has
+/// a [note](crate::interfaces) that states the address of the page. These are the words in version 1 of this interface:
 ///
 /// | word | content |
 /// |---|---|
@@ -111,8 +111,8 @@ pub mod mailbox {
     pub const CODES: usize = STATES + GUESTS;
     /// The maximum number of guests with a state and a code in the page.
     pub const GUESTS: usize = 16;
-    /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG), and of reports that are in no
-    /// [record], because a guest caused too many of them.
+    /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG). If a message is missing because
+    /// a guest caused too many of them, its report is in no [record] either.
     pub const LEFT_OUT: usize = POWER - 1;
     /// The word by which the hypervisor switches the machine off.
     pub const POWER: usize = 511;
@@ -154,7 +154,7 @@ pub mod mailbox {
         pub const GUEST: usize = 4;
         /// The physical address of the access that failed, or the line of the panic.
         pub const ADDRESS: usize = 5;
-        /// %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, then %g1 to %g7, then %o0 to %o7 of a trap.
+        /// The first of the words with a trap's %tt, %tpc, %tnpc, %tstate, HTSTATE, %tl, then %g1 to %g7, then %o0 to %o7.
         pub const REGISTERS: usize = 6;
         /// The number of words from [`REGISTERS`] on.
         pub const REGISTER_COUNT: usize = 6 + 7 + 8;
@@ -209,7 +209,7 @@ pub mod mailbox {
     }
 }
 
-/// Names of properties of a `guest` in the machine description, which are this project's own. All values are numbers.
+/// This project's own names for properties of a `guest` in the machine description. All values are numbers.
 pub mod property {
     /// The physical address of the guest's memory, a multiple of [`PAGE`](super::PAGE).
     pub const MEMORY_BASE: &str = "memory-base";
@@ -221,8 +221,8 @@ pub mod property {
     pub const ENTRY: &str = "entry";
 }
 
-/// The message on a guest's console when the guest ends, if the operator cannot read its state in the [mailbox]: because the image has
-/// none, or the machine has no description. It is [`DLE`](escape::DLE), [`END`](escape::END), a decimal number and LF. On the first
+/// The message on a guest's console when the guest ends, if the image has no [mailbox] or the machine has no description, so that the
+/// operator cannot read the guest's state. The message is [`DLE`](escape::DLE), [`END`](escape::END), a decimal number and LF. On the first
 /// console, a number of this module means that the hypervisor itself has ended. The hypervisor doubles each DLE that the guest writes. So
 /// a guest cannot forge the message, if only one strand writes to the console at a time, and the console accepts each byte.
 pub mod escape {

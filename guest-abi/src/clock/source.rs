@@ -11,7 +11,7 @@ pub trait ClockSource {
     fn describe(&self) -> Description;
 
     /// Reads the counter on `strand`, which executes the call; `None` if the counter cannot be read. Bits beyond the counter's width
-    /// have no meaning. Hardware knows its strand without the argument; a simulated machine does not.
+    /// have no meaning. Hardware does not need the argument; a simulated machine does.
     fn read(&self, strand: StrandId) -> Option<u64>;
 }
 
@@ -64,7 +64,7 @@ pub struct Hazards {
     pub rate_varies: bool,
     /// A read needs several accesses, and the counter may change between them.
     pub tears: bool,
-    /// The hardware behind the counter is unknown. It may be the clock of the CPU, which can stop or change its rate.
+    /// The hardware behind the counter is unknown. The counter may count the clock of the CPU, which can stop or change its rate.
     pub may_be_cpu_clock: bool,
     /// The counter may lose time, for example because an interrupt that advances it is lost.
     pub may_lose: bool,

@@ -7,9 +7,9 @@ use super::frequency::Frequency;
 /// The limits of a [`Watchdog`](super::Watchdog).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest difference between the rates of two sources, in parts per million.
+    /// The largest difference between the rates of two sources that still agree, in parts per million.
     pub tolerance: u32,
-    /// The longest time, in nanoseconds, that the reads of a conclusive check take.
+    /// The longest time, in nanoseconds, that the reads of a check may take if the check is to show that the sources agree.
     pub bracket: u64,
     /// The maximum number of attempts to stay within `bracket` in one check; 0 means 1.
     pub tries: u32,
@@ -58,7 +58,7 @@ impl fmt::Display for Fault {
 pub enum Skipped {
     /// The reads took too long, and the sources agree within this uncertainty. A source is slow to read, or the strand was interrupted.
     Slow,
-    /// The bad source cannot be retired now: it is the last one, or another strand is changing the source.
+    /// The bad source cannot be retired now: it is the last source, or another strand is changing the chosen source.
     CannotDemote,
 }
 

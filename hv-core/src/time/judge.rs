@@ -37,9 +37,9 @@ impl Relation {
 pub(super) struct Evidence<const N: usize> {
     /// Which sources are trusted. Only these are judged.
     pub(super) trusted: [bool; N],
-    /// `relations[i][j]` is that of source i to source j.
+    /// `relations[i][j]` is the relation of source i to source j.
     pub(super) relations: [[Relation; N]; N],
-    /// A fault that a source shows without regard to the others.
+    /// For each source, a fault that is certain, whichever group is right.
     pub(super) proven: [Option<Fault>; N],
     /// Whether each source can gain time.
     pub(super) can_gain: [bool; N],
@@ -55,13 +55,13 @@ pub(super) enum Decision {
 }
 
 impl<const N: usize> Evidence<N> {
-    /// Decides which source is wrong. If several are, returns one of them.
+    /// Decides which source is wrong. If several sources are wrong, returns one of them.
     ///
-    /// 1. A source that has a fault of its own is wrong.
-    /// 2. Sources that agree form a group; what agrees with one of them belongs to it too. The largest groups may be right: sources that are
-    ///    independent do not go wrong alike.
-    /// 3. An error that a source cannot make, as far as is known, is a surprise. A group is not right if another needs only a part of its
-    ///    surprises.
+    /// 1. A source with a proven fault is wrong.
+    /// 2. Sources that agree form a group. A source that agrees with one member of a group belongs to the group. Only the largest groups may
+    ///    be right: independent sources do not go wrong in the same way.
+    /// 3. An error that a source cannot make, as far as is known, is a surprise. A group is not right if another of the largest groups needs
+    ///    only a part of its surprises.
     /// 4. A source is wrong if it is in no group that may be right. If several groups may be right, nothing decides between them.
     pub(super) fn decide(&self) -> Decision {
         let trusted = || (0..N).filter(|source| self.trusted[*source]);
@@ -70,7 +70,7 @@ impl<const N: usize> Evidence<N> {
             return Decision::Wrong(source, fault);
         }
         let groups = self.groups();
-        // The name of a group is its first member.
+        // A group is named by the number of its first member.
         let names = || trusted().filter(|source| groups[*source] == *source);
         let size = |name| trusted().filter(|source| groups[*source] == name).count();
         let most = names().map(size).max().unwrap_or(0);
@@ -109,7 +109,7 @@ impl<const N: usize> Evidence<N> {
     /// Returns for each source the first member of its group.
     fn groups(&self) -> [usize; N] {
         let mut groups: [usize; N] = array::from_fn(|source| source);
-        // Each round joins at least two groups, or is the last.
+        // Each round carries the number of a first member at least one source further, so `N` rounds are enough.
         for _ in 0..N {
             for source in 0..N {
                 for other in 0..N {
@@ -123,7 +123,7 @@ impl<const N: usize> Evidence<N> {
         groups
     }
 
-    /// Returns the sources that are wrong in a way in which they cannot be, if the group `name` is right.
+    /// Returns the sources whose error is a surprise if the group `name` is right.
     fn surprises(&self, groups: &[usize; N], name: usize) -> [bool; N] {
         array::from_fn(|source| {
             let is_member = |other: &usize| self.trusted[*other] && groups[*other] == name;

@@ -28,8 +28,8 @@ impl core::error::Error for NoUsableClock {}
 /// The index of a source is its position in the list of candidates.
 ///
 /// # Change of source
-/// An epoch is the period between two changes of source. A change first writes the next epoch, and then publishes its number. No strand
-/// waits: a reader that was delayed for so long that its epoch has been overwritten reads again.
+/// An epoch is the period between two changes of source. A change first writes the next epoch, and then publishes the number of this epoch.
+/// No strand waits: if a reader is delayed for so long that its epoch is overwritten, the reader reads again.
 #[derive(Debug)]
 pub struct Timekeeper<S, const N: usize> {
     sources: [Option<Tracked<S>>; N],
@@ -45,7 +45,7 @@ pub struct Timekeeper<S, const N: usize> {
 /// The number of epochs that are kept.
 const EPOCHS: usize = 8;
 
-/// The number of times that a reader tries to read an epoch before it is overwritten.
+/// The number of attempts of a reader. An attempt fails if the epoch is overwritten while the reader reads it.
 const TRIES: usize = 3;
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
@@ -63,7 +63,7 @@ impl Epoch {
         Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// Writes an epoch over an old one. Release: a reader that sees one of the values sees the number that was published before.
+    /// Writes an epoch over an old one. Release: a reader that sees one of the values also sees the epoch number that was published before.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Release);
         self.ticks.store(ticks, Ordering::Release);
@@ -103,7 +103,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Returns the time in nanoseconds on the strand that executes the call; `None` if the source cannot be read.
     ///
-    /// This time is the best estimate. It may go back: when a source that was ahead is replaced, or if the source goes back. A
+    /// This time is the best estimate. It goes back if a source that was ahead is replaced, or if the source goes back. A
     /// [`clock`](Self::clock) never goes back.
     #[inline]
     pub fn time(&self, strand: StrandId) -> Option<u64> {
@@ -143,8 +143,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.demote_to(source, strand, |_, _| None)
     }
 
-    /// Retires a source as [`demote`](Self::demote) does. The time continues from `time`, if it returns one: it gets the new source and
-    /// its count.
+    /// Retires a source as [`demote`](Self::demote) does. If the source changes, `time` gets the new source and the count of that source.
+    /// The time continues from the result, or from its present value if the result is `None`.
     pub(super) fn demote_to(
         &self,
         source: usize,
@@ -164,7 +164,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         if changed { Ok(self.chosen()) } else { Err(NoUsableClock) }
     }
 
-    /// Trusts a retired source again. It does not replace the chosen source. Returns `false` if the source is not retired, or if another
+    /// Trusts a retired source again. The chosen source stays chosen. Returns `false` if the source is not retired, or if another
     /// strand is changing the source.
     pub(super) fn restore(&self, source: usize, strand: StrandId) -> bool {
         let Some(tracked) = self.tracked(source) else {
@@ -183,7 +183,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         is_retired
     }
 
-    /// Frees the timekeeper if the dead strand `dead` was changing the source. A source that it was about to replace stays chosen.
+    /// Lets other strands change the source if the dead strand `dead` was changing it. The source that was to be replaced stays chosen.
     pub fn abandon(&self, dead: StrandId) {
         if self.changing.abandon(dead)
             && let Some(chosen) = self.tracked(self.chosen())
@@ -195,7 +195,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that owns `changing` may call it.
     fn begin_epoch(&self, strand: StrandId, time: impl FnOnce(usize, u64) -> Option<u64>) -> bool {
-        // Reads the new source before the old one, so that the new epoch includes the time between the two reads.
+        // Reads the new source before the old one. So the time may step forward by the time between the two reads, but not back.
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
@@ -250,7 +250,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.tracked(source).map_or(0, Tracked::step)
     }
 
-    /// Returns the time at which a source had the count `ticks`; `None` if it is not the chosen source.
+    /// Returns the time at which a source had the count `ticks`; `None` if the source is not the chosen one.
     pub(super) fn time_at(&self, source: usize, ticks: u64) -> Option<u64> {
         self.in_epoch(|epoch, tracked| {
             (epoch.source() == source).then(|| Self::time_of(epoch, tracked, ticks))
@@ -270,7 +270,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
             let number = self.epoch.load(Ordering::Acquire);
             let epoch = self.slot(number);
             let value = read(epoch, self.tracked(epoch.source())?);
-            // If `read` saw a value of a later epoch, then this load sees the number of the epoch before that one.
+            // If `read` saw a value of a later epoch n, this load sees the number n - 1 or a later number.
             if self.epoch.load(Ordering::Relaxed).wrapping_sub(number) < EPOCHS as u32 - 1 {
                 return value;
             }
@@ -291,8 +291,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
 /// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`].
 ///
-/// The clocks of a timekeeper never go back, on any strand, nor from one strand to another: none shows less than another has shown
-/// before. They stand still while the time of the timekeeper is behind what they have shown, and while the source cannot be read.
+/// No clock of a timekeeper shows less than any clock of the same timekeeper has shown before, on whichever strand. The clocks stand
+/// still while the time of the timekeeper is behind what the clocks have shown, and while the source cannot be read.
 #[derive(Debug)]
 pub struct StrandClock<'a, S, const N: usize> {
     keeper: &'a Timekeeper<S, N>,

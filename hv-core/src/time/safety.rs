@@ -162,13 +162,13 @@ fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
 /// Returns the longest safe time between two polls of a source, in nanoseconds; 0 if its frequency is unusable.
 pub fn longest_poll(source: &Description) -> u64 {
     match Scale::new(source.hz) {
-        // The result is one less, because the scale rounds up by at most 1.
+        // One less than the converted interval, because the conversion may round up by 1.
         Some(scale) => scale.nanoseconds(Wrap::longest_interval(source.width)).saturating_sub(1),
         None => 0,
     }
 }
 
-/// Returns the index of the usable source with the highest rating; `None` if no source is usable. Of equals, returns the first.
+/// Returns the index of the usable source with the highest rating; `None` if no source is usable. Of equal ratings, the first counts.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
     let usable = sources.into_iter().enumerate().filter(|(_, (verdict, _))| verdict.is_usable());
     usable.min_by_key(|(_, (_, rating))| Reverse(*rating)).map(|(index, _)| index)

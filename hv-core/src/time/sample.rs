@@ -13,7 +13,7 @@ use super::keeper::Timekeeper;
 use super::source::{Tracked, Trust};
 
 /// Three counts of each source. A strand reads all sources in order, then in the opposite order, then in order again: so the first two
-/// reads of a source enclose the first reads of all later sources, and the last two enclose the second reads of all earlier ones.
+/// reads of a source enclose the first reads of all later sources, and the last two enclose the second reads of all earlier sources.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample<const N: usize> {
     counts: [Option<[u64; 3]>; N],
@@ -33,7 +33,7 @@ impl Span {
         Self { least: self.least.saturating_sub(by), most: self.most.saturating_add(by) }
     }
 
-    /// Returns the relation of a source that measured the duration `measured`.
+    /// Returns the relation of the source that measured `measured` to the source that measured these bounds.
     fn relation(self, measured: u64) -> Relation {
         if measured > self.most {
             Relation::Ahead
@@ -45,12 +45,12 @@ impl Span {
     }
 }
 
-/// Returns `number * millionths / 1,000,000`, rounded up.
+/// Returns `number * millionths / 1,000,000`, rounded up by at most `millionths`.
 fn millionths_of(number: u64, millionths: u32) -> u64 {
     (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }
 
-/// The maximum number of reads of all sources that show whether one of them stands still.
+/// The maximum number of times that all sources are read to find out whether one of them stands still.
 const PROBES: usize = 64;
 
 /// Reads the sources on a strand, and compares samples.
@@ -61,7 +61,7 @@ pub(super) struct Observer<'a, S, const N: usize> {
 }
 
 impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
-    /// Takes samples until the reads of one take at most [`Limits::bracket`]. Returns the quickest sample.
+    /// Takes up to [`Limits::tries`] samples, until the reads of a sample take at most [`Limits::bracket`]. Returns the quickest sample.
     pub(super) fn sample(&self) -> Sample<N> {
         let mut best = self.read();
         for _ in 1..self.limits.tries.max(1) {
@@ -116,7 +116,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         self.keeper.tracked(source).is_some_and(|tracked| tracked.trust() != Trust::None)
     }
 
-    /// Returns what two samples show. `still` says which sources did not advance before `old` either.
+    /// Returns what two samples show. `still` says which sources did not advance in the span that ended with `old`.
     pub(super) fn evidence(
         &self,
         old: Option<&Sample<N>>,
@@ -165,7 +165,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         is_back.then_some(Fault::Backwards)
     }
 
-    /// Returns the sources that can show that `source` stands still: the trusted ones that have advanced; if there are none, all others.
+    /// Returns the sources that can show that `source` stands still: the trusted sources that have advanced; if none has, all others.
     fn witnesses(&self, old: &Sample<N>, new: &Sample<N>, source: usize) -> [bool; N] {
         let advances =
             |other: usize| new.counts[other].is_some() && !self.is_still(old, new, other);
@@ -182,8 +182,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         }
     }
 
-    /// Returns the relation of `inner` to `outer` over the span between two samples. `outer` is the earlier in the list. Sources that
-    /// cannot be read agree with all others.
+    /// Returns the relation of `inner` to `outer` over the span between two samples. `outer` is the earlier in the list. A source
+    /// that cannot be read agrees with every other source.
     fn relation(&self, old: &Sample<N>, new: &Sample<N>, sources: [usize; 2]) -> Relation {
         let [outer, inner] = sources;
         let counts = [old.counts[outer], new.counts[outer], old.counts[inner], new.counts[inner]];
@@ -202,8 +202,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .relation(self.keeper.between(inner, old_inner[0], new_inner[0]))
     }
 
-    /// Returns `true` if a source shows one count while a witness advances by two steps of the source. One step may pass unseen by a source that
-    /// is right.
+    /// Returns `true` if a source shows one count while a witness advances by more than two steps of the source. A source that is right may
+    /// show one count for the time of one step.
     fn stands_still(&self, source: usize, witnesses: [bool; N]) -> bool {
         let Self { keeper, strand, .. } = *self;
         let begun = keeper.ticks(source, strand);

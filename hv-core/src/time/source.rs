@@ -24,16 +24,16 @@ impl<S> Candidate<S> {
     }
 }
 
-/// How far a source is trusted. The order is that of preference.
+/// How far a source is trusted. The first level is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Trust {
-    /// The source has not been wrong: it may be chosen.
+    /// The source may be chosen. It was never wrong, or it is one counter for all strands that has been right again for a while.
     Full,
-    /// The source was wrong, and has been right again for a while. It is a witness against others. It is chosen only if no other source is
-    /// left: if each strand has a counter of its own, the counters may show different times by now.
+    /// The source was wrong, and has been right again for a while, but the counters of the strands may show different times by now. It is a
+    /// witness against other sources, and is chosen only if no source has full trust.
     Witness,
-    /// The source was wrong.
+    /// The source was wrong or could not be read, and is retired.
     None,
 }
 
@@ -93,8 +93,8 @@ impl<S: ClockSource> Tracked<S> {
         step.saturating_add(1)
     }
 
-    /// Returns `true` if the source may show less time than has passed. A hazard that makes no difference on this machine does not count: if
-    /// it did, the source would have to be forced.
+    /// Returns `true` if the source may show less time than has passed. A hazard that depends on the machine counts only if the source is
+    /// forced: on this machine, such a hazard cannot harm a safe source.
     pub(super) const fn can_lose(&self) -> bool {
         let hazards = self.description.hazards;
         let varies = hazards.stops_when_idle || hazards.rate_varies || hazards.may_be_cpu_clock;
@@ -129,7 +129,7 @@ impl<S: ClockSource> Tracked<S> {
         self.wrong_at.fetch_max(time, Ordering::Relaxed);
     }
 
-    /// Returns how long the source has been right at `time`, in nanoseconds.
+    /// Returns for how long, until `time`, the source has been right, in nanoseconds.
     pub(super) fn right_for(&self, time: u64) -> u64 {
         // The time may have been ahead when the source was found wrong.
         time - self.wrong_at.fetch_min(time, Ordering::Relaxed).min(time)

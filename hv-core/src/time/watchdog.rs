@@ -13,30 +13,30 @@ use super::sample::{Observer, Sample};
 
 /// Compares the sources of a [`Timekeeper`] regularly with each other, on one strand.
 ///
-/// Each check reads all sources several times, and compares with the check before and with one of the last hundred. Two checks bound the
-/// time that has passed between them according to each source, and the other sources must agree with these bounds, up to a tolerance. What
-/// decides who is wrong, in this order:
+/// Each check reads all sources several times, and compares the counts with those of the previous check and of one of the last hundred
+/// checks. The reads of two checks bound the time between the checks according to each source. The other sources must agree with these
+/// bounds, up to a tolerance. These rules decide which source is wrong, in this order:
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
 /// 2. The largest group of sources that agree is right.
-/// 3. If several groups are the largest, the one is right that needs the fewest errors that the sources outside of it cannot make, as far
-///    as is known: [`may_lose`](guest_abi::clock::Hazards::may_lose), [`may_gain`](guest_abi::clock::Hazards::may_gain), and every hazard
-///    of a source that is forced.
+/// 3. If several groups are the largest, a group is wrong if it needs errors that other sources cannot make, and another group needs only a
+///    part of these errors. The hazards [`may_lose`](guest_abi::clock::Hazards::may_lose) and
+///    [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors a source can make. A forced source may also stop or change its rate.
 ///
-/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. Sources that depend on each other
-/// count as independent ones, so give the timekeeper only one of them.
+/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. The watchdog takes all
+/// sources as independent, so of sources that depend on each other give the timekeeper only one.
 ///
-/// The watchdog retires a bad source, and corrects nothing else. If the bad source was chosen, the time goes on from where the next best
-/// source says that it is: what the bad source did since the previous check does not stay in the time. A retired source that has been right
+/// The watchdog retires a bad source, and corrects nothing else. If the bad source was chosen, the next best source gives the time that has
+/// passed since the compared check, so the error of the bad source since then does not stay in the time. A retired source that has been right
 /// for a while is [trusted](super::Trust) again. Each check also measures the frequency of the chosen source. This is for display only: the
 /// timekeeper uses the nominal frequency.
 ///
-/// If each strand has counters of its own, give each strand a watchdog: it compares that strand's counters. No watchdog depends on another.
+/// If each strand has counters of its own, give each strand a watchdog, which compares the strand's counters. No watchdog depends on another.
 #[derive(Debug)]
 pub struct Watchdog<const N: usize> {
     limits: Limits,
     last: Option<Sample<N>>,
-    /// An earlier sample, and the number of checks since then. In one period, a drift may be less than what the reads leave uncertain.
+    /// An earlier sample, and the number of checks since then. In one period, a drift may be less than the uncertainty of the reads.
     earlier: Option<(Sample<N>, u32)>,
     /// The sources that did not advance between the last two checks.
     still: [bool; N],
@@ -50,8 +50,8 @@ struct Pair {
     reference: usize,
 }
 
-/// The number of checks after which another sample becomes the earlier one. [`Limits::probation`] is longer than twice as many periods, so
-/// that a source that drifts slowly is not trusted in between.
+/// The number of checks after which another sample becomes the earlier one. Make [`Limits::probation`] longer than twice as many periods:
+/// otherwise a source that drifts slowly may be trusted again in between.
 const LONG: u32 = 100;
 
 impl<const N: usize> Watchdog<N> {
@@ -61,15 +61,15 @@ impl<const N: usize> Watchdog<N> {
         Self { limits, last: None, earlier: None, still: [false; N], meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured by the best other source over the time since both came into use, but at most
-    /// over the last two minutes. Returns `None` before the second check of these two sources.
+    /// Returns the frequency of the chosen source, measured by the best other source. The measurement begins when the two become the best
+    /// sources, and covers at most the last two minutes. Returns `None` before the second check of these two sources.
     pub fn frequency(&self) -> Option<Measured> {
         let (Pair { chosen, reference }, meter) = self.meter?;
         Some(Measured { source: chosen, reference, frequency: meter.frequency()? })
     }
 
-    /// Compares the sources on the strand that executes the call, and retires a bad source. If other strands make calls too, counters that
-    /// differ between strands are bad.
+    /// Compares the sources on the strand that executes the call, and retires a bad source. If several strands call one watchdog, a
+    /// counter that differs between these strands is bad.
     pub fn check<S: ClockSource>(
         &mut self,
         keeper: &Timekeeper<S, N>,
@@ -77,7 +77,7 @@ impl<const N: usize> Watchdog<N> {
     ) -> Finding {
         let observer = Observer { keeper, strand, limits: self.limits };
         let sample = observer.sample();
-        // Without an earlier sample, a source can only be unreadable.
+        // Without an earlier sample, only a source that cannot be read or that goes back is found wrong.
         let short = observer.evidence(self.last.as_ref(), &sample, self.still);
         let earlier = self.earlier.as_ref().map(|(earlier, _)| earlier);
         let long = observer.evidence(earlier, &sample, [false; N]);
@@ -107,7 +107,7 @@ impl<const N: usize> Watchdog<N> {
             (0..N).find(|source| self.is_right_again(&observer, [&short, &long], &sample, *source))
         });
         if let (Some(source), Finding::Undecided { .. }) = (restored, finding) {
-            // The next check compares with the same sample: this source decides then.
+            // The next check compares with the same last sample, and then the restored source decides.
             self.earlier = None;
             return Finding::Restored { source };
         }
@@ -142,7 +142,7 @@ impl<const N: usize> Watchdog<N> {
         time: impl FnOnce(usize, u64) -> Option<u64>,
     ) -> Finding {
         let keeper = observer.keeper;
-        // If no other source is trusted, one that runs is better than this one.
+        // If no other source is trusted, any source that runs is better than the bad source.
         if keeper.best_except(Some(source)).is_none() {
             let runs = |other: &usize| {
                 evidence.proven[*other].is_none() && keeper.restore(*other, observer.strand)
@@ -155,7 +155,7 @@ impl<const N: usize> Watchdog<N> {
         }
     }
 
-    /// Returns `true` if a source was retired, and is trusted from now on.
+    /// Trusts a retired source again if it has been right for long enough. Returns `true` if it is trusted from now on.
     fn is_right_again<S: ClockSource>(
         &self,
         observer: &Observer<'_, S, N>,
@@ -180,7 +180,7 @@ impl<const N: usize> Watchdog<N> {
             tracked.was_wrong(sample.time());
         }
         if let (false, Some((earlier, _))) = (agrees_long, &self.earlier) {
-            // The source was wrong at some time since then.
+            // The source was wrong at some time since the earlier sample.
             tracked.was_wrong(earlier.time());
         }
         agrees

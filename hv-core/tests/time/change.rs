@@ -67,7 +67,7 @@ fn no_strand_sees_a_step_back() {
     clocks.iter().for_each(|clock| near(clock.ticks(), 4 * SECOND + SECOND / 2));
 }
 
-/// There may be more changes than kept epochs.
+/// There are more changes than the timekeeper keeps epochs.
 #[test]
 fn sources_change_any_number_of_times() {
     let world = World::default();
@@ -150,10 +150,10 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
     let mut watchdog = Watchdog::new(Limits { probation: 0, ..Limits::default() });
     other.set(Some(Box::new(move || {
         watchdog.check(keeper, strand(1));
-        // Eight epochs are kept. The one of the reader had source 0.
+        // The timekeeper keeps eight epochs. The reader's epoch had source 0.
         for chosen in [1, 2, 0, 1, 2, 0, 1, 2] {
             assert_eq!(keeper.demote(keeper.chosen(), strand(1)), Ok(chosen));
-            // Those that were demoted are trusted again, unless the next one shall be the last.
+            // The retired sources are trusted again, except after a change to source 1: the next change is to source 2.
             let is_restored = |found| matches!(found, Finding::Restored { .. });
             while chosen != 1 && is_restored(watchdog.check(keeper, strand(1))) {}
         }
@@ -164,7 +164,7 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
     assert_eq!(keeper.chosen(), 2);
 }
 
-/// A strand dies while it replaces a source. Until its death is known, no other strand can.
+/// A strand dies while it replaces a source. Until its death is known, no other strand can replace a source.
 #[test]
 fn a_strand_that_dies_in_a_change_keeps_no_other_from_one() {
     let world: &World = Box::leak(Box::default());

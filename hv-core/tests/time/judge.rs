@@ -1,53 +1,53 @@
 //! A judge of clocks, for a watchdog that compares two to four independent clocks once a period.
 //!
-//! A *world* is a set of clocks that agree and are taken as right; each other clock compared is
-//! wrong in it, having lost or gained time. The judge keeps the worlds that need the least:
+//! A *world* is a set of clocks that agree and are taken as right. In this world, each other clock
+//! has lost or gained time. The judge keeps the likeliest worlds:
 //!
 //! 1. **Proof.** A clock that is unreadable, steps back, or stands still while all that move differ
-//!    from it is wrong: nothing that another does explains it. This precedes the count, or two
-//!    stopped clocks would outvote a running one.
+//!    from it is wrong: no error of another clock explains this. This rule precedes the count:
+//!    otherwise, two stopped clocks would outvote a running one.
 //! 2. **Count.** The worlds with the fewest wrong clocks stay: one fault is likelier than two, and
-//!    independent clocks do not err alike. This precedes the abilities, because each clock can
-//!    break: an ability says whom to suspect first, not who is innocent.
+//!    independent clocks do not err alike. This rule precedes the abilities, because each clock
+//!    can break: an ability says which clock to suspect first, not which clock is right.
 //! 3. **Abilities.** An error that a clock is not declared able to make is a *surprise*. A world is
-//!    dropped when another needs only a part of its surprises. Of two clocks, this finds the one
-//!    that can err in the direction they differ if the other cannot; it decides nothing when both
-//!    or neither can, and never weighs one clock's surprise against another's.
-//! 4. **Verdict.** A clock that fits each world left is right, none: wrong, some: undecidable.
+//!    dropped when another needs only a part of its surprises. Of two clocks that
+//!    differ, this rule finds the wrong one if only one can err so that they differ in this
+//!    direction. The rule never weighs one clock's surprise against another's.
+//! 4. **Verdict.** A clock is right if it fits each world left, wrong if none, else undecidable.
 //!
-//! Demoted clocks do not vote; they are measured against the worlds of the trusted. With one
-//! trusted clock they confirm it or cast doubt on it (undecidable), and never convict it; with none
-//! to compare it with it is undecidable, except in the period in which another trusted clock proves
-//! itself wrong. With no trusted clock all vote, or none could ever be trusted again. Wrong demotes
-//! at once; right for some periods in a row restores; undecidable changes no trust, but interrupts
-//! a probation. An error within the bounds is not seen, whatever it adds up to over the periods.
+//! Demoted clocks do not vote: they are measured against the worlds of the trusted clocks. They can confirm a single trusted clock or
+//! cast doubt on it (undecidable), but never convict it. A single trusted clock is undecidable if no clock can be compared with it, except
+//! in the period in which another trusted clock is proved wrong. If no clock is trusted, all vote: otherwise none could ever be trusted
+//! again. A wrong clock is demoted at once. A clock that is right for some periods in a row is restored. An undecidable clock keeps its
+//! trust or distrust, but its probation begins again. An error within the bounds is not seen, whatever the errors of many periods add up
+//! to.
 
-/// What a clock is known to do wrong. One that can do neither can still break.
+/// What a clock is known to do wrong. A clock that can do neither can still break.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ability {
-    /// It can show more time than has passed.
+    /// The clock can show more time than has passed.
     pub(crate) may_gain: bool,
-    /// It can show less time than has passed, as one does that loses interrupts.
+    /// The clock can show less time than has passed, for example because it loses interrupts.
     pub(crate) may_lose: bool,
 }
 
 /// What a clock shows for a period.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
-    /// The time since the check before, in ns; `None` if the clock could not be read.
+    /// The time since the previous check, in ns; `None` if the clock could not be read.
     pub(crate) passed: Option<i64>,
-    /// How far `passed` can be off in a clock that is right, in ns: its step and the reading.
+    /// By how much, in ns, `passed` of a right clock can be off: the clock's step and the read.
     pub(crate) uncertainty: u64,
 }
 
 /// What the judge says of a clock for one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
-    /// It fits all that can have happened.
+    /// The clock fits all that can have happened.
     Right,
-    /// It fits nothing that can have happened.
+    /// The clock fits nothing that can have happened.
     Wrong,
-    /// What is known does not tell.
+    /// The readings do not decide.
     Undecidable,
 }
 
@@ -138,7 +138,7 @@ impl Judge {
         })
     }
 
-    /// Step 1: unreadable, back, or still where all that moved differ from it.
+    /// Step 1: the clock is unreadable, steps back, or stands still while all that moved differ from it.
     fn is_proved(&self, readings: &[Reading], i: usize) -> bool {
         let mut moved = readings.iter().filter(|r| r.passed > Some(0)).peekable();
         match readings[i].passed {

@@ -159,7 +159,7 @@ fn slow_sources_keep_the_time() {
 }
 
 /// windows_high_resolution_timer.txt says: "TGT falls behind over time due to delayed or lost clock interrupts". A tick counter can only
-/// lose, so it is wrong, whichever source is chosen.
+/// lose time, so if it is behind, it is wrong, whichever source is chosen.
 #[test]
 fn a_tick_counter_that_loses_interrupts_is_replaced() {
     for other in [Description { rating: 300, ..perfect() }, Description { rating: 1, ..perfect() }]
@@ -175,13 +175,13 @@ fn a_tick_counter_that_loses_interrupts_is_replaced() {
             world.pass(SECOND);
             assert_eq!(watchdog.check(&keeper, strand(0)), Finding::Agrees);
         }
-        // It loses 5 ms once.
+        // The tick counter loses 5 ms once.
         counters[0].jump(-5);
         world.pass(SECOND);
         let demoted = Finding::Demoted { source: 0, fault: Fault::Slow, chosen: 1 };
         assert_eq!(watchdog.check(&keeper, strand(0)), demoted);
         assert!(keeper.time(strand(0)).unwrap().abs_diff(world.now()) < 2 * MILLISECOND);
-        // It has been right for a minute, and is trusted again.
+        // After a minute without an error, the tick counter is trusted again.
         for _ in 0..59 {
             world.pass(SECOND);
             assert_eq!(watchdog.check(&keeper, strand(0)), Finding::NoReference);

@@ -1,4 +1,4 @@
-//! The watchdog beside a second model, and beside the truth: random faults of several clocks.
+//! Compares the watchdog with a second model, and with the true time, while clocks have random faults.
 
 use guest_abi::clock::Clock;
 use hv_core::time::{Finding, Limits, Timekeeper, Trust, Watchdog};
@@ -73,7 +73,7 @@ fn settled<const N: usize>(
 }
 
 /// Three clocks go wrong one after the other, in any order and any way. At most a period and 10 ms after a fault, the time is within 1 ms of
-/// the truth, or it is known to be in doubt: nothing decided between two sources, or one source is left. Then it is in doubt for ever.
+/// the truth, or a finding has put the time in doubt: nothing decided between two sources, or one source is left. This doubt does not end.
 fn three_faults(faults: &[(usize, Wrong, u64)]) {
     let world = World::default();
     let counters: [Counter<'_>; 3] = std::array::from_fn(|number| {
@@ -142,7 +142,7 @@ fn three_clocks_go_wrong_in_every_order_and_kind() {
     }
 }
 
-/// Whom the watchdog and the second model retire, over periods in which clocks go wrong.
+/// Asserts that the watchdog and the second model retire the same clocks, over periods in which clocks go wrong.
 fn beside_the_second_model<const N: usize>(
     abilities: [(bool, bool); N],
     periods: &[(usize, Wrong, bool)],
@@ -183,8 +183,8 @@ fn beside_the_second_model<const N: usize>(
                 }
             })
             .collect();
-        // The two models measure the tolerance from different sides, and the first joins what the second does not: at such borders
-        // either is right.
+        // The two models take the tolerance of different durations, and only the watchdog puts sources into one group that do not all agree
+        // with each other. For a difference near the tolerance, either result is right.
         let apart = |a: &Reading, b: &Reading| Some(a.passed?.abs_diff(b.passed?));
         let is_near = readings.iter().any(|a| {
             readings.iter().any(|b| matches!(apart(a, b), Some(by) if (600..10_000).contains(&by)))
@@ -196,7 +196,7 @@ fn beside_the_second_model<const N: usize>(
         before = counts();
         let ours: Vec<bool> =
             (0..N).map(|source| keeper.verdict(source).unwrap().1 == Trust::Full).collect();
-        // With one source left, the timekeeper keeps it, whatever it does.
+        // The timekeeper keeps the last source, whatever this source does.
         if trusted.iter().filter(|trusted| **trusted).count() < 2 {
             prop_assert!(ours.iter().filter(|trusted| **trusted).count() <= 1, "{readings:?}");
             return Ok(());

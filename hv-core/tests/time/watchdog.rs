@@ -116,7 +116,7 @@ fn a_bad_clock_is_replaced() {
     check_replaced::<3>(|chosen| chosen.jump(-100_000_000), Fault::Slow);
 }
 
-/// These faults show without a third source.
+/// The watchdog finds these faults without a third source.
 #[test]
 fn a_clock_that_is_bad_in_itself_is_replaced() {
     for (inject, fault) in [
@@ -136,7 +136,7 @@ fn a_clock_that_stands_still_from_the_first_check_on_is_replaced() {
     assert_eq!(watched.check_after(HALF), demoted(Fault::Stopped));
 }
 
-/// Of two sources, neither of which is known to gain or to lose time, nothing says which is wrong.
+/// If two sources differ, and neither is known to gain or lose time, nothing decides which of them is wrong.
 #[test]
 fn two_sources_that_differ_are_in_doubt() {
     let undecided = |ahead| Finding::Undecided { ahead, behind: 1 - ahead };
@@ -146,7 +146,7 @@ fn two_sources_that_differ_are_in_doubt() {
         let watched = Watched::<2>::begun(|_| {});
         watched.counters[source].jump(ticks);
         assert_eq!(watched.check_after(HALF), undecided(ahead));
-        // From now on they advance together.
+        // From now on, the two sources advance together.
         assert_eq!(watched.check_after(HALF), Finding::Agrees);
         assert_eq!(watched.keeper.chosen(), 0);
     }
@@ -187,7 +187,7 @@ fn what_a_source_can_do_wrong_decides() {
     }
 }
 
-/// With three sources apart, the error that a source is known to make is the likeliest.
+/// If all three sources differ, an error that a source is known to make is likelier than other errors.
 #[test]
 fn of_three_sources_that_differ_those_are_wrong_that_can_be() {
     let watched = Watched::<3>::begun(|counters| {
@@ -210,7 +210,7 @@ fn a_source_that_has_been_right_for_a_minute_is_trusted_again() {
         for _ in 0..119 {
             assert_eq!(watched.check_after(HALF), Finding::Agrees);
         }
-        // It is wrong again, so the minute begins again.
+        // Source 0 is wrong again, so the minute begins again.
         watched.counters[0].jump(1_000_000_000);
         for _ in 0..120 {
             assert_eq!(watched.check_after(HALF), Finding::Agrees);
@@ -228,7 +228,7 @@ fn a_source_that_has_been_right_for_a_minute_is_trusted_again() {
     }
 }
 
-/// When the last trusted source stops, one that was wrong once and runs is better.
+/// When the last trusted source stops, a source that was wrong once but runs replaces it.
 #[test]
 fn a_source_that_runs_replaces_the_last_one() {
     let watched = Watched::<2>::begun(|_| {});
@@ -319,13 +319,13 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
     for _ in 0..50 {
         assert_eq!(watched.check_after(100 * MILLISECOND), Finding::Agrees);
     }
-    // It stops. After a second more than its step, it has missed one, and then stands still for another check.
+    // Source 1 stops. After 1.5 s it has missed a step. At the next check it still stands still, which proves that it has stopped.
     watched.counters[1].set_stopped(true);
     let found: Vec<Finding> = (0..40).map(|_| watched.check_after(SECOND + HALF)).take(2).collect();
     assert_eq!(found, [Finding::Undecided { ahead: 0, behind: 1 }, bad_reference(Fault::Stopped)]);
 }
 
-/// Source 1 advances once per second. It agrees with source 2, whatever source 0 does after it was retired.
+/// Source 1 advances once per second. It agrees with source 2, whatever the retired source 0 does.
 #[test]
 fn a_retired_source_does_not_show_that_another_stands_still() {
     let watched = Watched::<3>::begun(|counters| {
@@ -341,8 +341,8 @@ fn a_retired_source_does_not_show_that_another_stands_still() {
     }
 }
 
-/// Two sources that are trusted differ for ever, and nothing decides. A third one that was retired agrees with one of them for a minute. Then
-/// it decides.
+/// Two sources that are trusted differ for ever, and nothing decides. A third source that was retired agrees with one of them for a minute.
+/// Then the third source decides.
 #[test]
 fn a_source_that_is_right_again_decides_between_two() {
     for wrong in [0, 2] {
@@ -359,7 +359,7 @@ fn a_source_that_is_right_again_decides_between_two() {
     }
 }
 
-/// A read of source 1 takes 3 us. In 10 ms the chosen clock gains 5 us, which is less than what the reads leave uncertain.
+/// A read of source 1 takes 3 us. In 10 ms the chosen clock gains or loses 5 us, which is less than the uncertainty of the reads.
 #[test]
 fn a_drift_that_one_period_does_not_show_is_found() {
     for (drift, fault) in [(500_000, Fault::Fast), (-500_000, Fault::Slow)] {
@@ -377,14 +377,14 @@ fn a_drift_that_one_period_does_not_show_is_found() {
         let agreed = found.iter().take_while(|found| **found == Finding::Agrees).count();
         assert!(agreed < 20, "{agreed}");
         assert_eq!(found[agreed], demoted(fault));
-        // It does not come back while it drifts.
+        // The drifting source is not trusted again.
         assert!(found[agreed + 1..].iter().all(|found| *found == Finding::Agrees), "{found:?}");
         let off = watched.keeper.time(strand(0)).unwrap().abs_diff(watched.world.now() - begun);
         assert!(off < 30 * MICROSECOND, "{off}");
     }
 }
 
-/// A source is found wrong while the time is an hour ahead. When the time is right again, the minute begins.
+/// A source is found wrong while the time is an hour ahead. The minute of its probation begins when the time is right again.
 #[test]
 fn an_hour_that_did_not_pass_does_not_lengthen_a_probation() {
     let watched = Watched::<3>::begun(|counters| {

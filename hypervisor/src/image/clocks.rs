@@ -1,8 +1,8 @@
 //! The machine's clocks, which every strand compares.
 //!
-//! Each strand has a watchdog, and a timer that calls it. No strand is in charge: a strand that finds that another has not checked its
-//! clocks for a while interrupts that strand, and the PTIMER's alarm interrupts the strand that checked last if no strand does. So the
-//! checks go on while some clock runs, whichever strands are dead.
+//! Each strand has a watchdog, and a timer that calls it. No strand is in charge: each strand that checks its clocks interrupts the guests'
+//! strands that have not checked theirs for a while. If no strand checks in time, the PTIMER's alarm interrupts the strand that checked last.
+//! So the checks go on while some clock runs, whichever strands are dead.
 
 use core::ptr;
 use core::sync::atomic::{
@@ -26,7 +26,7 @@ use spin::Mutex;
 use super::layout::Layout;
 use super::{clock, keep, log};
 
-/// A clock of the machine. The order is that of [`NAMES`].
+/// A clock of the machine. The candidates are in the order of [`NAMES`].
 enum Source {
     Ticks(TickSource<StrandRegs>),
     Timer(Ptimer<PtimerMmio>),
@@ -51,17 +51,17 @@ impl ClockSource for Source {
     }
 }
 
-/// Crystals are accurate to 100 parts per million.
+/// Crystals are accurate to 100 parts per million, so two clocks differ by at most 200.
 const LIMITS: Limits =
     Limits { tolerance: 200, bracket: 100_000, tries: 3, probation: 10_000_000_000 };
 
 /// The number of periods after which a strand has missed a check.
 const MISSED: u64 = 2;
 
-/// The number of inconclusive checks, one after the other, of which the operator is told.
+/// The operator is told if more than this number of checks of a strand, one after the other, are inconclusive.
 const SKIPPED: u32 = 10;
 
-/// What the operator was told last.
+/// The values of `Clocks::told`, by what the operator knows: no doubt, a clock that nothing checks, or a time in doubt.
 const CHECKED: u8 = 0;
 const ALONE: u8 = 1;
 const IN_DOUBT: u8 = 2;
@@ -69,12 +69,12 @@ const IN_DOUBT: u8 = 2;
 struct Clocks {
     layout: &'static Layout,
     keeper: Timekeeper<Source, SOURCES>,
-    /// The time since the machine was switched on when the timekeeper began, in nanoseconds.
+    /// The time from the machine's power-on to the creation of the timekeeper, in nanoseconds.
     begun: u64,
     watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
-    /// For each strand: the time of its latest check in nanoseconds, and %stick at the next one.
+    /// For each strand: the time of its latest check, in nanoseconds, and the value of %stick at which its next check is due.
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
-    /// For each strand: the number of its latest checks that were inconclusive.
+    /// For each strand: the number of inconclusive checks since its latest conclusive check.
     skipped: [AtomicU32; StrandId::COUNT],
     /// The period in ticks of %stick.
     period: u64,
@@ -99,7 +99,7 @@ pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
     if layout.clocks == 0 {
         return;
     }
-    // SAFETY: this is a hypervisor. It uses the registers to read %tick and %stick, and nothing but the timer is at its addresses.
+    // SAFETY: this is a hypervisor. Of the registers it only reads %tick and %stick, and only the timer can be at the timer's addresses.
     let (registers, alarm, bus) =
         unsafe { (StrandRegs::new(|_| {}), PtimerMmio::new(REGISTERS), Mmio::new()) };
     let timer = Ptimer::start(alarm, Input::NV41, NANOSECONDS).ok();
@@ -150,20 +150,20 @@ fn by_stick(layout: &Layout) -> Result<u64, HvError> {
     Ok(scale.nanoseconds(clock::ticks()))
 }
 
-/// Has the strand check its clocks soon, because its timer may have matched.
+/// Makes the strand check its clocks soon. The strand's timer may have matched.
 pub(super) fn timer(strand: StrandId) {
     if ready().is_some() {
         interrupt::send(strand, VECTOR);
     }
 }
 
-/// Checks the clocks if it is time to. Returns `true` if it did.
+/// Checks the clocks if a check is due. Returns `true` if it was due.
 pub(super) fn check_if_due(strand: StrandId) -> bool {
     let Some(clocks) = ready() else {
         return false;
     };
     let (_, due) = &clocks.checks[strand.index()];
-    // It is also due if %stick has jumped, in either direction.
+    // Past the due value, `left` has wrapped. It is also above the period if %stick has jumped far back.
     let left = due.load(Relaxed).wrapping_sub(clock::ticks());
     let is_due = left == 0 || left > clocks.period;
     if is_due {
@@ -172,7 +172,7 @@ pub(super) fn check_if_due(strand: StrandId) -> bool {
     is_due
 }
 
-/// Frees what a dead strand was using.
+/// Lets other strands change the source of the time, if a dead strand was changing it.
 pub(super) fn abandon(dead: StrandId) {
     if let Some(clocks) = ready() {
         clocks.keeper.abandon(dead);
@@ -182,9 +182,9 @@ pub(super) fn abandon(dead: StrandId) {
 /// Compares the clocks on the strand that executes the call, and sets the timers for the next check.
 pub(super) fn check(strand: StrandId) {
     let Some(clocks) = ready() else { return };
-    // If the lock is taken, then an earlier check on this strand has failed.
+    // If the lock is taken, the hypervisor failed during an earlier check on this strand.
     if let Some(mut watchdog) = clocks.watchdogs[strand.index()].try_lock() {
-        // Each source may change twice, at most.
+        // Checks again while a source is retired or restored, on average at most twice for each source.
         for _ in 0..2 * SOURCES {
             let finding = watchdog.check(&clocks.keeper, strand);
             clocks.tell(finding, strand);
@@ -207,7 +207,7 @@ impl Clocks {
     /// Sets the alarm for the case that no strand checks its clocks in time. Without a PTIMER this has no effect.
     fn set_alarm(&self, strand: StrandId) {
         let set = || {
-            // An alarm that is early is only another check. The low half of the time wraps after 4.3 s.
+            // An early alarm only causes one more check. The low half of the time wraps after 4.3 s.
             let late = self.layout.clocks.saturating_mul(MISSED).min(1 << 31) as u32;
             let at = self.alarm.read(Register::Time0)?.wrapping_add(late);
             self.bus.write(strand, PhysicalAddress(TARGET), strand.index() as u64)?;
@@ -218,7 +218,7 @@ impl Clocks {
         let _ = set();
     }
 
-    /// Interrupts the strands of guests that have missed a check. Some may be dead, so no strand waits for one certain other.
+    /// Interrupts each other strand that belongs to a guest and has missed a check. Any strand may be dead, so each strand looks at all.
     fn wake_late(&self, strand: StrandId, now: u64) {
         for other in self.layout.guests.iter().flat_map(|guest| guest.config.strands.iter()) {
             let (checked, _) = &self.checks[other.index()];
@@ -230,11 +230,11 @@ impl Clocks {
         }
     }
 
-    /// Tells the operator what changes the trust in the time.
+    /// Tells the operator of a finding that changes the trust in the time.
     fn tell(&self, finding: Finding, strand: StrandId) {
         let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
         let is_news = |state| self.told.swap(state, Relaxed) != state;
-        // Another strand may have told that the time is in doubt.
+        // Another strand may have told the operator that the time is in doubt. This state stays.
         let changes = |from, to| self.told.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
         let skipped = &self.skipped[strand.index()];
         if !matches!(finding, Finding::Skipped(_)) {

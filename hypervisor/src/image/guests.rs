@@ -39,7 +39,7 @@ static LIVES: [Life; GuestId::COUNT] = [const {
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
     [const { (AtomicBool::new(false), AtomicU64::new(0)) }; StrandId::COUNT];
 
-/// The guests of the machine, and where each is in its life: running, ending or restarting.
+/// The guests of the machine, and whether each of them runs, ends or restarts.
 pub struct Guests<B> {
     pub(super) layout: &'static Layout,
     board: PhantomData<fn() -> B>,
@@ -90,7 +90,7 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Finishes a guest's end or restart once all its strands have left it: calls `then` with what the guest does now. Returns `false` if
+    /// Finishes a guest's end or restart, after all its strands have left it: calls `then` with what the guest does now. Returns `false` if
     /// there is nothing to finish, or if another strand holds the lock and finishes.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];

@@ -1,7 +1,7 @@
 //! The machine, its guests and their memory, from the machine description. Without a description there is one guest.
 //!
 //! Besides what [`perfctr_service::description`] reads, a `guest` has the properties of [`platform::memory_map::property`]. The
-//! addresses of a guest's strands are translated to its memory only.
+//! addresses that a guest uses are translated to the guest's memory only.
 
 use core::fmt;
 use core::slice;
@@ -44,7 +44,7 @@ pub struct Layout {
     pub frequency: u64,
     /// The guests' times of day.
     pub days: Days,
-    /// The period in which the clocks are compared, in nanoseconds; 0 if they are not.
+    /// The time between two comparisons of the clocks, in nanoseconds; 0 if the clocks are not compared.
     pub clocks: u64,
 }
 
@@ -52,7 +52,7 @@ pub struct Layout {
 const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
-    /// Reads the description. The [words of the start](start) give the time, and what the description lacks. Passes errors to `tell`.
+    /// Reads the description. The [words of the start](start) give the rest, such as the time of power-on. Passes errors to `tell`.
     pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {

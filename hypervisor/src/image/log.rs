@@ -35,7 +35,7 @@ impl log::Log for Facade {
         true
     }
 
-    /// Writes a message. A message of the counter service counts for the hypervisor, any other message for the guest of the strand.
+    /// Writes a message. The source of the counter service's messages is the hypervisor, of any other message the strand's guest.
     fn log(&self, record: &Record<'_>) {
         with_all_windows(|| {
             let source = match record.target() {
@@ -103,7 +103,7 @@ fn send(source: Option<GuestId>, level: Level, text: fmt::Arguments<'_>, record:
     }
 }
 
-/// Releases what `strand` was writing to when it failed.
+/// Releases the parts of the logger that `strand` was using when it failed or died.
 pub(super) fn abandon(strand: StrandId) {
     OPERATOR_LOG.abandon(strand, &ByForce);
 }
@@ -112,7 +112,7 @@ struct ByForce;
 
 impl Unlock for ByForce {
     fn unlock<T>(&self, mutex: &Mutex<T>) {
-        // SAFETY: the strand that may have locked the mutex does not go on, and no other strand can lock it before this one.
+        // SAFETY: the strand that may have locked the mutex does not continue, and no other strand can lock it before this call.
         unsafe { mutex.force_unlock() };
     }
 }

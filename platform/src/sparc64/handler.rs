@@ -64,15 +64,15 @@ pub trait TrapHandler: Sized + 'static {
     /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
     fn faulted_late(&self, address: Option<PhysicalAddress>);
 
-    /// Takes the interrupts of other strands: see [`interrupt::take`](super::interrupt::take). The strand calls this function when an
-    /// interrupt arrives while the strand executes its guest. An interrupt never interrupts the hypervisor. The function has the strand's
+    /// Takes the interrupts that the strand has received: see [`interrupt::take`](super::interrupt::take). The strand calls this function
+    /// when an interrupt arrives while the strand executes its guest. The hypervisor is never interrupted. The function has the strand's
     /// whole stack and all register windows. `Break`, the default, ends the guest on this strand: the next call is [`ended`](Self::ended).
     fn interrupted(&self) -> ControlFlow<()> {
         ControlFlow::Break(())
     }
 
-    /// Notices that the strand's [timer](super::interrupt::set_timer) may have matched. The strand calls this function in its guest, now and
-    /// then without a match. The function must not trap.
+    /// Notes that the strand's [timer](super::interrupt::set_timer) may have matched. The strand calls this function at hstick_match in its
+    /// guest, which a [late fault](super#late-faults) causes too. The function must not trap.
     fn timer(&self) {}
 
     /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function
@@ -90,9 +90,9 @@ pub trait FastPath {
     /// [`TrapHandler::trap`] then serves as if it had just trapped.
     fn faulted(&self, registers: &Registers);
 
-    /// Handles the report of a failed store to `address`. The report arrived while the fast path served a call, which has then answered
-    /// EOK. `id` is %o0 of the call. If the call is for the device at `address`, counts the call as refused, and returns its new
-    /// status. Called after [`TrapHandler::faulted_late`].
+    /// Handles the report of a failed store to `address`. The report arrived while the fast path served a call, and the fast path
+    /// then answered EOK. `id` is %o0 of the call. If the call is for the device at `address`, counts the call as refused, and returns the
+    /// new status. Called after [`TrapHandler::faulted_late`].
     fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError>;
 }
 

@@ -1,5 +1,5 @@
-//! Other strands: how they start, and interrupts between them, as on the UltraSPARC T2. No public document covers machines with
-//! more than one node, so for them all of this is *assumed*. All functions are for hyperprivileged code.
+//! Starts strands, sends and takes interrupts, and sets the timer of a strand, as on the UltraSPARC T2. No public document covers
+//! machines with more than one node, so for these machines all of this is *assumed*. All functions are for hyperprivileged code.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -76,7 +76,7 @@ pub fn take() -> Option<u8> {
 }
 
 /// Sets this strand's timer: when %stick equals `stick`, [`TrapHandler::timer`](super::TrapHandler::timer) is called, or the strand continues
-/// after [`halt`]. A match of the former setting has no effect any more.
+/// after [`halt`]. A match of an earlier setting has no effect any more.
 pub fn set_timer(stick: u64) {
     // SAFETY: the image uses this timer for nothing else.
     unsafe { asm!(".word {SET}", SET = const layout::SET_TIMER, in("o0") stick, options(nostack)) };

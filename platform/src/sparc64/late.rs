@@ -63,7 +63,7 @@ fn is_before_answer(tpc: u64) -> bool {
 
 /// Makes hstick_match pending.
 pub(super) fn set_match() {
-    // SAFETY: the trap does nothing if there is no report.
+    // SAFETY: if there is no report, the trap only calls `TrapHandler::timer`.
     unsafe { asm!(".word {SET}", SET = const layout::SET_HINTP, options(nostack)) };
 }
 

@@ -83,7 +83,7 @@ impl PtimerMmio {
     /// Returns the timer whose register space begins at a physical address.
     ///
     /// # Safety
-    /// The code runs in hyperprivileged mode with the MMU off. Nothing else is at these addresses; there may be nothing at all.
+    /// The code runs in hyperprivileged mode with the MMU off. Only the timer is at these addresses, or nothing.
     pub const unsafe fn new(registers: u64) -> Self {
         Self { registers }
     }

@@ -25,8 +25,8 @@ const CYCLES: u64 = 11_653_793;
 const STICK: Clock = Clock::Stick(None);
 const TICK: Clock = Clock::Tick(None);
 
-/// Returns a machine that compares its clocks, or does not. Guest 0 has strands 0 and 8, guest 1 has strand 64. All wait for interrupts,
-/// and strand 64 reads the time of day after each.
+/// Returns a machine that compares its clocks if `compares`. Guest 0 has strands 0 and 8, guest 1 has strand 64. All strands wait for
+/// interrupts, and strand 64 reads the time of day after each interrupt.
 fn machine(compares: bool) -> Booted {
     let guests = [Guest::listed(&[0, 8], "strand"), Guest::listed(&[64], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
@@ -54,8 +54,8 @@ const fn is_no_longer_trusted(clock: Clock) -> &'static str {
     }
 }
 
-/// Two clocks go wrong one after the other, in every order and kind. Within two periods of the first fault, the clock is named and given
-/// up. After the second, the operator knows that the time is in doubt.
+/// Two clocks go wrong one after the other, in every order and with faults of every kind. Within two periods of the first fault, the log
+/// names the bad clock, which is no longer trusted. After the second fault, the log says that the time is in doubt.
 #[test]
 #[ignore = "builds images"]
 fn a_clock_that_goes_wrong_is_named() {
@@ -66,7 +66,7 @@ fn a_clock_that_goes_wrong_is_named() {
         (Change::Stop, ["stands still"; 2]),
         (Change::Jump(300_000_000), ["is too fast"; 2]),
         (Change::Jump(-300_000_000), ["went back"; 2]),
-        // A check may come while it loses time.
+        // While the clock loses time, it stands still. A check may come then, or later.
         (Change::Lose(5_000_000), ["is too slow", "stands still"]),
     ];
     let mut ready = machine(true);
@@ -104,7 +104,7 @@ fn a_clock_that_goes_wrong_is_named() {
     }
 }
 
-/// The clocks of one strand go wrong. Its own watchdog finds it.
+/// A clock of one strand goes wrong. The watchdog of this strand finds the fault.
 #[test]
 #[ignore = "builds images"]
 fn a_clock_of_one_strand_that_goes_wrong_is_named() {
@@ -120,7 +120,7 @@ fn a_clock_of_one_strand_that_goes_wrong_is_named() {
     }
 }
 
-/// The dead do not stop the checks.
+/// Dead strands do not stop the checks of other strands.
 #[test]
 #[ignore = "builds images"]
 fn the_checks_go_on_without_dead_strands() {
@@ -135,7 +135,7 @@ fn the_checks_go_on_without_dead_strands() {
     assert!(log[0].contains("it stands still, on strand 64"), "{log:?}");
 }
 
-/// A strand whose own timer fails is interrupted by the others, also if the strand before it is dead.
+/// A strand whose own timer fails is interrupted by other strands, also if one of the other strands is dead.
 #[test]
 #[ignore = "builds images"]
 fn a_dead_strand_keeps_no_other_from_its_checks() {
@@ -151,7 +151,7 @@ fn a_dead_strand_keeps_no_other_from_its_checks() {
     }
 }
 
-/// %stick jumps by five seconds. The guest's time of day does not, if the clocks are compared.
+/// %stick jumps by five seconds. The guest's time of day does not jump if the clocks are compared.
 #[test]
 #[ignore = "builds images"]
 fn a_jump_does_not_stay_in_the_time_of_day() {
@@ -168,7 +168,7 @@ fn a_jump_does_not_stay_in_the_time_of_day() {
     }
 }
 
-/// A guest sets its own time of day, and no other's.
+/// A guest sets its own time of day, and not that of another guest.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_sets_its_own_time_of_day() {
