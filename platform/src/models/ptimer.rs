@@ -91,7 +91,7 @@ impl PtimerEngine {
         Ok(())
     }
 
-    /// Returns the first nanosecond, from `now` on, at which the device asserts its interrupt; `None` if that takes another access.
+    /// Returns the first nanosecond, from `now` on, at which the device asserts its interrupt; `None` if this needs another access first.
     pub fn next_interrupt(&mut self, now: u64) -> Option<u64> {
         match (self.interrupts(now), self.enabled) {
             (true, _) => Some(now),
@@ -100,8 +100,8 @@ impl PtimerEngine {
         }
     }
 
-    /// Advances the counter at once by what it counts in `nanoseconds`, or sets it back if they are negative. The comparator compares only
-    /// the last value. A counter that stands still does not change.
+    /// Advances the counter at once by what it counts in `nanoseconds`, or sets it back if that number is negative. The comparator compares
+    /// only the last value. A counter that stands still does not change.
     pub fn jump(&mut self, nanoseconds: i64, now: u64) {
         self.pass(now);
         if let Some(Rate { counts, per }) = self.rate() {

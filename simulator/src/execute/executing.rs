@@ -231,7 +231,7 @@ impl<C: Cost> AtWork<'_, C> {
         }
         drop(unit);
         self.look();
-        // What arrived before the strand halted wakes it too.
+        // An interrupt or a failure that was pending before the strand halted wakes the strand too.
         self.wake();
     }
 
@@ -283,8 +283,8 @@ const fn kind(instruction: Instruction) -> Kind {
     }
 }
 
-/// Returns how an instruction has passed control on. `npc` was the address of the next instruction. A conditional branch to the
-/// instruction after its delay slot counts as not taken.
+/// Returns how an instruction passed control to its successor. `npc` is the strand's `npc` from before the instruction. A conditional
+/// branch to the instruction after its delay slot counts as not taken.
 #[inline(always)]
 fn flow(instruction: Instruction, npc: u64, strand: &Strand, trapped: bool) -> Flow {
     let taken = |always| {

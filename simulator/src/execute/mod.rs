@@ -19,8 +19,8 @@
 //! - A store to a device completes late, in order with the strand's other stores. `membar #Sync` waits for these stores, and a load
 //!   waits for the stores to the same device. A store that fails traps with store_error.
 //! - A write of 0 to the strand status register halts the strand until an interrupt is pending for it.
-//! - %tick and %stick count cycles. A timer matches when its register reaches the compare value, and not when the register is set to a
-//!   value beyond.
+//! - %tick and %stick count cycles. A timer matches when its register counts up to the compare value. The timer does not match when
+//!   software sets the register past that value.
 //! - The [PTIMER](platform::memory_map::ptimer) sends the interrupt of its alarm in the cycle in which the comparator matches.
 //! - Clocks can [go wrong](Execution::change_clock).
 //!
@@ -204,7 +204,8 @@ impl Execution {
         self.running.shared.stores = conduct;
     }
 
-    /// Returns the earliest time of the strands that execute, in cycles since the start of the machine.
+    /// Returns the earliest time at which a strand has a turn, or the time of the latest instruction if no strand has a turn. Times are in
+    /// cycles since the start of the machine.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.running.now()
@@ -268,16 +269,16 @@ impl Execution {
         self.running.strands[strand.index()].local.counts
     }
 
-    /// Translates an address as a strand would now; `None` if it has no translation.
+    /// Translates an address as a strand would now; `None` if the address has no translation.
     #[must_use]
     pub fn physical(&self, strand: StrandId, address: u64) -> Option<u64> {
         self.running.physical(strand, address)
     }
 
-    /// Gives a step of the operator to the hypervisor. The hypervisor does the step on the strand `on`.
+    /// Gives a step of the operator to the hypervisor. The hypervisor carries out the step on the strand `on`.
     ///
     /// # Errors
-    /// The hypervisor has not done the previous step, or has no mailbox.
+    /// The hypervisor has not carried out the previous step, or has no mailbox.
     pub fn operate(&mut self, on: StrandId, step: &Step) -> Result<(), CannotAsk> {
         let mailbox = self.running.shared.mailbox();
         mailbox.ok_or(CannotAsk::NoMailbox)?.put(step)?;
@@ -300,8 +301,8 @@ impl Execution {
         self.running.park(strand);
     }
 
-    /// Changes a clock: it no longer shows the true time. The change happens at the limit of cycles at which the execution stopped, or else
-    /// [now](Self::now), when the next instruction executes. A timer does not match a value that its clock jumps over.
+    /// Makes a clock go wrong, or right again. The change happens at the limit of cycles at which the execution stopped, or else at the
+    /// time of the next instruction ([`now`](Self::now)). A timer does not match a value that its clock jumps over.
     pub fn change_clock(&mut self, clock: Clock, change: Change) {
         self.running.change_clock(clock, change);
     }
@@ -361,8 +362,8 @@ impl Execution {
         self.running.shared.call_observer = observer;
     }
 
-    /// Returns the hypercalls that have not returned, in the order in which each strand began them: the hypervisor went on elsewhere, as
-    /// after mach_exit, or the call is in progress.
+    /// Returns the hypercalls that have not returned: either the hypervisor continued elsewhere, as after mach_exit, or the call is in
+    /// progress. The calls of each strand are in the order in which the strand began them.
     pub fn unreturned(&self) -> impl Iterator<Item = Call> {
         let strands = self.running.strands.iter();
         let in_progress = strands.filter_map(|strand| strand.calling.as_ref());
@@ -370,7 +371,7 @@ impl Execution {
         left.chain(in_progress.map(Calling::unreturned))
     }
 
-    /// Returns the breakpoints: addresses of instructions, in the form that the strands use. Execution stops before the
+    /// Returns the breakpoints: addresses of instructions, as the strands' program counters hold them. Execution stops before the
     /// instruction at a breakpoint.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints

@@ -9,7 +9,7 @@ use platform::ptimer::{Input, Register};
 use super::shared::Order;
 use crate::machine::clocks::{Change, Skew};
 
-/// The device with its crystal. Its times are the nanoseconds that the crystal has counted.
+/// The device with its crystal. The engine's times are the nanoseconds that the crystal has counted.
 #[derive(Clone, Debug)]
 pub(super) struct Ptimer {
     engine: PtimerEngine,
@@ -18,12 +18,12 @@ pub(super) struct Ptimer {
     strands: usize,
     /// The register [`TARGET`].
     target: u64,
-    /// The interrupt that has been sent or will arrive later: its strand, and the time of its arrival. The device sends no other interrupt
-    /// while its line stays up.
+    /// The latest interrupt, which has arrived or is on its way: its strand, and the time of its arrival. After an interrupt has arrived,
+    /// the device sends no other while the interrupt line stays up.
     sent: Option<(StrandId, u64)>,
 }
 
-/// Returns whether an address is one of the device, or lies between its registers.
+/// Returns whether an address is in the device's range: from the start of the register space to the end of [`TARGET`].
 pub(super) fn has(physical: u64) -> bool {
     (REGISTERS..TARGET + 8).contains(&physical)
 }
@@ -65,7 +65,7 @@ impl Ptimer {
         Ok(())
     }
 
-    /// Changes the crystal. A jump changes the counter instead: the comparator does not see what the counter jumps over.
+    /// Changes the crystal. A jump changes the counter instead: the comparator does not see the values that the counter jumps over.
     pub(super) fn change(&mut self, change: Change, now: u64, orders: &mut Vec<Order>) {
         match change {
             Change::Jump(nanoseconds) => {
@@ -76,7 +76,8 @@ impl Ptimer {
         self.send(now, orders);
     }
 
-    /// Sends the interrupt of the alarm so that it arrives when the line goes up, and takes back an interrupt that will arrive too early.
+    /// Sends the alarm's interrupt so that it arrives when the line goes up. Takes back an interrupt that is on its way if its time or its
+    /// strand is wrong.
     fn send(&mut self, now: u64, orders: &mut Vec<Order>) {
         let time = self.crystal.nanoseconds(now);
         let up = self.engine.next_interrupt(time);

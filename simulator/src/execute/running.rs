@@ -51,7 +51,7 @@ impl Running {
         new
     }
 
-    /// Returns the earliest time of the strands that execute, or the time of the latest instruction if no strand executes.
+    /// Returns the earliest time at which a strand has a turn, or the time of the latest instruction if no strand has a turn.
     pub(super) fn now(&self) -> u64 {
         self.turns.first().map_or(self.time, |turn| turn.at)
     }
@@ -246,7 +246,7 @@ impl Running {
         }
     }
 
-    /// Changes a clock: at the limit of cycles that was reached, or else at the time of the next instruction.
+    /// Changes a clock. The change happens at the limit of cycles that was reached, or else at the time of the next instruction.
     pub(super) fn change_clock(&mut self, clock: Clock, change: Change) {
         let now = match self.reached {
             reached if reached > self.time => self.now().min(reached),

@@ -71,19 +71,19 @@ pub(super) struct Shared {
     pub(super) power: u64,
     pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,
-    /// The address of the hypervisor's console; `None` if it has none.
+    /// The address of the hypervisor's console; `None` if the hypervisor has no console.
     pub(super) log_address: Option<u64>,
     pub(super) hypervisor: Console,
     pub(super) log: Log,
     pub(super) orders: Vec<Order>,
     pub(super) stores: StoreConduct,
     pub(super) ptimer: Ptimer,
-    /// What a scenario has changed so far.
+    /// The changes that a scenario has made to clocks so far.
     pub(super) clock_changes: Changes,
     /// For each node, one bit per strand: 1 if the strand is not parked.
     pub(super) running: [u64; Node::ALL.len()],
     pub(super) hypercalls: Hypercalls,
-    /// The hypercalls that did not return, because the hypervisor went on elsewhere.
+    /// The hypercalls that did not return, because the hypervisor continued elsewhere.
     pub(super) left: Vec<Call>,
     pub(super) observer: Option<Observer>,
     pub(super) watch: Option<Watch>,

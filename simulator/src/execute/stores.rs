@@ -107,8 +107,8 @@ impl LateStore {
         Self { address, value, shift, entry, completes }
     }
 
-    /// Completes the store at the time `now`. A store that does not have 64 bits fails, because every register of a device has 64 bits,
-    /// except for those of the PTIMER.
+    /// Completes the store at the time `now`. A store of fewer than 64 bits fails unless it is to the PTIMER: all registers of the other
+    /// devices have 64 bits.
     pub(super) fn complete(
         &self,
         strand: StrandId,

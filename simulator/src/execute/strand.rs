@@ -41,7 +41,7 @@ impl Counts {
     }
 }
 
-/// A page that the strand has used. The strand need not translate its addresses again.
+/// A page that the strand has used. The strand need not translate addresses in this page again.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     /// Twice the number of the page in the address space, plus 1 if addresses are physical.
@@ -98,7 +98,7 @@ pub(super) struct Local {
     pub(super) counting: bool,
 }
 
-/// A timer: its compare register and the changes of its clock's register at the time when the timer was set, and the time of its match.
+/// A timer: the value of its compare register and the number of changes of its clock when the timer was set, and the time of its match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
@@ -204,8 +204,8 @@ impl Local {
         });
     }
 
-    /// Sets a timer again if its compare register, or the clock that it compares, has changed. The timer matches when the clock reaches the
-    /// value. It does not match a value that the clock has passed or jumps over, but it matches again if the clock is set back.
+    /// Sets a timer again if its compare register or its clock has changed. The timer matches when the clock reaches the value. It does not
+    /// match a value that the clock has passed or jumps over. If the clock is set back, the timer matches when the value comes again.
     pub(super) fn arm(&mut self, timer: Timer, compare: Option<u64>, niagara: Niagara, now: u64) {
         let clock = match timer {
             Timer::Tick => &self.tick,
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use crate::machine::clocks::Change;
 
-    /// A strand notices a match when its instruction ends. Meanwhile its clock may change.
+    /// A strand notices a match after the current instruction ends. Before that, the clock may change.
     #[test]
     fn a_match_stays_when_the_clock_changes() {
         let clock = Niagara(false);

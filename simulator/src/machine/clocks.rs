@@ -9,7 +9,7 @@ use guest_abi::StrandId;
 
 use super::clock::HZ;
 
-/// A clock that a scenario can change: a register of one strand or, with `None`, of each strand; or the PTIMER's crystal and counter.
+/// A clock that a scenario can change: a register of one strand, the register of every strand (`None`), or the PTIMER's crystal and counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Clock {
@@ -59,16 +59,16 @@ impl Drift {
     }
 }
 
-/// A change of a clock. Times are in nanoseconds, and are rounded down to cycles or less.
+/// A change of a clock. Times are in nanoseconds. [`Lose`](Self::Lose) rounds its time down to whole cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The clock has this rate from now on, also if it was stopped.
+    /// From now on the clock's rate has this deviation, even if the clock was stopped.
     Drift(Drift),
     /// The clock stands still until it has a rate again.
     Stop,
     /// The clock steps forward or, if the number is negative, back.
     Jump(i64),
-    /// The clock stands still for this time of the true time. Then it goes on with its rate.
+    /// The clock stands still until this amount of true time has passed. Then it continues at its rate.
     Lose(u64),
 }
 
@@ -84,19 +84,19 @@ impl fmt::Display for Change {
     }
 }
 
-/// The number of parts of a cycle in which a clock's own time is counted.
+/// The number of parts into which a cycle is divided. A clock's own time is counted in these parts.
 const PARTS: u64 = 1_000_000;
 
 /// How a clock differs from the machine's true time, from its latest change on. True times are in cycles since the machine's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Skew {
-    /// The time from which the clock counts: that of the latest change, or a later one if the clock stands still until then.
+    /// The time from which the clock counts: the time of the latest change, or the end of a [loss](Change::Lose) that is not over by then.
     from: u64,
     /// The parts of cycles that the clock had counted at `from`.
     counted: u128,
     /// The sum of all jumps, in parts of cycles.
     jumped: i128,
-    /// The parts of a cycle that the clock counts in a cycle.
+    /// The parts of a cycle that the clock counts in a cycle of the true time.
     rate: u64,
 }
 
@@ -138,8 +138,8 @@ impl Skew {
         (self.counted(now) as i128 + self.jumped).div_euclid(PARTS.into()) as u64
     }
 
-    /// Returns the time at which the clock shows this number of cycles. If it has shown this number before the latest change, the time is
-    /// not later than that of this change. Returns `None` if the clock stands still.
+    /// Returns the time at which the clock shows this number of cycles. If the number is not above what the clock shows just after
+    /// its latest change, returns the time `from`. Returns `None` if the clock is stopped below the number.
     pub(crate) fn time_of_cycles(&self, cycles: u64) -> Option<u64> {
         let counted = i128::from(cycles) * i128::from(PARTS) - self.jumped;
         self.time_of_counted(counted.try_into().unwrap_or(0))
@@ -150,7 +150,8 @@ impl Skew {
         (self.counted(now) * 1000 / u128::from(HZ)) as u64
     }
 
-    /// Returns the first time at which the clock has counted these nanoseconds, as [`time_of_cycles`](Self::time_of_cycles) does.
+    /// Returns the first time at which the clock has counted these nanoseconds. The special cases are those of
+    /// [`time_of_cycles`](Self::time_of_cycles).
     pub(crate) fn time_of_nanoseconds(&self, nanoseconds: u64) -> Option<u64> {
         self.time_of_counted((u128::from(nanoseconds) * u128::from(HZ)).div_ceil(1000))
     }
@@ -243,7 +244,7 @@ mod tests {
         // After 2000 cycles the fast clock is ahead by one cycle.
         assert_eq!([1999, 2000].map(|now| fast.cycles(now)), [1999, 2001]);
         assert_eq!([2000, 2001].map(|count| fast.time_of_cycles(count)), [Some(2000); 2]);
-        // What was gained stays.
+        // At its true rate, the clock keeps the time that it has gained.
         let right = changed(&[(0, drift(500)), (1_165_379_275, drift(0))]);
         assert_eq!(right.ahead(9 * 1_165_379_275), 500_000);
     }
@@ -267,7 +268,7 @@ mod tests {
         assert_eq!(again.ahead(6000), -3433);
     }
 
-    /// A jump of 1 s is one of 1,165,379,275 cycles. The nanoseconds that it has counted are those of the crystal.
+    /// A jump of 1 s is a jump of 1,165,379,275 cycles. A jump does not change the nanoseconds that the clock has counted.
     #[test]
     fn jumps() {
         let forward = changed(&[(100, Change::Jump(1_000_000_000))]);

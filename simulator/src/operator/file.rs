@@ -54,7 +54,7 @@ impl Action {
 /// A checked step of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When the step is due: after this number of replayed references of all programs, or of instructions of all strands.
+    /// The step is due after this number of references of all programs (a replay) or of instructions of all strands (an execution).
     pub at: u64,
     /// The number of the line of `[[step]]` in the file, from 1.
     pub line: usize,
@@ -99,7 +99,7 @@ struct StepEntry {
     lose: Option<Spanned<u64>>,
 }
 
-/// The names of the actions, each with the keys of its steps, and with keys that a step need not have.
+/// The names of the actions, each with the keys that a step must have, and the further keys that a step may have.
 const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     ("grant", &["guest", "right"], &[]),
     ("revoke", &["guest", "right"], &[]),
@@ -145,7 +145,7 @@ impl Scenario {
     /// at = 2_000_000
     /// do = "clock"           # only in an execution: a clock goes wrong
     /// clock = "%stick"       # %stick, %tick, ptimer
-    /// strand = 8             # %stick and %tick of all strands if not given
+    /// strand = 8             # without it: %stick or %tick of all strands
     /// drift = 500            # one of: drift, in parts per million; stop = true, until a step with drift;
     ///                        # jump, in ns, negative to step back; lose, the ns for which the clock stands still
     /// ```
@@ -160,7 +160,7 @@ impl Scenario {
     }
 }
 
-/// Parses what the file of a [scenario](Scenario::read) contains.
+/// Parses the text of a [scenario file](Scenario::read).
 impl FromStr for Unchecked {
     type Err = FileError;
 

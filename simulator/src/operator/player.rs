@@ -78,7 +78,7 @@ pub enum Worked<'a> {
     Made(Action, &'a mut StepRun),
 }
 
-/// The number of instructions between two checks for the hypervisor's answer.
+/// The number of references or instructions between two checks for the hypervisor's answer.
 const SOON: u64 = 10_000;
 
 /// The maximum number of retries of a request to a busy unit. In a replay, these retries take longer than the slowest access.
@@ -265,7 +265,7 @@ impl Operator {
             .collect()
     }
 
-    /// Makes the current request. Returns the step's result if no strand or no mailbox can take the request.
+    /// Makes the current request. Returns the step's result if no strand is alive, or if the hypervisor cannot take the request.
     fn ask(&mut self, machine: &mut impl Operated, mut current: Current) -> Option<StepRun> {
         // Strand 0 is included: it executes the hypervisor even if it belongs to no guest.
         let strands = self.guests.iter().flat_map(|guest| guest.config.strands.iter());

@@ -51,7 +51,7 @@ impl Operated for Busy {
     fn stop(&mut self, _: StrandId) {}
 }
 
-/// Plays steps on the default guests of a machine with two nodes. Returns the results of the steps, and the hypervisor's requests.
+/// Plays steps on the default guests of a machine with two nodes. Returns the results of the steps, and the requests to the hypervisor.
 fn play(steps: &str, refuses: usize) -> (Vec<StepRun>, Vec<(StrandId, Request)>) {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
     let guests = guests::default(machine);

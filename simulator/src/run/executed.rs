@@ -45,7 +45,8 @@ pub struct Executed {
     pub hypervisor: HypervisorRun,
 }
 
-/// A clock beside the machine's true time. It shows what a scenario has done to the clock, and not what software has written to it.
+/// A clock, compared with the machine's true time. The comparison includes a scenario's changes, but not what software has written to the
+/// clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -63,7 +64,7 @@ pub struct ClockRun {
 pub struct ClockChange {
     /// The time of the change, in cycles.
     pub at: u64,
-    /// What happened to the clock: the end of a sentence.
+    /// The end of a sentence that begins with the name of the clock, such as `stops`.
     pub what: String,
 }
 

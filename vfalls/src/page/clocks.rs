@@ -9,7 +9,7 @@ use super::figure::{Figure, legend};
 use crate::numbers::TimeUnit;
 use crate::table;
 
-/// The colours of the lines. The first colour of [`PARTS`] is that of the grid.
+/// The colours of the lines. The first colour of [`PARTS`] is left out, because it is grey like the grid.
 const COLOURS: &[&str] = PARTS.split_at(1).1;
 
 /// Returns the chart of the clocks that a scenario has changed, if there are any.
@@ -77,7 +77,7 @@ pub(super) fn figure(run: &Executed) -> Option<Figure> {
     })
 }
 
-/// Returns the lines of the hypervisor's log about clocks, each at the time that the line itself gives, in cycles.
+/// Returns the lines of the hypervisor's log that mention a clock, each with the time of its time stamp, in cycles.
 fn logged(run: &Executed) -> impl Iterator<Item = (u64, &'static str, String)> {
     let lines = run.hypervisor.console.lines().filter(|line| line.contains("clock"));
     lines.filter_map(|line| {

@@ -21,7 +21,7 @@ fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
     clocks.find(|clock| clock["name"] == name).unwrap()
 }
 
-/// Returns the number of clocks with a nominal frequency, other than the named clock.
+/// Returns the number of present clocks that have a nominal frequency. Does not count the named clock.
 fn others(report: &Value, name: &str) -> usize {
     let all = NAMES.iter().filter(|other| ![name, "tsc"].contains(other));
     all.filter(|other| clock(report, other)["present"] == true).count()
@@ -100,7 +100,7 @@ fn clocks_are_grouped_by_witness() {
     }
 }
 
-/// Five ways in six situations. The way that ships does not step back, and no situation makes it turn.
+/// `--lock` compares five ways in six situations. The way that ships does not step back, and its corrections never change direction.
 #[test]
 fn ways_to_lock_a_clock_are_compared() {
     let (ended, report) = of("clocks-lock", "--lock");

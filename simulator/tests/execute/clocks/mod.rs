@@ -32,7 +32,7 @@ fn alarm(values: &[(usize, u32)]) -> Execution {
     machine(None, &program, &[])
 }
 
-/// What [`ALARM`] leaves.
+/// The results that a strand stores when [`ALARM`] wakes it.
 #[derive(Debug, PartialEq)]
 struct Woken {
     at: u64,
@@ -82,20 +82,20 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     let at = cycle_of(started(&mut execution) + 1852);
     execution.run(until(10_000));
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 0, intr: [1, 0] });
-    // What the machine has no strand for, or is masked, wakes nobody.
+    // An interrupt wakes no strand if the machine does not have its target, or if the interrupt is masked.
     for value in [(target, TWO_HUNDRED), (enabled, ZERO)] {
         let mut execution = alarm(&[value]);
         assert_eq!(execution.run(Limits::NONE), Stop::Ended);
         assert_eq!(woken(&mut execution), Woken { at: 0, vector: 0, strand: 0, intr: [0, 0] });
     }
-    // What is not acknowledged is not sent again.
+    // An interrupt that is not acknowledged is not sent again.
     let mut execution = alarm(&[(acknowledged, ZERO)]);
     let at = cycle_of(started(&mut execution) + 1852);
     assert_eq!(execution.run(until(1 << 34)), Stop::Ended);
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 1, intr: [1, 1] });
 }
 
-/// The registers have 32 bits, and the target has 64. Other accesses fail like accesses to nothing.
+/// The registers have 32 bits, and the target has 64. All other accesses fail, as at an address that has no device.
 #[test]
 fn the_ptimer_answers_accesses_of_its_size() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
@@ -132,7 +132,7 @@ fn a_guest_does_not_reach_the_ptimer() {
     assert_eq!(words[2..], [0x3f, 0x1f_1100_8000]);
 }
 
-/// The alarm comes when the wrong crystal or the changed counter reaches it.
+/// The interrupt comes when the counter reaches the alarm, also after a change of the crystal or a jump of the counter.
 #[test]
 fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     let changed = |change: Option<Change>| {
@@ -156,7 +156,7 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
     assert_eq!(changed(Some(Change::Jump(5000))).0, 0, "it jumps over the alarm");
 }
 
-/// A strand halts until its own %stick is 1000. The clock changes before, in cycle 48, or while the strand is halted, in cycle 500.
+/// A strand halts until its own %stick is 1000. The clock changes in cycle 48, before the strand halts, or in cycle 500, during the halt.
 #[test]
 fn timers_follow_a_clock_that_goes_wrong() {
     // Returns the time at which the strand wakes and reads %stick, and the value.
@@ -211,6 +211,6 @@ fn timers_follow_a_clock_that_goes_wrong() {
 fn stick_and_tick_are_set_separately() {
     let mut execution = machine(None, SET_CLOCKS, &[]);
     assert_eq!(execution.run(CYCLES), Stop::Ended);
-    // Each is read three or two cycles after it is set.
+    // %stick is read three cycles after it is set, and %tick two cycles after it is set.
     assert_eq!(left(&mut execution), [1003, 102]);
 }

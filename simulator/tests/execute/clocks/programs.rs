@@ -1,6 +1,6 @@
 //! The programs of the tests of clocks.
 
-/// Strand 0 starts strand 4, of another pipeline, and goes on. Strand 4 executes the program behind.
+/// Strand 0 starts strand 4, which has another pipeline, and loops. Strand 4 executes the program that follows this code.
 pub(crate) const BESIDE: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
@@ -13,8 +13,8 @@ pub(crate) const BESIDE: &[u32] = &[
     0x0100_0000, // 1: nop
 ];
 
-/// Strand 0 starts strand 1, and sets the PTIMER: it counts the crystal, its alarm is count 50, and strand 1 gets the interrupt. Both
-/// strands halt. A strand that wakes stores the time, the vector, its number, and INTR before and after it acknowledges the interrupt.
+/// Strand 0 starts strand 1, and sets the PTIMER: it counts at the crystal's rate, its alarm is count 50, and strand 1 gets the interrupt.
+/// Both strands halt. A strand that wakes stores the time, the vector, the strand's number, and INTR before and after acknowledgement.
 pub(crate) const ALARM: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -67,12 +67,14 @@ const ENABLE: u32 = 0x8e10_2001; // mov 1, %g7
 const TARGET: u32 = ENABLE;
 const ACKNOWLEDGE: u32 = ENABLE;
 
-/// Where [`ALARM`] has its values for INTR_EN, the target and INTR, and an instruction that loads 0 or 200 instead.
+/// The positions in [`ALARM`] of the instructions that load the values for INTR_EN, the target and INTR. The instructions [`ZERO`] and
+/// [`TWO_HUNDRED`] load other values.
 pub(crate) const VALUES_OF_ALARM: [usize; 3] = [21, 25, 40];
 pub(crate) const ZERO: u32 = 0x8e10_2000; // mov 0, %g7
 pub(crate) const TWO_HUNDRED: u32 = 0x8e10_20c8; // mov 200, %g7
 
-/// Makes an access to the PTIMER in place of the last but one `nop`. %g3 is the address of register 0x9000, %g5 that of the target.
+/// Accesses the PTIMER with an instruction that a test puts in place of the first `nop`. %g3 is the address of register 0x9000, and %g5 is
+/// the address of the target.
 pub(crate) const ACCESS: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba

@@ -84,7 +84,7 @@ impl<C: Clock> Following<C> {
 fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),
-        // The system's time may be late by `step`, the smallest step of the compared clock.
+        // `clock` may be behind by up to `step`, and then the system's time seems ahead. In a reading it must never be ahead.
         day: system.now().saturating_sub(step),
         after: clock.ticks(),
         late: system.describe().step.saturating_add(step),

@@ -73,7 +73,7 @@ pub(crate) struct HostClock {
 enum How {
     Cycles,
     System(ClockId),
-    /// A file with the number of seconds since 1970, which is open as long as the program runs.
+    /// A file that contains the number of seconds since 1970. The file is open as long as the program runs.
     Seconds(&'static File),
 }
 
@@ -94,7 +94,7 @@ impl HostClock {
             });
         }
         let hazards = match name {
-            // This clock does not read a counter, but a variable that a timer interrupt updates.
+            // The system reads this clock from a variable that a timer interrupt updates. It reads no counter.
             ClockName::MonotonicCoarse => Hazards::default(),
             _ => processors.kernel_hazards(),
         };
@@ -111,8 +111,8 @@ impl HostClock {
         Self::of_system(dynamic(open(path)?)?, "ptp", 0, Hazards::default())
     }
 
-    /// Returns the clock that a file shows in whole seconds. It has the exact time, in nanoseconds, when it steps. Returns `None` if the
-    /// file cannot be read.
+    /// Returns the clock that a file shows in whole seconds. The clock's time, in nanoseconds, is exact at the moment of a step. Returns
+    /// `None` if the file cannot be read.
     pub(crate) fn of_seconds(path: &Path) -> Option<Self> {
         let file = open(path)?;
         seconds(file)?;
@@ -152,7 +152,7 @@ impl HostClock {
         self
     }
 
-    /// Returns the time in ticks; 0 if it cannot be read.
+    /// Returns the time in ticks; 0 if the clock cannot be read.
     pub(crate) fn now(&self) -> u64 {
         match self.how {
             How::Cycles => cycles(),
@@ -211,7 +211,7 @@ pub(super) fn discipline() -> Option<Discipline> {
     use nix::libc::{adjtimex, timex};
     // SAFETY: a `timex` consists of integers, and 0 is a value of each.
     let mut found: timex = unsafe { std::mem::zeroed() };
-    // SAFETY: the call writes to `found` only. `modes` is 0, so that it changes nothing.
+    // SAFETY: the call writes to `found` only. `modes` is 0, so the call changes nothing.
     let state = unsafe { adjtimex(&raw mut found) };
     (state >= 0).then(|| Discipline::new(found.status, found.freq as f64, found.tick as f64))
 }

@@ -41,7 +41,7 @@ impl Comparison {
         closest.into_iter().for_each(|reading| self.meter.add(reading));
     }
 
-    /// Waits until the clock, which shows whole seconds, steps, and adds this reading. Adds none if the clock stands still for 1.5 s.
+    /// Waits until the clock steps by a whole second, and adds a reading of this step. Adds no reading if there is no such step in 1.5 s.
     pub(crate) fn read_at_step(&mut self) -> anyhow::Result<()> {
         const SECOND: u64 = 1_000_000_000;
         const LONGEST: Duration = Duration::from_millis(1500);

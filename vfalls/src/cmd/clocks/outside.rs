@@ -1,4 +1,4 @@
-//! Clocks beside those that the kernel makes of its counter: real-time clocks and PTP hardware clocks.
+//! Clocks that the kernel does not make of its own counter: real-time clocks and PTP hardware clocks.
 
 use std::path::Path;
 use std::{fmt, fs};
@@ -66,7 +66,7 @@ impl Discipline {
     /// Bit STA_UNSYNC of the status, in adjtimex(2): nothing corrects the time of day.
     const UNSYNCHRONISED: i32 = 0x40;
 
-    /// Returns what adjtimex(2) reports in the fields of these names: `freq` in units of 2^-16 parts per million, and `tick`, the
+    /// Takes the fields of these names that adjtimex(2) reports: `freq` is in units of 2^-16 parts per million, and `tick` is the number of
     /// microseconds in 10 ms.
     pub(super) fn new(status: i32, freq: f64, tick: f64) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Discipline {
     }
 }
 
-/// A rate beyond which a clock disagrees with a witness, in parts per million: the most by which the kernel corrects one.
+/// The difference of rates beyond which a clock and a device disagree, in parts per million. The kernel corrects a rate by at most this much.
 const TOLERANCE: f64 = 500.0;
 
 /// A clock of the kernel, compared with a device.
@@ -84,7 +84,7 @@ const TOLERANCE: f64 = 500.0;
 pub(super) struct Compared {
     clock: &'static str,
     with: String,
-    /// By how much the clock is faster. `None` if the device stands still, or no longer answers.
+    /// By how much the clock is faster than the device. `None` if the device stands still, or no longer answers.
     faster: Option<Faster>,
     agree: bool,
 }
@@ -97,7 +97,7 @@ struct Faster {
 }
 
 impl Compared {
-    /// `frequency` is that of the device, a clock of nanoseconds, measured by the clock.
+    /// `frequency` is the frequency of the device, measured with the clock. The device counts nanoseconds.
     pub(super) fn new(clock: &'static str, with: String, frequency: Option<Frequency>) -> Self {
         let faster = frequency.map(|frequency| Faster {
             parts_per_million: 1e6 - frequency.millihertz() as f64 / 1e6,
@@ -126,7 +126,7 @@ impl fmt::Display for Compared {
 pub(super) struct Comparisons(Vec<(Device, Comparison)>);
 
 impl Comparisons {
-    /// Takes the first readings. A real-time clock takes up to a second.
+    /// Takes the first readings. The reading of a real-time clock takes up to 1.5 s.
     pub(super) fn begin(devices: &[Device], by: Option<HostClock>) -> anyhow::Result<Self> {
         let pairs = devices.iter().filter_map(|device| Some((device, device.clock?, by?)));
         let mut all =
@@ -194,7 +194,7 @@ mod tests {
         assert!(Device::all(&root.path().join("dev")).is_empty());
     }
 
-    /// The steps of a real-time clock are readings. Between the two steps here, at least a second passes.
+    /// A real-time clock is read when it steps. Between the two steps of this test, at least a second passes.
     #[test]
     fn a_real_time_clock_is_compared_at_its_steps() {
         let root = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// A clock by which a device has 1 GHz less 700 parts per million is 700 parts per million too fast.
+    /// If a clock measures 1 GHz less 700 parts per million for a device, the clock is 700 parts per million too fast.
     #[test]
     fn a_clock_that_differs_from_its_witness_is_named() {
         let compared = |frequency| Compared::new("monotonic", "rtc0".to_owned(), frequency);

@@ -87,7 +87,7 @@ pub(super) struct Watched {
     pub(super) checks: u32,
     pub(super) agreed: u32,
     pub(super) skipped: u32,
-    /// Checks in which clocks differed, and nothing decided which was wrong.
+    /// The number of checks that found a difference between clocks, but not which clock was wrong.
     pub(super) undecided: u32,
     pub(super) demoted: Vec<String>,
     /// The frequency of the chosen clock.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::cmd::clocks::machine::Processors;
 use crate::cmd::clocks::outside::{Compared, Device, Discipline, Kind};
 
-/// Clocks that are made of one thing.
+/// Clocks that are made of the same counter or oscillator, or that show the same other clock.
 #[derive(Debug, Serialize)]
 pub(super) struct Witness {
     /// What the clocks are made of.
@@ -20,10 +20,10 @@ pub(super) struct Witness {
 #[serde(transparent)]
 pub(super) struct Witnesses(pub(super) Vec<Witness>);
 
-/// The timers beside the processors from which Linux can make its clocks.
+/// The timers, outside the processors, from which Linux can make its clocks.
 const TIMERS: [&str; 3] = ["hpet", "acpi_pm", "pit"];
 
-/// The counters that a hypervisor offers: the TSC, and the numbers that convert it to nanoseconds.
+/// The counters that a hypervisor offers. Each is the TSC, with numbers that convert the TSC to nanoseconds.
 const CONVERTED: [&str; 4] =
     ["kvm-clock", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr", "xen"];
 
@@ -31,8 +31,8 @@ const CONVERTED: [&str; 4] =
 const OF_HOST: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
 
 impl Witnesses {
-    /// Groups clocks of the kernel, by name, and devices. `discipline` is the correction of the clock `realtime`: while a time server or the
-    /// like corrects it, it shows what the server says.
+    /// Groups the kernel's clocks, given by name, and devices. `discipline` is the correction of the clock `realtime`. While a time server
+    /// or the like corrects this clock, the clock shows the server's time.
     pub(super) fn new(
         processors: &Processors,
         clocks: &[&str],
@@ -76,7 +76,7 @@ impl Witnesses {
         }
     }
 
-    /// Returns whether these two clocks are one witness.
+    /// Returns whether these two clocks belong to one witness.
     pub(super) fn are_one(&self, clocks: [&str; 2]) -> bool {
         let has = |witness: &Witness, name: &str| witness.clocks.iter().any(|clock| clock == name);
         self.0.iter().any(|witness| clocks.iter().all(|clock| has(witness, clock)))
@@ -102,7 +102,7 @@ impl Witnesses {
     }
 }
 
-/// Returns what the kernel's clocks are made of, and how this is known. In doubt it is the TSC.
+/// Returns what the kernel's clocks are made of, and how this is known. In doubt, assumes the TSC if the processors have one.
 fn of_kernel(processors: &Processors) -> (&str, String) {
     let current = processors.kernel.as_ref().map(|kernel| &*kernel.current);
     let has_tsc = processors.has("tsc");
@@ -125,7 +125,7 @@ fn of_kernel(processors: &Processors) -> (&str, String) {
     }
 }
 
-/// Returns what a timer beside the processors is made of. A hypervisor makes its guests' timers of the host's time.
+/// Returns what a timer outside the processors is made of. A hypervisor emulates its guests' timers with the host's clock.
 fn of_timer<'a>(processors: &Processors, timer: &'a str, what: &str) -> (&'a str, String) {
     match processors.has("hypervisor") {
         true => ("host", format!("{what}, {timer}, is emulated with the host's clock")),

@@ -16,7 +16,7 @@ pub(crate) struct Bar {
 const STEP: f64 = 19.0;
 const ABOVE: f64 = 4.0;
 
-/// Draws bars on an axis from 0 to `end`. Long labels are above their bars, short labels on the left.
+/// Draws bars on an axis from 0 to `end`. Labels are on the left of the bars or, if one of the labels is long, above the bars.
 pub(crate) fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
     let labels = room(bars.iter().map(|bar| &*bar.label));
     let above = labels > WIDTH / 3.0;

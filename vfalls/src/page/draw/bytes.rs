@@ -15,7 +15,7 @@ pub(crate) struct ByteUser {
 /// Neighbouring bytes that a user uses in the same way.
 pub(crate) struct Span {
     pub bytes: Range<usize>,
-    /// Whether the bytes are read (a mark in the row's upper half) and written (in its lower half).
+    /// Whether the bytes are read (a mark in the row's upper half), and whether they are written (a mark in its lower half).
     pub use_: [bool; 2],
     /// The class of the span's colour.
     pub class: &'static str,

@@ -47,7 +47,7 @@ pub(crate) fn lines(chart: &Lines<'_>) -> Drawing {
             path
         })
     };
-    // The steps of both sides are those of the whole range.
+    // Above and below zero, the grid has the same step, which suits the whole range of values.
     let steps = ticks(range, 5);
     let step = steps.get(1).copied().unwrap_or(range);
     let places = if step >= 1.0 { 0 } else { (-step.log10()).ceil().min(9.0) as usize };

@@ -102,7 +102,7 @@ fn rights_move_units_break_and_strands_die() {
     let states = report["guests"].as_array().unwrap().iter();
     let states: Vec<_> = states.map(|guest| &guest["state"]).collect();
     assert_eq!(states, [&json!({"exited": 0}), &json!({"exited": 0}), &json!("failed")]);
-    // The guest makes one call, to the broken channel.
+    // The first guest makes only one call to the broken channel.
     let refused = &report["guests"][0]["hypercalls"]["by_status"]["ENOACCESS"];
     assert_eq!(refused, 1);
 }
@@ -149,8 +149,8 @@ fn a_step_after_the_end_is_not_reached() {
     assert_eq!((ended.status, &*ended.stderr), (0, note));
 }
 
-/// The result and the page show each changed clock beside the true time. The guest does not see %tick, so its output is that without
-/// the steps.
+/// The result and the page compare each changed clock with the true time. The guest does not read %tick or the PTIMER, so it ends as it
+/// does without the steps.
 #[test]
 fn clocks_go_wrong() {
     let place = Place::new("scenario-clocks");

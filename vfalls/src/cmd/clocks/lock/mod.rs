@@ -28,9 +28,9 @@ pub(super) struct Outcome {
     converges: bool,
     steps_back: u32,
     largest_step_back: i64,
-    /// The share of the time in which the rate is corrected by as much as the way allows.
+    /// The percentage of the looks at which the correction of the rate is the largest that the way allows.
     percent_at_limit: i64,
-    /// The number of corrections of the rate that follow one in the other direction.
+    /// The number of corrections of the rate whose direction differs from that of the previous correction.
     turns: u32,
 }
 

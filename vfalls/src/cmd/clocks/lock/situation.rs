@@ -65,7 +65,7 @@ impl Situation {
         (update - i64::from(is_late) + i64::from(is_early && !is_late)) * TICK
     }
 
-    /// Returns when the thread wakes up that was to wake up at this second.
+    /// Returns when the thread wakes up if its wake-up is due at this second.
     pub(super) const fn wake_up(self, second: i64) -> i64 {
         let late = match self.trouble {
             Trouble::LateWakeUps => second * 7919 % 5001 * 1000,
@@ -82,7 +82,7 @@ impl Situation {
         }
     }
 
-    /// Returns a reading of the system time that is never early.
+    /// Returns a reading of the system time. The time of day in the reading is never early.
     pub(super) fn reading(self, clock: i64, system: i64) -> DayReading {
         let [early, late] = self.accuracy();
         DayReading {

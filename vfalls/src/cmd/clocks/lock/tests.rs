@@ -1,4 +1,4 @@
-//! What windows_high_resolution_timer.txt says in the chapter "Locking timer to system time", and in the next one.
+//! Tests of what windows_high_resolution_timer.txt says in the chapter "Locking timer to system time", and in the chapter after it.
 
 use hv_core::time::TimeOfDay;
 
@@ -18,7 +18,7 @@ fn outcomes(way: Way, trouble: Trouble) -> [Outcome; 2] {
 #[test]
 fn a_bounded_timer_jumps() {
     let [slow, fast] = outcomes(Way::Bound, Trouble::Nothing);
-    // 15 ms are gone after 187.5 s at 80 parts per million, and after 30 s at 500. The next look is a second later at most.
+    // The drift reaches 15 ms after 187.5 s at 80 parts per million, and after 30 s at 500. The next wake-up is at most a second later.
     assert_eq!((slow.steps_back, fast.steps_back), (1000 / 188, 1000 / 31));
     for (found, drift) in [(&slow, 80), (&fast, 500)] {
         let bounds = 15 * MILLISECOND..=15 * MILLISECOND + drift * MICROSECOND;
@@ -97,7 +97,7 @@ fn an_uneven_system_time_defeats_the_controllers() {
 fn the_time_of_day_is_bounded_and_never_steps_back() {
     for trouble in [Trouble::Nothing, Trouble::LateWakeUps, Trouble::UnevenSystemTime] {
         for found in outcomes(Way::TimeOfDay, trouble) {
-            // An uneven update comes up to 3 ms late. Between two looks the clock drifts, by a little more than a second's drift.
+            // An uneven update comes up to 3 ms late. Between two wake-ups, up to 1.005 s pass, in which the clock drifts.
             let late = if trouble == Trouble::UnevenSystemTime { 3 } else { 0 };
             let accuracy = TICK + late * MILLISECOND + found.drift_ppm * 1005 / 1000 * MICROSECOND;
             assert!(found.largest_error <= accuracy + MICROSECOND, "{found:?}");

@@ -19,11 +19,11 @@ pub(super) enum Way {
     Bound,
     /// The rate is corrected in proportion to the error, with a gain of 4 in a second.
     HighGain,
-    /// As above, with a gain of 1/2.
+    /// The rate is corrected in proportion to the error, with a gain of 1/2 in a second.
     LowGain,
     /// The correction of the rate is the sum of parts for the error, its integral, and its trend.
     Pid,
-    /// [`TimeOfDay`].
+    /// The way that ships: [`TimeOfDay`].
     TimeOfDay,
 }
 
@@ -81,7 +81,7 @@ impl Locked for Bound {
 /// A controller corrects the rate.
 #[derive(Default)]
 struct Controlled {
-    /// The gains of the error, its integral and its trend, in tenths of the amount in a second.
+    /// The gains for the error, its integral and its trend, in tenths of a part per billion for each nanosecond.
     gains: [i64; 3],
     limit: i64,
     /// The local clock, the time and the error at the latest correction.
@@ -111,7 +111,7 @@ impl Locked for Controlled {
     }
 }
 
-/// The time of day that ships, and what it is told of the system time's accuracy.
+/// The time of day that ships. `situation` tells it the accuracy of the system time.
 struct Shipped {
     day: TimeOfDay,
     situation: Situation,
