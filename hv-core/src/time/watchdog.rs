@@ -13,7 +13,7 @@ use super::sample::{Observer, Sample};
 
 /// Compares the sources of a [`Timekeeper`] regularly with each other, on one strand.
 ///
-/// Each check reads all sources several times, and compares the counts with those of the previous check and of one of the last hundred
+/// Each check reads all sources several times, and compares the counts with those of the previous check and of one of the last fifty
 /// checks. The reads of two checks bound the time between the checks according to each source. The other sources must agree with these
 /// bounds, up to a tolerance. These rules decide which source is wrong, in this order:
 ///
@@ -52,7 +52,7 @@ struct Pair {
 
 /// The number of checks after which another sample becomes the earlier one. Make [`Limits::probation`] longer than twice as many periods:
 /// otherwise a source that drifts slowly may be trusted again in between.
-const LONG: u32 = 100;
+const LONG: u32 = 50;
 
 impl<const N: usize> Watchdog<N> {
     /// Returns a watchdog that has made no check.

@@ -145,6 +145,15 @@ pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
     }
 }
 
+/// Returns the time since the machine was switched on in ticks, and the ticks of a second. While the clocks are not compared, this divides
+/// nothing.
+pub(super) fn stamp(layout: Option<&Layout>) -> (u64, u64) {
+    match ready().zip(interrupt::own_strand()) {
+        Some((clocks, strand)) => (time(clocks.layout, strand).unwrap_or(0), 1_000_000_000),
+        None => (clock::ticks(), layout.map_or(0, |layout| layout.frequency)),
+    }
+}
+
 fn by_stick(layout: &Layout) -> Result<u64, HvError> {
     let scale = Scale::new(layout.frequency).ok_or(HvError::NotSupported)?;
     Ok(scale.nanoseconds(clock::ticks()))

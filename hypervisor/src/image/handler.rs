@@ -342,6 +342,8 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                         core.cpus().failed(dead);
                         log::abandon(dead);
                         clocks::abandon(dead);
+                        // The PTIMER's alarm may be set for the dead strand.
+                        clocks::check(strand);
                         let guests = hypervisor.embedder();
                         if let Some((guest, described)) = guests.layout.guest_of(dead) {
                             let mut strands = described.config.strands.iter();

@@ -88,10 +88,8 @@ pub(super) fn report(
 }
 
 fn send(source: Option<GuestId>, level: Level, text: fmt::Arguments<'_>, record: impl FnOnce()) {
-    let layout = known_layout();
-    let time =
-        layout.zip(interrupt::own_strand()).and_then(|(layout, on)| clocks::time(layout, on).ok());
-    let time = Time { ticks: time.unwrap_or(0), frequency: 1_000_000_000 };
+    let (ticks, frequency) = clocks::stamp(known_layout());
+    let time = Time { ticks, frequency };
     if !OPERATOR_LOG.admits(source, time) {
         mailbox::count(LEFT_OUT);
         return;

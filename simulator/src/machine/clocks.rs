@@ -92,6 +92,8 @@ const PARTS: u64 = 1_000_000;
 pub(crate) struct Skew {
     /// The time from which the clock counts: the time of the latest change, or the end of a [loss](Change::Lose) that is not over by then.
     from: u64,
+    /// The time of the latest change.
+    changed: u64,
     /// The parts of cycles that the clock had counted at `from`.
     counted: u128,
     /// The sum of all jumps, in parts of cycles.
@@ -102,11 +104,11 @@ pub(crate) struct Skew {
 
 impl Skew {
     /// A clock that shows the true time.
-    pub(crate) const NONE: Self = Self { from: 0, counted: 0, jumped: 0, rate: PARTS };
+    pub(crate) const NONE: Self = Self { from: 0, changed: 0, counted: 0, jumped: 0, rate: PARTS };
 
     pub(crate) fn change(&mut self, change: Change, now: u64) {
         self.counted = self.counted(now);
-        self.from = self.from.max(now);
+        (self.from, self.changed) = (self.from.max(now), now);
         match change {
             Change::Drift(Drift(ppm)) => self.rate = PARTS.saturating_add_signed(ppm.into()),
             Change::Stop => self.rate = 0,
@@ -127,7 +129,7 @@ impl Skew {
 
     fn time_of_counted(&self, counted: u128) -> Option<u64> {
         match (counted.saturating_sub(self.counted), u128::from(self.rate)) {
-            (0, _) => Some(self.from),
+            (0, _) => Some(self.changed),
             (_, 0) => None,
             (missing, rate) => self.from.checked_add(missing.div_ceil(rate).try_into().ok()?),
         }
@@ -139,7 +141,7 @@ impl Skew {
     }
 
     /// Returns the time at which the clock shows this number of cycles. If the number is not above what the clock shows just after
-    /// its latest change, returns the time `from`. Returns `None` if the clock is stopped below the number.
+    /// its latest change, returns the time of that change. Returns `None` if the clock is stopped below the number.
     pub(crate) fn time_of_cycles(&self, cycles: u64) -> Option<u64> {
         let counted = i128::from(cycles) * i128::from(PARTS) - self.jumped;
         self.time_of_counted(counted.try_into().unwrap_or(0))
@@ -291,6 +293,8 @@ mod tests {
         let lost = changed(&[(1000, Change::Lose(5_000_000))]);
         assert_eq!([1000, 5_827_896, 5_827_897].map(|now| lost.cycles(now)), [1000, 1000, 1001]);
         assert_eq!(lost.time_of_cycles(1001), Some(5_827_897));
+        // It has shown these before, and does not show them again at the end of the loss.
+        assert_eq!([1, 500, 1000].map(|count| lost.time_of_cycles(count)), [Some(1000); 3]);
         assert_eq!(lost.ahead(1_165_379_275), -5_000_000);
         // A change in the meantime does not shorten the time.
         let twice = changed(&[(1000, Change::Lose(5_000_000)), (2000, Change::Lose(5_000_000))]);
