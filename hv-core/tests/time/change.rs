@@ -113,19 +113,24 @@ impl ClockSource for Interrupted {
     }
 }
 
+/// Returns a timekeeper whose counters, the best first, show very different counts. They and the world are leaked, so that the other
+/// strand's action can use them.
+fn interrupted<const N: usize>() -> (&'static World, Other, &'static Timekeeper<Interrupted, N>) {
+    let world: &World = Box::leak(Box::default());
+    let other = Other::default();
+    let candidates = std::array::from_fn(|number| {
+        let counter = Counter::new(world, 63, SECOND, (N - number) as u16);
+        counter.set((N - number) as u64 * 1000 * SECOND);
+        Candidate::new(Interrupted(Box::leak(Box::new(counter)), Rc::clone(&other)))
+    });
+    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
+    (world, other, Box::leak(Box::new(keeper)))
+}
+
 /// One strand reads the time while another changes the source. The reader uses one source for the whole call.
 #[test]
 fn a_change_does_not_disturb_a_reader() {
-    let world: &World = Box::leak(Box::default());
-    let other = Other::default();
-    let sources = [2, 1].map(|rating| {
-        let counter = Counter::new(world, 63, SECOND, rating);
-        counter.set(u64::from(rating) * SECOND);
-        Interrupted(Box::leak(Box::new(counter)), Rc::clone(&other))
-    });
-    let candidates = sources.map(Candidate::new);
-    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
-    let keeper: &Timekeeper<Interrupted, 2> = Box::leak(Box::new(keeper));
+    let (world, other, keeper) = interrupted::<2>();
     world.pass(SECOND);
     other.set(Some(Box::new(|| assert_eq!(keeper.demote(0, strand(1)), Ok(1)))));
     for chosen in [0, 1] {
@@ -138,15 +143,7 @@ fn a_change_does_not_disturb_a_reader() {
 /// While one strand reads the time, another changes the source so often that it overwrites the epoch. The reader reads again.
 #[test]
 fn a_reader_whose_epoch_is_overwritten_reads_again() {
-    let world: &World = Box::leak(Box::default());
-    let other = Other::default();
-    let sources = [3, 2, 1].map(|rating| {
-        let counter = Counter::new(world, 63, SECOND, rating);
-        counter.set(u64::from(rating) * 1000 * SECOND);
-        Interrupted(Box::leak(Box::new(counter)), Rc::clone(&other))
-    });
-    let keeper = Timekeeper::new(sources.map(Candidate::new), &ENVIRONMENT, strand(0)).unwrap();
-    let keeper: &Timekeeper<Interrupted, 3> = Box::leak(Box::new(keeper));
+    let (world, other, keeper) = interrupted::<3>();
     let mut watchdog = Watchdog::new(Limits { probation: 0, ..Limits::default() });
     other.set(Some(Box::new(move || {
         watchdog.check(keeper, strand(1));
@@ -167,15 +164,7 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
 /// A strand dies while it replaces a source. Until its death is known, no other strand can replace a source.
 #[test]
 fn a_strand_that_dies_in_a_change_keeps_no_other_from_one() {
-    let world: &World = Box::leak(Box::default());
-    let other = Other::default();
-    let sources = [2, 1].map(|rating| {
-        let counter = Counter::new(world, 63, SECOND, rating);
-        Interrupted(Box::leak(Box::new(counter)), Rc::clone(&other))
-    });
-    let candidates = sources.map(Candidate::new);
-    let keeper = Timekeeper::new(candidates, &ENVIRONMENT, strand(0)).unwrap();
-    let keeper: &Timekeeper<Interrupted, 2> = Box::leak(Box::new(keeper));
+    let (_, other, keeper) = interrupted::<2>();
     other.set(Some(Box::new(|| {
         assert_eq!(keeper.demote(0, strand(2)), Err(NoUsableClock));
         keeper.abandon(strand(0));
