@@ -1,5 +1,6 @@
 //! The hypervisor compares the machine's clocks, and keeps the guests' time of day.
 
+use perfctr_service::mailbox::Step;
 use platform::memory_map::start::{CLOCKS, TIME};
 use simulator::execute::Limits;
 use simulator::machine::clocks::{Change, Clock, Drift};
@@ -148,6 +149,31 @@ fn a_dead_strand_keeps_no_other_from_its_checks() {
         pass(&mut booted, 5);
         let log = booted.log();
         assert!(log[0].contains(&format!("it stands still, on strand {number}")), "{log:?}");
+    }
+}
+
+/// %stick has stopped on all strands, so only the PTIMER's alarm begins checks. It may be set for a strand that dies. The strand that
+/// carries out the operator's step goes on with the checks.
+#[test]
+#[ignore = "builds images"]
+fn the_alarm_does_not_die_with_its_strand() {
+    for alive in [0, 8, 64] {
+        let mut booted = machine(true);
+        pass(&mut booted, 5);
+        booted.0.change_clock(STICK, Change::Stop);
+        pass(&mut booted, 4);
+        assert!(booted.log()[0].contains("the clock %stick is not trusted any more"));
+        for dead in [0, 8, 64].into_iter().filter(|strand| *strand != alive) {
+            booted.0.park(strand(dead));
+            booted.operate(alive, &Step::Died(strand(dead)), 1_000_000);
+        }
+        pass(&mut booted, 4);
+        booted.log();
+        booted.0.change_clock(TICK, Change::Jump(-1_000_000_000));
+        pass(&mut booted, 4);
+        let log = booted.log();
+        let named = "the clock %tick is not trusted any more: it went back";
+        assert!(log.iter().any(|line| line.contains(named)), "{alive}: {log:?}");
     }
 }
 
