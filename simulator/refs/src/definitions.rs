@@ -176,6 +176,11 @@ impl Definitions {
         true
     }
 
+    /// Returns the address of a block's first instruction; 0 for block 0 and for a number that no block has.
+    pub fn address(&self, block: u32) -> u64 {
+        self.blocks.get(block as usize).map_or(0, |block| block.address)
+    }
+
     /// Returns the blocks with number `first` and above.
     pub(crate) fn blocks_from(&self, first: usize) -> &[KnownBlock] {
         self.blocks.get(first..).unwrap_or_default()

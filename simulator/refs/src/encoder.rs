@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use super::bytes::{put_literal, put_varint};
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
-use super::log::{BlockAccess, Log, Order, Word};
+use super::log::{BlockAccess, Log, Word};
+use super::order::{Order, OrderCode};
 use super::predictor::Predictor;
 
 /// The maximum number of accesses in one execution of a block. Further accesses become an execution of block 0.
@@ -65,6 +66,7 @@ struct Written {
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
+    order_code: OrderCode,
     /// The number of executions before the latest order.
     ordered: u64,
 }
@@ -96,8 +98,8 @@ impl Encoder {
             self.blocks.extend(new.iter().map(|block| (*block, NONE)));
         }
         let mut executing = None;
-        for &word in &log.words[..end] {
-            match Word::new(word) {
+        for at in 0..end {
+            match Word::new(log.words[at]) {
                 Word::Access(place, address) => {
                     self.execution.add(place, address);
                     if self.execution.places.len() == MOST_ACCESSES {
@@ -109,9 +111,11 @@ impl Encoder {
                     self.execute(executing, Some(block), definitions)?;
                     executing = Some(block);
                 }
-                Word::Order(order) => {
+                Word::Order => {
                     let open = executing.is_some() || !self.execution.places.is_empty();
-                    self.written.order(order, open);
+                    for order in log.take_orders() {
+                        self.written.order(order, open);
+                    }
                 }
             }
         }
@@ -251,11 +255,7 @@ impl Written {
         let at = self.executions + u64::from(open);
         put_varint(&mut self.orders, at - self.ordered);
         self.ordered = at;
-        let (wait, number) = match order {
-            Order::Signal(number) => (0, number),
-            Order::Wait(number) => (1, number),
-        };
-        put_varint(&mut self.orders, number << 1 | wait);
+        self.order_code.put(order, &mut self.orders);
     }
 
     /// Moves all parts into the content of a frame. Returns `false` if there is no execution and no order.
@@ -269,6 +269,7 @@ impl Written {
             content.append(part);
         }
         (self.executions, self.references, self.run, self.ordered) = (0, 0, 0, 0);
+        self.order_code = OrderCode::default();
         any
     }
 }

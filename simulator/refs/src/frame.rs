@@ -1,7 +1,7 @@
 use super::bytes::{hash, put_text, put_varint};
 
 /// The first bytes of a file: a magic number, the version of the format (1), and zeros.
-pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x01\0\0\0\0\0\0\0";
+pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x02\0\0\0\0\0\0\0";
 
 /// The length of a frame's header, in bytes.
 pub const FRAME_HEADER: usize = 32;

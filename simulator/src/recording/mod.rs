@@ -62,5 +62,5 @@ pub use lackey::{BLOCK, BLOCK_SLACK};
 pub use recording::Recording;
 pub(crate) use reference::Branch;
 pub use reference::{Flow, Kind, Reference};
-pub use refs::{Mapping, Order};
+pub use refs::{Acquire, Cause, Mapping, Order, Semaphore};
 pub use source::BytesRead;

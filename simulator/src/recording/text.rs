@@ -11,7 +11,7 @@ use super::lackey::BLOCK;
 use super::line::number;
 use super::reference::{Kind, Reference};
 use super::source::Source;
-use refs::Order;
+use refs::{Cause, Order};
 
 /// The maximum number of references in a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
 pub(super) const MOST: u64 = 1 << 24;
@@ -138,7 +138,7 @@ impl ParsedText {
         });
         if let Some(before) = self.latest.replace(thread).filter(|before| *before != thread) {
             self.threads[before].order(Order::Signal(self.signals));
-            self.threads[thread].order(Order::Wait(self.signals));
+            self.threads[thread].order(Order::Wait(Cause::Wake, self.signals));
             self.signals += 1;
         }
         self.threads[thread].push(reference);

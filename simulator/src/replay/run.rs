@@ -152,6 +152,7 @@ impl Prepared {
             cycles: truth.cycles(),
             placement: self.placement.to_string(),
             threads: replay.threads(),
+            waits: replay.waits(),
             time: Time::new(truth.cycles()),
             usage: replay.usage(),
             notes: replay.notes(),

@@ -49,6 +49,9 @@ pub struct Setup {
     pub tracing: Option<Tracing>,
     /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
+    /// If not 0, each thread starts up to 255 cycles later. The number decides how much later. Replays with different numbers show
+    /// whether the result depends on small differences in the order of threads.
+    pub late: u64,
 }
 
 /// How to record the hypervisor's events.
@@ -120,6 +123,7 @@ impl Setup {
             hub_cycles: Self::HUB_CYCLES,
             tracing: None,
             details: false,
+            late: 0,
         }
     }
 
@@ -134,6 +138,7 @@ impl Setup {
         hub_cycles: u64,
         tracing: Option<Tracing>,
         details: bool,
+        late: u64,
     }
 
     /// Checks the setup and prepares the replay.

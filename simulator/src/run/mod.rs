@@ -5,6 +5,7 @@ mod played;
 mod replayed;
 mod since;
 mod totals;
+mod waits;
 
 use std::path::Path;
 
@@ -25,6 +26,7 @@ pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, Uni
 pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
 pub use totals::Total;
 pub(crate) use totals::class;
+pub use waits::{LockRun, LockSite, State, States, WaitFor, Waits};
 
 /// The version of a [`Run`]'s JSON. It increases when a field is removed or changes its meaning.
 pub const VERSION: u64 = 1;

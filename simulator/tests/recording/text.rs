@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 use proptest::prelude::*;
-use simulator::recording::{BLOCK, Chunk, Kind, Order, Recording};
+use simulator::recording::{BLOCK, Cause, Chunk, Kind, Order, Recording};
 
 use crate::{gzip, open, reference, threads, zstd};
 
@@ -25,15 +25,15 @@ fn lines_take_place_one_after_the_other() {
                 reference(Kind::Load, 0x1000, 4),
                 reference(Kind::Store, 8, 1),
             ],
-            vec![(3, Order::Signal(0)), (3, Order::Wait(1)), (4, Order::Signal(2))],
+            vec![(3, Order::Signal(0)), (3, Order::Wait(Cause::Wake, 1)), (4, Order::Signal(2))],
         ),
         (
             vec![reference(Kind::Modify, 0xffff_ffff_abcd_abcd, 4096)],
-            vec![(0, Order::Wait(0)), (1, Order::Signal(1))],
+            vec![(0, Order::Wait(Cause::Wake, 0)), (1, Order::Signal(1))],
         ),
         (
             vec![reference(Kind::FetchModify, 0, 3), reference(Kind::Modify, 0x10, 8)],
-            vec![(0, Order::Wait(2))],
+            vec![(0, Order::Wait(Cause::Wake, 2))],
         ),
     ];
     let mut recording = open(text).unwrap();

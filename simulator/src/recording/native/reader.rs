@@ -137,9 +137,15 @@ impl NativeReader {
         let mut frames = 0;
         let mut content = Vec::new();
         let mut header = [0; FILE_HEADER.len()];
-        if self.read_at(0, &mut header).is_err() || header != FILE_HEADER {
-            let found = "a recording of another version";
-            return Err(RecordingError::in_file(&self.name, found, "one of version 1"));
+        if self.read_at(0, &mut header).is_err() {
+            let found = "the first bytes of a recording";
+            return Err(RecordingError::in_file(&self.name, found, "a whole recording"));
+        }
+        if header != FILE_HEADER {
+            let [.., a, b, c, d, _, _, _, _] = header;
+            let found = format!("a recording of version {}", u32::from_le_bytes([a, b, c, d]));
+            let wanted = "one of version 2: record the program again";
+            return Err(RecordingError::in_file(&self.name, found, wanted));
         }
         let length = self.file.seek(SeekFrom::End(0)).map_err(|error| self.unreadable(&error))?;
         while at < length {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::Scheduler;
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Kind, Order, Recording, Reference};
+use crate::recording::{Cause, Chunk, Kind, Order, Recording, Reference};
 
 /// An action of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ const fn signal(number: u64) -> Item {
 }
 
 const fn wait(number: u64) -> Item {
-    Item::Order(Order::Wait(number))
+    Item::Order(Order::Wait(Cause::Wake, number))
 }
 
 /// Returns the number of cycles that an instruction and its data take.
@@ -148,8 +148,9 @@ fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
                     let waits_for_it = waiting.iter().filter(|(_, wanted)| *wanted == number);
                     woken = waits_for_it.map(|(thread, _)| *thread).collect();
                 }
-                Some(Item::Order(Order::Wait(number))) if made.contains(&number) => {}
-                Some(Item::Order(Order::Wait(number))) => waiting.push((thread, number)),
+                Some(Item::Order(Order::Wait(_, number))) if made.contains(&number) => {}
+                Some(Item::Order(Order::Wait(_, number))) => waiting.push((thread, number)),
+                Some(Item::Order(order)) => unreachable!("{order:?}"),
             }
             // Moves the next thread that is not waiting to the front.
             let all = plain.threads.len();

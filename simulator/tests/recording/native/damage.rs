@@ -7,6 +7,19 @@ use super::{read, small};
 use crate::{open, threads};
 
 #[test]
+fn a_recording_of_another_version_is_refused() {
+    let mut bytes = small(Stored::Plain);
+    for version in [1, 3] {
+        bytes[8] = version;
+        let error = open(&bytes[..]).unwrap_err().to_string();
+        let expected = format!(
+            "refs: found a recording of version {version}, expected one of version 2: record the program again"
+        );
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
 fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
     let whole = small(Stored::Zstd);
     let expected = read(&whole).unwrap();
@@ -19,9 +32,9 @@ fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
                 continue;
             }
             Err(error) if length < FILE_HEADER.len() => {
-                let version =
-                    "refs: found a recording of another version, expected one of version 1";
-                assert!(length >= 8 && error.to_string() == version, "{error}");
+                let first =
+                    "refs: found the first bytes of a recording, expected a whole recording";
+                assert!(length >= 8 && error.to_string() == first, "{error}");
                 continue;
             }
             Err(error) => {

@@ -1,7 +1,7 @@
 //! The bytes of a file, written by hand from the documentation of the format.
 
 use refs::FILE_HEADER;
-use simulator::recording::{Flow, Kind, Mapping, Order, Reference};
+use simulator::recording::{Cause, Flow, Kind, Mapping, Order, Reference};
 
 use crate::{open, threads};
 
@@ -105,6 +105,6 @@ fn a_file_by_hand() {
         &load(0x30, Flow::Taken),
     ]
     .concat();
-    let order = vec![(3, Order::Signal(5)), (11, Order::Wait(7))];
+    let order = vec![(3, Order::Signal(5)), (11, Order::Wait(Cause::Wake, 7))];
     assert_eq!(threads(&mut recording).unwrap(), [(references, order)]);
 }

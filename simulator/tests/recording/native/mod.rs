@@ -6,7 +6,7 @@ mod waiting;
 use std::sync::Mutex;
 
 use refs::{BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Stored};
-use simulator::recording::{Order, RecordingError};
+use simulator::recording::{Cause, Order, RecordingError};
 
 use crate::{Thread, open, threads, zstd};
 
@@ -79,7 +79,7 @@ fn small(stored: Stored) -> Vec<u8> {
         let mut encoder = Encoder::new(thread);
         let mut log = Log::default();
         if thread == 1 {
-            log.order(Order::Wait(7));
+            log.order(Order::Wait(Cause::Wake, 7));
         }
         for at in 0..20 {
             log.block(first);

@@ -6,7 +6,7 @@ use std::io::Write;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use refs::{BlockDefinition, Definitions, Encoder, Exit, Frame, Log, Program, Stored};
-use simulator::recording::{Flow, Kind, Mapping, Order, Recording, Reference};
+use simulator::recording::{Cause, Flow, Kind, Mapping, Order, Recording, Reference};
 
 use super::{Recorder, read, small};
 use crate::{Thread, file, gzip, open, threads, zstd};
@@ -52,8 +52,8 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     let order = prop_oneof![
         8 => Just(None),
-        1 => (0..1_u64 << 62).prop_map(|number| Some(Order::Signal(number))),
-        1 => (0..1_u64 << 62).prop_map(|number| Some(Order::Wait(number))),
+        1 => (0..1_u64 << 60).prop_map(|number| Some(Order::Signal(number))),
+        1 => (0..1_u64 << 60).prop_map(|number| Some(Order::Wait(Cause::Condition, number))),
     ];
     let encoded = prop::bool::weighted(0.1);
     (any::<Index>(), accesses, order, encoded).prop_map(|(block, accesses, order, encoded)| Step {
@@ -192,7 +192,7 @@ fn a_loop_takes_next_to_nothing() {
     let block = recorder.block(0x1000, &[4; 4], Exit::Jump { instruction: 3 });
     let (mut encoder, mut log) = (Encoder::new(0), Log::default());
     for at in 0..100_000 {
-        if log.is_full() {
+        if log.len() >= Log::FULL {
             recorder.encode(&mut encoder, &mut log, false);
         }
         log.block(block);

@@ -35,7 +35,9 @@ fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
         for (strand, references, orders, next, ordered) in &mut threads {
             loop {
                 match orders.get(*ordered) {
-                    Some((at, Order::Wait(number))) if at == next && !signals.contains(number) => {
+                    Some((at, Order::Wait(_, number)))
+                        if at == next && !signals.contains(number) =>
+                    {
                         break;
                     }
                     Some((at, order)) if at == next => {

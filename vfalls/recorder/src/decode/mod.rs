@@ -5,6 +5,8 @@ pub(crate) mod x86;
 
 use refs::{BlockDefinition, Exit};
 
+use crate::lock_call::Leave;
+
 /// An architecture whose programs can be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
@@ -27,6 +29,21 @@ impl Target {
         match self {
             Self::X86 => x86::is_atomic(instruction),
             Self::Sparc => sparc::is_atomic(instruction),
+        }
+    }
+
+    /// Returns how a block with this exit leaves the function that it belongs to.
+    pub(crate) fn leave(self, exit: &Exit, instructions: &[&[u8]]) -> Leave {
+        match *exit {
+            Exit::Return { .. } => Leave::Return,
+            Exit::Call { instruction } => {
+                let slot = instructions.get(usize::from(instruction) + 1);
+                match self == Self::Sparc && slot.is_some_and(|slot| sparc::ends_its_call(slot)) {
+                    true => Leave::Other,
+                    false => Leave::Call,
+                }
+            }
+            _ => Leave::Other,
         }
     }
 

@@ -39,6 +39,12 @@ pub(crate) fn is_atomic(instruction: &[u8]) -> bool {
     word >> 30 == 3 && matches!(word >> 19 & 0x3f, 0x0d | 0x0f | 0x1d | 0x1f | 0x3c | 0x3e)
 }
 
+/// Returns `true` if a call with this delay slot returns to the caller of the function that calls: the slot is RESTORE, or writes %o7.
+pub(crate) fn ends_its_call(slot: &[u8]) -> bool {
+    let word = slot.try_into().map_or(0, u32::from_be_bytes);
+    word >> 30 == 2 && (word >> 19 & 0x3f == 0x3d || word >> 25 & 0x1f == 15)
+}
+
 const ANNUL: u32 = 1 << 29;
 
 fn transfer(word: u32) -> Option<Transfer> {
@@ -126,6 +132,18 @@ mod tests {
             assert_eq!(is_atomic(&word.to_be_bytes()), expected, "{word:#010x}");
         }
         assert!(!is_atomic(&[]));
+    }
+
+    #[test]
+    fn a_call_can_be_the_last_action_of_a_function() {
+        for (word, expected) in [
+            (0x81e8_0000_u32, true), // restore
+            (0x9e10_0001, true),     // mov %g1, %o7
+            (NOP, false),
+            (0x9010_0018, false), // mov %i0, %o0
+        ] {
+            assert_eq!(ends_its_call(&word.to_be_bytes()), expected, "{word:#010x}");
+        }
     }
 
     #[test]

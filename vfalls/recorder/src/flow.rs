@@ -1,0 +1,234 @@
+//! The flow of data between the sections of a lock.
+//!
+//! A *section* is what a thread does from the time at which it takes a lock until it gives the lock back. Sections of one lock can often
+//! be replayed in another order than the recorded one. But if a section has seen the effect of another thread's section, it must stay
+//! after that section. A section has seen the effect of the latest earlier section that
+//!
+//! - wrote a word that this section only reads, or wrote a word without reading it first that this section reads;
+//! - read a word that this section writes without reading it first: a slot of a queue that is used again, for example;
+//! - changed a word that this section changes too, if that section also signals a condition, and no other rule has found a section
+//!   that signals. Such a word is a count of what is there, and may be all that the program has.
+//!
+//! Words that all sections read and then write, such as sums and counts, do not order sections.
+
+use std::collections::{HashMap, HashSet};
+
+/// A finished section: its thread, and the number of the signal that is its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) thread: u32,
+    pub(crate) signal: u64,
+}
+
+/// What a section did to a word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    /// Whether the section read the word before it wrote the word.
+    read: bool,
+    written: bool,
+}
+
+/// The latest uses of a word by finished sections.
+#[derive(Debug, Default)]
+struct WordHistory {
+    writer: Option<Section>,
+    /// Whether the writer read the word before it wrote it.
+    changed: bool,
+    /// For each thread, its latest section that read the word after the latest write.
+    readers: Vec<Section>,
+}
+
+/// The maximum number of words that are remembered for a lock.
+const MOST_WORDS: usize = 1 << 20;
+
+/// What the finished sections of a lock have read and written.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    words: HashMap<u64, WordHistory>,
+    /// The sections that have signalled a condition.
+    signalling: HashSet<u64>,
+    /// The latest section of each thread whose accesses are not known. All later sections stay after it.
+    unknown: Vec<Section>,
+}
+
+/// Replaces the section of the same thread, or adds the section.
+fn set(sections: &mut Vec<Section>, section: Section) {
+    match sections.iter_mut().find(|other| other.thread == section.thread) {
+        Some(other) => *other = section,
+        None => sections.push(section),
+    }
+}
+
+/// The sections of other threads that a section stays after: for each thread, its latest one.
+struct Earlier {
+    own: u32,
+    sections: Vec<Section>,
+}
+
+impl Earlier {
+    fn add(&mut self, section: Section) {
+        if section.thread == self.own {
+            return;
+        }
+        match self.sections.iter_mut().find(|other| other.thread == section.thread) {
+            Some(other) => other.signal = other.signal.max(section.signal),
+            None => self.sections.push(section),
+        }
+    }
+}
+
+impl Flow {
+    /// Notes that a section has signalled a condition, in the section or after it.
+    pub(crate) fn signals(&mut self, section: Section) {
+        self.signalling.insert(section.signal);
+    }
+
+    /// Notes a finished section whose accesses are not known.
+    pub(crate) fn unknown_section(&mut self, section: Section) {
+        self.words.clear();
+        set(&mut self.unknown, section);
+    }
+
+    /// Notes a finished section with these accesses: the address, the size in bytes, and whether the access stores. Returns the
+    /// signals of the sections that this section must stay after.
+    pub(crate) fn section(
+        &mut self,
+        section: Section,
+        accesses: impl IntoIterator<Item = (u64, u64, bool)>,
+    ) -> Vec<u64> {
+        let mut uses: HashMap<u64, Use> = HashMap::new();
+        for (address, size, is_store) in accesses {
+            for word in address >> 3..=address.wrapping_add(size.max(1) - 1) >> 3 {
+                let used = uses.entry(word).or_default();
+                used.read |= !is_store && !used.written;
+                used.written |= is_store;
+            }
+        }
+        let mut earlier = Earlier { own: section.thread, sections: Vec::new() };
+        self.unknown.iter().for_each(|unknown| earlier.add(*unknown));
+        let mut counted = Vec::new();
+        for (word, used) in &uses {
+            let Some(history) = self.words.get(word) else { continue };
+            match (*used, history.writer) {
+                (Use { read: true, written }, Some(writer)) => {
+                    if !written || !history.changed {
+                        earlier.add(writer);
+                    } else if self.signalling.contains(&writer.signal) {
+                        counted.push(writer);
+                    }
+                }
+                (Use { read: false, .. }, writer) => {
+                    history.readers.iter().for_each(|reader| earlier.add(*reader));
+                    // A section that changed the word has read it too.
+                    writer.filter(|_| history.changed).into_iter().for_each(|one| earlier.add(one));
+                }
+                _ => {}
+            }
+        }
+        let has_signal = |section: &Section| self.signalling.contains(&section.signal);
+        if !earlier.sections.iter().any(has_signal) {
+            counted.into_iter().for_each(|section| earlier.add(section));
+        }
+        for (word, used) in uses {
+            let history = self.words.entry(word).or_default();
+            if used.written {
+                *history =
+                    WordHistory { writer: Some(section), changed: used.read, readers: Vec::new() };
+            } else {
+                set(&mut history.readers, section);
+            }
+        }
+        if self.words.len() > MOST_WORDS {
+            self.unknown_section(section);
+        }
+        let mut signals: Vec<_> = earlier.sections.iter().map(|earlier| earlier.signal).collect();
+        signals.sort_unstable();
+        signals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOAD: bool = false;
+    const STORE: bool = true;
+
+    /// Returns the signals that the section must stay after. Section n ends with signal n.
+    fn after(flow: &mut Flow, thread: u32, signal: u64, accesses: &[(u64, bool)]) -> Vec<u64> {
+        let accesses = accesses.iter().map(|(address, is_store)| (*address, 8, *is_store));
+        flow.section(Section { thread, signal }, accesses)
+    }
+
+    const SUM: u64 = 0x1000;
+    const HEAD: u64 = 0x1008;
+    const TAIL: u64 = 0x1010;
+    const SLOT: u64 = 0x2000;
+
+    #[test]
+    fn sums_do_not_order_sections() {
+        let mut flow = Flow::default();
+        for (thread, signal) in [(0, 0), (1, 1), (0, 2), (2, 3)] {
+            assert!(after(&mut flow, thread, signal, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
+        }
+        // A section that only reads the sum has seen the latest write.
+        assert_eq!(after(&mut flow, 3, 4, &[(SUM, LOAD)]), [3]);
+    }
+
+    #[test]
+    fn what_is_taken_was_put_before() {
+        let mut flow = Flow::default();
+        let put = |slot| [(TAIL, LOAD), (slot, STORE), (TAIL, STORE), (SUM, LOAD), (SUM, STORE)];
+        let take = |slot| [(HEAD, LOAD), (slot, LOAD), (HEAD, STORE), (SUM, LOAD), (SUM, STORE)];
+        for signal in 0..3 {
+            assert!(after(&mut flow, 0, signal, &put(SLOT + 8 * signal)).is_empty());
+            flow.signals(Section { thread: 0, signal });
+        }
+        // The second take needs the second put, not the third, although all puts change the sum and signal.
+        assert_eq!(after(&mut flow, 1, 3, &take(SLOT)), [0]);
+        assert_eq!(after(&mut flow, 1, 4, &take(SLOT + 8)), [1]);
+        // The slot is used again after the first take.
+        assert_eq!(after(&mut flow, 0, 5, &put(SLOT)), [3]);
+    }
+
+    #[test]
+    fn a_flag_is_seen_and_cleared() {
+        let mut flow = Flow::default();
+        assert!(after(&mut flow, 0, 0, &[(SUM, STORE)]).is_empty());
+        assert_eq!(after(&mut flow, 1, 1, &[(SUM, LOAD), (SUM, STORE)]), [0]);
+        assert_eq!(after(&mut flow, 0, 2, &[(SUM, STORE)]), [1]);
+    }
+
+    #[test]
+    fn a_count_with_signals_keeps_its_order() {
+        let change = [(SUM, LOAD), (SUM, STORE)];
+        let mut flow = Flow::default();
+        assert!(after(&mut flow, 0, 0, &change).is_empty());
+        flow.signals(Section { thread: 0, signal: 0 });
+        assert_eq!(after(&mut flow, 1, 1, &change), [0]);
+        assert!(after(&mut flow, 0, 2, &change).is_empty());
+        assert!(after(&mut flow, 1, 3, &change).is_empty());
+    }
+
+    #[test]
+    fn an_own_section_needs_no_order_and_a_thread_has_one_latest() {
+        let mut flow = Flow::default();
+        after(&mut flow, 0, 0, &[(SLOT, STORE)]);
+        after(&mut flow, 0, 1, &[(SLOT + 8, STORE)]);
+        assert!(after(&mut flow, 0, 2, &[(SLOT, LOAD)]).is_empty());
+        after(&mut flow, 2, 3, &[(SLOT + 16, STORE)]);
+        let all = [(SLOT, LOAD), (SLOT + 8, LOAD), (SLOT + 16, LOAD)];
+        assert_eq!(after(&mut flow, 1, 4, &all), [1, 3]);
+        // Half of a word is a use of the whole word.
+        assert_eq!(flow.section(Section { thread: 1, signal: 5 }, [(SLOT + 12, 8, LOAD)]), [1, 3]);
+    }
+
+    #[test]
+    fn all_stay_after_a_section_that_is_not_known() {
+        let mut flow = Flow::default();
+        flow.unknown_section(Section { thread: 0, signal: 0 });
+        assert_eq!(after(&mut flow, 1, 1, &[(SLOT, LOAD)]), [0]);
+        assert_eq!(after(&mut flow, 2, 2, &[]), [0]);
+        assert!(after(&mut flow, 0, 3, &[]).is_empty());
+    }
+}
