@@ -73,7 +73,7 @@ pub trait Embedder {
     }
 }
 
-/// An image without consoles and without hypercalls of its own. `cons_putchar` returns EWOULDBLOCK.
+/// An image that has no console and serves no hypercalls itself. `cons_putchar` returns EWOULDBLOCK.
 #[derive(Clone, Copy, Debug)]
 pub struct NoConsole;
 

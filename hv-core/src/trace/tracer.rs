@@ -148,7 +148,8 @@ impl<C: Clock> Clocks for C {
     }
 }
 
-/// A [`StrandClock`](crate::time::StrandClock) or other clock per strand, indexed by strand. For a strand without a clock, the time is 0.
+/// One clock for each strand, indexed by strand, for example [`StrandClock`](crate::time::StrandClock)s. For a strand without a
+/// clock, the time is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PerStrand<'a, C>(pub &'a [C]);
 
