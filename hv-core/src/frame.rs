@@ -30,7 +30,7 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Returns the status that the guest gets: always `Some`.
+    /// Returns the status that the guest gets. The result is always `Some`.
     pub const fn status(&self) -> Option<HvError> {
         Some(self.status)
     }

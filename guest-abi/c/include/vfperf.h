@@ -659,7 +659,7 @@ struct vfperf_count {
   uint64_t last;
 };
 
-// A profiler, prepared by `vfperf_profiler_init`. Its 5120 bytes are the owner's: the owner may move them, and need not release them.
+// A profiler, prepared by `vfperf_profiler_init`. The caller owns its 5120 bytes, may move them, and has nothing to release.
 struct VFPERF_ALIGNED(16) vfperf_profiler {
   // Private to the functions of the profiler.
   uint64_t words[640];

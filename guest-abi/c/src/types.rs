@@ -176,7 +176,7 @@ pub struct vfperf_report {
     pub period: u64,
 }
 
-/// A profiler, prepared by `vfperf_profiler_init`. Its 5120 bytes are the owner's: the owner may move them, and need not release them.
+/// A profiler, prepared by `vfperf_profiler_init`. The caller owns its 5120 bytes, may move them, and has nothing to release.
 #[repr(C, align(16))]
 pub struct vfperf_profiler {
     /// Private to the functions of the profiler.

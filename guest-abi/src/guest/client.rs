@@ -23,7 +23,8 @@ pub struct PerfCounters<H> {
     version: Version,
 }
 
-// Strands share the negotiated version, so they may share a reference. A copy would outlive the release.
+// Strands share the negotiated version, so they may share a reference. There are no copies, because a copy could be used after
+// the group was released.
 assert_impl_all!(PerfCounters<()>: Send, Sync);
 assert_not_impl_any!(PerfCounters<()>: Clone);
 

@@ -10,7 +10,7 @@ use core::num::NonZeroU32;
 
 /// What a counter of `BITS` bits (1 to 64) shows at one moment. With `FLAG`, the bit above the counter is a flag that a wrap sets.
 ///
-/// A type of its own, so that a register with two counters cannot be mistaken for one counter: see
+/// This is a separate type, so that a register with two counters cannot be mistaken for one counter: see
 /// [`DramPic::reading`](crate::layout::DramPic::reading).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use]
