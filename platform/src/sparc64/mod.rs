@@ -9,7 +9,7 @@
 //! 5. Link with the linker script that this crate ships: see [`sun4v_image!`](crate::sun4v_image).
 //! 6. For each of the [optional interfaces](crate::interfaces) that the image has, call [`sun4v_note!`](crate::sun4v_note).
 //!
-//! `vfalls new-image DIR` writes a small image as a project of its own, with two guests.
+//! `vfalls new-image DIR` writes a small image with two guests, as a separate project.
 //!
 //! # From trap to Rust and back
 //! A hypercall takes one of two paths. Both paths preserve %o1 to %o5, %o7, %y and the window registers, except results.
