@@ -59,7 +59,7 @@ macro_rules! perf_functions {
                 }
             }
 
-            /// Returns the name of the number.
+            /// Returns the name of the constant for the number, such as `VFALLS_GET_PERFREG`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => stringify!($name),)*

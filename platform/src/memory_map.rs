@@ -42,7 +42,8 @@ pub mod ptimer {
     /// The register of 64 bits with the number of the strand that receives the alarm's interrupt. It is 0 after reset. If the machine does
     /// not have the strand, no interrupt is sent.
     pub const TARGET: u64 = REGISTERS + 0x1_0000;
-    /// The vector of the alarm's interrupt. It is sent once when INTR and INTR_EN are both set, and again only after one of them was clear.
+    /// The vector of the alarm's interrupt. The interrupt is sent once when INTR and INTR_EN are both set, and again only after one of
+    /// them was clear.
     pub const VECTOR: u8 = 5;
 }
 
@@ -111,8 +112,8 @@ pub mod mailbox {
     pub const CODES: usize = STATES + GUESTS;
     /// The maximum number of guests with a state and a code in the page.
     pub const GUESTS: usize = 16;
-    /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG). The hypervisor
-    /// leaves out messages if a guest causes too many of them. It then writes no [record] of these failures either.
+    /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG). If messages are
+    /// missing because a guest caused too many of them, the failures that they report have no [record] either.
     pub const LEFT_OUT: usize = POWER - 1;
     /// The word by which the hypervisor switches the machine off.
     pub const POWER: usize = 511;

@@ -38,7 +38,7 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(Self { hypercall, version })
     }
 
-    /// Negotiates 1.1. If 1.1 is refused, negotiates 1.0. Fails like [`negotiate`](Self::negotiate) of 1.0.
+    /// Negotiates 1.1. If 1.1 is refused, negotiates 1.0. Fails like [`negotiate`](Self::negotiate) with version 1.0.
     pub fn negotiate_best(hypercall: H) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, Version::V1_1).or_else(|error| match error {
             NegotiateError::Refused(_) => ask(&hypercall, Version::V1_0),

@@ -1,4 +1,4 @@
-//! The profiler, for the handlers of the counters' interrupt and of a timer.
+//! The profiler, which the handlers of the counters' interrupt and of a timer call.
 
 use core::fmt;
 
@@ -62,7 +62,7 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     counting: bool,
-    /// The end of the time that `enabled` includes.
+    /// The time up to which `enabled` counts.
     seen: u64,
     enabled: u64,
     interrupts: u64,
@@ -125,7 +125,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. Handles pending overflows; their interrupts are then
+    /// Begins the turn of the next events. Handles pending overflows. The interrupts of these overflows come later, and are then
     /// spurious.
     ///
     /// # Errors

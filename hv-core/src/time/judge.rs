@@ -32,7 +32,7 @@ impl Relation {
     }
 }
 
-/// What is known of the sources over a span of time.
+/// What is known about the sources over a span of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence<const N: usize> {
     /// Which sources are trusted. Only these are judged.

@@ -130,7 +130,7 @@ impl<S: ClockSource> Tracked<S> {
         self.wrong_at.fetch_max(time, Ordering::Relaxed);
     }
 
-    /// Returns for how long, until `time`, the source has been right, in nanoseconds.
+    /// Returns how long the source has been right at `time`, in nanoseconds.
     pub(super) fn right_for(&self, time: u64) -> u64 {
         // `wrong_at` may be later than `time`: the timekeeper's time may have been ahead when the source was found wrong.
         time - self.wrong_at.fetch_min(time, Ordering::Relaxed).min(time)

@@ -1,4 +1,4 @@
-//! Extends the values of counters of fewer bits to 64 bits, although these counters wrap.
+//! Extends the values of counters that have fewer bits to 64 bits, across the wraps of these counters.
 
 use guest_abi::clock::Width;
 

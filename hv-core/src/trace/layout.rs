@@ -322,7 +322,8 @@ impl Layout for Clock32 {
 #[derive(Clone, Copy, Debug)]
 pub enum Whole<const ALIGNMENT: usize> {}
 
-/// Three words: the first holds a type bit (0), 15 bits of the kind's number and 16 of the payload's size; the others hold the clock.
+/// Three words: the first holds a type bit (0), 15 bits of the kind's number and 16 bits of the payload's size; the others hold
+/// the clock.
 pub type Clock64 = Whole<1>;
 
 /// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. The header has four words, because a free

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0 | [`MAGIC`] |
 //! | 1 | [`ON`]: 1 while tracing is on. The operator may write this word before the machine starts |
-//! | 2 | the number of rings: ring n is that of strand n |
+//! | 2 | the number of rings: ring n belongs to strand n |
 //! | 3 | the physical address of ring 0 |
 //! | 4 | the distance in bytes from one ring to the next |
 //! | 5 | the number of packets of a ring |

@@ -6,7 +6,6 @@
 //! 1. **Proof.** A clock is wrong if it is unreadable or steps back. A clock that stands still is wrong if it differs from all
 //!    clocks that move. No error of another clock explains these faults. This rule comes before the count, because otherwise two
 //!    stopped clocks would outvote a running one.
-//!    otherwise, two stopped clocks would outvote a running one.
 //! 2. **Count.** The judge keeps the worlds with the fewest wrong clocks: one fault is likelier than two, and independent clocks
 //!    do not make the same error. This rule comes before the abilities, because any clock can break. An ability says which clock
 //!    to suspect first, not which clock is right.
