@@ -29,7 +29,7 @@ pub const PAGE: u64 = 8 << 10;
 pub const CONSOLES: u64 = 0x1f_1000_0000;
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
-/// The 16550 UART of the hypervisor's own console, behind those of 256 guests. A machine without a description does not have it.
+/// The 16550 UART of the hypervisor's own console, after the UARTs of 256 guests. A machine without a description does not have it.
 pub const LOG: u64 = CONSOLES + 256 * CONSOLE_STRIDE;
 /// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;

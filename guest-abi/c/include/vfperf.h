@@ -810,8 +810,8 @@ uint64_t vfperf_set(const struct vfperf_transport *transport,
                     uint64_t value);
 
 // Reads the control register and the counters of a unit, and reads them again if the control register has changed in between.
-// Returns the statuses of `vfperf_get`; EINVAL for a unit that does not exist, without a call; EWOULDBLOCK also if the control
-// register changed during every read of the counters.
+// Returns the same statuses as `vfperf_get`. Also returns EINVAL, without a call, for a unit that does not exist, and EWOULDBLOCK
+// if the control register changed during every read of the counters.
 VFPERF_MUST_CHECK
 uint64_t vfperf_snapshot(const struct vfperf_transport *transport,
                          enum vfperf_unit unit,
@@ -918,7 +918,7 @@ uint64_t vfperf_profiler_start(const struct vfperf_transport *transport,
 
 // Takes a sample for each counter that has overflowed, and continues to count. The handler of the overflow trap (interrupt_level_15,
 // 0x4f) calls this function, and then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 if the
-// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked: counting has ended, counts and samples remain.
+// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked. Counting has then ended, but counts and samples remain.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_handle(const struct vfperf_transport *transport,
                                 struct vfperf_profiler *profiler,

@@ -214,8 +214,8 @@ impl Clock for Retry {
 }
 
 /// Reads the control register and the counters of a unit, and reads them again if the control register has changed in between.
-/// Returns the statuses of `vfperf_get`; EINVAL for a unit that does not exist, without a call; EWOULDBLOCK also if the control
-/// register changed during every read of the counters.
+/// Returns the same statuses as `vfperf_get`. Also returns EINVAL, without a call, for a unit that does not exist, and EWOULDBLOCK
+/// if the control register changed during every read of the counters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_snapshot(
     transport: *const vfperf_transport,

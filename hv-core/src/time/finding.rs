@@ -19,7 +19,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns 500 parts per million (crystals are accurate to 100), 50 us, 3 attempts and a minute.
+    /// Returns a tolerance of 500 parts per million (crystals are accurate to 100), a bracket of 50 us, 3 tries, and a probation
+    /// of a minute.
     fn default() -> Self {
         Self { tolerance: 500, bracket: 50_000, tries: 3, probation: 60_000_000_000 }
     }

@@ -60,9 +60,9 @@ pub const fn tsc(hz: u64) -> Description {
 /// Returns the description of the performance counter of Windows (QueryPerformanceCounter).
 ///
 /// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the
-/// rate of the CPU's clock by at least 5%. A counter that runs at a fraction of the CPU's clock is not recognised, and counts as
-/// safe. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted, and it wraps every 4.7 seconds. The counter may
-/// jump forward under heavy load of the PCI bus.
+/// rate of the CPU's clock by at least 5%. A counter of the CPU's clock that runs at a fraction of the clock's rate is not
+/// recognised, and counts as safe. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted, and it wraps every 4.7
+/// seconds. The counter may jump forward under heavy load of the PCI bus.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {
         name: "QPC",

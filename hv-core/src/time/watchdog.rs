@@ -114,7 +114,8 @@ impl<const N: usize> Watchdog<N> {
             (0..N).find(|source| self.is_right_again(&observer, [&short, &long], &sample, *source))
         });
         if let (Some(source), Finding::Undecided { .. }) = (restored, finding) {
-            // The last sample stays, so the next check compares with it again. Then the restored source decides.
+            // The last sample stays, so the next check compares with it again. By then the restored source is trusted, and its
+            // readings can decide.
             self.earlier = None;
             return Finding::Restored { source };
         }

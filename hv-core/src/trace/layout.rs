@@ -106,8 +106,8 @@ impl Shape {
     }
 }
 
-/// Panics if the number of a kind does not fit into the short header of layout `L`, so that each event of the kind needs a full header.
-/// In a constant, the call makes the build fail:
+/// Panics if the number of a kind does not fit into the short header of layout `L`. Each event of such a kind would need a full
+/// header. In a constant, the panic makes the build fail:
 ///
 /// ```
 /// use hv_core::trace::{Clock19, HypervisorEvent, all_short};

@@ -18,7 +18,8 @@
 //!
 //! A [`Ring`] has its packets, each padded to a multiple of 8 bytes, and then five words of 64 bits: the number of the packet that
 //! the writer fills, a word that only the writer uses, the number of discarded events, the number of packets that a reader has finished,
-//! and 1 if the writer discards events when the ring is full. Packets are numbered from 1; packet n is at index n modulo word 5.
+//! and 1 if the writer discards events when the ring is full. Packets are numbered from 1. The index of packet n is n modulo the
+//! number of packets of the ring.
 //!
 //! | bytes of a packet | content |
 //! |---|---|
