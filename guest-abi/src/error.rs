@@ -1,4 +1,4 @@
-//! Errors that many types share, and macros for the conversions that fail with them.
+//! Errors that many types share, and macros for conversions that return these errors.
 
 /// Implements `Display` and `Error` for a type: `error_text!(Type, |error| "format", arguments)`.
 macro_rules! error_text {

@@ -18,7 +18,8 @@ macro_rules! groups {
                 pub const $name: Self = Self($number);
             )*
 
-            /// The groups of this crate's clients, each with its name and what it has.
+            /// The API groups that the clients in this crate use. Each entry holds the name, the number and the content of the
+            /// group.
             pub const NAMED: &'static [(&'static str, Self, &'static str)] =
                 &[$((stringify!($name), Self::$name, $text)),*];
         }

@@ -32,7 +32,8 @@ macro_rules! perf_functions {
             pub const $name: u64 = $number;
         )*
 
-        /// A FAST function that accesses performance registers. Each API group has functions of its own, and numbers its registers itself.
+        /// A FAST function that accesses performance registers. Each API group has its own functions, and its own numbers for the
+        /// registers.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "their numbers have the same names")]
         pub enum PerfFunction {
@@ -58,7 +59,7 @@ macro_rules! perf_functions {
                 }
             }
 
-            /// Returns the name of the number.
+            /// Returns the name of the constant for the number, such as `VFALLS_GET_PERFREG`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => stringify!($name),)*

@@ -9,7 +9,7 @@ use guest_abi::StrandId;
 pub struct GuestId(u8);
 
 impl GuestId {
-    /// The number of ids, which are 0 to 255. A model checker has room for fewer ids.
+    /// The number of ids. The ids are 0 to 255. In a build for a model checker, the ids are only 0 and 1, to keep models small.
     pub const COUNT: usize = if cfg!(any(loom, shuttle)) { 2 } else { StrandId::COUNT };
 
     /// Returns the guest with this number; `None` for numbers from [`COUNT`](Self::COUNT) on.
@@ -17,12 +17,12 @@ impl GuestId {
         if number < Self::COUNT { Some(Self(number as u8)) } else { None }
     }
 
-    /// Returns the number of the guest, as an index.
+    /// Returns the number of the guest as an index into arrays.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Returns the number of the guest, as the field of an event.
+    /// Returns the number of the guest in the form that events record.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -34,7 +34,8 @@ impl fmt::Display for GuestId {
     }
 }
 
-/// The strand that has trapped, and the guest that it executes. Neither value comes from a register of the guest.
+/// The strand that has trapped, and the guest that the strand executes. Neither value comes from a register that the guest
+/// controls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Caller {

@@ -30,9 +30,9 @@ pub trait Embedder {
     /// Sends a byte or a break to the console of the caller's guest. Fails with EWOULDBLOCK if the console cannot take it now.
     fn console(&self, caller: Caller, output: ConsoleOutput) -> Result<(), HvError>;
 
-    /// The numbers of the functions that [`fast`](Self::fast) serves, unless a service has the function. A call of a function that neither
-    /// this list nor a service has returns EBADTRAP; on SPARC V9 the trap entries return this status without calling Rust code. With
-    /// `None`, the default, `fast` gets every call that no service serves.
+    /// The numbers of the functions that [`fast`](Self::fast) serves. If a service has one of these functions, the service serves
+    /// it instead. A call of a function that neither this list nor a service has returns EBADTRAP. On SPARC V9 the trap entries
+    /// return this status without calling Rust code. With `None`, the default, `fast` gets every call that no service serves.
     const FAST: Option<&'static [u64]> = None;
 
     /// The numbers of the functions that [`core`](Self::core) serves. With `None`, the default, `core` gets every call.
@@ -73,7 +73,7 @@ pub trait Embedder {
     }
 }
 
-/// An image without consoles and without hypercalls of its own. `cons_putchar` returns EWOULDBLOCK.
+/// An image that has no console and serves no hypercalls itself. `cons_putchar` returns EWOULDBLOCK.
 #[derive(Clone, Copy, Debug)]
 pub struct NoConsole;
 

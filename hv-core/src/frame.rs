@@ -5,7 +5,8 @@ use core::ops::Deref;
 
 use guest_abi::{HvError, Registers};
 
-/// The values that a call returns from %o1 on. The guest's other registers do not change.
+/// The values that a successful call returns in %o1 and the registers after it. The guest's other registers do not change, except
+/// %o0, which holds the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     /// EOK, without a value.
@@ -29,7 +30,7 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Returns the status that the guest gets: always `Some`.
+    /// Returns the status that the guest gets. The result is always `Some`.
     pub const fn status(&self) -> Option<HvError> {
         Some(self.status)
     }
@@ -58,7 +59,8 @@ impl core::error::Error for CallError {}
 pub struct Frame<'a>(&'a mut Registers);
 
 impl<'a> Frame<'a> {
-    /// Returns the frame of a call that a [`Context`](crate::Context) serves without a [`Hypervisor`](crate::Hypervisor).
+    /// Returns the frame of a call, for code that calls a [`Context`](crate::Context) without a
+    /// [`Hypervisor`](crate::Hypervisor).
     #[inline(always)]
     pub const fn new(registers: &'a mut Registers) -> Self {
         Self(registers)

@@ -15,7 +15,7 @@ use crate::sync::{array_of, const_unless_loom};
 use crate::trace::{FastCall, GuestReset, Heartbeat, Off, SetVersion, Trace, duration};
 use crate::{CallError, Caller, ForeignStrand, Frame, GuestId, NegotiatedVersion, Reply, Services};
 
-/// What the strand does after a call of trap 0xff.
+/// What the strand does after a call through trap 0xff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum After {
@@ -33,7 +33,7 @@ struct GuestVersions<S: Services> {
     services: S::Versions,
 }
 
-/// Stands for groups SUN4V and CORE, whose version is 1.0.
+/// The type parameter for groups SUN4V and CORE, which have only version 1.0.
 enum Base {}
 
 impl<S: Services> GuestVersions<S> {
@@ -75,7 +75,7 @@ impl<S: Services> GuestVersions<S> {
 const BASE: &[Version] = &[Version::V1_0];
 
 /// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`.
-/// Its size is that of the services, the embedder and the tracer, plus 2 KB, plus 1 KB for each service.
+/// In addition to the services, the embedder and the tracer, a value takes 2 KB of memory, and 1 KB for each service.
 pub struct Hypervisor<S: Services, E, T = Off> {
     services: S,
     embedder: E,
@@ -190,7 +190,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
 /// Serves the traps of one strand while it executes one guest. Holds the services' contexts for this strand and guest.
 #[repr(C)]
 pub struct Strand<'a, S: Services + 'a, E, T = Off> {
-    // The first field, so that the address of the contexts needs no addition.
+    // This field comes first, so that the address of the contexts needs no addition.
     contexts: S::Contexts<'a>,
     hypervisor: &'a Hypervisor<S, E, T>,
     caller: Caller,
@@ -300,9 +300,9 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         result
     }
 
-    /// Serves `api_get_version`, and also `api_set_version` if tracing is off and the service needs no stack for the change. The
-    /// arguments are %o5 and %o0 to %o2; the results are %o0 to %o2. For other calls, does nothing and returns `None`;
-    /// [`core_slow`](Self::core_slow) serves them.
+    /// Serves `api_get_version`, and also `api_set_version` if tracing is off and the service needs no stack for the change.
+    /// `function` is %o5, and the array holds %o0 to %o2. Returns the new values of %o0 to %o2. For other calls, does nothing and
+    /// returns `None`; [`core_slow`](Self::core_slow) serves these calls.
     ///
     /// The function needs few registers and no stack, so that trap entries can call it as a leaf function.
     #[inline(always)]
@@ -384,8 +384,8 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         After::Resume
     }
 
-    /// Serves trap 0x80 or 0xff, for trap entries that call [`core_fast`](Self::core_fast) themselves. `Break` holds the code with
-    /// which the guest has ended itself.
+    /// Serves trap 0x80 or 0xff, for trap entries that call [`core_fast`](Self::core_fast) themselves. If the guest has ended
+    /// itself, returns `Break` with the exit code.
     pub fn serve(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64> {
         match trap {
             Trap::Fast => self.fast_trap(registers),
@@ -431,7 +431,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
     }
 }
 
-/// Returns `true` if `list`, [`Embedder::FAST`] or [`Embedder::CORE`], says that the embedder may serve a function.
+/// Returns `true` if the embedder may serve a function. `list` is [`Embedder::FAST`] or [`Embedder::CORE`].
 fn has(list: Option<&[u64]>, function: u64) -> bool {
     list.is_none_or(|numbers| numbers.contains(&function))
 }

@@ -10,10 +10,10 @@ use static_assertions::assert_impl_all;
 use crate::Group;
 use crate::sync::{AtomicU32, Ordering, const_unless_loom, fence};
 
-/// A negotiated version of group `G`, stored as its position in [the group's list](Group::VERSIONS), counted from 1. 0 stands for "not
-/// negotiated".
+/// A negotiated version of group `G`. It is stored as its position in [the group's list](Group::VERSIONS), counted from 1. The
+/// value 0 stands for "not negotiated".
 ///
-/// The version of one group cannot stand for a version of another group:
+/// A version of one group cannot be used for another group:
 ///
 /// ```compile_fail
 /// # use guest_abi::{ApiGroup, Version};
@@ -179,10 +179,10 @@ pub(crate) struct Word(AtomicU32);
 impl Word {
     #[inline]
     pub(crate) fn get(&self) -> u8 {
-        // A fast path does not call this function. It loads a word that its service has derived from the version. A strand that has
-        // loaded a word derived from one version must then load the same version or a later one here, so a fence orders the two loads.
-        // SPARC V9 needs no fence: the processor keeps the order of loads (total store order), and the compiler cannot exchange the
-        // two loads, because the load of the word is in another call or in a trap entry.
+        // A fast path does not call this function. It loads a word that its service has derived from the version. If a strand has
+        // loaded a word derived from one version, its load of the version here must return the same version or a later one. So a
+        // fence orders the two loads. SPARC V9 needs no fence. The processor keeps the order of loads (total store order). The
+        // compiler cannot exchange the two loads, because the load of the word is in another call or in a trap entry.
         if !cfg!(target_arch = "sparc64") {
             fence(Ordering::Acquire);
         }
@@ -190,7 +190,8 @@ impl Word {
         self.0.load(Ordering::Relaxed) as u8
     }
 
-    /// Returns `true` if `version` is negotiated. A later load of a word that was derived from the version stays after this load.
+    /// Returns `true` if `version` is negotiated. If the strand then loads a word that was derived from the version, that load
+    /// stays after the load of the version.
     #[inline(always)]
     pub(crate) fn is(&self, version: u8) -> bool {
         let is = self.get() == version;
@@ -205,8 +206,8 @@ impl Word {
 
     /// Stores a version. The caller then calls [`Service::version_changed`](crate::Service::version_changed).
     pub(crate) fn set(&self, version: u8) {
-        // An exchange, because loom does not order stores of two strands. Relaxed, because the service then publishes the version by an
-        // exchange of its own.
+        // An exchange, because loom does not order stores of two strands. Relaxed, because the service then publishes the version
+        // with its own exchange.
         self.0.swap(version.into(), Ordering::Relaxed);
     }
 }

@@ -5,7 +5,7 @@ use guest_abi::{ApiGroup, FunctionSet, HvError, Registers, StrandId, Version};
 use crate::negotiation::Asked;
 use crate::{CallError, Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Reply};
 
-/// An API group: what guests negotiate, and its functions. A service with one group can be the group itself.
+/// An API group that guests negotiate, with its functions. A service with one group can be the group itself.
 ///
 /// A service with group CORE states the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
 /// 0xff.
@@ -25,7 +25,7 @@ pub trait Group {
 ///
 /// The hypervisor refuses calls of guests that have not negotiated the group. The service never sees these calls.
 ///
-/// Several services, each with a group of its own, may share a state. The services are then references to the state.
+/// Several services, each with its own group, may share their state. The services are then references to this state.
 pub trait Service {
     /// The group that the service serves.
     type Group: Group;
@@ -54,8 +54,9 @@ pub trait Service {
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated<Self::Group>) {}
 
-    /// Resets the guest's data to its state at boot. The hypervisor has called [`version_changed`](Self::version_changed) before, with
-    /// nothing negotiated. `on` is the strand that executes this function. During the call, no strand executes code of the guest.
+    /// Resets the guest's data to its state at boot. Before this call, the hypervisor has removed the guest's negotiated version
+    /// and called [`version_changed`](Self::version_changed). `on` is the strand that executes this function. During the call, no
+    /// strand executes code of the guest.
     fn guest_reset(&self, guest: GuestId, on: StrandId);
 }
 
@@ -117,9 +118,9 @@ pub trait Context {
         false
     }
 
-    /// A short form of [`version_changed`](Service::version_changed), for a change to `version` that needs no stack and few
-    /// instructions: calls `store` to store the version, does the rest of the change, and returns `true`. For any other change,
-    /// does nothing and returns `false`. The default always returns `false`.
+    /// A short form of [`version_changed`](Service::version_changed). If the change to `version` needs no stack and few
+    /// instructions, calls `store` to store the version, does the rest of the change, and returns `true`. Otherwise does nothing
+    /// and returns `false`. The default always returns `false`.
     #[inline(always)]
     #[allow(unused_variables)]
     fn change_version(

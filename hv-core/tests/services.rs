@@ -413,8 +413,8 @@ fn an_image_without_services() {
     assert_eq!(core(&strand, 0, [1, 1, 0]), [0, 0, 0]);
 }
 
-/// A service may provide group CORE. The service then determines the group's versions, and serves functions of the group to guests that
-/// have negotiated it. Calls through trap 0xff do not change.
+/// A service may provide group CORE. The service then determines the versions of the group. It serves functions of the group to
+/// guests that have negotiated the group. Calls through trap 0xff work as before.
 #[test]
 fn a_service_that_has_group_core() {
     let services = (Adder::<0x300, 100>::default(), Refusing::<1, false>);

@@ -27,16 +27,20 @@ impl fmt::Display for AccessError {
 
 impl core::error::Error for AccessError {}
 
-/// Physical access to device registers, 64 bits at a time. Several strands may use the same bus concurrently. `strand` is the strand that
-/// executes the access: a local address means a device of the node of `strand`. (Hardware ignores the argument; models need it.)
+/// Physical access to device registers, 64 bits at a time. Several strands may use the same bus concurrently. `strand` is the
+/// strand that executes the access: a local address means a device on the node of this strand. (Hardware ignores the argument;
+/// models need it.)
 ///
 /// # Order
-/// The caller orders accesses of different strands: a strand that lets another strand access a device stores a word with release ordering,
-/// and the other strand loads it with acquire ordering. The implementation must make this order hold at the devices, on every machine:
+/// The caller orders accesses of different strands. A strand that lets another strand access a device stores a word with release
+/// ordering, and the other strand loads this word with acquire ordering. The implementation must make this order hold at the
+/// devices, on every machine:
 ///
 /// - An access happens after every load of memory that precedes the access on the strand.
-/// - [`read`](Self::read) and [`write`](Self::write) return when the device has answered, before any later store.
-/// - A fast path in assembly may end before its write is complete. [`complete_writes`](Self::complete_writes) comes before the next access.
+/// - [`read`](Self::read) and [`write`](Self::write) return only when the device has answered, so a later store comes after the
+///   access.
+/// - A fast path in assembly may end before its write is complete. Then the strand calls
+///   [`complete_writes`](Self::complete_writes) before its next access.
 ///
 /// If the machine does not order stores to devices with accesses to memory, a barrier is necessary: `membar #Sync` on SPARC V9.
 pub trait Bus {
@@ -79,8 +83,8 @@ pub trait StrandRegisters {
     ///
     /// - The implementation delivers a cross-call between two hypercalls of the target strand, before the target next executes
     ///   guest code. The target then calls the handler of the service that sent it, such as `PerfCounterService::cross_called`.
-    /// - A cross-call that arrives while the target handles another is delivered afterwards. A dead strand gets it when it
-    ///   restarts.
+    /// - A cross-call that arrives while the target handles another one is delivered afterwards. A dead strand gets its
+    ///   cross-call when it restarts.
     ///
     /// When the target takes the cross-call, it must see all earlier writes of the sending strand to memory. If a store to a device
     /// sends the interrupt, and can overtake a store to memory, a barrier must come first: `membar #Sync` on SPARC V9.

@@ -1,4 +1,4 @@
-//! The optional interfaces of a hypervisor's image, and the notes by which the image says which of them it has.
+//! The optional interfaces of a hypervisor's image, and the notes in which an image lists the interfaces that it has.
 //!
 //! Every image serves the hypercalls of its guests. It may also have the interfaces of this table. Each has a version. A program that
 //! starts an image, such as `vfalls boot`, uses an interface only if the image has it in the [version](Interface::version) that the
@@ -63,7 +63,7 @@ impl Interface {
     }
 }
 
-/// What a note says: the image has this interface.
+/// The content of a note: the image has this interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     #[allow(missing_docs, reason = "its name says it")]

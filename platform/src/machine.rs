@@ -88,7 +88,8 @@ impl Model {
         false
     }
 
-    /// Returns the number by which images know the family: see [`start::MACHINE`](crate::memory_map::start::MACHINE).
+    /// Returns the number of the family in the word from which an image learns its machine: see
+    /// [`start::MACHINE`](crate::memory_map::start::MACHINE).
     pub const fn number(self) -> u8 {
         self.facts().number
     }

@@ -29,12 +29,12 @@ pub const PAGE: u64 = 8 << 10;
 pub const CONSOLES: u64 = 0x1f_1000_0000;
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
-/// The 16550 UART of the hypervisor's own console, behind those of 256 guests. A machine without a description does not have it.
+/// The 16550 UART of the hypervisor's own console, after the UARTs of 256 guests. A machine without a description does not have it.
 pub const LOG: u64 = CONSOLES + 256 * CONSOLE_STRIDE;
 /// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
-/// The PTIMER, and how its interrupt reaches a strand. No real machine has a PTIMER with these processors: all of this is the project's own.
-/// QEMU's machine `niagara` does not have it. Guests cannot access it.
+/// The PTIMER, and how its interrupt reaches a strand. No real machine combines a PTIMER with these processors, so all addresses
+/// here are the project's own. QEMU's machine `niagara` does not have the device. Guests cannot access it.
 pub mod ptimer {
     /// The physical address of the register space (BAR 0): each [`Register`](crate::ptimer::Register) is at this address plus its offset.
     /// The registers take accesses of 32 bits only. The device is an [NV41](crate::ptimer::Input::NV41).
@@ -42,7 +42,8 @@ pub mod ptimer {
     /// The register of 64 bits with the number of the strand that receives the alarm's interrupt. It is 0 after reset. If the machine does
     /// not have the strand, no interrupt is sent.
     pub const TARGET: u64 = REGISTERS + 0x1_0000;
-    /// The vector of the alarm's interrupt. It is sent once when INTR and INTR_EN are both set, and again only after one of them was clear.
+    /// The vector of the alarm's interrupt. The interrupt is sent once when INTR and INTR_EN are both set, and again only after one of
+    /// them was clear.
     pub const VECTOR: u8 = 5;
 }
 
@@ -69,7 +70,7 @@ pub mod start {
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The time at which the machine was switched on, in seconds since 1970.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
-    /// The period in microseconds in which the hypervisor compares the machine's clocks. 0: it does not compare them.
+    /// How often the hypervisor compares the machine's clocks: the period in microseconds. 0: it does not compare them.
     pub const CLOCKS: u64 = HYPERVISOR.end - 0x28;
     const MODEL_SHIFT: u32 = 8;
 
@@ -111,8 +112,8 @@ pub mod mailbox {
     pub const CODES: usize = STATES + GUESTS;
     /// The maximum number of guests with a state and a code in the page.
     pub const GUESTS: usize = 16;
-    /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG). If a message is missing because
-    /// a guest caused too many of them, its report is in no [record] either.
+    /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG). If messages are
+    /// missing because a guest caused too many of them, the failures that they report have no [record] either.
     pub const LEFT_OUT: usize = POWER - 1;
     /// The word by which the hypervisor switches the machine off.
     pub const POWER: usize = 511;
@@ -221,10 +222,11 @@ pub mod property {
     pub const ENTRY: &str = "entry";
 }
 
-/// The message on a guest's console when the guest ends, if the image has no [mailbox] or the machine has no description, so that the
-/// operator cannot read the guest's state. The message is [`DLE`](escape::DLE), [`END`](escape::END), a decimal number and LF. On the first
-/// console, a number of this module means that the hypervisor itself has ended. The hypervisor doubles each DLE that the guest writes. So
-/// a guest cannot forge the message, if only one strand writes to the console at a time, and the console accepts each byte.
+/// The message on a guest's console when the guest ends. An image writes it if it has no [mailbox] or the machine has no
+/// description, because the operator then cannot read the guest's state. The message is [`DLE`](escape::DLE),
+/// [`END`](escape::END), a decimal number and LF. If the message is on the first console and the number is one of this module,
+/// the hypervisor itself has ended. The hypervisor doubles each DLE that the guest writes. So a guest cannot forge the message,
+/// if only one strand writes to the console at a time, and the console accepts each byte.
 pub mod escape {
     /// The byte that is doubled if the guest writes it.
     pub const DLE: u8 = 0x10;

@@ -578,12 +578,12 @@ enum vfperf_unit_event {
 // The number of samples that a profiler holds.
 #define VFPERF_PROFILER_SAMPLES 64
 
-// The number of events that a profiler counts: two at the same time.
+// The maximum number of events of a profiler. The profiler counts two events at the same time.
 #define VFPERF_PROFILER_EVENTS 8
 
-// The functions through which calls reach the machine, for example a simulated one. If a function or the pointer to this structure
-// is NULL: on SPARC V9 the call makes the real trap, or accesses the real register; elsewhere a trap returns EBADTRAP, and a
-// register reads as 0.
+// The functions through which calls reach the machine, for example a simulated machine. A function may be NULL, and so may the
+// pointer to this structure. On SPARC V9 the call then makes the real trap, or accesses the real register. Elsewhere a trap
+// returns EBADTRAP, and a register reads as 0.
 struct vfperf_transport {
   // Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
   // the trap in `regs`.
@@ -608,7 +608,8 @@ struct vfperf_version {
 struct vfperf_retry {
   // The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
   uint32_t tries;
-  // The maximum number of reads of a snapshot's counters, which are read again if the control register has changed; 0 means 1.
+  // The maximum number of times that a snapshot reads the counters, which it does again if the control register has changed; 0
+  // means 1.
   uint32_t reads;
   // Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a
   // millisecond: then the service serves a refused strand after at most one access of each other strand.
@@ -651,7 +652,7 @@ struct vfperf_present {
   uint32_t unclear;
 };
 
-// A 64-bit count from a narrower counter. If the counter holds 0, start with both members 0.
+// A 64-bit count of the events of a narrower counter. If the counter holds 0, begin with 0 in both members.
 struct vfperf_count {
   // The events since the counter was first read.
   uint64_t events;
@@ -659,7 +660,7 @@ struct vfperf_count {
   uint64_t last;
 };
 
-// A profiler, prepared by `vfperf_profiler_init`. Its 5120 bytes are the owner's: the owner may move them, and need not release them.
+// A profiler, prepared by `vfperf_profiler_init`. The caller owns its 5120 bytes, may move them, and has nothing to release.
 struct VFPERF_ALIGNED(16) vfperf_profiler {
   // Private to the functions of the profiler.
   uint64_t words[640];
@@ -677,7 +678,8 @@ struct vfperf_request {
   uint32_t spread;
   // The seed of random periods.
   uint64_t seed;
-  // The maximum number of interrupts in a window of `throttle_ticks` ticks. One more doubles the period and begins a new window.
+  // The maximum number of interrupts in a window of `throttle_ticks` ticks. One more interrupt doubles the period and begins a
+  // new window.
   uint32_t throttle;
   // Not used.
   uint32_t reserved;
@@ -784,9 +786,15 @@ uint64_t vfperf_negotiate_best(const struct vfperf_transport *transport,
 // Releases group 0x205 for the whole guest. The counters keep their values.
 uint64_t vfperf_release(const struct vfperf_transport *transport);
 
-// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
-// machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
-// busy in every try. A strand that asks at least once in half a millisecond is served after at most one access of each other strand.
+// Reads a performance register. A strand that asks at least once in half a millisecond is served after at most one access of each
+// other strand.
+//
+// Errors:
+// - EBADTRAP: the guest has not negotiated.
+// - EINVAL: no register has the number.
+// - ENOTSUPPORTED: this version or machine does not have the register.
+// - ENOACCESS: the guest may not use the register, or the register's unit is out of service.
+// - EWOULDBLOCK: the register's hub is busy in every try.
 VFPERF_MUST_CHECK
 uint64_t vfperf_get(const struct vfperf_transport *transport,
                     enum vfperf_reg reg,
@@ -802,8 +810,8 @@ uint64_t vfperf_set(const struct vfperf_transport *transport,
                     uint64_t value);
 
 // Reads the control register and the counters of a unit, and reads them again if the control register has changed in between.
-// Returns the statuses of `vfperf_get`; EINVAL for a unit that does not exist, without a call; EWOULDBLOCK also if the control
-// register changed during every read of the counters.
+// Returns the same statuses as `vfperf_get`. Also returns EINVAL, without a call, for a unit that does not exist, and EWOULDBLOCK
+// if the control register changed during every read of the counters.
 VFPERF_MUST_CHECK
 uint64_t vfperf_snapshot(const struct vfperf_transport *transport,
                          enum vfperf_unit unit,
@@ -910,7 +918,7 @@ uint64_t vfperf_profiler_start(const struct vfperf_transport *transport,
 
 // Takes a sample for each counter that has overflowed, and continues to count. The handler of the overflow trap (interrupt_level_15,
 // 0x4f) calls this function, and then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 if the
-// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked: counting has ended, counts and samples remain.
+// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked. Counting has then ended, but counts and samples remain.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_handle(const struct vfperf_transport *transport,
                                 struct vfperf_profiler *profiler,

@@ -98,14 +98,16 @@ pub(crate) fn insert(mask: u64, pcr: u64, code: u64) -> u64 {
 }
 
 impl vfperf_count {
-    /// Adds the events since the last value to the count, and returns the sum. Given the last value, `since` returns the number of events.
+    /// Adds the events since the last value to the count, and returns the sum. `since` computes the number of these events from
+    /// the last value.
     pub(crate) fn advance(&mut self, raw: u64, since: impl FnOnce(u64) -> u64) -> u64 {
         self.events = self.events.wrapping_add(since(self.last));
         self.last = raw;
         self.events
     }
 
-    /// Advances to the value of a counter of `pmu`; a DRAM counter has its flag in bit 31.
+    /// Like [`advance`](Self::advance), for a counter of `pmu`. In the `raw` value of a DRAM counter, bit 31 is the counter's
+    /// flag.
     pub(crate) fn advance_unit(&mut self, pmu: Pmu, raw: u64) -> u64 {
         self.advance(raw, |last| match pmu {
             Pmu::Dram(_) => DramCount::new(Reading::new(last)).update(Reading::new(raw)),

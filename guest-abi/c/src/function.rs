@@ -1,4 +1,4 @@
-//! The calls.
+//! The C functions that make hypercalls.
 #![allow(unsafe_code)]
 
 use core::hint::spin_loop;
@@ -129,9 +129,15 @@ pub unsafe extern "C" fn vfperf_release(transport: *const vfperf_transport) -> u
     unsafe { call(transport, null_mut(), release) }
 }
 
-/// Reads a performance register. Returns EBADTRAP without negotiation, EINVAL beyond register 89, ENOTSUPPORTED if this version or
-/// machine does not have the register, ENOACCESS if the guest may not use it or its unit is out of service, EWOULDBLOCK if its hub is
-/// busy in every try. A strand that asks at least once in half a millisecond is served after at most one access of each other strand.
+/// Reads a performance register. A strand that asks at least once in half a millisecond is served after at most one access of each
+/// other strand.
+///
+/// Errors:
+/// - EBADTRAP: the guest has not negotiated.
+/// - EINVAL: no register has the number.
+/// - ENOTSUPPORTED: this version or machine does not have the register.
+/// - ENOACCESS: the guest may not use the register, or the register's unit is out of service.
+/// - EWOULDBLOCK: the register's hub is busy in every try.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_get(
     transport: *const vfperf_transport,
@@ -208,8 +214,8 @@ impl Clock for Retry {
 }
 
 /// Reads the control register and the counters of a unit, and reads them again if the control register has changed in between.
-/// Returns the statuses of `vfperf_get`; EINVAL for a unit that does not exist, without a call; EWOULDBLOCK also if the control
-/// register changed during every read of the counters.
+/// Returns the same statuses as `vfperf_get`. Also returns EINVAL, without a call, for a unit that does not exist, and EWOULDBLOCK
+/// if the control register changed during every read of the counters.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_snapshot(
     transport: *const vfperf_transport,

@@ -227,7 +227,7 @@ unsafe fn interrupted(
 
 /// Takes a sample for each counter that has overflowed, and continues to count. The handler of the overflow trap (interrupt_level_15,
 /// 0x4f) calls this function, and then clears bit 15 of %softint. Stores the counters that had overflowed, as bits; 0 if the
-/// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked: counting has ended, counts and samples remain.
+/// interrupt is spurious. Returns ENOACCESS if the right to HT was revoked. Counting has then ended, but counts and samples remain.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_handle(
     transport: *const vfperf_transport,

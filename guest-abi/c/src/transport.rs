@@ -1,4 +1,4 @@
-//! The transport from C.
+//! The transport that C code passes to the functions.
 #![allow(unsafe_code)]
 
 use guest_abi::guest::StrandCounters;
@@ -8,7 +8,8 @@ use guest_abi::{HvError, Hypercall, Registers, Trap};
 
 use crate::types::vfperf_transport;
 
-/// Evaluates the first expression on SPARC V9, with the real machine in a variable, and the second one elsewhere.
+/// On SPARC V9, evaluates the first expression, in which `$machine` is the real machine. Elsewhere, evaluates the second
+/// expression.
 macro_rules! on_processor {
     ($machine:ident => $real:expr, else $other:expr) => {{
         #[cfg(target_arch = "sparc64")]

@@ -5,12 +5,12 @@ use core::ffi::c_void;
 /// The number of samples that a profiler holds.
 pub const VFPERF_PROFILER_SAMPLES: usize = 64;
 
-/// The number of events that a profiler counts: two at the same time.
+/// The maximum number of events of a profiler. The profiler counts two events at the same time.
 pub const VFPERF_PROFILER_EVENTS: usize = 8;
 
-/// The functions through which calls reach the machine, for example a simulated one. If a function or the pointer to this structure
-/// is NULL: on SPARC V9 the call makes the real trap, or accesses the real register; elsewhere a trap returns EBADTRAP, and a
-/// register reads as 0.
+/// The functions through which calls reach the machine, for example a simulated machine. A function may be NULL, and so may the
+/// pointer to this structure. On SPARC V9 the call then makes the real trap, or accesses the real register. Elsewhere a trap
+/// returns EBADTRAP, and a register reads as 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_transport {
@@ -55,7 +55,8 @@ pub struct vfperf_present {
 pub struct vfperf_retry {
     /// The maximum number of tries of a call whose status is EWOULDBLOCK; 0 means 1.
     pub tries: u32,
-    /// The maximum number of reads of a snapshot's counters, which are read again if the control register has changed; 0 means 1.
+    /// The maximum number of times that a snapshot reads the counters, which it does again if the control register has changed; 0
+    /// means 1.
     pub reads: u32,
     /// Called between two tries of a call, with the number of refused tries so far. NULL: no pause. Keep pauses below half a
     /// millisecond: then the service serves a refused strand after at most one access of each other strand.
@@ -88,7 +89,7 @@ pub struct vfperf_snapshot {
     pub unit: u32,
 }
 
-/// A 64-bit count from a narrower counter. If the counter holds 0, start with both members 0.
+/// A 64-bit count of the events of a narrower counter. If the counter holds 0, begin with 0 in both members.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_count {
@@ -112,7 +113,8 @@ pub struct vfperf_request {
     pub spread: u32,
     /// The seed of random periods.
     pub seed: u64,
-    /// The maximum number of interrupts in a window of `throttle_ticks` ticks. One more doubles the period and begins a new window.
+    /// The maximum number of interrupts in a window of `throttle_ticks` ticks. One more interrupt doubles the period and begins a
+    /// new window.
     pub throttle: u32,
     /// Not used.
     pub reserved: u32,
@@ -176,7 +178,7 @@ pub struct vfperf_report {
     pub period: u64,
 }
 
-/// A profiler, prepared by `vfperf_profiler_init`. Its 5120 bytes are the owner's: the owner may move them, and need not release them.
+/// A profiler, prepared by `vfperf_profiler_init`. The caller owns its 5120 bytes, may move them, and has nothing to release.
 #[repr(C, align(16))]
 pub struct vfperf_profiler {
     /// Private to the functions of the profiler.

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn vfperf_unit_count(
     }
 }
 
-/// Returns a counter of a register; a DRAM counter has its flag in bit 31.
+/// Returns a counter from the value of its register. In the result for a DRAM counter, bit 31 is the counter's flag.
 fn raw(pmu: Pmu, counter: Counter, pic: u64) -> u64 {
     match pmu {
         Pmu::Dram(_) => DramPic::from(pic).reading(counter).raw(),

@@ -49,9 +49,9 @@ pub struct Description {
 pub enum Scope {
     /// All strands read one counter.
     Machine,
-    /// Each strand has a counter of its own, and all show the same value at the same time.
+    /// Each strand has its own counter, and all counters show the same value at the same time.
     Strand,
-    /// Each strand has a counter of its own, and their values differ.
+    /// Each strand has its own counter, and the values of the counters differ.
     StrandUnsynchronised,
 }
 

@@ -23,7 +23,8 @@ pub struct PerfCounters<H> {
     version: Version,
 }
 
-// Strands share the negotiated version, so they may share a reference. A copy would outlive the release.
+// Strands share the negotiated version, so they may share a reference. There are no copies, because a copy could be used after
+// the group was released.
 assert_impl_all!(PerfCounters<()>: Send, Sync);
 assert_not_impl_any!(PerfCounters<()>: Clone);
 
@@ -37,7 +38,7 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(Self { hypercall, version })
     }
 
-    /// Negotiates 1.1. If 1.1 is refused, negotiates 1.0. Fails like [`negotiate`](Self::negotiate) of 1.0.
+    /// Negotiates 1.1. If 1.1 is refused, negotiates 1.0. Fails like [`negotiate`](Self::negotiate) with version 1.0.
     pub fn negotiate_best(hypercall: H) -> Result<Self, NegotiateError> {
         let version = ask(&hypercall, Version::V1_1).or_else(|error| match error {
             NegotiateError::Refused(_) => ask(&hypercall, Version::V1_0),

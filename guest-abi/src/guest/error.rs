@@ -1,4 +1,4 @@
-//! One error for all that a guest does with its counters.
+//! One error type for everything that a guest does with its counters.
 
 use core::fmt;
 
@@ -44,7 +44,7 @@ errors! {
     Snapshot(SnapshotError),
     /// A count was given a snapshot of another PMU.
     OtherPmu(OtherPmu),
-    /// The requested events need more turns than the counters have.
+    /// The requested events need more turns than the profiler has.
     NoRoom(NoRoom<SparcSelect>),
     /// The select code of a counter stands for no event.
     ReservedEvent(ReservedEvent),

@@ -109,7 +109,7 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         self.change(false, pcr)
     }
 
-    /// Writes the PCR. `ht` is the present value of its HT.
+    /// Writes the PCR. `ht` is the present value of HT in the PCR.
     pub(crate) fn change(&self, ht: bool, pcr: SparcPcr) -> Result<(), HvError> {
         if pcr.hypervisor() != ht {
             return self.set_by_service(pcr);

@@ -66,7 +66,7 @@ impl PmuCount {
         }
     }
 
-    /// Returns the largest number of events, between the last two snapshots, with which the count is still right: see
+    /// Returns the largest number of events between the last two snapshots for which the count is right: see
     /// [`Widened::right_up_to`](super::Widened::right_up_to).
     pub const fn right_up_to(&self) -> u64 {
         match &self.count {
@@ -76,7 +76,7 @@ impl PmuCount {
     }
 }
 
-/// The error if a snapshot is of another PMU than the count.
+/// The error if a count is updated with a snapshot of another PMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OtherPmu {
     /// The PMU whose events are counted.

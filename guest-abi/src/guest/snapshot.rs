@@ -55,7 +55,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns a count of 0 for this counter of this PMU, to [update](PmuCount::update) from later snapshots.
+    /// Returns a count of 0 for this counter of this PMU, to [update](PmuCount::update) with later snapshots.
     pub fn count(&self, counter: Counter) -> PmuCount {
         PmuCount::new(self.pmu, counter, self.raw(counter))
     }

@@ -10,7 +10,7 @@ use core::num::NonZeroU32;
 
 /// What a counter of `BITS` bits (1 to 64) shows at one moment. With `FLAG`, the bit above the counter is a flag that a wrap sets.
 ///
-/// A type of its own, so that a register with two counters cannot be mistaken for one counter: see
+/// This is a separate type, so that a register with two counters cannot be mistaken for one counter: see
 /// [`DramPic::reading`](crate::layout::DramPic::reading).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[must_use]
@@ -77,7 +77,7 @@ pub type StrandCount = Widened<32>;
 pub type HubCount = Widened<64>;
 
 impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
-    /// The largest number of events, between two reads, with which the count is right without a flag: 2^`BITS` - 1.
+    /// The largest number of events between two reads for which the count of a counter without a flag is right: 2^`BITS` - 1.
     pub const MOST: u64 = Reading::<BITS, FLAG>::MOST;
 
     /// Returns a count of 0 for a counter that shows `reading`.
@@ -92,7 +92,8 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         let (now, last) = (reading.value(), self.last.value());
         let wrapped = Reading::<BITS, FLAG>::WRAPPED;
         let new_flag = reading.raw() & !self.last.raw() & wrapped;
-        // A counter that wrapped and is not below its last value has counted 2^BITS more events than it shows.
+        // If a counter has wrapped but is not below its last value, 2^BITS more events have happened than the difference of the
+        // values shows.
         let hidden = if now >= last { new_flag } else { 0 };
         let more = (now.wrapping_sub(last) & Self::MOST).wrapping_add(hidden);
         let was_clear = FLAG && self.last.raw() & wrapped == 0;
@@ -109,7 +110,7 @@ impl<const BITS: u32, const FLAG: bool> Widened<BITS, FLAG> {
         self.events
     }
 
-    /// Returns the largest number of events, between the last two reads, with which the count is still right. With more events, the
+    /// Returns the largest number of events between the last two reads for which the count is right. If more events happened, the
     /// counter may have wrapped once more than the count says.
     ///
     /// - 2^64 - 1 if the flag shows that the counter has not wrapped.

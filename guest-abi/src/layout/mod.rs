@@ -2,7 +2,7 @@
 //!
 //! Every control register selects an event for each of two counters: see [`EventSelect`]. Changing one event leaves all other bits
 //! unchanged. If the type of a value can hold more than its field, a value that does not fit is an error.
-// The fields are private: of the setters that `bitfield-struct` makes for a field, one panics, and the error of another is `()`.
+// The fields are private, because `bitfield-struct` makes unsuitable setters for each field: one panics, and one fails with `()`.
 #![allow(dead_code, reason = "bitfield-struct makes all kinds of setters for each field")]
 
 mod dram;

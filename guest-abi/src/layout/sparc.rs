@@ -57,7 +57,7 @@ super::fields! {
 /// - Classes 8 to 15 have the events of classes 0 to 7, and also count instructions that are flushed because they trap.
 /// - Class 0 counts the clocks in which no strand of the core issues an instruction, whatever MASK is. To stop one counter, select
 ///   [`OFF`](Self::OFF), not 0.
-// Not a bit field: `new` keeps bits 15:12 at 0.
+// This is not a bit field, because `new` has to keep bits 15:12 at 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct SparcSelect(u16);

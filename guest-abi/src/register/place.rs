@@ -18,7 +18,7 @@ crate::numbered::numbered! {
     /// One of the four Zambezi chips of a Batoka.
     Hub "hub" { Zam0 "ZAM0", Zam1 "ZAM1", Zam2 "ZAM2", Zam3 "ZAM3", }
 
-    /// A part of a hub, with counters of its own.
+    /// A part of a hub, with its own counters.
     HubUnit "part of a hub" {
         /// Link port unit A, the link to node 0.
         LpuA "LPU_A",

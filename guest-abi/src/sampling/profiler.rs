@@ -1,4 +1,4 @@
-//! The profiler, for the handlers of the counters' interrupt and of a timer.
+//! The profiler, which the handlers of the counters' interrupt and of a timer call.
 
 use core::fmt;
 
@@ -24,7 +24,7 @@ pub struct Request<E> {
     pub pace: Option<Pace>,
 }
 
-/// The error if the requested events need more turns than the counters have.
+/// The error if the requested events need more turns than the profiler has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoRoom<E>(
     /// The first event for which no counter has a free turn.
@@ -49,9 +49,9 @@ type Turn<E> = [Option<Slot<E>>; 2];
 /// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters are stopped
 /// during these calls.
 ///
-/// Between these calls the profiler misses no event of the current turn, if the counters include all past events when a call stops them.
-/// A strand's counters do so if its handlers run in a mode that is not counted. Otherwise each call loses up to 8 of the handler's own
-/// events for each counter: see [`StrandCounters`].
+/// The profiler misses no event of the current turn between these calls. This requires that the counters, when a call stops them,
+/// already include all past events. A strand's counters meet this requirement if the strand's handlers run in a mode that is not
+/// counted. Otherwise each call loses up to 8 of the handler's own events for each counter: see [`StrandCounters`].
 ///
 /// Samples do not drift: each overflow is due one period after the previous overflow was due, however late the interrupts are.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     counting: bool,
-    /// The end of the time that `enabled` includes.
+    /// The time up to which `enabled` counts.
     seen: u64,
     enabled: u64,
     interrupts: u64,
@@ -125,7 +125,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         Ok(cause)
     }
 
-    /// Begins the turn of the next events. Handles pending overflows; their interrupts are then
+    /// Begins the turn of the next events. Handles pending overflows. The interrupts of these overflows come later, and are then
     /// spurious.
     ///
     /// # Errors

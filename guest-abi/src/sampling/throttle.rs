@@ -2,8 +2,9 @@
 
 use core::num::{NonZeroU32, NonZeroU64};
 
-/// A limit on the rate of a counter's interrupts. The counter's period doubles while the counter exceeds the limit. At a quarter of
-/// the limit or less, one doubling is undone. Each sample states its number of events, so samples are comparable.
+/// A limit on the rate of a counter's interrupts. The counter's period doubles while the counter exceeds the limit. After a
+/// window with at most a quarter of the permitted interrupts, one doubling is undone. Each sample states its number of events, so
+/// samples are comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Throttle {
     /// The maximum number of interrupts in a window.

@@ -10,8 +10,8 @@ use guest_abi::layout::{
 use guest_abi::{Counter, CounterSet};
 use proptest::prelude::*;
 
-/// Checks a PCR whose select fields have `width` bits. The select of counter 0 begins at bit
-/// `shifts[0]`, that of counter 1 at bit `shifts[1]`.
+/// Checks a PCR whose select fields have `width` bits. The select of counter 0 begins at bit `shifts[0]`, and the select of
+/// counter 1 at bit `shifts[1]`.
 fn encodes<P>(shifts: [u32; 2], width: u32, events: &[(P::Event, u64)], before: u64)
 where
     P: EventSelect,

@@ -118,8 +118,8 @@ fn the_flag_makes_longer_intervals_safe() {
     assert!(!Rate::ONE_A_TICK.is_within(count.right_up_to(), 49_u64.wrapping_sub(50)));
 }
 
-/// Lets a counter of `WIDTH` bits count further events again and again, and reads it each time. The
-/// upper `WIDTH` bits of each item in `more` are the number of events.
+/// Lets a counter of `WIDTH` bits count several times, and reads the counter each time. For each item in `more`, the counter
+/// counts the number of events in the item's upper `WIDTH` bits.
 fn safe_increments<const WIDTH: u32>(start: u32, more: &[u32]) {
     let start = u64::from(start >> (32 - WIDTH));
     let mut truth = start;

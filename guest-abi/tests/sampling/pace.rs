@@ -135,7 +135,8 @@ fn one_odd_interval_does_not_matter_much() {
     assert!(periods[5..].iter().all(|period| (100..=101).contains(period)));
 }
 
-/// At one event per tick, the interrupt of a period of 400 is taken after 1000 ticks. The measured rate is still one per tick.
+/// At one event per tick, the interrupt for a period of 400 events comes after 1000 ticks. The measured rate is still one event
+/// per tick.
 #[test]
 fn late_interrupts_do_not_change_the_rate() {
     let pace = Pace::interval(ticks(1000), period(400));

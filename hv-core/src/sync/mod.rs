@@ -1,8 +1,9 @@
 //! The atomics that the hypervisor's crates use, and tools built from them. Any release may change this module. Models and
 //! tests use other types under the same names.
 //!
-//! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. The constructors of loom's atomics are not
-//! `const fn`. Statics need `const` constructors, so they use core's atomics, from `plain`. Data that no model covers uses `plain`, too.
+//! Under `cfg(loom)` and `cfg(shuttle)` the atomics are those of the model checker. Statics need `const` constructors, which
+//! loom's atomics do not have. So statics use core's atomics, from the module `plain`. Data that no model covers uses `plain`,
+//! too.
 
 mod constructors;
 mod id;
@@ -45,9 +46,9 @@ pub const BEFORE_DEVICE: Ordering =
 pub const EXCHANGE_AND_LOOK: Ordering =
     if cfg!(target_arch = "sparc64") { Ordering::Relaxed } else { Ordering::SeqCst };
 
-/// Keeps a strand's exchange of a word before its later load of another word. Both use the ordering [`EXCHANGE_AND_LOOK`]. Needs no
-/// instruction: either the ordering suffices, or the processor keeps the order, and this function stops the compiler from changing
-/// it. Loom treats sequentially consistent accesses as acquire and release, and therefore needs a fence.
+/// Keeps a strand's exchange of a word before its later load of another word. Both use the ordering [`EXCHANGE_AND_LOOK`]. This
+/// function only stops the compiler from changing the order, because the ordering or the processor does the rest. Loom treats
+/// sequentially consistent accesses as acquire and release, and therefore needs a fence.
 #[inline(always)]
 pub fn exchanged() {
     if cfg!(loom) {

@@ -1,12 +1,14 @@
 //! Runs models of concurrent strands in every order that loom finds. Exists under `cfg(loom)` only.
 //!
-//! - A model states its preemption bound: the maximum number of times in a run that a strand is interrupted where it could continue. Within
-//!   the bound, loom tries every order of the strands' accesses, and every value that the memory model allows for a load.
+//! - A model states its preemption bound. A preemption interrupts a strand that could continue, and the bound is the maximum
+//!   number of preemptions in a run. Within the bound, loom tries every order of the strands' accesses, and every value that the
+//!   memory model allows for a load.
 //! - Loom orders the stores of two strands to a word only if one strand has seen the other's store. So strands use exchanges on
 //!   words that several strands change.
 //!
-//! - The environment variable `PREEMPTIONS` replaces the stated bounds. 255 sets no limit for a model with fewer steps. (Without a
-//!   bound, loom tries fewer orders than with a large bound, because it compares only the last accesses to a word.)
+//! - The environment variable `PREEMPTIONS` replaces the stated bounds. The value 255 is no limit for a model with fewer steps.
+//!   (Without any bound, loom tries fewer orders than with a large bound, because it then compares only the last accesses to a
+//!   word.)
 
 extern crate std;
 

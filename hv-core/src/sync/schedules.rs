@@ -37,8 +37,8 @@ const STEPS: usize = 2_000_000;
 /// The size of a strand's stack in bytes. A model builds the service on the stack.
 const STACK: usize = 4 << 20;
 
-/// Runs a model in `schedules` random schedules and in as many PCT schedules, and prints both numbers. If the model panics, prints
-/// the schedule for the variable `SCHEDULE`, and panics.
+/// Runs a model in `schedules` random schedules and in the same number of PCT schedules, and prints both numbers. If the model
+/// panics, prints the schedule for the variable `SCHEDULE`, and panics.
 pub fn explore(schedules: usize, model: impl Fn() + Clone + Send + Sync + 'static) {
     let setting = |name: &str| std::env::var(name).ok();
     let test = std::thread::current();

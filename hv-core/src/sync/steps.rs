@@ -1,8 +1,8 @@
 //! Tests of what can happen between two steps of a strand. Exists under the feature `steps` only, which needs `std`.
 //!
 //! Each operation on an atomic of this module is a step. Each call of [`step`] is a step too; the devices of tests call `step` at
-//! each access. A test names a step by its number. Before that step, the strand dies or another strand acts. A test tries one number
-//! after the other, until the tested call has no step with that number:
+//! each access. A test chooses a step by its number. Just before that step, the strand dies or another strand acts. A test tries
+//! the numbers 0, 1, 2 and so on, until the tested call has no step with that number:
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -19,8 +19,8 @@
 //! assert_eq!(deaths.count(), 2);
 //! ```
 //!
-//! A strand dies by unwinding. While it unwinds, its operations have no effect, so all that the strand held stays as it was. Under
-//! `cfg(loom)` and `cfg(shuttle)` this works in each strand of a model.
+//! A strand dies by unwinding. While the strand unwinds, its operations have no effect. So everything that the strand held stays
+//! as it was. Under `cfg(loom)` and `cfg(shuttle)` this works in each strand of a model.
 
 extern crate std;
 

@@ -10,7 +10,8 @@ pub struct DayReading {
     pub day: u64,
     /// The time on the local clock, just after the reference was read.
     pub after: u64,
-    /// The maximum amount by which the reference may be behind the true time of day: its step plus the delay of its update.
+    /// The maximum amount by which the reference may be behind the true time of day. It is the step of the reference plus the
+    /// longest delay of an update.
     pub late: u64,
 }
 
@@ -33,9 +34,10 @@ pub enum Followed {
 
 /// A time of day that follows a reference, and never goes back.
 ///
-/// The time of day is the time of a clock, such as a [`StrandClock`](super::StrandClock), plus a correction. The clock itself does
-/// not change. The reference may be coarse and late, so a reading states only bounds of the true time of day. Inside the bounds
-/// nothing is corrected; outside, the time of day is corrected to the nearer bound. So the noise of the reference has no effect.
+/// The time of day is the time of a clock, such as a [`StrandClock`](super::StrandClock), plus a correction. The clock itself
+/// does not change. The reference may be coarse and late, so a reading gives only bounds of the true time of day. A time of day
+/// within these bounds is not corrected. A time of day outside is corrected to the nearer bound. So noise of the reference that
+/// stays within the bounds has no effect.
 ///
 /// One value serves all strands. Protect it with a lock.
 ///
@@ -47,7 +49,7 @@ pub enum Followed {
 /// let (clock, late) = (5 * SECOND, 10_000_000);
 /// let mut day = TimeOfDay::new(DayReading { before: clock, day: 9000 * SECOND, after: clock, late });
 ///
-/// // A second later by the clock, a second and 1 ms have passed by the reference: 1 ms is made up in the next 2 s.
+/// // The clock shows that 1 s has passed, and the reference shows 1.001 s. The time of day makes up the 1 ms in the next 2 s.
 /// let (clock, shown) = (clock + SECOND, 9001 * SECOND + 1_000_000);
 /// let reading = DayReading { before: clock, day: shown, after: clock, late };
 /// assert_eq!(day.follow(reading), Followed::Faster(1_000_000));
@@ -61,14 +63,14 @@ pub struct TimeOfDay {
     clock: u64,
     /// The time of day at the latest reading, after the jump if the reading caused one.
     day: u64,
-    /// The correction in progress: what the latest reading called for.
+    /// The correction in progress. It is the result of the latest reading that was not ignored.
     followed: Followed,
     /// The latest time of day that [`at`](Self::at) has returned.
     last: u64,
 }
 
 impl TimeOfDay {
-    /// A correction changes the rate by one part in this number: 500 parts per million.
+    /// A gradual correction makes the time of day faster or slower by one part in `SLEW`, which is 500 parts per million.
     pub const SLEW: u64 = 2000;
 
     /// The maximum amount that is corrected gradually, in nanoseconds: 128 ms.
@@ -91,7 +93,8 @@ impl TimeOfDay {
         self.last
     }
 
-    /// Follows the reference. Call it regularly, at most once per millisecond. Between calls the time of day drifts as the clock does.
+    /// Follows the reference. Call this method regularly, at most once per millisecond. Between calls, the time of day drifts as
+    /// the clock does.
     pub fn follow(&mut self, reading: DayReading) -> Followed {
         let DayReading { before, day, after, .. } = reading;
         let Some(taken) = after.checked_sub(before).filter(|_| after >= self.clock) else {

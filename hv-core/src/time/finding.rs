@@ -9,16 +9,18 @@ use super::frequency::Frequency;
 pub struct Limits {
     /// The largest difference between the rates of two sources that still agree, in parts per million.
     pub tolerance: u32,
-    /// The longest time, in nanoseconds, that the reads of a check may take if the check is to show that the sources agree.
+    /// The maximum duration of the reads of a check, in nanoseconds. If the reads take longer, the check cannot show that the
+    /// sources agree.
     pub bracket: u64,
-    /// The maximum number of attempts to stay within `bracket` in one check; 0 means 1.
+    /// The maximum number of times that one check reads all sources, until the reads take at most `bracket`; 0 means 1.
     pub tries: u32,
     /// How long a retired source must be right before it is trusted again, in nanoseconds.
     pub probation: u64,
 }
 
 impl Default for Limits {
-    /// Returns 500 parts per million (crystals are accurate to 100), 50 us, 3 attempts and a minute.
+    /// Returns a tolerance of 500 parts per million (crystals are accurate to 100), a bracket of 50 us, 3 tries, and a probation
+    /// of a minute.
     fn default() -> Self {
         Self { tolerance: 500, bracket: 50_000, tries: 3, probation: 60_000_000_000 }
     }
@@ -56,7 +58,8 @@ impl fmt::Display for Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Skipped {
-    /// The reads took too long, and the sources agree within this uncertainty. A source is slow to read, or the strand was interrupted.
+    /// The reads took longer than [`Limits::bracket`], so the check is inaccurate. Within its accuracy, the sources agree. A
+    /// source is slow to read, or the strand was interrupted.
     Slow,
     /// The bad source cannot be retired now: it is the last source, or another strand is changing the chosen source.
     CannotDemote,
@@ -70,14 +73,15 @@ pub enum Finding {
     Begun,
     /// The trusted sources agree.
     Agrees,
-    /// The check was inconclusive. The next check compares with the last conclusive check.
+    /// The check was inconclusive. The next check compares its counts with those of the last conclusive check.
     Skipped(Skipped),
-    /// Only one source is trusted, so nothing checks the time.
+    /// Only one source is trusted, so there is no other source to check it.
     NoReference,
-    /// Since the previous check, the source `ahead` has shown more time than the source `behind`, and nothing decides which of them is
-    /// wrong. The time is in doubt.
+    /// Since one of the earlier checks, the source `ahead` has shown more time than the source `behind`, and nothing decides
+    /// which of them is wrong. The time is in doubt.
     Undecided { ahead: usize, behind: usize },
-    /// The source was bad. The watchdog has retired it, and `chosen` gives the time from now on. Check again: another source may be bad.
+    /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again: another source may
+    /// be bad.
     Demoted { source: usize, fault: Fault, chosen: usize },
     /// The retired source has been right for [`Limits::probation`]. The watchdog trusts it again.
     Restored { source: usize },

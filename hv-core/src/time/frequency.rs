@@ -45,11 +45,12 @@ impl fmt::Display for Frequency {
     }
 }
 
-/// Measures the frequency of a clock. At first the result covers all readings, and becomes more certain with each reading. Later it
-/// covers the last one to two [`WINDOW`](Self::WINDOW)s, so that it follows changes of the frequency.
+/// Measures the frequency of a clock. Until the readings span two [`WINDOW`](Self::WINDOW)s, the result covers all readings, and
+/// each reading makes it more accurate. Later, the result covers the last one to two windows, so it follows changes of the
+/// frequency.
 #[derive(Clone, Copy, Debug)]
 pub struct FrequencyMeter {
-    /// The smallest advances of the clock and of the reference, in ticks of each.
+    /// The step of the clock and the step of the reference: by how many ticks each of them advances at once.
     steps: [u64; 2],
     reference_hz: u64,
     readings: Option<Readings>,
@@ -58,13 +59,13 @@ pub struct FrequencyMeter {
 #[derive(Clone, Copy, Debug)]
 struct Readings {
     from: Reading,
-    /// The next value of `from`: the first reading that is at least a window after `from`.
+    /// The next value of `from`. It is the first reading that is at least a window after `from`.
     next: Option<Reading>,
     last: Reading,
 }
 
 impl FrequencyMeter {
-    /// The least time that a result covers, in seconds, once the readings span that time.
+    /// The minimum duration that a result covers, in seconds. The results before the end of the first window cover less.
     pub const WINDOW: u64 = 60;
 
     /// Returns a meter that measures the frequency of `clock` by `reference`.
@@ -97,7 +98,7 @@ impl FrequencyMeter {
         let longest = last.after.checked_sub(from.before)?.saturating_add(reference_step);
         let per = u128::from(self.reference_hz) * 1000;
         let least = (u128::from(counted.saturating_sub(step)) * per).checked_div(longest.into())?;
-        // The highest frequency is rounded up.
+        // Rounds up, so that the bound is never too low.
         let most = (u128::from(counted.saturating_add(step)) * per)
             .saturating_sub(1)
             .checked_div(shortest.into())?

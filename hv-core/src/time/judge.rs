@@ -32,14 +32,14 @@ impl Relation {
     }
 }
 
-/// What is known of the sources over a span of time.
+/// What is known about the sources over a span of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence<const N: usize> {
     /// Which sources are trusted. Only these are judged.
     pub(super) trusted: [bool; N],
     /// `relations[i][j]` is the relation of source i to source j.
     pub(super) relations: [[Relation; N]; N],
-    /// For each source, a fault that is certain, whichever group is right.
+    /// For each source, a fault that is certain, whichever sources are right; `None` without such a fault.
     pub(super) proven: [Option<Fault>; N],
     /// Whether each source can gain time.
     pub(super) can_gain: [bool; N],
@@ -55,13 +55,14 @@ pub(super) enum Decision {
 }
 
 impl<const N: usize> Evidence<N> {
-    /// Decides which source is wrong. If several sources are wrong, returns one of them.
+    /// Decides which source is wrong. If several sources are wrong, returns one of them. The rules, in this order:
     ///
     /// 1. A source with a proven fault is wrong.
-    /// 2. Sources that agree form a group. A source that agrees with one member of a group belongs to the group. Only the largest groups may
-    ///    be right: independent sources do not go wrong in the same way.
-    /// 3. An error that a source cannot make, as far as is known, is a surprise. A group is not right if another of the largest groups needs
-    ///    only a part of its surprises.
+    /// 2. Sources that agree form a group. A source that agrees with one member of a group belongs to the group. Only the largest
+    ///    groups may be right, because independent sources do not go wrong in the same way.
+    /// 3. If a group is right, the sources outside of the group have made errors. An error that a source is not known to make is
+    ///    a surprise. A group is ruled out if another of the largest groups needs fewer surprises, and all of these are surprises
+    ///    of the first group too.
     /// 4. A source is wrong if it is in no group that may be right. If several groups may be right, nothing decides between them.
     pub(super) fn decide(&self) -> Decision {
         let trusted = || (0..N).filter(|source| self.trusted[*source]);
@@ -70,7 +71,7 @@ impl<const N: usize> Evidence<N> {
             return Decision::Wrong(source, fault);
         }
         let groups = self.groups();
-        // A group is named by the number of its first member.
+        // The number of a group is the number of its first member.
         let names = || trusted().filter(|source| groups[*source] == *source);
         let size = |name| trusted().filter(|source| groups[*source] == name).count();
         let most = names().map(size).max().unwrap_or(0);
@@ -100,7 +101,8 @@ impl<const N: usize> Evidence<N> {
         }
     }
 
-    /// Returns the relation of a source to another. (The compiler does not see that all numbers are less than `N`.)
+    /// Returns the relation of a source to another. (All numbers are less than `N`, but the compiler does not see that, so this
+    /// function does not index.)
     fn relation(&self, source: usize, other: usize) -> Relation {
         let relation = self.relations.get(source).and_then(|relations| relations.get(other));
         relation.copied().unwrap_or(Relation::Agrees)
@@ -123,7 +125,7 @@ impl<const N: usize> Evidence<N> {
         groups
     }
 
-    /// Returns the sources whose error is a surprise if the group `name` is right.
+    /// Returns the sources that make a surprising error if the group `name` is right.
     fn surprises(&self, groups: &[usize; N], name: usize) -> [bool; N] {
         array::from_fn(|source| {
             let is_member = |other: &usize| self.trusted[*other] && groups[*other] == name;

@@ -11,7 +11,7 @@ use super::source::{Candidate, Tracked, Trust};
 use crate::sync::OwnedLock;
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering};
 
-/// The error if there is no usable source, or none except the chosen one, or if another strand is changing the source.
+/// The error of [`Timekeeper::new`] if no source is usable, and of [`Timekeeper::demote`] if it cannot retire the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoUsableClock;
 
@@ -28,8 +28,8 @@ impl core::error::Error for NoUsableClock {}
 /// The index of a source is its position in the list of candidates.
 ///
 /// # Change of source
-/// An epoch is the period between two changes of source. A change first writes the next epoch, and then publishes the number of this epoch.
-/// No strand waits: if a reader is delayed for so long that its epoch is overwritten, the reader reads again.
+/// An epoch is the period between two changes of source. A change first writes the new epoch, and then publishes its number. No
+/// strand waits. If a reader is so slow that its epoch is overwritten meanwhile, the reader reads again.
 #[derive(Debug)]
 pub struct Timekeeper<S, const N: usize> {
     sources: [Option<Tracked<S>>; N],
@@ -50,7 +50,7 @@ const TRIES: usize = 3;
 
 assert_impl_all!(Timekeeper<(), 1>: Send, Sync);
 
-/// An epoch: its source, and the source's count and the time at the start of the epoch.
+/// The start of an epoch: the source that is chosen from then on, the count of this source, and the time.
 #[derive(Debug)]
 struct Epoch {
     source: AtomicU32,
@@ -63,7 +63,8 @@ impl Epoch {
         Self { source: AtomicU32::new(0), ticks: AtomicU64::new(0), time: AtomicU64::new(0) }
     }
 
-    /// Writes an epoch over an old one. Release: a reader that sees one of the values also sees the epoch number that was published before.
+    /// Writes an epoch over an old one. Release: a reader that sees one of the new values also sees that the previous epoch was
+    /// published.
     fn begin(&self, source: usize, ticks: u64, time: u64) {
         self.source.store(source as u32, Ordering::Release);
         self.ticks.store(ticks, Ordering::Release);
@@ -103,8 +104,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Returns the time in nanoseconds on the strand that executes the call; `None` if the source cannot be read.
     ///
-    /// This time is the best estimate. It goes back if a source that was ahead is replaced, or if the source goes back. A
-    /// [`clock`](Self::clock) never goes back.
+    /// This time is the best estimate. It goes back if the source goes back, or if a source that was ahead is replaced. The time
+    /// of a [`clock`](Self::clock) never goes back.
     #[inline]
     pub fn time(&self, strand: StrandId) -> Option<u64> {
         self.in_epoch(|epoch, source| Some(Self::time_of(epoch, source, source.ticks(strand)?)))
@@ -143,8 +144,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.demote_to(source, strand, |_, _| None)
     }
 
-    /// Retires a source as [`demote`](Self::demote) does. If the source changes, `time` gets the new source and the count of that source.
-    /// The time continues from the result, or from its present value if the result is `None`.
+    /// Retires a source as [`demote`](Self::demote) does. If another source replaces it, calls `time` with the new source and its
+    /// count. The time continues from the result of the call, or from its present value if the result is `None`.
     pub(super) fn demote_to(
         &self,
         source: usize,
@@ -183,7 +184,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         is_retired
     }
 
-    /// Lets other strands change the source if the dead strand `dead` was changing it. The source that was to be replaced stays chosen.
+    /// Call this method when the strand `dead` has died. If that strand was changing the source, other strands can change it from
+    /// now on. The source that was to be replaced stays chosen.
     pub fn abandon(&self, dead: StrandId) {
         if self.changing.abandon(dead)
             && let Some(chosen) = self.tracked(self.chosen())
@@ -195,11 +197,12 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
     /// Begins an epoch with the best source. Returns `false` if no source is left. Only the strand that owns `changing` may call it.
     fn begin_epoch(&self, strand: StrandId, time: impl FnOnce(usize, u64) -> Option<u64>) -> bool {
-        // Reads the new source before the old one. So the time may step forward by the time between the two reads, but not back.
+        // Reads the new source before the old one. So the time may step forward by the duration between the two reads, but not
+        // back.
         let Some((source, ticks)) = self.best_readable(strand) else {
             return false;
         };
-        // Relaxed: only the strand that owns `changing` writes the number.
+        // Relaxed: only the strand that owns `changing` writes the number of the epoch.
         let number = self.epoch.load(Ordering::Relaxed);
         let begun = || self.slot(number).time.load(Ordering::Relaxed);
         let time = time(source, ticks).or_else(|| self.time(strand)).unwrap_or_else(begun);
@@ -222,7 +225,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         None
     }
 
-    /// Returns the best source that is trusted and not `other`. Prefers sources with full trust.
+    /// Returns the best trusted source other than `other`. A source with full trust is better than a witness.
     pub(super) fn best_except(&self, other: Option<usize>) -> Option<usize> {
         let best = |trust| {
             choose(self.sources.iter().enumerate().map(|(index, source)| match source {
@@ -291,8 +294,9 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
 /// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`].
 ///
-/// No clock of a timekeeper shows less than any clock of the same timekeeper has shown before, on whichever strand. The clocks stand
-/// still while the time of the timekeeper is behind what the clocks have shown, and while the source cannot be read.
+/// Once a clock of a timekeeper has shown a time, no clock of this timekeeper shows an earlier time, on any strand. The clocks
+/// stand still while the timekeeper's time is earlier than the latest time that they have shown, and while the source cannot be
+/// read.
 #[derive(Debug)]
 pub struct StrandClock<'a, S, const N: usize> {
     keeper: &'a Timekeeper<S, N>,
@@ -305,7 +309,7 @@ impl<S: ClockSource, const N: usize> Clock for StrandClock<'_, S, N> {
     fn ticks(&self) -> u64 {
         let shown = &self.keeper.shown;
         match self.keeper.time(self.strand) {
-            // Relaxed: the changes of one word have one order, which all strands see.
+            // Relaxed: all strands see the changes of a single word in the same order.
             Some(time) => shown.fetch_max(time, Ordering::Relaxed).max(time),
             None => shown.load(Ordering::Relaxed),
         }

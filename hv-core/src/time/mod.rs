@@ -4,12 +4,14 @@
 //!   the best of several sources.
 //! - [`Wrap`] and [`Scale`] convert the values of a counter to nanoseconds.
 //! - [`Timekeeper`] and [`StrandClock`] return the time from the chosen source. A strand's clock never goes back.
-//! - [`Watchdog`] compares the sources with each other, retires a bad source, and trusts it again when it has been right for a while.
-//! - [`FrequencyMeter`] measures the frequency of a clock by another clock, with bounds of the error.
+//! - [`Watchdog`] compares the sources with each other, and retires a bad source. It trusts the source again when the source has
+//!   been right for a while.
+//! - [`FrequencyMeter`] measures the frequency of a clock with another clock, and gives bounds of the error.
 //! - [`TimeOfDay`] follows a reference for the time of day.
 //!
-//! This module never corrects the clocks that measure durations. A correction would pass on the noise of its reference, and this noise
-//! is mostly worse than the clock's own noise. A bad source is replaced instead. Clocks do not depend on the time of day.
+//! This module never corrects the clocks that measure durations. The noise of the reference would enter a corrected clock, and
+//! this noise is usually worse than the clock's own noise. A bad source is replaced instead. Clocks do not depend on the time of
+//! day.
 //!
 //! ```
 //! use guest_abi::StrandId;
@@ -17,7 +19,7 @@
 //! use hv_core::time::{Candidate, Environment, Finding, Limits, Timekeeper, Watchdog};
 //! # use std::sync::atomic::{AtomicU64, Ordering};
 //!
-//! /// In an image this reads a register.
+//! /// In an image, `read_register` reads a hardware register.
 //! struct Register(&'static str, u16);
 //!
 //! impl ClockSource for Register {
@@ -45,7 +47,7 @@
 //! let candidates = [Register("%stick", 300), Register("timer", 200)].map(Candidate::new);
 //! let keeper = Timekeeper::new(candidates, &environment, strand).unwrap();
 //!
-//! // Each strand reads a clock of its own.
+//! // Each strand has its own clock.
 //! let clock = keeper.clock(strand);
 //! let before = clock.ticks();
 //! assert!(clock.ticks() > before);

@@ -3,8 +3,8 @@
 //! From the highest to the lowest rating:
 //! - the [cycle counter](tsc) of the CPU
 //! - the [performance counter](performance_counter), which may be one of several timers or the cycle counter itself
-//! - the [tick counter](tick_counter), which an interrupt increments at 1000 Hz or less often. Nothing makes it unsafe, but it
-//!   loses time if an interrupt is lost. Only the operator can disable it, which may leave the machine without a clock.
+//! - the [tick counter](tick_counter), which an interrupt increments at 1000 Hz or less often. It is always safe, but it loses
+//!   time if an interrupt is lost. Only the operator can disable it; the machine may then have no clock.
 //! - the [real-time clock](rtc)
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
@@ -39,7 +39,7 @@ const SOUND: Description = Description {
     },
 };
 
-/// The hazards of a variable that an interrupt increments: a lost interrupt loses time, and nothing gains time.
+/// The hazards of a variable that an interrupt increments. A lost interrupt loses time. Nothing gains time.
 const LOSES: Hazards = Hazards { may_lose: true, ..SOUND.hazards };
 
 /// Returns the description of the cycle counter of the CPU (TSC), which counts the CPU's clock.
@@ -59,9 +59,10 @@ pub const fn tsc(hz: u64) -> Description {
 
 /// Returns the description of the performance counter of Windows (QueryPerformanceCounter).
 ///
-/// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the rate
-/// of the CPU's clock by at least 5%. A counter that divides the CPU's clock is not recognised. If `hz` is [`PMT_HZ`], only the 24
-/// bits of that timer can be trusted: it wraps every 4.7 seconds. The counter may jump forward under heavy load of the PCI bus.
+/// `hz` is the rate that the system states. The counter is safe if `hz` is the rate of a well-known timer, or differs from the
+/// rate of the CPU's clock by at least 5%. A counter of the CPU's clock that runs at a fraction of the clock's rate is not
+/// recognised, and counts as safe. If `hz` is [`PMT_HZ`], only the 24 bits of that timer can be trusted, and it wraps every 4.7
+/// seconds. The counter may jump forward under heavy load of the PCI bus.
 pub const fn performance_counter(hz: u64) -> Description {
     Description {
         name: "QPC",
@@ -73,8 +74,8 @@ pub const fn performance_counter(hz: u64) -> Description {
     }
 }
 
-/// Returns the description of a variable in units of 1 ms. Each clock interrupt adds `step` to it: 1 for the multimedia timer
-/// (timeGetTime), 10 to 16 for the tick count (GetTickCount).
+/// Returns the description of a variable that counts milliseconds. Each clock interrupt adds `step` to the variable: 1 for the
+/// multimedia timer (timeGetTime), 10 to 16 for the tick count (GetTickCount).
 pub const fn tick_counter(step: u16) -> Description {
     Description {
         name: "tick counter",

@@ -32,8 +32,8 @@ pub enum Operator {
     Default,
     /// The source is not used.
     Disable,
-    /// The source is used even if it is not safe, unless another source is better. A forced source must be present, and have a
-    /// usable frequency.
+    /// The source is used even if it is not safe, unless another usable source has a higher rating. A source that is absent, or
+    /// whose frequency is unusable, cannot be forced.
     Force,
 }
 
@@ -57,7 +57,8 @@ pub enum Reason {
     RateVaries,
     /// The counter may be the clock of the CPU, whose rate is unknown.
     CpuClockUnknown,
-    /// The counter may be the clock of the CPU, because their rates differ by less than 5%. Holds the two rates in Hz.
+    /// The rate of the counter differs from the rate of the CPU's clock by less than 5%, so the counter may be that clock. Holds
+    /// the two rates in Hz.
     CpuClock(u64, u64),
     /// The counter may wrap between two polls. Holds the longest safe time between polls in nanoseconds.
     WrapsUnseen(u64),
@@ -146,8 +147,8 @@ fn check_hazards(source: &Description, environment: &Environment) -> Result<(), 
     Ok(())
 }
 
-/// Checks that a counter of unknown hardware is not the clock of the CPU. The counter's rate must be the rate of a well-known timer, or
-/// differ by at least 5% from the known rate of the CPU's clock.
+/// Checks that a counter of unknown hardware is not the clock of the CPU. The counter's rate must be the rate of a well-known
+/// timer, or differ by at least 5% from the rate of the CPU's clock, which must be known.
 fn check_hidden(hz: u64, cpu_hz: u64) -> Result<(), Reason> {
     if let pc::PIT_HZ | pc::PMT_HZ = hz {
         return Ok(());
@@ -168,7 +169,8 @@ pub fn longest_poll(source: &Description) -> u64 {
     }
 }
 
-/// Returns the index of the usable source with the highest rating; `None` if no source is usable. Of equal ratings, the first counts.
+/// Returns the index of the usable source with the highest rating; `None` if no source is usable. If several have this rating,
+/// returns the first of them.
 pub fn choose(sources: impl IntoIterator<Item = (Verdict, u16)>) -> Option<usize> {
     let usable = sources.into_iter().enumerate().filter(|(_, (verdict, _))| verdict.is_usable());
     usable.min_by_key(|(_, (_, rating))| Reverse(*rating)).map(|(index, _)| index)

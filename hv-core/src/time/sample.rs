@@ -12,12 +12,13 @@ use super::judge::{Evidence, Relation};
 use super::keeper::Timekeeper;
 use super::source::{Tracked, Trust};
 
-/// Three counts of each source. A strand reads all sources in order, then in the opposite order, then in order again: so the first two
-/// reads of a source enclose the first reads of all later sources, and the last two enclose the second reads of all earlier sources.
+/// Three counts of each source. A strand reads all sources in order, then in the opposite order, and then in order again. So the
+/// first two reads of a source enclose the first reads of all later sources. The last two reads of a source enclose the second
+/// reads of all earlier sources.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample<const N: usize> {
     counts: [Option<[u64; 3]>; N],
-    /// The time at the first read of the source that was chosen then.
+    /// The timekeeper's time at the first read of the chosen source.
     time: u64,
 }
 
@@ -50,7 +51,7 @@ fn millionths_of(number: u64, millionths: u32) -> u64 {
     (number / 1_000_000 + 1).saturating_mul(millionths.into())
 }
 
-/// The maximum number of times that all sources are read to find out whether one of them stands still.
+/// The maximum number of times that the witnesses are read to find out whether a source stands still.
 const PROBES: usize = 64;
 
 /// Reads the sources on a strand, and compares samples.
@@ -101,7 +102,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         self.length(sample) <= self.limits.bracket
     }
 
-    /// Returns the longest time that a trusted source measured between its first two reads.
+    /// Returns the longest duration between the first two reads of a trusted source, as measured by that source.
     fn length(&self, sample: &Sample<N>) -> u64 {
         let lengths =
             sample.counts.iter().enumerate().filter(|(source, _)| self.is_trusted(*source));
@@ -116,7 +117,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         self.keeper.tracked(source).is_some_and(|tracked| tracked.trust() != Trust::None)
     }
 
-    /// Returns what two samples show. `still` says which sources did not advance in the span that ended with `old`.
+    /// Returns the evidence of two samples. `still` holds the sources that did not advance in the period before `old`.
     pub(super) fn evidence(
         &self,
         old: Option<&Sample<N>>,
@@ -165,7 +166,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         is_back.then_some(Fault::Backwards)
     }
 
-    /// Returns the sources that can show that `source` stands still: the trusted sources that have advanced; if none has, all others.
+    /// Returns the sources that can show that `source` stands still: the trusted sources that have advanced. If there are none,
+    /// returns all sources but `source`.
     fn witnesses(&self, old: &Sample<N>, new: &Sample<N>, source: usize) -> [bool; N] {
         let advances =
             |other: usize| new.counts[other].is_some() && !self.is_still(old, new, other);
@@ -182,8 +184,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         }
     }
 
-    /// Returns the relation of `inner` to `outer` over the span between two samples. `outer` is the earlier in the list. A source
-    /// that cannot be read agrees with every other source.
+    /// Returns how the second of two sources compares with the first over the time between two samples. The second source must
+    /// come later in the list than the first. A source that cannot be read agrees with every other source.
     fn relation(&self, old: &Sample<N>, new: &Sample<N>, sources: [usize; 2]) -> Relation {
         let [outer, inner] = sources;
         let counts = [old.counts[outer], new.counts[outer], old.counts[inner], new.counts[inner]];
@@ -202,8 +204,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
             .relation(self.keeper.between(inner, old_inner[0], new_inner[0]))
     }
 
-    /// Returns `true` if a source shows one count while a witness advances by more than two steps of the source. A source that is right may
-    /// show one count for the time of one step.
+    /// Returns `true` if a source shows the same count while a witness advances by more than two steps of the source. A source
+    /// that works may show the same count for the duration of one step.
     fn stands_still(&self, source: usize, witnesses: [bool; N]) -> bool {
         let Self { keeper, strand, .. } = *self;
         let begun = keeper.ticks(source, strand);
@@ -218,7 +220,8 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         (0..PROBES).any(|_| have_passed()) && begun == keeper.ticks(source, strand)
     }
 
-    /// Returns the time at which a source has the count `ticks`: the time of a sample, plus the duration since then according to the source.
+    /// Returns the time at which a source has the count `ticks`. This is the time of a sample, plus the duration since then as
+    /// the source measures it.
     pub(super) fn time_since(&self, sample: &Sample<N>, source: usize, ticks: u64) -> Option<u64> {
         let [first, ..] = sample.counts.get(source).copied().flatten()?;
         Some(sample.time.saturating_add(self.keeper.between(source, first, ticks)))
@@ -230,7 +233,7 @@ impl<const N: usize> Sample<N> {
         self.time
     }
 
-    /// Returns a count of the clock `of`, and the counts of the clock `by` around it.
+    /// Returns a count of the clock `of`, with the counts of the clock `by` just before and just after it.
     pub(super) fn reading(&self, of: usize, by: usize) -> Option<Reading> {
         let counts = |source| self.counts.get(source).copied().flatten();
         let ([first, second, _], [before, between, after]) = (counts(of)?, counts(by)?);
@@ -253,7 +256,7 @@ mod tests {
         assert_eq!(relations, [Relation::Behind, agrees, agrees, Relation::Ahead]);
     }
 
-    /// The result is at least the exact number, and at most `millionths` above it.
+    /// The result is at least the exact number, and exceeds it by at most `millionths`.
     #[test]
     fn millionths_are_rounded_up() {
         for (number, millionths, exact) in [

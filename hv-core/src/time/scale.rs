@@ -3,8 +3,9 @@
 /// The multiplier and the shift that convert ticks of one frequency to nanoseconds.
 ///
 /// The conversion works for any number of ticks, and any frequency from [`SLOWEST`](Self::SLOWEST) to [`FASTEST`](Self::FASTEST).
-/// It saturates at 2^64 - 1 ns (584 years). Up to 2^63 - 1 ns (292 years), a whole number of nanoseconds is exact. Any other result
-/// is the exact value rounded down, or 1 ns more.
+/// It saturates at 2^64 - 1 ns (584 years). Up to 2^63 - 1 ns (292 years), the conversion of ticks that last a whole number of
+/// nanoseconds is exact. Any other result is the exact value rounded down, or 1 ns more. Beyond 292 years, a result may be up to
+/// 2 ns more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// The multiplier is rounded up. It is at least 2^63, so that all 64 bits are significant.
@@ -26,7 +27,8 @@ impl Scale {
         if hz < Self::SLOWEST || hz > Self::FASTEST {
             return None;
         }
-        // 10^9 * 2^34 (for the slowest) and 0.1 * 2^67 (for the fastest) are between 2^63 and 2^64, so each frequency has a shift.
+        // The multipliers 10^9 * 2^34 (for `SLOWEST`) and 0.1 * 2^67 (for `FASTEST`) are between 2^63 and 2^64, so each frequency
+        // has a shift.
         let mut shift = 67;
         while shift >= 34 {
             let multiplier = (SECOND << shift).div_ceil(hz as u128);

@@ -28,10 +28,11 @@ impl<S> Candidate<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Trust {
-    /// The source may be chosen. It was never wrong, or it is one counter for all strands that has been right again for a while.
+    /// The source may be chosen. The source was never wrong. Or it was wrong and has been right again for a while, and it is one
+    /// counter for all strands.
     Full,
-    /// The source was wrong, and has been right again for a while, but the counters of the strands may show different times by now. It is a
-    /// witness against other sources, and is chosen only if no source has full trust.
+    /// The source was wrong and has been right again for a while. But it has a counter for each strand, and these counters may
+    /// differ by now. The watchdog compares the source with other sources. It is chosen only if no source has full trust.
     Witness,
     /// The source was wrong or could not be read, and is retired.
     None,
@@ -93,8 +94,8 @@ impl<S: ClockSource> Tracked<S> {
         step.saturating_add(1)
     }
 
-    /// Returns `true` if the source may show less time than has passed. A hazard that depends on the machine counts only if the source is
-    /// forced: on this machine, such a hazard cannot harm a safe source.
+    /// Returns `true` if the source may show less time than has passed. Some hazards depend on the machine. They cannot harm a
+    /// source that is safe on this machine, so they count only if the source is forced.
     pub(super) const fn can_lose(&self) -> bool {
         let hazards = self.description.hazards;
         let varies = hazards.stops_when_idle || hazards.rate_varies || hazards.may_be_cpu_clock;
@@ -112,7 +113,7 @@ impl<S: ClockSource> Tracked<S> {
         matches!(self.verdict, Verdict::Forced(_))
     }
 
-    // Relaxed, here and below: the words only affect the choice of a source, and `Timekeeper::changing` orders the choices.
+    // Relaxed, here and below: these atomics affect only the choice of a source, and `Timekeeper::changing` orders the choices.
     pub(super) fn trust(&self) -> Trust {
         match self.trust.load(Ordering::Relaxed) {
             trust if trust == Trust::Full as u8 => Trust::Full,
@@ -129,9 +130,9 @@ impl<S: ClockSource> Tracked<S> {
         self.wrong_at.fetch_max(time, Ordering::Relaxed);
     }
 
-    /// Returns for how long, until `time`, the source has been right, in nanoseconds.
+    /// Returns how long the source has been right at `time`, in nanoseconds.
     pub(super) fn right_for(&self, time: u64) -> u64 {
-        // The time may have been ahead when the source was found wrong.
+        // `wrong_at` may be later than `time`: the timekeeper's time may have been ahead when the source was found wrong.
         time - self.wrong_at.fetch_min(time, Ordering::Relaxed).min(time)
     }
 }

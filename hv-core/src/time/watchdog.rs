@@ -13,30 +13,36 @@ use super::sample::{Observer, Sample};
 
 /// Compares the sources of a [`Timekeeper`] regularly with each other, on one strand.
 ///
-/// Each check reads all sources several times, and compares the counts with those of the previous check and of one of the last fifty
-/// checks. The reads of two checks bound the time between the checks according to each source. The other sources must agree with these
-/// bounds, up to a tolerance. These rules decide which source is wrong, in this order:
+/// Each check reads all sources several times. It compares the counts with those of the previous check, and with those of an
+/// earlier check, up to fifty checks ago. From the counts of two checks, the watchdog computes the shortest and the longest
+/// possible duration between the checks according to each source. The durations according to the other sources must be within
+/// these bounds, up to a tolerance. The following rules, in this order, decide which source is wrong:
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
 /// 2. The largest group of sources that agree is right.
-/// 3. If several groups are the largest, a group is wrong if it needs errors that other sources cannot make, and another group needs only a
-///    part of these errors. The hazards [`may_lose`](guest_abi::clock::Hazards::may_lose) and
-///    [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors a source can make. A forced source may also stop or change its rate.
+/// 3. If several groups are the largest, each of them would be right only if the sources outside of the group had made errors. A
+///    group is wrong if it requires errors that these sources are not known to make, and another of the largest groups requires
+///    only some of these errors. The hazards [`may_lose`](guest_abi::clock::Hazards::may_lose) and
+///    [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors a source can make. A forced source may also stop or
+///    change its rate.
 ///
-/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. The watchdog takes all
-/// sources as independent, so of sources that depend on each other give the timekeeper only one.
+/// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. The watchdog assumes
+/// that the sources are independent. If some sources depend on each other, give the timekeeper only one of them.
 ///
-/// The watchdog retires a bad source, and corrects nothing else. If the bad source was chosen, the next best source gives the time that has
-/// passed since the compared check, so the error of the bad source since then does not stay in the time. A retired source that has been right
-/// for a while is [trusted](super::Trust) again. Each check also measures the frequency of the chosen source. This is for display only: the
+/// The watchdog retires a bad source, and corrects nothing else. If the bad source was the chosen one, the next best source
+/// replaces it. The time then continues from the time of the compared check, plus the duration since then according to the new
+/// source. So the error of the bad source since that check disappears. A retired source that has been right for a while is
+/// [trusted](super::Trust) again. Each check also measures the frequency of the chosen source. This is for display only: the
 /// timekeeper uses the nominal frequency.
 ///
-/// If each strand has counters of its own, give each strand a watchdog, which compares the strand's counters. No watchdog depends on another.
+/// If each strand has its own counters, give each strand a watchdog, which compares the counters of that strand. The watchdogs do
+/// not depend on each other.
 #[derive(Debug)]
 pub struct Watchdog<const N: usize> {
     limits: Limits,
     last: Option<Sample<N>>,
-    /// An earlier sample, and the number of checks since then. In one period, a drift may be less than the uncertainty of the reads.
+    /// An earlier sample, and the number of checks since then. It reveals a drift that is less than the uncertainty of the reads
+    /// in one period.
     earlier: Option<(Sample<N>, u32)>,
     /// The sources that did not advance between the last two checks.
     still: [bool; N],
@@ -50,8 +56,8 @@ struct Pair {
     reference: usize,
 }
 
-/// The number of checks after which another sample becomes the earlier one. Make [`Limits::probation`] longer than twice as many periods:
-/// otherwise a source that drifts slowly may be trusted again in between.
+/// The number of checks after which the earlier sample is replaced by a newer one. [`Limits::probation`] should be longer than
+/// twice this number of periods. Otherwise a source that drifts slowly may be trusted again before the drift shows.
 const LONG: u32 = 50;
 
 impl<const N: usize> Watchdog<N> {
@@ -61,15 +67,16 @@ impl<const N: usize> Watchdog<N> {
         Self { limits, last: None, earlier: None, still: [false; N], meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured by the best other source. The measurement begins when the two become the best
-    /// sources, and covers at most the last two minutes. Returns `None` before the second check of these two sources.
+    /// Returns the frequency of the chosen source, measured by the best other source. The measurement begins again when one of
+    /// these two sources changes, and covers at most the last two minutes. Returns `None` before the second check of the two
+    /// sources.
     pub fn frequency(&self) -> Option<Measured> {
         let (Pair { chosen, reference }, meter) = self.meter?;
         Some(Measured { source: chosen, reference, frequency: meter.frequency()? })
     }
 
-    /// Compares the sources on the strand that executes the call, and retires a bad source. If several strands call one watchdog, a
-    /// counter that differs between these strands is bad.
+    /// Compares the sources on the strand that executes the call, and retires a bad source. If several strands use the same
+    /// watchdog, a counter that differs between these strands counts as bad.
     pub fn check<S: ClockSource>(
         &mut self,
         keeper: &Timekeeper<S, N>,
@@ -77,7 +84,7 @@ impl<const N: usize> Watchdog<N> {
     ) -> Finding {
         let observer = Observer { keeper, strand, limits: self.limits };
         let sample = observer.sample();
-        // Without an earlier sample, only a source that cannot be read or that goes back is found wrong.
+        // Without an earlier sample, the only faults that can be found are sources that cannot be read or that go back.
         let short = observer.evidence(self.last.as_ref(), &sample, self.still);
         let earlier = self.earlier.as_ref().map(|(earlier, _)| earlier);
         let long = observer.evidence(earlier, &sample, [false; N]);
@@ -107,7 +114,8 @@ impl<const N: usize> Watchdog<N> {
             (0..N).find(|source| self.is_right_again(&observer, [&short, &long], &sample, *source))
         });
         if let (Some(source), Finding::Undecided { .. }) = (restored, finding) {
-            // The next check compares with the same last sample, and then the restored source decides.
+            // The last sample stays, so the next check compares with it again. By then the restored source is trusted, and its
+            // readings can decide.
             self.earlier = None;
             return Finding::Restored { source };
         }
@@ -155,7 +163,7 @@ impl<const N: usize> Watchdog<N> {
         }
     }
 
-    /// Trusts a retired source again if it has been right for long enough. Returns `true` if it is trusted from now on.
+    /// Trusts a retired source again if it has been right for long enough. Returns `true` if the source is trusted again.
     fn is_right_again<S: ClockSource>(
         &self,
         observer: &Observer<'_, S, N>,
@@ -170,7 +178,7 @@ impl<const N: usize> Watchdog<N> {
         if evidence.iter().any(|evidence| evidence.trusted[source]) {
             return false;
         }
-        // While nothing decides between the trusted sources, each of them may be right.
+        // It is enough if the source agrees with one trusted source. If the trusted sources differ, each of them may be right.
         let [agrees, agrees_long] = evidence.map(|evidence| {
             let mut relations = evidence.relations[source].iter().zip(evidence.trusted);
             evidence.proven[source].is_none()

@@ -1,4 +1,4 @@
-//! Extends the values of counters that wrap to 64 bits.
+//! Extends the values of counters that have fewer bits to 64 bits, across the wraps of these counters.
 
 use guest_abi::clock::Width;
 
@@ -7,12 +7,15 @@ use crate::sync::plain::{AtomicU64, Ordering};
 /// Extends the values of a counter to 64 bits.
 ///
 /// - Any number of strands may call [`extend`](Self::extend) concurrently.
-/// - Some strand must call it at least once in every [`longest_interval`](Self::longest_interval), a quarter of the counter's wrap.
-/// - A value may be early or late by less than half a wrap, for example if a strand is delayed between its read and the call.
+/// - At least one call is needed in every [`longest_interval`](Self::longest_interval), which is a quarter of the time until the
+///   counter wraps. It does not matter which strand makes the call.
+/// - A value may be older or newer than the stored value by less than half of the counter's range. So a strand may be delayed
+///   between its read of the counter and the call.
 #[derive(Debug)]
 pub struct Wrap {
     width: Width,
-    /// A count that is at most a quarter of a wrap old. It is written so rarely that all caches can hold it.
+    /// The stored count. After each call it is at most a quarter of the range old. It is written so rarely that all caches can
+    /// hold it.
     last: AtomicU64,
 }
 
@@ -30,11 +33,11 @@ impl Wrap {
     /// Returns the value that the counter would show if it had 64 bits.
     #[inline]
     pub fn extend(&self, shown: u64) -> u64 {
-        // Relaxed, as are all accesses to `last`: a value that was stored within the last half wrap is right, and the word publishes no
-        // other memory.
+        // Relaxed, as are all accesses to `last`: any value that was stored within the last half of a wrap gives the right
+        // result, and no other memory depends on this word.
         let last = self.last.load(Ordering::Relaxed);
         let beyond = 64 - self.width.bits();
-        // The signed distance from the last value to `shown` is less than half a wrap.
+        // The signed distance from the stored value to `shown`. It is less than half of the range.
         let distance = (shown.wrapping_sub(last) << beyond).cast_signed() >> beyond;
         let count = last.wrapping_add_signed(distance);
         if distance >= Self::longest_interval(self.width).cast_signed() {

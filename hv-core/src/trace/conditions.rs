@@ -11,7 +11,7 @@
 ///     timer_hz: 100,
 ///     longest_off_ns: 20_000_000,
 /// };
-/// // 32 bits of the clock less 9 and 4: the layout of Clock19.
+/// // Of the 32 bits of the clock, 9 low bits and 4 high bits can be omitted. This leaves the 19 bits of Clock19.
 /// assert_eq!((HERE.lowest_cut(), HERE.highest_cut()), (9, 4));
 /// const _: () = assert!(Clock19::CLOCK_BITS == 32 - HERE.lowest_cut() - HERE.highest_cut());
 /// ```
@@ -19,7 +19,7 @@
 pub struct Conditions {
     /// The rate of the clock, in Hz.
     pub hz: u64,
-    /// The duration of a probe, in ns. Two events of a strand are at least this far apart.
+    /// The duration of a probe, which records one event, in ns. Two events of a strand are at least this far apart.
     pub probe_ns: u64,
     /// The rate of the timer interrupt, in Hz; 0 if there is none.
     pub timer_hz: u64,
@@ -50,8 +50,9 @@ impl Conditions {
         }
     }
 
-    /// Returns the longest distance between heartbeats, in ticks, if the clock in headers wraps after `1 << bits` ticks (`bits` up to 64).
-    /// Each wrap has a heartbeat even if one heartbeat is missing and the next is late. Returns `None` if the timer interrupt is too rare.
+    /// Returns the longest permitted distance between heartbeats, in ticks, if the clock in headers wraps after `1 << bits` ticks
+    /// (`bits` up to 64). With this distance, each wrap has a heartbeat even if one heartbeat is missing and the next one is
+    /// late. Returns `None` if the timer interrupt is too rare.
     pub const fn heartbeat(&self, bits: u32) -> Option<u64> {
         let (Some(latency), Some(interval)) = (self.latency(), self.interval()) else {
             return None;

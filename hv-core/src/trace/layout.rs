@@ -3,8 +3,8 @@
 //! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower bits of the
 //! time. An event has a short header only if its time is near enough to the base for the lower bits to determine it.
 //!
-//! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in both headers, so that
-//! the times in a ring never go back.
+//! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in full headers too,
+//! so that the times in a ring never go back.
 
 use bitfield_struct::bitfield;
 
@@ -106,8 +106,8 @@ impl Shape {
     }
 }
 
-/// Panics if the number of a kind does not fit into the short header of layout `L`, so that each event of the kind needs a full header.
-/// In a constant, the call makes the build fail:
+/// Panics if the number of a kind does not fit into the short header of layout `L`. Each event of such a kind would need a full
+/// header. In a constant, the panic makes the build fail:
 ///
 /// ```
 /// use hv_core::trace::{Clock19, HypervisorEvent, all_short};
@@ -322,7 +322,8 @@ impl Layout for Clock32 {
 #[derive(Clone, Copy, Debug)]
 pub enum Whole<const ALIGNMENT: usize> {}
 
-/// Three words: the first holds a type bit (0), 15 bits of the kind's number and 16 of the payload's size; the others hold the clock.
+/// Three words: the first holds a type bit (0), 15 bits of the kind's number and 16 bits of the payload's size; the others hold
+/// the clock.
 pub type Clock64 = Whole<1>;
 
 /// The header of [`Clock64`], for machines that need the clock at a multiple of 64 bits. The header has four words, because a free

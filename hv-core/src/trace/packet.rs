@@ -2,7 +2,8 @@
 
 use crate::sync::plain::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The value of `number` while this memory has no packet: none has begun here, or the writer is setting one up. The first packet is 1.
+/// The value of `number` while this memory holds no packet: no packet has begun here yet, or the writer is preparing one. The
+/// number of the first packet is 1.
 const NONE: u64 = 0;
 
 /// The data with which a packet begins.
@@ -41,8 +42,8 @@ impl Fill {
     }
 }
 
-/// The words of a packet, with a sequence lock: if the writer overwrites the packet, a reader finds that `number` has changed. All bytes
-/// of a new packet are 0. [`remote`](super::remote) reads packets by the offsets of these fields.
+/// The words of a packet, with a sequence lock. If the writer overwrites the packet, a reader finds that `number` has changed.
+/// All bytes of a new packet are 0. [`remote`](super::remote) reads packets by the offsets of these fields.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Packet<const WORDS: usize> {
@@ -70,7 +71,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// For the writer, before its first event: leaves no packet in this memory. The words keep their values.
+    /// For the writer, before its first event: removes the packet from this memory. The words keep their values.
     pub(super) fn clear(&self) {
         self.begin(NONE, Start::default());
     }

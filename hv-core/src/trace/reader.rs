@@ -26,7 +26,7 @@ pub struct RingEvent<'a> {
 pub enum Next<'a> {
     /// The next event in the ring.
     Event(RingEvent<'a>),
-    /// The number of lost events, at least 1: they were discarded, or overwritten before the reader reached them.
+    /// The number of lost events, at least 1. These events were discarded, or overwritten before the reader reached them.
     Lost(u64),
 }
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | 0 | [`MAGIC`] |
 //! | 1 | [`ON`]: 1 while tracing is on. The operator may write this word before the machine starts |
-//! | 2 | the number of rings: ring n is that of strand n |
+//! | 2 | the number of rings: ring n belongs to strand n |
 //! | 3 | the physical address of ring 0 |
 //! | 4 | the distance in bytes from one ring to the next |
 //! | 5 | the number of packets of a ring |
@@ -18,7 +18,8 @@
 //!
 //! A [`Ring`] has its packets, each padded to a multiple of 8 bytes, and then five words of 64 bits: the number of the packet that
 //! the writer fills, a word that only the writer uses, the number of discarded events, the number of packets that a reader has finished,
-//! and 1 if the writer discards events when the ring is full. Packets are numbered from 1; packet n is at index n modulo word 5.
+//! and 1 if the writer discards events when the ring is full. Packets are numbered from 1. The index of packet n is n modulo the
+//! number of packets of the ring.
 //!
 //! | bytes of a packet | content |
 //! |---|---|
@@ -43,8 +44,9 @@ pub const MAGIC: u64 = u64::from_be_bytes(*b"sun4vEv\x01");
 /// The index of the word that says whether tracing is on.
 pub const ON: u64 = 1;
 
-/// The number of the interrupt at which a strand records a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends it, at the
-/// rate that the layout demands. A hypervisor may ignore it: then a reader learns of a wrap of the clock only from the next event.
+/// The number of the interrupt at which a strand records a [`Heartbeat`](super::Heartbeat) if tracing is on. The operator sends
+/// this interrupt, at the rate that the layout requires. A hypervisor may ignore the interrupt. Then a reader learns only from
+/// the next event that the clock has wrapped.
 pub const HEARTBEAT: u8 = 4;
 
 /// The memory of another machine.
@@ -122,8 +124,8 @@ pub struct Place {
     words: u64,
 }
 
-/// A ring and a packet of some size, from which the offsets of fields are computed. The layout does not change the offsets. The number of
-/// packets and the number of words change only the offsets of the fields after the packets.
+/// A ring and a packet of arbitrary sizes, from which the offsets of fields are computed. The offsets do not depend on the
+/// layout. Only the offsets of the fields after the packets depend on the number of packets and the number of words.
 type AnyRing = Ring<(), 2, 5>;
 type AnyPacket = Packet<5>;
 

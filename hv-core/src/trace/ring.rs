@@ -11,16 +11,16 @@ use crate::sync::plain::{AtomicU64, Ordering};
 /// What happens to events when the ring is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The writer overwrites the oldest packet, read or not: the ring holds the last events.
+    /// The writer overwrites the oldest packet, whether it has been read or not. The ring holds the latest events.
     Overwrite,
-    /// The writer discards new events until a reader has finished a packet: the ring holds the oldest unread events.
+    /// The writer discards new events until a reader has finished a packet. The ring holds the oldest unread events.
     Discard,
 }
 
 /// A ring of `PACKETS` packets (a power of two, at least 2) of `WORDS` words of 32 bits each.
 ///
-/// One strand writes. Its trap handlers must not write in the middle of a write. Any number of strands read. (If two strands write
-/// concurrently, events may be garbled, but nothing else happens.)
+/// One strand writes. A trap handler of this strand must not write while it interrupts a write. Any number of strands read. (If
+/// two strands write concurrently, events may be garbled, but nothing else happens.)
 ///
 /// A packet begins with a 64-bit time, so that a reader can decode it without an earlier packet. A packet also holds the number of
 /// earlier events, so that the number of lost events is exact.
@@ -31,7 +31,7 @@ pub enum Mode {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
-    // The first field, so that the address of a packet is found without an addition.
+    // This field comes first, so that the address of a packet is found without an addition.
     packets: [Packet<WORDS>; PACKETS],
     /// The number of the packet that the writer fills. 0 before the first event, when no packet has begun.
     pub(super) number: AtomicU64,
@@ -41,7 +41,8 @@ pub struct Ring<L, const PACKETS: usize, const WORDS: usize> {
     pub(super) discarded: AtomicU64,
     /// The number of packets that a reader has finished.
     pub(super) finished: AtomicU64,
-    /// 1 in [`Mode::Discard`], else 0. A number, so that memory with any content is a ring before it is cleared.
+    /// 1 in [`Mode::Discard`], else 0. This field is a number, so that memory with any content is a valid ring before
+    /// [`clear`](Self::clear).
     discards: AtomicU64,
     layout: PhantomData<fn() -> L>,
 }

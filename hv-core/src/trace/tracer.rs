@@ -36,8 +36,8 @@ pub trait Trace {
     /// Returns the time in ticks on this strand; `None` if tracing is off.
     fn time(&self, strand: StrandId) -> Option<u64>;
 
-    /// Runs `call`. Returns the time before it, its result, and the time after it, for an event. Times are in ticks. By default, both
-    /// times are the same if tracing is switched on or off meanwhile.
+    /// Runs `call`. Returns the time before the call, the result of the call, and the time after the call, for an event. Times are
+    /// in ticks. By default, both times are the same if tracing is switched on or off during the call.
     #[inline(always)]
     fn timed<R>(&self, strand: StrandId, call: impl FnOnce() -> R) -> (u64, R, u64) {
         let started = self.time(strand);
@@ -148,7 +148,8 @@ impl<C: Clock> Clocks for C {
     }
 }
 
-/// A [`StrandClock`](crate::time::StrandClock) or other clock per strand, indexed by strand. For a strand without a clock, the time is 0.
+/// One clock for each strand, indexed by strand, for example [`StrandClock`](crate::time::StrandClock)s. For a strand without a
+/// clock, the time is 0.
 #[derive(Clone, Copy, Debug)]
 pub struct PerStrand<'a, C>(pub &'a [C]);
 

@@ -59,7 +59,7 @@ fn no_strand_sees_a_step_back() {
     near(clocks[1].ticks(), 3 * SECOND);
     near(clocks[2].ticks(), 4 * SECOND);
     keeper.demote(0, strand(0)).unwrap();
-    // All strands stand still until the time catches up with what strand 2 has shown.
+    // The clocks of all strands stand still until the time catches up with the time that strand 2 has shown.
     world.pass(SECOND / 2);
     clocks.iter().for_each(|clock| near(clock.ticks(), 4 * SECOND));
     near(keeper.time(strand(1)).unwrap(), 3 * SECOND + SECOND / 2);
@@ -67,7 +67,7 @@ fn no_strand_sees_a_step_back() {
     clocks.iter().for_each(|clock| near(clock.ticks(), 4 * SECOND + SECOND / 2));
 }
 
-/// There are more changes than the timekeeper keeps epochs.
+/// This test makes more changes than the timekeeper keeps epochs.
 #[test]
 fn sources_change_any_number_of_times() {
     let world = World::default();
@@ -96,7 +96,7 @@ fn sources_change_any_number_of_times() {
 /// The action that another strand takes during the next read of a counter.
 type Other = Rc<Cell<Option<Box<dyn FnOnce()>>>>;
 
-/// A counter. Another strand acts during its next read.
+/// A counter. If the cell holds an action, another strand takes this action during the next read.
 struct Interrupted(&'static Counter<'static>, Other);
 
 impl ClockSource for Interrupted {
@@ -113,8 +113,8 @@ impl ClockSource for Interrupted {
     }
 }
 
-/// Returns a timekeeper whose counters, the best first, show very different counts. They and the world are leaked, so that the other
-/// strand's action can use them.
+/// Returns a timekeeper with counters that show very different counts. The best counter comes first. The timekeeper, the counters
+/// and the world are leaked, so that the action of the other strand can use them.
 fn interrupted<const N: usize>() -> (&'static World, Other, &'static Timekeeper<Interrupted, N>) {
     let world: &World = Box::leak(Box::default());
     let other = Other::default();
@@ -127,7 +127,7 @@ fn interrupted<const N: usize>() -> (&'static World, Other, &'static Timekeeper<
     (world, other, Box::leak(Box::new(keeper)))
 }
 
-/// One strand reads the time while another changes the source. The reader uses one source for the whole call.
+/// One strand reads the time while another changes the source. The reader uses one source during the whole call.
 #[test]
 fn a_change_does_not_disturb_a_reader() {
     let (world, other, keeper) = interrupted::<2>();
@@ -150,7 +150,7 @@ fn a_reader_whose_epoch_is_overwritten_reads_again() {
         // The timekeeper keeps eight epochs. The reader's epoch had source 0.
         for chosen in [1, 2, 0, 1, 2, 0, 1, 2] {
             assert_eq!(keeper.demote(keeper.chosen(), strand(1)), Ok(chosen));
-            // The retired sources are trusted again, except after a change to source 1: the next change is to source 2.
+            // The retired sources are trusted again, except after a change to source 1. So the change after that is to source 2.
             let is_restored = |found| matches!(found, Finding::Restored { .. });
             while chosen != 1 && is_restored(watchdog.check(keeper, strand(1))) {}
         }

@@ -107,9 +107,9 @@ fn a_stale_or_impossible_reading_is_ignored() {
     assert_eq!(day.at(u64::MAX), u64::MAX);
 }
 
-/// The system time in windows_high_resolution_timer.txt is updated every 10 ms, "every 57th or so update comes later, every 32nd comes
-/// earlier". A thread that wakes up "up to 5 ms late" reads it. The clock is 80 parts per million fast. The time of day stays within the
-/// accuracy of this reference and never goes back. The clock itself is not corrected.
+/// windows_high_resolution_timer.txt says that the system time is updated every 10 ms, "every 57th or so update comes later,
+/// every 32nd comes earlier". The clock in this test is 80 parts per million fast. The time of day stays within the accuracy of
+/// the system time and never goes back. The clock itself is not corrected.
 #[test]
 fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
     let run = |follows: bool| {
@@ -120,7 +120,8 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
         let clock = keeper.clock(strand(0));
         let system_time = |now: u64| {
             let (update, within) = (now / (10 * MILLISECOND), now % (10 * MILLISECOND));
-            // Each 57th update comes 3 ms late. Each 32nd update comes 2 ms early, that is, after 8 ms instead of 10.
+            // Each 57th update comes 3 ms late. Each 32nd update comes 2 ms early, which is 8 ms after the previous update
+            // instead of 10 ms.
             let is_late = update.is_multiple_of(57) && within < 3 * MILLISECOND;
             let is_early = (update + 1).is_multiple_of(32) && within >= 8 * MILLISECOND;
             let shown = update - u64::from(is_late) + u64::from(!is_late && is_early);
@@ -135,7 +136,8 @@ fn a_noisy_reference_is_followed_and_the_clock_is_not_disciplined() {
             let shown = system_time(world.now());
             world.pass(MICROSECOND);
             if follows {
-                // The step is 10 ms, and an update is up to 3 ms late. The subtracted 2 ms ensure that a reading is never early.
+                // The step of the reference is 10 ms, and an update is up to 3 ms late. `system_time` subtracts 2 ms, so that
+                // the reference is never ahead. In total, the reference may be 15 ms behind.
                 let reading =
                     DayReading { before, day: shown, after: clock.ticks(), late: 15 * MILLISECOND };
                 match day.follow(reading) {
@@ -175,7 +177,7 @@ proptest! {
                     let reading = DayReading { late: first, ..exactly(clock, shown) };
                     day.follow(reading);
                 }
-                // This reading was taken earlier, on another strand, and is used only now.
+                // The reading was taken earlier, on another strand, and is used only now.
                 2 => { day.follow(exactly(clock.saturating_sub(first), second)); }
                 _ => {
                     let now = day.at(clock.saturating_sub(first));
@@ -186,7 +188,7 @@ proptest! {
         }
     }
 
-    /// Between steps, the rate of the time of day is within 500 parts per million of the clock's rate.
+    /// Between steps, the rate of the time of day differs from the rate of the clock by at most 500 parts per million.
     #[test]
     fn its_rate_is_near_that_of_the_clock(
         errors in prop::collection::vec((-128_000_000_i64..=128_000_000, 0..10 * SECOND), 1..50),

@@ -1,28 +1,32 @@
 //! A judge of clocks, for a watchdog that compares two to four independent clocks once a period.
 //!
-//! A *world* is a set of clocks that agree and are taken as right. In this world, each other clock
-//! has lost or gained time. The judge keeps the likeliest worlds:
+//! A *world* is a set of clocks that agree with each other, and that the judge assumes to be right. If they are right, each other
+//! clock has lost or gained time. The judge keeps the likeliest worlds. These are its rules:
 //!
-//! 1. **Proof.** A clock that is unreadable, steps back, or stands still while all that move differ
-//!    from it is wrong: no error of another clock explains this. This rule precedes the count:
-//!    otherwise, two stopped clocks would outvote a running one.
-//! 2. **Count.** The worlds with the fewest wrong clocks stay: one fault is likelier than two, and
-//!    independent clocks do not err alike. This rule precedes the abilities, because each clock
-//!    can break: an ability says which clock to suspect first, not which clock is right.
-//! 3. **Abilities.** An error that a clock is not declared able to make is a *surprise*. A world is
-//!    dropped when another needs only a part of its surprises. Of two clocks that
-//!    differ, this rule finds the wrong one if only one can err so that they differ in this
-//!    direction. The rule never weighs one clock's surprise against another's.
-//! 4. **Verdict.** A clock is right if it fits each world left, wrong if none, else undecidable.
+//! 1. **Proof.** A clock is wrong if it is unreadable or steps back. A clock that stands still is wrong if it differs from all
+//!    clocks that move. No error of another clock explains these faults. This rule comes before the count, because otherwise two
+//!    stopped clocks would outvote a running one.
+//! 2. **Count.** The judge keeps the worlds with the fewest wrong clocks: one fault is likelier than two, and independent clocks
+//!    do not make the same error. This rule comes before the abilities, because any clock can break. An ability says which clock
+//!    to suspect first, not which clock is right.
+//! 3. **Abilities.** An ability is an error that a clock is known to make. Any other error of a clock is a *surprise*. A world is
+//!    dropped if another world has fewer surprises, and each of them is a surprise of the first world too. Thus, if two clocks
+//!    differ and only one of them has the ability that explains the difference, that clock is wrong. The rule never compares the
+//!    surprise of one clock with the surprise of another.
+//! 4. **Verdict.** A clock is right if it agrees with every world that is left, and wrong if it agrees with none. Otherwise the
+//!    clock is undecidable.
 //!
-//! Demoted clocks do not vote: they are measured against the worlds of the trusted clocks. They can confirm a single trusted clock or
-//! cast doubt on it (undecidable), but never convict it. A single trusted clock is undecidable if no clock can be compared with it, except
-//! in the period in which another trusted clock is proved wrong. If no clock is trusted, all vote: otherwise none could ever be trusted
-//! again. A wrong clock is demoted at once. A clock that is right for some periods in a row is restored. An undecidable clock keeps its
-//! trust or distrust, but its probation begins again. An error within the bounds is not seen, whatever the errors of many periods add up
-//! to.
+//! A clock that is wrong is demoted at once, and a clock that is right for some periods in a row is restored. An undecidable
+//! clock stays as trusted or demoted as it was, but its probation begins again.
+//!
+//! Demoted clocks do not vote. The judge compares them with the worlds of the trusted clocks. If only one clock is trusted,
+//! demoted clocks can confirm it or cast doubt on it (then it is undecidable), but they cannot make it wrong. If no clock can be
+//! compared with the single trusted clock, the trusted clock is undecidable, except in the period in which another trusted clock
+//! is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be trusted again.
+//!
+//! The judge does not notice an error within the bounds, even if the errors of many periods add up to a large error.
 
-/// What a clock is known to do wrong. A clock that can do neither can still break.
+/// The errors that a clock is known to make. A clock that is known to make neither error can still break.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ability {
     /// The clock can show more time than has passed.
@@ -36,16 +40,17 @@ pub(crate) struct Ability {
 pub(crate) struct Reading {
     /// The time since the previous check, in ns; `None` if the clock could not be read.
     pub(crate) passed: Option<i64>,
-    /// By how much, in ns, `passed` of a right clock can be off: the clock's step and the read.
+    /// The largest error of `passed`, in ns, if the clock is right. It is caused by the clock's step and by the duration of the
+    /// read.
     pub(crate) uncertainty: u64,
 }
 
-/// What the judge says of a clock for one period.
+/// The judge's decision about a clock for one period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
-    /// The clock fits all that can have happened.
+    /// The clock agrees with every world that the judge has kept.
     Right,
-    /// The clock fits nothing that can have happened.
+    /// The clock has a proven fault, or agrees with no world that the judge has kept.
     Wrong,
     /// The readings do not decide.
     Undecidable,
@@ -62,7 +67,7 @@ fn set_of(clocks: impl Iterator<Item = usize>) -> Set {
     clocks.map(|i| 1 << i).sum()
 }
 
-/// Judges clocks and keeps which of them are trusted; at first all are.
+/// Judges clocks and records which of them are trusted. At first all clocks are trusted.
 pub(crate) struct Judge {
     abilities: Vec<Ability>,
     tolerance_ppm: u64,
@@ -72,8 +77,8 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// A judge of one clock per ability. Rates may differ by `tolerance_ppm`; a demoted clock is
-    /// trusted again once right for `probation` periods in a row.
+    /// Returns a judge of one clock per ability. The rates of clocks that agree may differ by `tolerance_ppm`. A demoted clock is
+    /// trusted again when it has been right for `probation` periods in a row.
     pub(crate) fn new(abilities: Vec<Ability>, tolerance_ppm: u64, probation: u32) -> Self {
         let clocks = abilities.len();
         assert!((1..=8).contains(&clocks), "1 to 8 clocks, not {clocks}");
@@ -86,8 +91,8 @@ impl Judge {
         }
     }
 
-    /// Judges a period: the judgement on each clock for this period alone. The period must exceed
-    /// each clock's step. Panics if there is not one reading for each clock.
+    /// Returns the judgement on each clock for one period, regardless of earlier periods, and updates the trust. The period must
+    /// be longer than each clock's step. Panics if there is not one reading for each clock.
     pub(crate) fn judge(&mut self, readings: &[Reading]) -> Vec<Judgement> {
         assert_eq!(readings.len(), self.trusted.len(), "one reading per clock");
         let clocks = 0..readings.len();
@@ -123,12 +128,13 @@ impl Judge {
         judgements
     }
 
-    /// Whether each clock is trusted after the periods so far.
+    /// Returns for each clock whether it is trusted after the periods so far.
     pub(crate) fn trusted(&self) -> &[bool] {
         &self.trusted
     }
 
-    /// Whether two readings lie within their uncertainties and the tolerance of the longer.
+    /// Returns `true` if two readings differ at most by their uncertainties and the tolerance. The tolerance is relative to the
+    /// longer reading.
     fn agree(&self, a: Reading, b: Reading) -> bool {
         let uncertainty = u128::from(a.uncertainty) + u128::from(b.uncertainty);
         a.passed.zip(b.passed).is_some_and(|(x, y)| {
@@ -138,7 +144,8 @@ impl Judge {
         })
     }
 
-    /// Step 1: the clock is unreadable, steps back, or stands still while all that moved differ from it.
+    /// Rule 1: returns `true` if the clock is unreadable, steps back, or stands still and differs from all clocks that have
+    /// moved.
     fn is_proved(&self, readings: &[Reading], i: usize) -> bool {
         let mut moved = readings.iter().filter(|r| r.passed > Some(0)).peekable();
         match readings[i].passed {
@@ -147,7 +154,7 @@ impl Judge {
         }
     }
 
-    /// Steps 2 and 3: the sets of `clocks` that can have been right.
+    /// Rules 2 and 3: returns the sets of `clocks` that can have been right.
     fn worlds(&self, readings: &[Reading], clocks: Set) -> Vec<Set> {
         let agree = |i: usize, j: usize| self.agree(readings[i], readings[j]);
         let united = |&set: &Set| members(set).all(|i| members(set).all(|j| agree(i, j)));
@@ -173,8 +180,9 @@ impl Judge {
 mod tests {
     use super::*;
 
-    /// Cases, each a letter per clock (Ideal, may Lose, may Gain, Both) and periods of 0.5 ms: what
-    /// each clock shows in ns (x: unreadable; ~: uncertainty, else 1), what is said, who is trusted.
+    /// Each case has one letter per clock for its abilities (I: none, L: may lose, G: may gain, B: both), and then periods of
+    /// 0.5 ms. Each period lists what each clock shows in ns (`x`: unreadable; after `~`: the uncertainty, otherwise 1), the
+    /// judgement on each clock, and whether each clock is trusted afterwards.
     const CASES: &str = "\
 II: 500000 500000 RR TT, 500000 499748 RR TT, 500000 499747 ?? TT, 500000 499000~1000 RR TT
 IL: 500000 495000 RW T-, 500000 500000 RR T-, 500000 495000 RW T-, 500000 500000 RR T-, 500000 500000 RR TT; IL: 495000 500000 ?? TT; LL: 500000 495000 RW T-; GI: 500000 495000 WR -T; GL: 500000 495000 ?? TT; BB: 500000 495000 ?? TT; BI: 500000 495000 WR -T

@@ -16,14 +16,14 @@ fn environment(cpu_hz: u64, cpus: usize, speed_step: bool) -> Environment {
     Environment { strands: cpus, idles: true, rate_changes: speed_step, cpu_hz, poll: SECOND }
 }
 
-/// The performance counter for each column of [`outcomes`]: absent; the interval timer; the power
-/// management timer; another timer; the cycle counter under another name.
+/// The performance counters. [`outcomes`] has one group of columns for each of them: no counter, the interval timer, the power
+/// management timer, another timer, and the cycle counter under another name.
 const PERFORMANCE_COUNTERS: [Option<u64>; 5] =
     [None, Some(1_193_182), Some(3_579_545), Some(14_318_180), Some(GHZ)];
 
 /// Returns the results of `choose_impl` of windows_high_resolution_timer.txt: `T` is the cycle counter, `Q` the performance
-/// counter, `G` the tick counter. The expected results come from the document's own code, compiled and executed. Each
-/// performance counter has three columns, for the operator's settings default, disable and force.
+/// counter, `G` the tick counter. The document's own code, compiled and executed, gave these results. Each performance counter
+/// has three columns, for the operator's settings default, disable and force.
 fn outcomes(has_tsc: bool, environment: &Environment, tsc_setting: Operator) -> &'static str {
     let Environment { strands: cpus, rate_changes: speed_step, cpu_hz, .. } = *environment;
     match (has_tsc && cpu_hz > 0, cpus, speed_step, tsc_setting) {
@@ -93,7 +93,7 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
         (1_193_182, 0, true),
         (3_579_545, 0, true),
         (1_193_183, 1_193_182, false),
-        // windows_high_resolution_timer.txt says "can't decide yet - assume unsafe".
+        // The document says "can't decide yet - assume unsafe".
         (3_579_544, 0, false),
         (14_318_180, 0, false),
     ] {
@@ -108,8 +108,8 @@ fn a_counter_at_the_clock_of_the_cpu_is_the_cycle_counter_in_disguise() {
     }
 }
 
-/// All sources in windows_high_resolution_timer.txt, with rate, step and width: "These are hardware counters", "a variable incremented
-/// every clock interrupt", "32 KHz oscillator; ... programmable 2^n divisor".
+/// The rate, the step and the width of all sources in windows_high_resolution_timer.txt: "These are hardware counters", "a
+/// variable incremented every clock interrupt", "32 KHz oscillator; ... programmable 2^n divisor".
 #[test]
 fn the_sources_of_a_pc() {
     for (source, hz, step, width) in [
@@ -126,7 +126,8 @@ fn the_sources_of_a_pc() {
         assert_eq!(facts, (hz, step, width), "{}", source.name);
     }
     assert_eq!(pc::rtc(16).hz, 0);
-    // The "order of preference (due to resolution and speed)" of windows_high_resolution_timer.txt, and then the other sources.
+    // The "order of preference (due to resolution and speed)" of windows_high_resolution_timer.txt. The sources that it does not
+    // rank come last.
     let ranking = [
         pc::tsc(GHZ),
         pc::performance_counter(3_579_545),
@@ -139,7 +140,7 @@ fn the_sources_of_a_pc() {
     assert!(ranking.into_iter().eq(names.into_iter().zip([300, 200, 50, 25, 10])));
 }
 
-/// A tick counter and a real-time clock of 1 Hz to 32,768 Hz work as sources like any other.
+/// Tick counters, and real-time clocks of 1 Hz to 32,768 Hz, work as well as other sources.
 #[test]
 fn slow_sources_keep_the_time() {
     let tick_counters = [1, 10, 15].map(pc::tick_counter);
@@ -158,8 +159,8 @@ fn slow_sources_keep_the_time() {
     }
 }
 
-/// windows_high_resolution_timer.txt says: "TGT falls behind over time due to delayed or lost clock interrupts". A tick counter can only
-/// lose time, so if it is behind, it is wrong, whichever source is chosen.
+/// windows_high_resolution_timer.txt says: "TGT falls behind over time due to delayed or lost clock interrupts". A tick counter
+/// can lose time but not gain time. So if it is behind another source, the tick counter is wrong, whichever source is chosen.
 #[test]
 fn a_tick_counter_that_loses_interrupts_is_replaced() {
     for other in [Description { rating: 300, ..perfect() }, Description { rating: 1, ..perfect() }]

@@ -53,7 +53,7 @@ fn near_power(bit: u32) -> [u64; 3] {
     [(1 << bit) - 1, 1 << bit, (1 << bit) + 1]
 }
 
-/// Returns frequencies at the limits, frequencies around powers of 2, and frequencies of real machines.
+/// Returns the lowest and highest frequencies, frequencies around powers of 2, and frequencies of real machines.
 fn frequencies() -> Vec<u64> {
     let mut list: Vec<_> = (0..34).flat_map(near_power).collect();
     list.retain(|hz| (1..=10_000_000_000).contains(hz));
@@ -68,7 +68,7 @@ fn powers_of_two_and_whole_seconds() {
         for ticks in (0..64).flat_map(near_power).chain([u64::MAX]) {
             check(hz, ticks);
         }
-        // Times of 1 to 100 whole seconds, minutes, days and years are exact if the ticks fit in 64 bits.
+        // Any number of whole seconds, minutes, days and years from 1 to 100 is converted exactly if its ticks fit in 64 bits.
         for unit in [1, 60, 86_400, YEAR] {
             for seconds in (1..=100).map(|n| n * unit).chain([100 * YEAR]) {
                 let Ok(ticks) = u64::try_from(seconds * u128::from(hz)) else {

@@ -1,4 +1,4 @@
-//! Compares the watchdog with a second model, and with the true time, while clocks have random faults.
+//! Compares the watchdog with a second model and with the true time, while clocks have random faults.
 
 use guest_abi::clock::Clock;
 use hv_core::time::{Finding, Limits, Timekeeper, Trust, Watchdog};
@@ -19,7 +19,7 @@ const SOURCES: [(u8, u64, u16); 4] = [
     (64, 3_579_545, 100),
 ];
 
-/// What goes wrong with a clock.
+/// A fault of a clock.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
     /// In parts per million.
@@ -58,7 +58,7 @@ fn wrong() -> impl Strategy<Value = Wrong> {
     ]
 }
 
-/// Checks until nothing changes any more, as the owner of a watchdog does. Returns the last finding.
+/// Checks until a check changes nothing, as an image does. Returns the last finding.
 fn settled<const N: usize>(
     watchdog: &mut Watchdog<N>,
     keeper: &Timekeeper<&Counter<'_>, N>,
@@ -72,8 +72,9 @@ fn settled<const N: usize>(
     panic!("it does not settle");
 }
 
-/// Three clocks go wrong one after the other, in any order and any way. At most a period and 10 ms after a fault, the time is within 1 ms of
-/// the truth, or a finding has put the time in doubt: nothing decided between two sources, or one source is left. This doubt does not end.
+/// Three clocks go wrong, one after the other. Later than a period plus 10 ms after a fault, the timekeeper's time must be within
+/// 1 ms of the true time, or in doubt. The time stays in doubt after the first finding that nothing decides between two sources,
+/// or that only one source is left.
 fn three_faults(faults: &[(usize, Wrong, u64)]) {
     let world = World::default();
     let counters: [Counter<'_>; 3] = std::array::from_fn(|number| {
@@ -118,7 +119,7 @@ fn three_faults(faults: &[(usize, Wrong, u64)]) {
     }
 }
 
-/// Each order of three clocks, and each combination of the kinds of faults.
+/// Tests each order of the three clocks with each combination of faults.
 #[test]
 fn three_clocks_go_wrong_in_every_order_and_kind() {
     let kinds = [
@@ -142,7 +143,7 @@ fn three_clocks_go_wrong_in_every_order_and_kind() {
     }
 }
 
-/// Asserts that the watchdog and the second model retire the same clocks, over periods in which clocks go wrong.
+/// Asserts that the watchdog and the second model retire the same clocks while clocks go wrong.
 fn beside_the_second_model<const N: usize>(
     abilities: [(bool, bool); N],
     periods: &[(usize, Wrong, bool)],
@@ -183,8 +184,9 @@ fn beside_the_second_model<const N: usize>(
                 }
             })
             .collect();
-        // The two models take the tolerance of different durations, and only the watchdog puts sources into one group that do not all agree
-        // with each other. For a difference near the tolerance, either result is right.
+        // The two models apply the tolerance to slightly different durations. And the watchdog also puts two sources that differ
+        // into one group if a third source agrees with both. So both results are acceptable if a difference is near the
+        // tolerance.
         let apart = |a: &Reading, b: &Reading| Some(a.passed?.abs_diff(b.passed?));
         let is_near = readings.iter().any(|a| {
             readings.iter().any(|b| matches!(apart(a, b), Some(by) if (600..10_000).contains(&by)))
@@ -196,7 +198,7 @@ fn beside_the_second_model<const N: usize>(
         before = counts();
         let ours: Vec<bool> =
             (0..N).map(|source| keeper.verdict(source).unwrap().1 == Trust::Full).collect();
-        // The timekeeper keeps the last source, whatever this source does.
+        // The timekeeper keeps the last source, even if it is bad.
         if trusted.iter().filter(|trusted| **trusted).count() < 2 {
             prop_assert!(ours.iter().filter(|trusted| **trusted).count() <= 1, "{readings:?}");
             return Ok(());

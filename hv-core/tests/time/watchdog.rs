@@ -22,7 +22,7 @@ pub(crate) struct Watched<const N: usize> {
 }
 
 impl<const N: usize> Watched<N> {
-    /// Returns a timekeeper before its first check, after `change` has modified its counters.
+    /// Returns a timekeeper that has not been checked. `change` can modify its counters.
     pub(crate) fn new(change: impl FnOnce(&World, &[Counter<'_>; N])) -> Self {
         let world: &World = Box::leak(Box::default());
         let counters: &[_; N] = Box::leak(Box::new(std::array::from_fn(|number| {
@@ -38,7 +38,7 @@ impl<const N: usize> Watched<N> {
         }
     }
 
-    /// Returns a timekeeper after its first check.
+    /// Returns a timekeeper after its first check. `change` can modify its counters before.
     fn begun(change: impl FnOnce(&[Counter<'_>; N])) -> Self {
         let watched = Self::new(|_, counters| change(counters));
         assert_eq!(watched.check(0), Finding::Begun);
@@ -50,19 +50,19 @@ impl<const N: usize> Watched<N> {
         self.watchdog.borrow_mut().check(&self.keeper, strand(on))
     }
 
-    /// Lets this time pass, and then checks the timekeeper.
+    /// Lets the time pass, and then checks the timekeeper.
     pub(crate) fn check_after(&self, nanoseconds: u64) -> Finding {
         self.world.pass(nanoseconds);
         self.check(0)
     }
 }
 
-/// The finding that source 1 is retired, and source 0 stays the chosen one.
+/// The finding that retires source 1, while source 0 stays chosen.
 const fn bad_reference(fault: Fault) -> Finding {
     Finding::Demoted { source: 1, fault, chosen: 0 }
 }
 
-/// The finding that source 1 replaces source 0, the chosen source.
+/// The finding that retires the chosen source 0, so that source 1 replaces it.
 const fn demoted(fault: Fault) -> Finding {
     Finding::Demoted { source: 0, fault, chosen: 1 }
 }
@@ -83,8 +83,8 @@ fn good_clocks_agree() {
     assert!((time - world.now()).abs_diff(world.now() / 10_000) < MICROSECOND);
 }
 
-/// Injects a fault into the chosen source between two checks. Asserts that the second check finds `fault` and replaces the source, that the
-/// time is right afterwards, and that the clock does not step back.
+/// Injects a fault into the chosen source between two checks. Asserts that the second check finds `fault` and replaces the
+/// source. Afterwards the time must be right, and the clock must not have stepped back.
 fn check_replaced<const N: usize>(inject: fn(&Counter<'_>), fault: Fault) {
     let watched = Watched::<N>::new(|world, _| world.pass(SECOND));
     let world = watched.world;
@@ -100,7 +100,7 @@ fn check_replaced<const N: usize>(inject: fn(&Counter<'_>), fault: Fault) {
     assert!(is_right(), "{fault:?}");
     let after = clock.ticks();
     assert!(after >= before, "a step back");
-    // It stands still until the time has caught up.
+    // The clock stands still until the time has caught up.
     world.pass(5 * SECOND);
     assert!(clock.ticks().abs_diff(world.now() - begun) < 5 * MICROSECOND && is_right());
     let others = if N == 2 { Finding::NoReference } else { Finding::Agrees };
@@ -187,7 +187,7 @@ fn what_a_source_can_do_wrong_decides() {
     }
 }
 
-/// If all three sources differ, an error that a source is known to make is likelier than other errors.
+/// If all three sources differ, the sources that are known to make such errors are wrong.
 #[test]
 fn of_three_sources_that_differ_those_are_wrong_that_can_be() {
     let watched = Watched::<3>::begun(|counters| {
@@ -228,7 +228,7 @@ fn a_source_that_has_been_right_for_a_minute_is_trusted_again() {
     }
 }
 
-/// When the last trusted source stops, a source that was wrong once but runs replaces it.
+/// When the last trusted source stops, a retired source that runs replaces it.
 #[test]
 fn a_source_that_runs_replaces_the_last_one() {
     let watched = Watched::<2>::begun(|_| {});
@@ -258,7 +258,7 @@ fn a_source_that_is_slow_to_read_condemns_none() {
         assert_eq!(watched.check_after(HALF), Finding::Skipped(Skipped::Slow));
     }
     watched.counters[1].cost.set(500);
-    // The watchdog still compares with the latest conclusive check.
+    // The watchdog still compares the counts with those of the latest conclusive check.
     assert_eq!(watched.check(0), Finding::Agrees);
     // A difference that is larger than the uncertainty is found at once.
     watched.counters[1].cost.set(MILLISECOND);
@@ -293,7 +293,7 @@ fn the_third_source_detects_a_bad_reference() {
     }
 }
 
-/// The sources are read tens of milliseconds apart. This delay must not count against any of them.
+/// The sources are read tens of milliseconds apart. The watchdog must not take this delay for an error of a source.
 #[test]
 fn a_third_source_that_is_slow_to_read_can_decide() {
     let watched = Watched::<3>::begun(|_| {});
@@ -310,7 +310,7 @@ fn if_all_sources_differ_nothing_decides() {
     assert_eq!(watched.check_after(HALF), Finding::Undecided { ahead: 0, behind: 1 });
 }
 
-/// Source 1 advances once per second. It stands still during most checks, and is not wrong.
+/// Source 1 advances once per second, so it stands still between most checks. This is not a fault.
 #[test]
 fn a_reference_between_two_steps_is_not_a_stopped_one() {
     let watched = Watched::<2>::begun(|counters| {
@@ -319,13 +319,15 @@ fn a_reference_between_two_steps_is_not_a_stopped_one() {
     for _ in 0..50 {
         assert_eq!(watched.check_after(100 * MILLISECOND), Finding::Agrees);
     }
-    // Source 1 stops. After 1.5 s it has missed a step. At the next check it still stands still, which proves that it has stopped.
+    // Source 1 stops. By the first check after 1.5 s it has missed a step, but it may have been slow. It still stands still at
+    // the second check, which proves that it has stopped.
     watched.counters[1].set_stopped(true);
     let found: Vec<Finding> = (0..40).map(|_| watched.check_after(SECOND + HALF)).take(2).collect();
     assert_eq!(found, [Finding::Undecided { ahead: 0, behind: 1 }, bad_reference(Fault::Stopped)]);
 }
 
-/// Source 1 advances once per second. It agrees with source 2, whatever the retired source 0 does.
+/// Source 1 advances once per second, and agrees with source 2. The retired source 0 jumps ahead, which must not make source 1
+/// look stopped.
 #[test]
 fn a_retired_source_does_not_show_that_another_stands_still() {
     let watched = Watched::<3>::begun(|counters| {
@@ -341,8 +343,8 @@ fn a_retired_source_does_not_show_that_another_stands_still() {
     }
 }
 
-/// Two sources that are trusted differ for ever, and nothing decides. A third source that was retired agrees with one of them for a minute.
-/// Then the third source decides.
+/// Two trusted sources differ for ever, and nothing decides between them. A retired third source agrees with one of the two for a
+/// minute. Then the third source is trusted again and decides.
 #[test]
 fn a_source_that_is_right_again_decides_between_two() {
     for wrong in [0, 2] {
@@ -359,7 +361,8 @@ fn a_source_that_is_right_again_decides_between_two() {
     }
 }
 
-/// A read of source 1 takes 3 us. In 10 ms the chosen clock gains or loses 5 us, which is less than the uncertainty of the reads.
+/// A read of source 1 takes 3 us. In a period of 10 ms, the chosen source gains or loses 5 us, which is less than the uncertainty
+/// of the reads.
 #[test]
 fn a_drift_that_one_period_does_not_show_is_found() {
     for (drift, fault) in [(500_000, Fault::Fast), (-500_000, Fault::Slow)] {
@@ -384,7 +387,7 @@ fn a_drift_that_one_period_does_not_show_is_found() {
     }
 }
 
-/// A source is found wrong while the time is an hour ahead. The minute of its probation begins when the time is right again.
+/// Source 2 is found wrong while the time is an hour ahead. Its probation of a minute begins when the time is right again.
 #[test]
 fn an_hour_that_did_not_pass_does_not_lengthen_a_probation() {
     let watched = Watched::<3>::begun(|counters| {

@@ -22,7 +22,7 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// The true time, in nanoseconds.
+/// The true time, in nanoseconds since the start of the test.
 #[derive(Default)]
 pub(crate) struct World(Cell<u64>);
 
@@ -48,7 +48,7 @@ pub(crate) struct Counter<'a> {
     pub(crate) description: Cell<Description>,
     /// The duration of a read in nanoseconds. A read returns the count at the middle of the read.
     pub(crate) cost: Cell<u64>,
-    /// A count, and the time of that count.
+    /// The count at the latest change of the counter, and the true time of this change.
     base: Cell<(u64, u64)>,
     /// The deviation from the nominal rate in parts per billion.
     drift: Cell<i64>,
@@ -94,7 +94,7 @@ impl<'a> Counter<'a> {
         let Description { hz, step, .. } = self.description.get();
         let passed = u128::from(self.world.now() - at);
         let speed = (1_000_000_000 + self.drift.get()) as u128;
-        // Whole seconds and the remainder are converted separately, so that nothing overflows.
+        // Converts whole seconds and the remainder separately, so that nothing overflows.
         let per_second = u128::from(hz) * speed;
         let rest = passed % 1_000_000_000 * per_second / 1_000_000_000;
         let ticks = (passed / 1_000_000_000 * per_second + rest) / 1_000_000_000;
@@ -145,7 +145,7 @@ impl ClockSource for Counter<'_> {
     }
 }
 
-/// Returns a timekeeper with these counters, each with the operator's default setting.
+/// Returns a timekeeper with these counters. The operator's setting for each counter is the default.
 pub(crate) fn keeper<'a, const N: usize>(
     counters: [&'a Counter<'a>; N],
 ) -> Timekeeper<&'a Counter<'a>, N> {

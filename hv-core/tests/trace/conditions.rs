@@ -68,7 +68,7 @@ fn highest_bits_by_the_longest_time_without_interrupts() {
 /// Lines 117 and 118 ask: "What is the minimum wrap-around interval ? (must be safe for timer interrupt miss ...".
 #[test]
 fn heartbeats_within_a_wrap() {
-    // A heartbeat comes at most 120,000,000 cycles late, and at best every 40,000,000 cycles.
+    // The timer interrupt comes every 40,000,000 cycles. A heartbeat is at most 120,000,000 cycles late.
     for (bits, expected) in [
         // Line 19 says "detect wrap at least each 3 jiffies (dangerous, may miss)". 2^27 cycles are 33.6 ms, which is too short.
         (27, None),

@@ -127,7 +127,7 @@ impl Trace for Switched {
     fn record<E: TraceEvent>(&self, _: StrandId, _: u64, _: E) {}
 }
 
-/// A tracer has no rings unless it implements `ring`. `try_record` writes to the strand's ring only if that takes just a few instructions.
+/// A tracer has no rings unless it implements `ring`. `try_record` records an event only if that takes few instructions.
 #[test]
 fn what_takes_few_instructions_is_recorded_at_once() {
     let strand = StrandId::new(3).unwrap();

@@ -138,7 +138,8 @@ fn unknown_events_count_as_lost() {
     }
 }
 
-/// A header that has the length of its payload makes no kind known, and no kind longer or shorter than it is.
+/// Some headers hold the length of their payload. Even then, the reader counts an event as lost if its kind is unknown, or if its
+/// kind has another length.
 #[test]
 fn a_length_in_a_header_makes_no_kind_known() {
     let ring = Ring::<Clock64, 2, 40>::new(Mode::Overwrite);
@@ -153,7 +154,8 @@ fn a_length_in_a_header_makes_no_kind_known() {
     );
 }
 
-/// A reader reports a loss before the event that follows the loss, even if the lost event and the following one are in one packet.
+/// A reader reports a loss before it returns the event after the loss, even if the lost event and that event are in the same
+/// packet.
 #[test]
 fn a_loss_comes_before_the_events_behind_it() {
     let ring = ring(Mode::Overwrite);
@@ -173,9 +175,9 @@ fn a_loss_comes_before_the_events_behind_it() {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Records an event of this kind, this many ticks after the previous event.
+    /// The distance in ticks from the previous event, and the kind of the event to record.
     Record(u64, u8),
-    /// Reads up to this many entries.
+    /// Reads at most this number of entries.
     Read(u8),
 }
 

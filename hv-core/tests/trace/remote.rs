@@ -25,7 +25,8 @@ fn word(bytes: &mut Vec<u8>, word: u64) {
     bytes.extend(word.to_be_bytes());
 }
 
-/// Appends a packet with an event for each of `numbers`, which is the payload and the time of the event. The first event has a full header.
+/// Appends a packet with one event for each of `numbers`. The number is the payload and also the time of the event. The first
+/// event has a full header.
 fn packet(bytes: &mut Vec<u8>, number: u64, before: u64, discarded: u64, numbers: &[u32]) {
     let mut words = Vec::new();
     for event in numbers {
@@ -43,7 +44,7 @@ fn packet(bytes: &mut Vec<u8>, number: u64, before: u64, discarded: u64, numbers
     bytes.extend(words.iter().flat_map(|word| word.to_be_bytes()));
 }
 
-/// Returns a tracer with two rings: the first has lost three events, the second is empty.
+/// Returns a tracer with two rings. The first ring holds five events in two packets, and the second ring is empty.
 fn bytes() -> Bytes {
     let mut bytes = Vec::new();
     for value in [MAGIC, 1, 2, RING, STRIDE, 2, 10, 0x0005_001b_0001_0401, 7] {
@@ -117,7 +118,7 @@ fn a_directory_says_where_rings_are() {
     }
 }
 
-/// Whatever is in the memory, a reader ends.
+/// A reader comes to an end, whatever the memory contains.
 #[test]
 fn any_memory_is_read() {
     let seed = bytes();

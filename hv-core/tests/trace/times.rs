@@ -27,7 +27,8 @@ fn check_all(times: &[u64]) {
     for_each_layout!(check(times));
 }
 
-/// Returns the time `first`, then one time for each gap, that far after the previous time. Times stop at `u64::MAX`.
+/// Returns the time `first`, and then one time for each gap. A gap is the distance from the previous time. Times stop at
+/// `u64::MAX`.
 fn apart(first: u64, gaps: &[u64]) -> Vec<u64> {
     let mut time = first;
     let later = gaps.iter().map(|gap| {

@@ -25,7 +25,7 @@ use crate::{Machine, Model};
 pub struct Platform<'a> {
     /// The name of the platform, such as `SUNW,T5440`.
     pub name: &'a str,
-    /// The frequency of %stick in Hz, which is not 0. Every description for a guest states it.
+    /// The frequency of %stick in Hz, which is not 0. Every description for a guest states the frequency.
     pub stick_frequency: Option<u64>,
 }
 

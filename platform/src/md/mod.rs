@@ -21,9 +21,9 @@
 //! | 0x20 | no-op: readers skip it | |
 //! | 0 | end of the list | |
 //!
-//! [`Md::new`] checks the whole description in one pass, so lookups cannot meet a malformed element. The reader borrows the bytes,
-//! allocates nothing, and returns for any bytes. [`Md::platform`] and [`Md::machine`] interpret the nodes that describe hardware;
-//! [`machine`] documents these nodes. This crate does not interpret the nodes that describe guests.
+//! [`Md::new`] checks the whole description in one pass, so lookups cannot meet a malformed element. The reader borrows the
+//! bytes, allocates nothing, and handles any bytes without a panic. [`Md::platform`] and [`Md::machine`] interpret the nodes that
+//! describe hardware; [`machine`] documents these nodes. This crate does not interpret the nodes that describe guests.
 
 #![forbid(unsafe_code)]
 

@@ -16,7 +16,8 @@
 //! - Bit 16 of CLOCK_SOURCE, the "maximum", selects another clock.
 //! - NV40 itself has no CLOCK_SOURCE and no crystal: it works like the families before it.
 //!
-//! The driver does not use [`Bus`](crate::Bus), because the registers have 32 bits. [`PtimerRegisters`] knows the address of the registers.
+//! The driver does not use [`Bus`](crate::Bus), because the registers have 32 bits. An implementation of [`PtimerRegisters`] knows
+//! the addresses of the registers.
 
 mod alarms;
 mod ratio;

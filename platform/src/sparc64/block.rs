@@ -83,7 +83,8 @@ impl<H> StrandBlock<H> {
     /// Returns the block of the strand that executes the call.
     ///
     /// # Safety
-    /// The strand executes in hyperprivileged mode. The image is one of `H`, or the caller uses no field whose type depends on `H`.
+    /// The strand executes in hyperprivileged mode. `H` is the handler of the image, or the caller uses no field whose type
+    /// depends on `H`.
     pub(super) unsafe fn own() -> &'static Self {
         let block: *const Self;
         // SAFETY: the boot code puts the address into the scratchpad, which only hyperprivileged code can change. The image

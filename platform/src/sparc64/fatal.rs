@@ -77,7 +77,7 @@ impl FatalTrap {
     }
 }
 
-/// HTSTATE.HPRIV.
+/// HTSTATE.HPRIV: set if the interrupted code is the hypervisor's.
 pub(super) const HPRIV: u64 = 1 << 2;
 
 /// The lowest bit of GL in %tstate.

@@ -71,8 +71,8 @@ pub trait TrapHandler: Sized + 'static {
         ControlFlow::Break(())
     }
 
-    /// Notes that the strand's [timer](super::interrupt::set_timer) may have matched. The strand calls this function at hstick_match in its
-    /// guest, which a [late fault](super#late-faults) causes too. The function must not trap.
+    /// Notes that the strand's [timer](super::interrupt::set_timer) may have matched. The strand calls this function when its guest is
+    /// interrupted by hstick_match. A [late fault](super#late-faults) causes hstick_match too. The function must not trap.
     fn timer(&self) {}
 
     /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function

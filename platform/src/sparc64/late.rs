@@ -24,7 +24,7 @@ use super::{FastPath, StrandBlock, TrapHandler, layout};
 use crate::PhysicalAddress;
 
 /// Passes all reports to the image. `function` is %o5. If a report about a call's unit arrived before the fast path had answered
-/// the call, returns the %o0 and %o1 that are the answer instead.
+/// the call, returns the values of %o0 and %o1 that replace the answer.
 #[cold]
 #[inline(never)]
 pub(super) fn tell<H: TrapHandler>(

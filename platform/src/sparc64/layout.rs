@@ -63,7 +63,7 @@ pub const BLOCK: usize = size_of::<StrandBlock>();
 // The offsets of loads and stores have 13 bits with a sign.
 const _: () = assert!(BLOCK < 1 << 12);
 
-/// The size in bytes of the stack of each strand except the first, which prepares everything on the stack of the linker script.
+/// The size in bytes of the stack of each strand except the first strand, whose stack the linker script defines.
 pub const OTHER_STACK: usize = 0x8000;
 
 /// The address of the hypervisor's scratchpad that points to the frame of the next store_error.

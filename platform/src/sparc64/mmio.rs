@@ -14,7 +14,7 @@ use crate::{AccessError, Bus, PhysicalAddress};
 /// neither, and may end before its store is complete: see [late faults](super#late-faults).
 ///
 /// A strand of an UltraSPARC T2 Plus waits for the value of a load before it executes anything else, so a read is complete when
-/// it returns. The strand does not wait for a store: for that, `write` and `complete_writes` contain a `membar #Sync`.
+/// it returns. The strand does not wait for a store, so `write` and `complete_writes` contain a `membar #Sync`, which waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Mmio(());
 

@@ -9,14 +9,16 @@
 //! 5. Link with the linker script that this crate ships: see [`sun4v_image!`](crate::sun4v_image).
 //! 6. For each of the [optional interfaces](crate::interfaces) that the image has, call [`sun4v_note!`](crate::sun4v_note).
 //!
-//! `vfalls new-image DIR` writes a small image as a project of its own, with two guests.
+//! `vfalls new-image DIR` writes a small image with two guests, as a separate project.
 //!
 //! # From trap to Rust and back
-//! A hypercall takes one of two paths. Both paths preserve %o1 to %o5, %o7, %y and the window registers, except results.
+//! A hypercall takes one of two paths. Both paths preserve %o1 to %o5, %o7, %y and the window registers, except registers that hold
+//! results.
 //!
-//! *Fast path*: for calls of a service that has one. The service's veneer is assembly without stack and register window. Either the veneer
-//! serves the call and ends with `done`; or it does nothing, and the call takes the slow path as if the call had just trapped. Calls of
-//! trap 0xff first enter [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls about versions.
+//! *Fast path*: for calls of a service that has a fast path. The service's veneer is assembly without stack and register window. The
+//! veneer either serves the call and ends with `done`, or does nothing. If it does nothing, the call takes the slow path as if the call
+//! had just trapped. Calls of trap 0xff first enter [`TrapHandler::core_fast`], a [leaf function](#leaf-functions) that serves most calls
+//! about versions.
 //!
 //! *Slow path*: for all other calls. The veneer saves the guest's %o registers, %y and window registers in the strand's block, and calls
 //! [`TrapHandler::trap`] on the strand's stack. Rust then has two register windows. Each further window, up to [`WINDOWS`], costs a trap
@@ -37,10 +39,11 @@
 //! returns.
 //!
 //! # Memory of the guest
-//! The guest's real addresses (its MMU is off, or it uses ASI_REAL) are those of its [`Partition`]. If the TLBs of the core have no entry
-//! for an address, the strand takes instruction_real_translation_miss (0x3e) or data_real_translation_miss (0x3f). The handler, in
-//! assembly, loads an entry from the bounds of the strand's guest alone. An address outside the bounds is a trap of the guest.
-//! Hyperprivileged addresses are physical. QEMU translates nothing, so there a guest can access all memory.
+//! A guest uses real addresses while its MMU is off, and in accesses by ASI_REAL. Its [`Partition`] says which physical memory the real
+//! addresses mean. If the TLBs of the core have no entry for an address, the strand takes instruction_real_translation_miss (0x3e) or
+//! data_real_translation_miss (0x3f). The handler, in assembly, computes the entry from the bounds of the strand's guest. An access
+//! outside the bounds is a trap of the guest. Hyperprivileged addresses are physical. QEMU translates nothing, so there a guest can
+//! access all memory.
 //!
 //! # Traps of the guest
 //! UltraSPARC Architecture 2007 sends some traps to the hypervisor that concern only the guest. The guest takes such a trap in its own trap
@@ -140,8 +143,8 @@ pub use windows::with_all_windows;
 
 /// The number of register windows of a strand.
 pub const NWINDOWS: usize = 8;
-/// The number of register windows that Rust code on the slow path may use. The function that the veneer calls needs one, and so does
-/// each call nested in it that the compiler does not inline.
+/// The number of register windows that Rust code on the slow path may use. The function that the veneer calls needs one window. Each
+/// nested call that the compiler does not inline needs one more.
 pub const WINDOWS: usize = 5;
 /// The level of globals that only hyperprivileged code can select.
 pub const MAXGL: usize = 3;

@@ -88,7 +88,7 @@ fn a_program_without_libc() {
     run(&mut compile);
 }
 
-/// Compiles a line of C with the header. `options` say from where the header takes the types.
+/// Compiles a line of C with the header. `options` select the header from which `vfperf.h` takes its types.
 fn types(program: &str, options: &[&str]) -> Output {
     let path = place("types.c");
     let main = "uint64_t f(u64 *value);\nuint64_t f(u64 *value) { return vfperf_get(0, VFPERF_REG_SPARC_PCR, 0, value); }\n";
@@ -108,10 +108,12 @@ fn a_kernel_has_types_of_its_own() {
         let output = types("", options);
         assert!(output.status.success(), "{options:?}: {output:?}");
     }
-    // The compiler's own types: another type of 64 bits, if there is one.
+    // Without options, `vfperf.h` uses the compiler's own types. The type `u64` of the program may then be another type of 64
+    // bits.
     let own = "typedef __UINT64_TYPE__ u64;\n";
     assert!(types(own, &[]).status.success());
-    // An ignored result, a unit in place of a register, an event of a strand in place of an event of a unit.
+    // Each line has one mistake: an ignored result, a unit in place of a register, or an event of a strand in place of an event
+    // of a unit.
     for wrong in [
         "vfperf_set(0, VFPERF_REG_SPARC_PCR, 0, 0);",
         "(void)!vfperf_get(0, VFPERF_UNIT_NODE0_MCU0, 0, 0);",

@@ -143,7 +143,8 @@ fn broken_lists() {
 
 #[test]
 fn wrong_indices_of_the_next_node() {
-    // The index leads to the node itself, its property, its end, the node after the next, or far outside.
+    // The index is that of the node itself, its property, its end, a property of the next node, or the end of the list, or it is
+    // far outside.
     for next in [0, 1, 2, 4, 9, u64::MAX] {
         broken(&[(0x18, &next.to_be_bytes())], 0x10, Defect::NextNode(3));
     }
@@ -151,7 +152,7 @@ fn wrong_indices_of_the_next_node() {
     for next in [0, 3, 8, 10, u64::MAX] {
         broken(&[(0x48, &next.to_be_bytes())], 0x40, Defect::NextNode(9));
     }
-    // The index may lead to a no-op before the next node.
+    // The index may lead to a no-op between the node and the next node or the end of the list.
     for next in [7, 8, 9] {
         let mut bytes = EVERYTHING;
         bytes[0x70] = b'E';

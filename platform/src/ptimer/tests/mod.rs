@@ -75,7 +75,7 @@ impl Device {
         self.engine.borrow_mut().interrupts(self.now.get())
     }
 
-    /// Advances the clock by the duration of the next access. Returns the duration.
+    /// Advances the clock by the duration of the next access. Returns the new time.
     fn advance(&self) -> u64 {
         let access = self.accesses.replace(self.accesses.get() + 1);
         let now = self.now.get() + self.takes[access % self.takes.len()];
