@@ -107,7 +107,7 @@ fn a_thread_with_a_small_stack_sets_the_service_up() {
     thread.unwrap().join().unwrap();
 }
 
-/// Keeps what is logged.
+/// A logger that keeps the target and the text of each message.
 struct Logger(Mutex<Vec<(String, String)>>);
 
 impl log::Log for Logger {
@@ -159,7 +159,7 @@ fn a_service_is_configured_once() {
     assert_eq!(service.grants().get(GuestId::new(0).unwrap()), Grant::GLOBAL);
 }
 
-/// The documentation states these sizes. The hypervisor also has the versions that guests have negotiated.
+/// The documentation states these sizes. The hypervisor also stores the versions that guests have negotiated.
 #[test]
 fn sizes() {
     assert_eq!(size_of::<Service>().div_ceil(1024), 212);

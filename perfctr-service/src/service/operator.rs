@@ -99,7 +99,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.grants()
     }
 
-    /// Returns what a guest holds now: less than its grant while a change is pending.
+    /// Returns the rights that a guest holds now. While a change is pending, these may be fewer than its grant.
     pub fn held(&self, guest: GuestId) -> Grant {
         self.rights.held(guest)
     }
@@ -168,9 +168,9 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Reports that a strand has died. The strand must not continue a call that it was in. Frees the hubs and locks that the strand held.
-    /// If it was at work on an L2 control, takes the L2 control out of service, because its banks may differ. No change waits for the
-    /// strand any more. The strand must not come back before this function returns. When it comes back, it takes its cross-call first. The
-    /// caller ensures that what the strand has written to memory and to devices is complete and visible to the strand `on`.
+    /// If the strand held the lock of an L2 control, takes the L2 control out of service, because its banks may differ. No change waits for
+    /// the strand any more. The strand must not come back before this function returns. When it comes back, it takes its cross-call first.
+    /// The caller ensures that all stores of the dead strand to memory and to devices are complete, and visible to the strand `on`.
     ///
     /// If the strand has died in a step of the operator or in the reset of a guest, the operator repeats the step or the reset.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {

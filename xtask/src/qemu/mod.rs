@@ -2,11 +2,10 @@
 //! QEMU's niagara machine.
 //!
 //! # Guests of your own
-//! A guest is an ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB
-//! of memory. It begins at the file's entry, in privileged mode at TL 0 and GL 0. The MMU and
-//! interrupts are off (PIL 15), addresses have 64 bits, and the window is 0 with six windows to
-//! save. Every register is zero, except that %o0 and %o1 hold the address of the entry. There is no
-//! trap table yet. Memory that the ELF file does not load is zero.
+//! A guest is an ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB of memory. It begins at the file's entry,
+//! in privileged mode at TL 0 and GL 0. The MMU and interrupts are off (PIL 15), addresses have 64 bits, CWP is 0, and six windows can be
+//! saved. Every register is zero, except that %o0 and %o1 hold the address of the entry. There is no trap table yet. Memory that the ELF
+//! file does not load is zero.
 //!
 //! The hypervisor serves these traps for strand 0 and all its registers:
 //! - Trap 0xff: functions 0 (api_set_version), 1 (cons_putchar), 2 (exit) and 3 (api_get_version).
@@ -26,9 +25,9 @@
 //! # The sweep
 //! The tests on the host make more than two million calls and compare them with a reference model: in hundreds of machines, with every
 //! grant, with hubs that are busy and units that fault. The guest makes the same calls by real traps. The guest's hypervisor is the build
-//! `control`. By an additional call, the guest switches another machine on, changes the machine, and chooses which strand it is. The
-//! guest's answers and counts must be those of the host. Otherwise, the check names the first call that differs. With models, every call
-//! takes the slow path.
+//! `control`. With an additional call, the guest switches on another machine, changes the machine, and chooses the strand on which it
+//! executes. The guest's answers and counts must be those of the host. Otherwise, the check names the first call that differs. With models,
+//! every call takes the slow path.
 //!
 //! The build `memory` also has this call, and has the shipped entry code with its fast path. QEMU
 //! has no devices, so the service's register table has the addresses of words in memory instead of

@@ -141,8 +141,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a served call, even if this takes many instructions. The call ended at `started` plus `ticks`: a separate end would take
-    /// one more register.
+    /// Records a served call, even if this takes many instructions. The call ended at `started` plus `ticks`. (A separate parameter for the
+    /// end would take one more register.)
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {
