@@ -1,5 +1,5 @@
-//! How an image sets the service up, who is served, and what the operator is told. Under loom, atomics cannot be made in a constant, so
-//! there can be no static service.
+//! Tests how an image sets up the service, which guests and strands the service serves, and what the operator is told. Under loom, atomics
+//! cannot be made in a constant, so there can be no static service.
 #![cfg(not(loom))]
 
 use std::sync::Mutex;
@@ -146,7 +146,7 @@ fn what_is_logged() {
     assert_eq!(*LOGGER.0.lock().unwrap(), [line.into()]);
 }
 
-/// Neither a configuration that fails nor a second one changes anything.
+/// A configuration that fails changes nothing. After a configuration that succeeds, another configuration changes nothing.
 #[test]
 fn a_service_is_configured_once() {
     let devices = Devices::new(BATOKA);

@@ -26,8 +26,8 @@
 //! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. This disables the
 //! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, the last access may
 //! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. So if
-//! a strand finds the hub taken twice, the count shows whether an access has ended in between. This holds even if one of the takers had no
-//! access, because it found the fast path closed and released the hub again.
+//! a strand finds the hub taken twice, the count shows whether an access has ended in between. This holds even if a strand took the hub,
+//! found the fast path closed and released the hub without an access.
 //!
 //! A strand that passes the turn on, at the end of its access or when it is refused, stores the next strand's token in `state`, with both
 //! bits. So a remembered strand needs only this word: while [`CLOSED`] is set, the strand is refused without any change, unless the hub is
@@ -162,8 +162,8 @@ impl Gate {
         open
     }
 
-    /// Returns why a remembered strand is refused now; `None` if it must [`ask`](Self::ask), because the hub may be reserved for
-    /// it.
+    /// Returns why a remembered strand is refused. Returns `None` if the strand must [`ask`](Self::ask), because the hub may be reserved
+    /// for it.
     #[inline(always)]
     pub(super) fn repeats(&self, strand: StrandId) -> Option<Refused> {
         let state = self.state.load(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The word from which the fast path refuses calls at once: what a guest cannot have, and why.
+//! The word from which the fast path refuses calls at once. It says which calls are refused, and with which status.
 
 use guest_abi::{Hub, HvError, Mcu, McuRole, Node, PerfReg};
 use hv_core::Group;

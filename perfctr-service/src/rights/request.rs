@@ -48,7 +48,7 @@ impl Request {
         taken(Asked::from_bits(old))
     }
 
-    /// Acknowledges what the strand took. Returns `false` if a request has been added meanwhile.
+    /// Acknowledges the requests that the strand took. Returns `false` if a request has been added meanwhile.
     pub(crate) fn acknowledge(&self, taken: Asked) -> bool {
         let done = taken.step(StrandEvent::Acknowledges(taken));
         let (taken, done) = (taken.into_bits(), done.into_bits());

@@ -78,7 +78,7 @@ impl core::error::Error for ChangeError {}
 pub enum Change {
     /// The change, and every earlier one, has taken effect.
     Complete,
-    /// These strands have not taken their cross-calls. The set is empty while a strand is at work on the change.
+    /// These strands have not taken their cross-calls. The set is empty while a strand makes the change.
     Pending(StrandSet),
 }
 
@@ -134,7 +134,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Returns the strands that a pending change waits for, because they have not taken their cross-call. The set is empty while a strand
-    /// is at work on the change. Returns `None` if there was a moment during this call at which no change was pending.
+    /// makes the change. Returns `None` if there was a moment during this call at which no change was pending.
     ///
     /// If a strand of the set, or a strand in a method of this service, has died, the change waits until the death is
     /// [reported](Self::strand_died).
@@ -201,7 +201,7 @@ impl<E: Environment> PerfCounterService<E> {
             return Err(ChangeError::NoSuchUnit(unit));
         }
         let result = self.locked(on, |_| {
-            // A strand at work on L2 control, or the report of its death, marks the unit unclean before it frees the lock.
+            // The lock is free only after L2 control is marked unclean: by the strand that had the lock, or by the report of its death.
             let held = match unit {
                 Unit::L2(node) => {
                     let held = self.take_l2(on, node);

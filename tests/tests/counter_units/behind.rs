@@ -120,9 +120,9 @@ fn up_to_7_events_follow_a_write() {
     assert!(follow[..8].iter().all(|times| *times > 0) && follow[8] == 0, "{follow:?}");
 }
 
-/// Profiles a program with its overflow trap and with a timer that rotates events. The trap takes `trap` clocks to
-/// reach the handler. The handler loads and stores for `own` clocks before it calls the profiler. Returns the number of
-/// events missing from the counts of the selected modes, and the number of calls that stopped the counters.
+/// Profiles a program with its overflow trap and with a timer that rotates events. The trap takes `TRAP` clocks to reach the handler. The
+/// handler loads and stores for `own` clocks before it calls the profiler. Returns the number of events missing from the counts of the
+/// selected modes, and the number of calls that stopped the counters.
 fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64; 2], u64) {
     const TRAP: u64 = 9;
     let random = &mut Random(seed);

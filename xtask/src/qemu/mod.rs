@@ -1,5 +1,4 @@
-//! The service on its own instruction set: bare-metal images, which this module builds and runs on
-//! QEMU's niagara machine.
+//! Builds bare-metal images of the service for SPARC V9, and runs them on QEMU's niagara machine.
 //!
 //! # Guests of your own
 //! A guest is an ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB of memory. It begins at the file's entry,
@@ -29,10 +28,9 @@
 //! executes. The guest's answers and counts must be those of the host. Otherwise, the check names the first call that differs. With models,
 //! every call takes the slow path.
 //!
-//! The build `memory` also has this call, and has the shipped entry code with its fast path. QEMU
-//! has no devices, so the service's register table has the addresses of words in memory instead of
-//! registers. A device that faults or is busy has an unaligned address, so that the access of the
-//! fast path traps. %pcr is a word, too, so a write leaves out HOLDOV. The words between the
+//! The build `memory` also has this call, and has the shipped entry code with its fast path. QEMU has no devices, so the service's register
+//! table has the addresses of words in memory instead of registers. A device that faults or is busy has an unaligned address, so that the
+//! access of the fast path traps. %pcr is a word in memory, too, so the guest writes %pcr without the bits HOLDOV. The words between the
 //! registers must not change.
 //!
 //! # Sampling
@@ -52,8 +50,8 @@
 //!   samples in user mode.
 //!
 //! # The simulator's interpreter
-//! The simulator's own interpreter executes the same images with the guests that check the service.
-//! The guests print the same bytes there, and take the same number of instructions.
+//! The simulator's interpreter executes the same images with the guests that check the service. The guests print the same bytes as on QEMU,
+//! and take the same number of instructions.
 //!
 //! # What QEMU does not show
 //! - %pcr and %pic: QEMU has neither. In images with devices, %pcr is a word of the strand's memory
