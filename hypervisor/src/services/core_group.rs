@@ -22,8 +22,9 @@ pub const STOP_TRIES: usize = 100_000;
 const MOST_WRITTEN: u64 = 256;
 /// The numbers of the interrupt queues, from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-/// The size of an instruction in bytes, which is also its alignment. [`TRAP_TABLE`] is the same for a trap table.
+/// The size of an instruction in bytes, which is also its alignment.
 const INSTRUCTION: u64 = 4;
+/// The alignment of a trap table in bytes. At least this number of its bytes must be in the guest's memory.
 const TRAP_TABLE: u64 = 256;
 
 /// Group CORE, version 1.0.

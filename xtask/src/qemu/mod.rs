@@ -66,10 +66,9 @@
 //!   UltraSPARC T2 Plus. A trap at TL 6 ends QEMU. (A trap at TL 2 goes to the hypervisor and ends
 //!   the guest, as on the processor.)
 //! - More than one strand.
-//! - Stores that fail after the strand has continued: QEMU's stores fail at once or never. In the
-//!   image `faults`, an instruction that traps replaces an instruction of the guest or of the
-//!   hypervisor. By software trap 0x84, the guest says what the processor would report of the
-//!   store. The hypervisor does not read the registers in which the UltraSPARC T2 reports failed stores.
+//! - Stores that fail after the strand has continued: QEMU's stores fail at once or never. In the image `faults`, an instruction that traps
+//!   replaces an instruction of the guest or of the hypervisor. With software trap 0x84, the guest tells the hypervisor what the processor
+//!   would report about the store. The hypervisor does not read the registers in which the UltraSPARC T2 reports failed stores.
 //!
 //! The checks search the guest's console for lines that begin with `check NAME: passed`,
 //! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).

@@ -83,8 +83,8 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death: one reports at each step of the other's report. If the first reporter then takes the hub, the hub
-/// stays taken.
+/// Two strands report the same death. At each step of the first strand's report, the second strand makes its whole report and takes the
+/// hub. The first strand's report then does not release the hub.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
