@@ -194,8 +194,8 @@ fn a_profile_of_user_code_loses_nothing() {
     }
 }
 
-/// The counters count in the handler's mode. Each call loses up to 8 events of each counter, all of them the handler's own. A call loses
-/// none if the handler caused no event in the 8 clocks before the call.
+/// The counters count in the handler's mode. Each call loses up to 8 events of each counter, all caused by the handler. A call loses none
+/// if the handler caused no event in the 8 clocks before the call.
 #[test]
 fn a_profile_of_the_handlers_mode_loses_up_to_8_a_call() {
     for phase in PHASES {

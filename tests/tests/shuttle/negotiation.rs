@@ -27,7 +27,7 @@ impl History {
     }
 
     /// Returns the indexes of the versions that can have been in force since `began`. A negotiation is left out if another negotiation
-    /// began and ended between its end and `began`.
+    /// began after its end, and ended before `began`.
     fn possible(&self, began: usize) -> Vec<usize> {
         let followed = |end: usize| {
             let mut all = self.negotiations.iter();
