@@ -5,9 +5,9 @@
 //! `perfctr_service::sun4v_image!` connects `Handler` to the trap entries. An image implements `Board` for the hardware below it, and
 //! `Placed` for the memory of the hypervisor.
 //!
-//! Strand 0 reads the description, prepares the services, and starts the strands of the guests. Without a description there is one
-//! guest with every right, on strand 0. The image runs on the simulated machine, and on QEMU's niagara machine, which has neither %pcr
-//! nor %pic (feature `pcr-in-memory` of `platform`).
+//! Strand 0 reads the machine description, prepares the services, and starts the strands of the guests. Without a description there is one
+//! guest with every right, on strand 0. The image runs on the simulated machine, and on QEMU's niagara machine, which has neither %pcr nor
+//! %pic (feature `pcr-in-memory` of `platform`).
 //!
 //! When a guest ends, by a call or by a trap that it cannot take, the other guests continue. The strands of the guest wait, and its
 //! counters are scrubbed. When the last guest has ended, the machine is switched off. A guest whose last strand has died has not ended:

@@ -1,4 +1,4 @@
-//! A hypervisor on the host: two guests on models of the devices, a hypercall of its own, and a right that moves.
+//! A hypervisor on the host: it has two guests on models of the devices, adds a hypercall, and moves a right from one guest to the other.
 
 use std::error::Error;
 
@@ -9,7 +9,7 @@ use perfctr_service::{Grant, GuestConfig, PerfCounterService, Right};
 use platform::models::Devices;
 use platform::{Machine, Model};
 
-/// What the image has besides the service: consoles, and function 0x300, which returns the number of the strand.
+/// The parts of the image besides the service: consoles, and function 0x300, which returns the number of the calling strand.
 struct Image;
 
 impl Embedder for Image {
@@ -53,7 +53,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     mine.set(PerfReg::L2_PERF_CONFIG, 1)?;
     println!("guest 1 reads {}: {:?}", hub.name(), other.get(hub));
 
-    // The operator moves `global`. The strands of guest 0 acknowledge in their cross-calls, which the models keep until here.
+    // The operator moves `global`. The models keep the cross-calls until `take_cross_call` takes them. Then the strands of guest 0
+    // acknowledge.
     let mut grants = service.grants();
     grants.transfer(callers[0].guest, callers[1].guest, Right::Global)?;
     let change = service.reconfigure(callers[1].strand, &grants)?;

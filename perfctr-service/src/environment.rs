@@ -25,13 +25,13 @@ pub trait Environment {
     /// Returns the tracer, which may be [`Off`].
     fn trace(&self) -> &Self::Trace;
 
-    /// The service calls this each time a strand takes a unit out of service, so that the operator
-    /// can learn of it. The function must not call the service.
+    /// The service calls this each time a strand takes a unit out of service, so that the image can tell the operator. The function must
+    /// not call the service.
     fn out_of_service(&self, outage: Outage) {
         let _ = outage;
     }
 
-    /// Returns the name that log messages give a guest; `None` for the guest's number.
+    /// Returns the name of a guest in log messages; `None` if the messages give the guest's number instead.
     fn guest_name(&self, guest: GuestId) -> Option<&str> {
         let _ = guest;
         None

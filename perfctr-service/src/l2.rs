@@ -1,7 +1,8 @@
 //! PERF_CONFIG: two bits that the eight L2 control registers of a node share.
 //!
-//! A set changes all banks under a lock, bank 0 last. So a get of bank 0 needs no lock: it finds the value before the set or the value
-//! after it, and never the value of a set that fails before bank 0. If a set in assembly fails, bank 0 still has the value to restore.
+//! A set changes all banks under a lock, bank 0 last. So a get needs no lock: it reads bank 0, and finds the value before the set or the
+//! value after it. If a set fails at an earlier bank, no get finds the new value. If a set in assembly fails, bank 0 still has the old
+//! value, which the other banks must get back.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -180,7 +181,8 @@ mod tests {
         }
     }
 
-    /// PERF_CONFIG was 2. A set to 1 has written banks 1 to `written`, and then one bank fails. Each bank has other bits of its own.
+    /// PERF_CONFIG was 2. A set to 1 has written banks 1 to `written`, and then one bank fails. The other bits of each bank hold the bank's
+    /// number.
     #[test]
     fn a_set_in_assembly_is_undone() {
         let old = |bank: usize| 0x20_0000_0000 | bank as u64;

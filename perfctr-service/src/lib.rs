@@ -38,6 +38,6 @@ pub use service::transfer::{self, CHANGE_LOCK_TRIES};
 pub use service::{PerfCounterContext, PerfCounterService};
 pub use units::{Unit, UnitState};
 
-/// The target of the crate's log messages. A guest alone cannot repeat a message: a unit that is out of service stays so until the
-/// operator returns it, and only the operator moves rights.
+/// The target of the crate's log messages. A guest alone cannot make the service repeat a message: a unit that is out of service stays out
+/// until the operator returns it, and only the operator moves rights.
 pub const LOG: &str = "perfctr-service";

@@ -1,8 +1,9 @@
 //! The mailbox: words with which a service processor passes the operator's steps to the hypervisor.
 //!
-//! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`] (the first word, [`ASKED`],
-//! last), and then interrupts a strand. The hypervisor [serves](serve) the step on this strand, and writes [`DONE`] last. The [`answer`]
-//! stays until the next step. The first word says whether the operator or the hypervisor may write the mailbox.
+//! A mailbox is [`WORDS`] words of memory that no guest can access. The operator writes a [`Step`] with [`ask`], and then interrupts a
+//! strand. `ask` writes [`ASKED`] to the first word after all other words. The hypervisor [serves](serve) the step on this strand, and
+//! writes [`DONE`] to the first word last. The [`answer`] stays until the next step. The first word says whether the operator or the
+//! hypervisor may write the mailbox.
 //!
 //! | word | content |
 //! |---|---|
@@ -12,9 +13,11 @@
 //! | 8 | the result: 0 for done, or the number of a [`Refusal`] |
 //! | 9 on | grants of a reconfiguration, the answer to [`Step::Look`], or two details of the refusal |
 //!
-//! From word 9 on, [`Step::Look`] writes: 1 while a change is pending; 4 words with the awaited strands; a word per unit; the held rights.
+//! For [`Step::Look`], the hypervisor writes the following from word 9 on: one word that is 1 while a change is pending and otherwise 0,
+//! four words with the awaited strands, one word for each unit, and the held rights.
 //!
-//! The layout is this project's own, and belongs to version 1 of the interface mailbox ([`platform::interfaces`]). Sun's hypervisor receives such steps on a logical domain channel, in another format.
+//! This project defines the layout. It belongs to version 1 of the mailbox interface ([`platform::interfaces`]). Sun's hypervisor receives
+//! such steps on a logical domain channel, in another format.
 
 use bitfield_struct::bitfield;
 use guest_abi::StrandId;

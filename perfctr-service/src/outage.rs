@@ -23,7 +23,7 @@ pub struct Outage {
 /// The reason why a unit is out of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A read for a guest failed. The address is `None` for an L2 control, which has several.
+    /// A read for a guest failed. The address is `None` for an L2 control, which has several addresses.
     Read(Option<PhysicalAddress>),
     /// A write for a guest failed.
     Write(Option<PhysicalAddress>),

@@ -36,7 +36,7 @@ impl Class {
         }
     }
 
-    /// Never returns [`Self::Invalid`].
+    /// Returns the class of a register. Never returns [`Self::Invalid`].
     pub const fn of(register: PerfReg) -> Self {
         match register.kind() {
             Kind::Strand => Self::Strand,
@@ -147,7 +147,7 @@ impl Counts {
 
     #[inline(always)]
     pub(crate) fn add(&self, operation: Operation, class: Class, outcome: Outcome) {
-        // The remainder is the index itself, and tells compilers that the index is in bounds.
+        // The remainder equals the index. It shows the compiler that the index is in bounds.
         let outcome = outcome.index() % OUTCOMES;
         let count = &self.0[operation as usize][class as usize][outcome];
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);

@@ -97,7 +97,7 @@ hv_core::events! {
             /// The value that the guest passed.
             value: u64 = Hex,
         }
-        /// A call could not have its hub at once.
+        /// A call could not get its hub at once.
         12 HubConflict "hub_conflict" {
             hub: u8 = HUBS,
             /// The reason: a strand has an access in flight, it is another strand's turn, or the chip itself is busy.

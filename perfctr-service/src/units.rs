@@ -154,11 +154,11 @@ pub(crate) struct Units {
     out: UnitSet,
     /// The units that may hold values of a guest that has lost the unit.
     unclean: UnitSet,
-    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues
-    /// with the next register. Relaxed is enough: only the owner of the change lock uses this, so the lock orders the accesses.
+    /// The number of scrubbed registers of each unit, in the order of [`Unit::registers`]. If the unit was busy, its scrub continues with
+    /// the next register. Relaxed is enough: only the owner of the change lock uses this field, so the lock orders the accesses.
     scrubbed: [AtomicU8; Unit::COUNT],
-    /// The number of faults. Only the operator reads this and `stuck`. Relaxed, because a count says nothing about other
-    /// memory.
+    /// The number of faults of each unit. Only the operator reads this field and `stuck`. Accesses are relaxed, because a count says
+    /// nothing about other memory.
     faults: [AtomicU32; Unit::COUNT],
     stuck: [AtomicU32; Unit::COUNT],
 }
@@ -201,7 +201,7 @@ impl Units {
         self.unclean.add(unit);
     }
 
-    /// Returns those registers of a unit that are not scrubbed yet. A PCR comes before its PICs.
+    /// Returns the registers of a unit that are not scrubbed yet. A PCR comes before its PICs.
     pub(crate) fn unscrubbed(&self, unit: Unit) -> impl Iterator<Item = PerfReg> {
         unit.registers().skip(self.scrubbed(unit).load(Ordering::Relaxed).into())
     }
@@ -222,7 +222,7 @@ impl Units {
     }
 
     fn scrubbed(&self, unit: Unit) -> &AtomicU8 {
-        // The remainder is the number itself, and tells compilers that the index is in bounds.
+        // The remainder equals the number. It shows the compiler that the index is in bounds.
         &self.scrubbed[unit.number() % Unit::COUNT]
     }
 

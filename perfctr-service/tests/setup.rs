@@ -1,5 +1,5 @@
-//! How an image sets the service up, who is served, and what the operator is told. Under loom, atomics cannot be made in a constant, so
-//! there can be no static service.
+//! Tests how an image sets up the service, which guests and strands the service serves, and what the operator is told. Under loom, atomics
+//! cannot be made in a constant, so there can be no static service.
 #![cfg(not(loom))]
 
 use std::sync::Mutex;
@@ -107,7 +107,7 @@ fn a_thread_with_a_small_stack_sets_the_service_up() {
     thread.unwrap().join().unwrap();
 }
 
-/// Keeps what is logged.
+/// A logger that keeps the target and the text of each message.
 struct Logger(Mutex<Vec<(String, String)>>);
 
 impl log::Log for Logger {
@@ -146,7 +146,7 @@ fn what_is_logged() {
     assert_eq!(*LOGGER.0.lock().unwrap(), [line.into()]);
 }
 
-/// Neither a configuration that fails nor a second one changes anything.
+/// A configuration that fails changes nothing. After a configuration that succeeds, another configuration changes nothing.
 #[test]
 fn a_service_is_configured_once() {
     let devices = Devices::new(BATOKA);
@@ -159,7 +159,7 @@ fn a_service_is_configured_once() {
     assert_eq!(service.grants().get(GuestId::new(0).unwrap()), Grant::GLOBAL);
 }
 
-/// The documentation states these sizes. The hypervisor also has the versions that guests have negotiated.
+/// The documentation states these sizes. The hypervisor also stores the versions that guests have negotiated.
 #[test]
 fn sizes() {
     assert_eq!(size_of::<Service>().div_ceil(1024), 212);

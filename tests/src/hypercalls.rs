@@ -96,7 +96,7 @@ fn world(input: &mut Input<'_>) -> Option<World> {
         for _ in 0..=input.below(6)? {
             strands.push(free.swap_remove(input.below(free.len())?));
         }
-        // A literal of all fields, so that a new field is decided on here.
+        // The literal names all fields, so that a new field needs a decision here.
         let (granted, versions) = (grant, Versions::default());
         guests.push(Guest { strands, grant, granted, compat, versions });
     }

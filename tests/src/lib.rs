@@ -34,7 +34,8 @@ pub const fn rounds(number: u64) -> u64 {
     }
 }
 
-/// Makes a value outlive the test. A strand that dies in a call keeps its thread, and all that the thread uses, for ever.
+/// Makes a value live until the process ends. A strand that dies in a call never ends its thread, and the thread may use the value for
+/// ever.
 pub fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
 }

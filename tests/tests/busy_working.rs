@@ -44,8 +44,9 @@ fn end((stop, call): (Stop, JoinHandle<()>)) {
     call.join().unwrap();
 }
 
-/// A strand asks for a hub and is refused, for the first or second time, because an access is in flight. The access ends at any step of
-/// the refused call, or after it. When the strand asks again, another access is in flight. Both accesses are shorter than the limit.
+/// A strand asks for a hub and is refused, because an access is in flight. In one case, the strand has been refused 40 times before. The
+/// access ends at any step of the refused call, or after it. When the strand asks again, another access is in flight. Both accesses are
+/// shorter than the limit.
 #[test]
 fn an_access_ends_at_each_step_of_an_ask() {
     for (asks_before, silence) in [(0, 2 * LIMIT), (0, PAUSE), (40, PAUSE)] {

@@ -26,8 +26,8 @@ fn until_done(mut call: impl FnMut() -> u64) -> u64 {
     panic!("refused {TRIES} times");
 }
 
-/// Each thread uses a register of its own and a common register. A read of its own register returns
-/// the thread's last write. A read of the common register returns a write of any thread.
+/// Each thread uses two registers: one that no other thread uses, and one that all threads use. A read of the first returns the thread's
+/// last write. A read of the second returns a write of any thread.
 fn hammer(threads: u16, rounds: u64) {
     let board = Board::new(Machine::Batoka, 4, &[]).with_slow_hubs(50);
     // The strands are on all four nodes, which reach the same hub.

@@ -1,5 +1,5 @@
-//! The external tools with which this project is built and checked. A missing tool is installed, or the error says what to type. The
-//! installer is our own: some crates find programs, but no maintained crate installs a distribution's packages.
+//! The external tools with which this project is built and checked. A missing tool is installed, or the error says what to type. This
+//! module has its own installer, because no maintained crate installs a distribution's packages.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The [`hypervisor`] as a bootable image, for up to 256 strands: on the simulator's machine and on real devices.
+//! The [`hypervisor`] as a bootable image for up to 256 strands, on the simulator's machine and on real devices.
 #![no_std]
 #![no_main]
 #![feature(asm_experimental_arch)]

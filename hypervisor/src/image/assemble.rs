@@ -37,7 +37,7 @@ pub fn assemble<B: Board>(layout: &'static Layout, environment: B::Environment) 
     Hypervisor::with_trace(services, guests, trace)
 }
 
-/// Gives the counter service the guests of a layout, which must fit the machine.
+/// Gives the counter service the machine and the guests of a layout. Fails if the guests do not fit the machine.
 #[inline(always)]
 pub fn configure<B: Board>(
     hypervisor: &HypervisorOf<B>,

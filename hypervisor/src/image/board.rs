@@ -20,8 +20,8 @@ pub trait Board: Sized + 'static {
     /// The numbers of the functions that [`core`](Self::core) serves.
     const CORE: Option<&'static [u64]> = Some(&[]);
 
-    /// The address of the 16550 UART to which the hypervisor writes its log, on a machine with a description; `None` if there is none. An
-    /// image with a log has the [note](platform::interfaces) of it.
+    /// The address of the 16550 UART to which the hypervisor writes its log; `None` if the image writes no log. The hypervisor uses the
+    /// UART only on a machine with a description. An image with a log has a [note](platform::interfaces) with this address.
     const LOG: Option<u64> = Some(memory_map::LOG);
 
     /// Returns the hardware that the performance counter service uses. Called once, at the start.
@@ -37,7 +37,7 @@ pub trait Board: Sized + 'static {
         CONSOLES + guest.index() as u64 * CONSOLE_STRIDE
     }
 
-    /// Serves a FAST call that no service has. The error is the status of the call. The default is EBADTRAP.
+    /// Serves a FAST call that no service serves. The error is the status of the call. The default is EBADTRAP.
     fn fast(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         let _ = (caller, function, registers);
         Err(HvError::BadTrap.into())
@@ -48,7 +48,8 @@ pub trait Board: Sized + 'static {
         Self::fast(caller, function, registers)
     }
 
-    /// Serves a software trap that the image claims (see `perfctr_service::sun4v_image!`), as [`fast`](Self::fast) does for FAST calls.
+    /// Serves a software trap that the image claims: see `perfctr_service::sun4v_image!`. The error and the default are as for
+    /// [`fast`](Self::fast).
     fn software_trap(
         caller: Caller,
         number: u8,
@@ -64,7 +65,7 @@ pub(super) fn uart<B: Board>(guest: GuestId) -> Uart {
     unsafe { Uart::new(B::console(guest)) }
 }
 
-/// Returns the console of the hypervisor; `None` if it has none of its own.
+/// Returns the console of the hypervisor; `None` if the image has no console for it, or the machine has no description.
 pub(super) fn log_uart<B: Board>() -> Option<Uart> {
     // SAFETY: `LOG` is the address of a 16550.
     B::LOG.filter(|_| layout::is_described()).map(|address| unsafe { Uart::new(address) })

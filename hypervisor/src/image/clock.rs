@@ -4,24 +4,24 @@ use guest_abi::{Clock, StrandId};
 use platform::TickRegisters;
 use platform::sparc64::StrandRegs;
 
-/// The bit of %stick that is not part of the time.
+/// Bit NPT (nonprivileged trap) of %stick, which is not part of the time.
 const NPT: u64 = 1 << 63;
 
-/// Returns %stick of this strand.
+/// Returns %stick of the strand that executes this function, without bit NPT.
 #[inline(always)]
 pub(super) fn ticks() -> u64 {
-    // SAFETY: this is a hypervisor, which uses these registers only to read %stick of the strand that executes this.
+    // SAFETY: this is a hypervisor. It uses these registers only to read %stick.
     let registers = unsafe { StrandRegs::new(|_| {}) };
-    // Each strand reads its own register, whatever the number is.
+    // A read of %stick always returns the register of the executing strand, so any strand number will do.
     StrandId::new(0).map_or(0, |strand| registers.stick(strand)) & !NPT
 }
 
-/// A clock that counts %stick of the strand that reads it.
+/// A clock that shows %stick of the strand that reads the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Stick(());
 
 impl Stick {
-    /// Returns the clock.
+    /// Returns a clock that any strand can read.
     ///
     /// # Safety
     /// The code runs in hyperprivileged mode.

@@ -1,8 +1,9 @@
-//! The machine's clocks, which every strand compares.
+//! Compares the machine's clocks: %stick, %tick and the PTIMER.
 //!
-//! Each strand has a watchdog, and a timer that calls it. No strand is in charge: each strand that checks its clocks interrupts the guests'
-//! strands that have not checked theirs for a while. If no strand checks in time, the PTIMER's alarm interrupts the strand that checked last.
-//! So the checks go on while some clock runs, whichever strands are dead.
+//! Every strand checks its clocks. It has a watchdog, which compares the clocks, and a timer that interrupts the strand when the next check
+//! is due. No strand is in charge of the others. A strand that checks its clocks also interrupts the guests' strands that have missed a
+//! check. If no strand checks its clocks in time, the PTIMER's alarm interrupts the strand that checked last. So the checks continue while
+//! any of the clocks runs, even if some strands have died.
 
 use core::ptr;
 use core::sync::atomic::{
@@ -26,7 +27,7 @@ use spin::Mutex;
 use super::layout::Layout;
 use super::{clock, keep, log};
 
-/// A clock of the machine. The candidates are in the order of [`NAMES`].
+/// A clock of the machine. The timekeeper numbers its clocks in the order of [`NAMES`].
 enum Source {
     Ticks(TickSource<StrandRegs>),
     Timer(Ptimer<PtimerMmio>),
@@ -51,17 +52,18 @@ impl ClockSource for Source {
     }
 }
 
-/// Crystals are accurate to 100 parts per million, so two clocks differ by at most 200.
+/// Crystals are accurate to 100 parts per million, so the rates of two clocks differ by at most 200 parts per million.
 const LIMITS: Limits =
     Limits { tolerance: 200, bracket: 100_000, tries: 3, probation: 10_000_000_000 };
 
-/// The number of periods after which a strand has missed a check.
+/// A strand has missed a check if its latest check is more than this number of periods ago.
 const MISSED: u64 = 2;
 
-/// The operator is told if more than this number of checks of a strand, one after the other, are inconclusive.
+/// If more than this number of consecutive checks on a strand are inconclusive, the operator is told that the time is in doubt.
 const SKIPPED: u32 = 10;
 
-/// The values of `Clocks::told`, by what the operator knows: no doubt, a clock that nothing checks, or a time in doubt.
+/// The values of `Clocks::told`. In this order, they mean: the operator knows of no doubt; the operator was told that nothing checks the
+/// only trusted clock; the operator was told that the time is in doubt.
 const CHECKED: u8 = 0;
 const ALONE: u8 = 1;
 const IN_DOUBT: u8 = 2;
@@ -76,7 +78,7 @@ struct Clocks {
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
     /// For each strand: the number of inconclusive checks since its latest conclusive check.
     skipped: [AtomicU32; StrandId::COUNT],
-    /// The period in ticks of %stick.
+    /// The time between two checks of a strand, in ticks of %stick.
     period: u64,
     alarm: PtimerMmio,
     bus: Mmio,
@@ -85,7 +87,7 @@ struct Clocks {
 
 static PLACE: Mutex<Option<Clocks>> = Mutex::new(None);
 
-/// Null if the clocks are not compared.
+/// The clocks in `PLACE`. Null before [`begin`] has created the clocks, and always null if the clocks are not compared.
 static READY: AtomicPtr<Clocks> = AtomicPtr::new(ptr::null_mut());
 
 fn ready() -> Option<&'static Clocks> {
@@ -93,13 +95,15 @@ fn ready() -> Option<&'static Clocks> {
     unsafe { READY.load(Acquire).as_ref() }
 }
 
-/// Begins to compare the clocks, if the layout says so. Strand 0 calls this before it starts the others.
+/// Creates the clocks and their timekeeper, unless the layout says that the clocks are not compared. Strand 0 calls this before it starts
+/// the others.
 pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
     let hz = layout.frequency;
     if layout.clocks == 0 {
         return;
     }
-    // SAFETY: this is a hypervisor. Of the registers it only reads %tick and %stick, and only the timer can be at the timer's addresses.
+    // SAFETY: this is a hypervisor. It uses the strand's registers only to read %tick and %stick. No device but a PTIMER can be at the
+    // PTIMER's addresses.
     let (registers, alarm, bus) =
         unsafe { (StrandRegs::new(|_| {}), PtimerMmio::new(REGISTERS), Mmio::new()) };
     let timer = Ptimer::start(alarm, Input::NV41, NANOSECONDS).ok();
@@ -145,8 +149,8 @@ pub(super) fn time(layout: &Layout, strand: StrandId) -> Result<u64, HvError> {
     }
 }
 
-/// Returns the time since the machine was switched on in ticks, and the ticks of a second. While the clocks are not compared, this divides
-/// nothing.
+/// Returns the time since the machine was switched on in ticks, and the number of ticks in a second. If the clocks are not compared, the
+/// ticks are those of %stick, which needs no division. The second number is 0 if the frequency of %stick is not known yet.
 pub(super) fn stamp(layout: Option<&Layout>) -> (u64, u64) {
     match ready().zip(interrupt::own_strand()) {
         Some((clocks, strand)) => (time(clocks.layout, strand).unwrap_or(0), 1_000_000_000),
@@ -159,20 +163,20 @@ fn by_stick(layout: &Layout) -> Result<u64, HvError> {
     Ok(scale.nanoseconds(clock::ticks()))
 }
 
-/// Makes the strand check its clocks soon. The strand's timer may have matched.
+/// Makes the strand check its clocks after the trap that it is handling. That trap may come from the timer that [`check`] sets.
 pub(super) fn timer(strand: StrandId) {
     if ready().is_some() {
         interrupt::send(strand, VECTOR);
     }
 }
 
-/// Checks the clocks if a check is due. Returns `true` if it was due.
+/// Checks the clocks if a check is due. Returns `true` if a check was due.
 pub(super) fn check_if_due(strand: StrandId) -> bool {
     let Some(clocks) = ready() else {
         return false;
     };
     let (_, due) = &clocks.checks[strand.index()];
-    // Past the due value, `left` has wrapped. It is also above the period if %stick has jumped far back.
+    // Once %stick has passed `due`, `left` has wrapped to a large number. If %stick has jumped far back, `left` is above the period too.
     let left = due.load(Relaxed).wrapping_sub(clock::ticks());
     let is_due = left == 0 || left > clocks.period;
     if is_due {
@@ -188,12 +192,13 @@ pub(super) fn abandon(dead: StrandId) {
     }
 }
 
-/// Compares the clocks on the strand that executes the call, and sets the timers for the next check.
+/// Compares the clocks on `strand`, which executes this function. Then sets the strand's timer for its next check, sets the PTIMER's alarm,
+/// and interrupts strands that have missed a check.
 pub(super) fn check(strand: StrandId) {
     let Some(clocks) = ready() else { return };
-    // If the lock is taken, the hypervisor failed during an earlier check on this strand.
+    // If the lock is taken, the hypervisor failed during an earlier check on this strand, and the strand compares no clocks any more.
     if let Some(mut watchdog) = clocks.watchdogs[strand.index()].try_lock() {
-        // Checks again while a source is retired or restored, on average at most twice for each source.
+        // A check that retires or restores a source is followed by another check. The limit allows two checks for each source.
         for _ in 0..2 * SOURCES {
             let finding = watchdog.check(&clocks.keeper, strand);
             clocks.tell(finding, strand);
@@ -216,7 +221,8 @@ impl Clocks {
     /// Sets the alarm for the case that no strand checks its clocks in time. Without a PTIMER this has no effect.
     fn set_alarm(&self, strand: StrandId) {
         let set = || {
-            // An early alarm only causes one more check. The low half of the time wraps after 4.3 s.
+            // The alarm is compared with the low half of the time, which wraps after 4.3 s. So the alarm comes after at most half of that.
+            // An alarm that comes too early only causes one more check.
             let late = self.layout.clocks.saturating_mul(MISSED).min(1 << 31) as u32;
             let at = self.alarm.read(Register::Time0)?.wrapping_add(late);
             self.bus.write(strand, PhysicalAddress(TARGET), strand.index() as u64)?;
@@ -227,7 +233,8 @@ impl Clocks {
         let _ = set();
     }
 
-    /// Interrupts each other strand that belongs to a guest and has missed a check. Any strand may be dead, so each strand looks at all.
+    /// Interrupts each other strand that belongs to a guest and has missed a check. Every strand does this for all other strands, because
+    /// any strand may have died.
     fn wake_late(&self, strand: StrandId, now: u64) {
         for other in self.layout.guests.iter().flat_map(|guest| guest.config.strands.iter()) {
             let (checked, _) = &self.checks[other.index()];
@@ -239,11 +246,11 @@ impl Clocks {
         }
     }
 
-    /// Tells the operator of a finding that changes the trust in the time.
+    /// Writes a message to the log if a finding changes how far the time can be trusted.
     fn tell(&self, finding: Finding, strand: StrandId) {
         let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
         let is_news = |state| self.told.swap(state, Relaxed) != state;
-        // Another strand may have told the operator that the time is in doubt. This state stays.
+        // This function does not change the state if another strand has told the operator meanwhile that the time is in doubt.
         let changes = |from, to| self.told.compare_exchange(from, to, Relaxed, Relaxed).is_ok();
         let skipped = &self.skipped[strand.index()];
         if !matches!(finding, Finding::Skipped(_)) {

@@ -8,10 +8,10 @@ use hv_core::time::{DayReading, TimeOfDay};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The guests' times of day. A guest that sets its time of day does not change that of another guest.
+/// The guests' times of day. A guest that sets its time of day does not change the time of day of another guest.
 #[derive(Debug)]
 pub struct Days {
-    /// For each guest: when the machine was switched on, by the guest's time of day, in nanoseconds since 1970.
+    /// For each guest: the time of day at which the machine was switched on, as that guest has set its clock, in nanoseconds since 1970.
     begun: [AtomicU64; GuestId::COUNT],
 }
 
@@ -30,8 +30,9 @@ impl Days {
         Ok(day.at(time) / SECOND)
     }
 
-    /// Sets a guest's time of day. Fails with EINVAL if the machine was switched on before 1970 by the new time of day, or if the new
-    /// time of day has more than 64 bits in nanoseconds.
+    /// Sets a guest's time of day. `time` is the time since the machine was switched on, in nanoseconds. Fails with EINVAL if `seconds` is
+    /// less than `time`, because then the machine would have been switched on before 1970. Also fails with EINVAL if `seconds` in
+    /// nanoseconds does not fit into 64 bits.
     pub(super) fn set(&self, guest: GuestId, seconds: u64, time: u64) -> Result<(), HvError> {
         let begun = seconds.checked_mul(SECOND).and_then(|day| day.checked_sub(time));
         self.begun[guest.index()].store(begun.ok_or(HvError::Invalid)?, Relaxed);

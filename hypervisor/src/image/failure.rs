@@ -57,9 +57,9 @@ impl<B: Board> Handler<B> {
     /// Ends the guest after a trap that the guest cannot take.
     pub(super) fn trapped(&self, trap: &FatalTrap) {
         let Caller { guest, strand } = self.caller();
-        // If the console does not work, the operator still learns of the trap.
+        // If the console does not work, the operator still learns of the trap, from the record and the log.
         let _ = write!(uart::<B>(guest), "guest: {trap}");
-        // Not limited in rate: a guest ends only once until the operator resets it.
+        // The record needs no limit on its rate, because a guest ends only once until the operator resets it.
         let record = Record { trap: Some(trap), ..Record::new(Reason::GuestTrap, Some(strand)) };
         record.tell(Some(self.hypervisor.embedder().layout));
         let FatalTrap { tt, tpc, .. } = *trap;
@@ -76,7 +76,8 @@ impl<B: Board> Handler<B> {
     }
 
     /// Handles a failure of the hypervisor on this strand: ends the guest, and frees what the strand held, as if the strand had died. If
-    /// the hypervisor fails again meanwhile, the strand leaves service. Without a machine description, switches the machine off instead.
+    /// the hypervisor fails again before this function returns, the strand leaves service. Without a machine description, switches the
+    /// machine off instead.
     #[cold]
     #[inline(never)]
     pub(super) fn failed(&self, failure: Failure) {
@@ -112,7 +113,7 @@ impl<B: Board> Handler<B> {
     }
 }
 
-/// Frees what `strand` held when the hypervisor failed on it.
+/// Frees the locks and the parts of the services that `strand` was using when the hypervisor failed on it.
 fn release<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, ..) = hypervisor.services();
     counters.strand_died(strand, strand);
@@ -137,7 +138,7 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
         release(hypervisor, strand);
         let (_, core, ..) = hypervisor.services();
         core.cpus().failed(strand);
-        // Another strand of a guest completes the operator's step.
+        // If the strand was executing a step of the operator, another strand that has a guest must complete the step.
         let guests = hypervisor.embedder().layout.guests.iter();
         let mut strands = guests.flat_map(|guest| guest.config.strands.iter());
         if let Some(other) = strands.find(|other| !has_failed(hypervisor, *other)) {

@@ -25,7 +25,8 @@ const RESTARTS: u8 = 2;
 
 struct Life {
     runs: AtomicBool,
-    /// What the guest does when all its strands have left it: a value such as `ENDS`, or 0 while the guest is not ending.
+    /// What the guest does when all its strands have left it: `ENDS` or `RESTARTS`. The value is 0 while the guest neither ends nor
+    /// restarts.
     then: AtomicU8,
     /// Held by the strand that finishes ending or restarting the guest.
     settling: OwnedLock,
@@ -97,7 +98,8 @@ impl<B> Guests<B> {
         let Some(_settling) = life.settling.lock(on, 1) else {
             return false;
         };
-        // If a strand requests an end or a restart and then finds the lock taken, the owner's next exchange finds the request.
+        // Another strand may request an end or a restart meanwhile, and then find the lock taken. The owner of the lock finds that request
+        // with the exchange of its next call.
         let what = match life.then.swap(0, SeqCst) {
             ENDS => {
                 life.runs.store(false, SeqCst);
@@ -118,8 +120,7 @@ impl<B> Guests<B> {
         }
     }
 
-    /// Removes and returns the code that the guest passed to mach_exit on a strand, if there is
-    /// one.
+    /// Removes and returns the code that the guest passed to mach_exit on a strand; `None` if the guest has not called mach_exit there.
     pub(super) fn exit(&self, strand: StrandId) -> Option<u64> {
         let (exited, code) = &EXITS[strand.index()];
         exited.swap(false, SeqCst).then(|| code.load(SeqCst))
@@ -129,7 +130,7 @@ impl<B> Guests<B> {
         self.layout.guest(guest)
     }
 
-    /// Returns the pointer to a word of a guest's memory; `None` if the word is outside that memory.
+    /// Returns a pointer to the word at a guest's real address; `None` if the word is outside that memory.
     fn place(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
         let physical = self.guest(guest)?.memory.physical(real, 8)?;
         Some(physical as *mut u64)

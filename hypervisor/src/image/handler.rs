@@ -165,7 +165,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let record = Record { address, ..Record::new(reason, Some(strand)) };
         let layout = self.hypervisor.embedder().layout;
         let name = self.named();
-        // The guest can cause this again and again.
+        // The guest can cause such failures again and again, so the log limits the rate of their messages and records.
         let report =
             |text| log::report(Some(guest), Level::Warn, text, || record.tell(Some(layout)));
         match address {
@@ -219,7 +219,7 @@ impl<B: Placed> TrapHandler for Handler<B> {
 }
 
 impl<B: Board> Handler<B> {
-    /// Returns the handler of a caller's traps. Fails if the strand does not execute the guest.
+    /// Returns the handler of a caller's traps. Fails if the strand does not belong to the guest.
     pub fn new(
         hypervisor: &'static HypervisorOf<B>,
         caller: Caller,
@@ -245,7 +245,7 @@ impl<B: Board> Handler<B> {
         &self.hypervisor.services().0
     }
 
-    /// Returns the guest as messages name it.
+    /// Returns the number and the name of the guest, for messages.
     pub(super) fn named(&self) -> NamedGuest<'static> {
         let guest = self.caller().guest;
         let layout = self.hypervisor.embedder().layout;
@@ -267,7 +267,7 @@ impl<B: Board> Handler<B> {
     }
 }
 
-/// Prepares the services, and starts all strands of the guests. Strand 0 executes this.
+/// Prepares the services, and starts all strands of the guests. Only strand 0 calls this function.
 fn prepare<B: Placed>() -> &'static HypervisorOf<B> {
     log::begin::<B>();
     let Some(layout) = Layout::read(complain) else { failed(&"no guests", escape::NOT_STARTED) };
@@ -342,7 +342,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                         core.cpus().failed(dead);
                         log::abandon(dead);
                         clocks::abandon(dead);
-                        // The PTIMER's alarm may be set for the dead strand.
+                        // The PTIMER's alarm may be set for the dead strand. A check sets it for this strand.
                         clocks::check(strand);
                         let guests = hypervisor.embedder();
                         if let Some((guest, described)) = guests.layout.guest_of(dead) {
@@ -365,7 +365,7 @@ fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
                     _ => {}
                 });
             }),
-            // The caller looks for a command afterwards, so nothing is to be done here.
+            // The interrupt may announce a command. The caller looks for a command afterwards, so there is nothing to do here.
             _ => {}
         }
     }

@@ -48,11 +48,12 @@ pub struct Layout {
     pub clocks: u64,
 }
 
-/// The frequency of a T5440's strands, used if no description gives another one.
+/// The frequency of a T5440's strands in Hz. It applies if no description gives another frequency.
 const FREQUENCY: u64 = 1_165_379_275;
 
 impl Layout {
-    /// Reads the description. The [words of the start](start) give the rest, such as the time of power-on. Passes errors to `tell`.
+    /// Reads the description. The [words of the start](start) give the rest, such as the time of power-on. If the description is wrong,
+    /// passes the error to `tell` and returns `None`.
     pub(super) fn read(tell: impl Fn(&dyn fmt::Display)) -> Option<Self> {
         let bytes = description();
         let mut layout = Self {
@@ -122,7 +123,7 @@ pub(super) fn is_described() -> bool {
 /// Returns the bytes of the description; an empty slice if no header is found.
 fn description() -> &'static [u8] {
     let word = |number: usize| {
-        // SAFETY: the machine has memory there, at least 8 KiB.
+        // SAFETY: the machine has at least 8 KiB of memory at this address.
         u32::from_be(unsafe { (DESCRIPTION.start as *const u32).add(number).read_volatile() })
     };
     let [version, nodes, names, data] = [0, 1, 2, 3].map(word);
@@ -130,7 +131,7 @@ fn description() -> &'static [u8] {
     if version >> 16 != 1 || size > DESCRIPTION.end - DESCRIPTION.start {
         return &[];
     }
-    // SAFETY: the machine has memory there, which nothing writes after the start.
+    // SAFETY: the machine has memory at these addresses, and nothing writes to it after the start.
     unsafe { slice::from_raw_parts(DESCRIPTION.start as *const u8, size as usize) }
 }
 
@@ -154,7 +155,7 @@ fn only_guest() -> Option<GuestLayout> {
     })
 }
 
-/// Reads the node of a guest. `None` if its memory is not made of whole pages, or does not contain its entry.
+/// Reads the node of a guest. Returns `None` if the guest's memory is not made of whole pages, or does not contain the guest's entry.
 fn guest(
     described: &DescribedGuest<'static>,
 ) -> Result<Option<GuestLayout>, platform::md::NodeError<'static>> {

@@ -1,6 +1,7 @@
 //! The image's logger, which writes to the [console of the hypervisor](platform::memory_map::LOG).
 //!
-//! A machine without a description has no such console. There, messages go nowhere, and failures are in the records of the mailbox only.
+//! A machine without a description has no such console. On such a machine, the messages of this logger are lost. The operator finds
+//! failures in the records of the mailbox.
 
 use core::fmt;
 use core::ptr;
@@ -35,7 +36,8 @@ impl log::Log for Facade {
         true
     }
 
-    /// Writes a message. The source of the counter service's messages is the hypervisor, of any other message the strand's guest.
+    /// Writes a message. A message of the counter service counts against the limit of the hypervisor. Any other message counts against the
+    /// limit of the strand's guest.
     fn log(&self, record: &Record<'_>) {
         with_all_windows(|| {
             let source = match record.target() {
@@ -55,7 +57,7 @@ pub(super) fn begin<B: Board>() {
     if let Some(on) = interrupt::own_strand() {
         OPERATOR_LOG.open(on, log_uart::<B>());
     }
-    // This fails if the embedder has another logger.
+    // This fails if the image has already set another logger. That logger stays.
     let _ = log::set_logger(&Facade);
     log::set_max_level(LevelFilter::Info);
 }

@@ -47,6 +47,6 @@ pub(super) fn set(word: usize, value: u64) {
 
 /// Adds 1 to a counter that strands share. Returns the previous value.
 pub(super) fn count(word: usize) -> u64 {
-    // SAFETY: as for `set`, and strands access this word by this function only.
+    // SAFETY: as for `set`. Strands access this word only through this function.
     unsafe { AtomicU64::from_ptr((MAILBOX as *mut u64).add(word)) }.fetch_add(1, Relaxed)
 }

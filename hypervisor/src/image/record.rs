@@ -55,7 +55,8 @@ impl Record<'_> {
     }
 }
 
-/// The counter service's environment, which also records each unit that the service takes out of service, and knows the names of guests.
+/// The environment of the counter service. Besides giving the service its hardware, it records each unit that goes out of service, and
+/// knows the names of the guests.
 pub struct Reporting<E> {
     environment: E,
     layout: &'static Layout,

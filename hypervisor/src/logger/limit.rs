@@ -25,7 +25,7 @@ impl Limit {
         Self { rested: AtomicU64::new(0), left_out: AtomicU32::new(0) }
     }
 
-    /// Returns whether a message may be sent at the time `now`, and counts the message.
+    /// Returns `true`, and counts a message, if the source may send the message at the time `now`.
     pub(super) fn admit(&self, now: u64, interval: u64) -> bool {
         (0..TRIES).any(|_| {
             let rested = self.rested.load(Relaxed);
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(admitted(305, 10), 2);
         // After a rest, a whole burst is admitted again.
         assert_eq!(admitted(100_000, 1000), 16);
-        // A clock that steps back admits nothing, and no clock overflows.
+        // If the clock steps back, no message is admitted. The largest times and intervals cause no overflow.
         assert_eq!(admitted(0, 10), 0);
         assert!(limit.admit(u64::MAX, 100));
         assert!(Limit::new().admit(1, u64::MAX));

@@ -23,7 +23,7 @@ impl fmt::Write for Line {
         text.chars()
             .try_for_each(|character| {
                 let shown = if character.is_control() { '?' } else { character };
-                // All of the character or nothing, so that the line is UTF-8.
+                // Adds the whole character or nothing, so that the line stays UTF-8.
                 self.0.extend_from_slice(shown.encode_utf8(&mut [0; 4]).as_bytes())
             })
             .map_err(|_| fmt::Error)

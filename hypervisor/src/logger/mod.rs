@@ -1,12 +1,12 @@
-//! The hypervisor's log: lines on a console of its own, at a limited rate.
+//! The hypervisor's log: lines on the hypervisor's console, at a limited rate.
 //!
 //! A line begins with the time in seconds since the machine was switched on, and the level: `[0.001250] error: hub 2 is out of service: ...`.
 //!
 //! A guest may cause messages again and again. So each guest has a [`Limit`](limit::BURST), and the hypervisor itself has another. Messages
 //! that are left out are counted, and the next line about the same source ends with the count.
 //!
-//! Any strand may write, in a trap too, and no strand waits. If the console is taken, the line is kept, and the strand that has the
-//! console writes it. If no room is left, the line is left out and counted.
+//! Any strand may write, even while it handles a trap, and no strand waits for another. If another strand is using the console, the line is
+//! kept, and that strand writes it. At most [`KEPT`] lines are kept. Further lines are left out and counted.
 
 pub mod limit;
 mod line;
@@ -98,12 +98,12 @@ impl<C: Output> Logger<C> {
         }
     }
 
-    /// Replaces the console, on the strand `on`, before other strands write.
+    /// Replaces the console. Strand `on` calls this, before other strands write.
     pub fn open(&self, on: StrandId, console: C) {
         self.console.with(on, |place| *place = console);
     }
 
-    /// Returns whether the source may cause another message now. If not, the message is left out, and is counted here.
+    /// Returns `true` if the source may cause another message now. Otherwise counts the message as left out.
     pub fn admits(&self, source: Option<GuestId>, time: Time) -> bool {
         let limit = self.limit(source);
         let admitted = limit.admit(time.ticks, time.frequency.max(1));
@@ -114,7 +114,7 @@ impl<C: Output> Logger<C> {
     }
 
     /// Writes a message that was [admitted](Self::admits), on the strand `on`. Returns the number of messages that were left out because
-    /// no room was left, or because the console accepts no bytes.
+    /// there was no room to keep them, or because the console accepted no more bytes.
     pub fn write(&self, on: StrandId, message: Message<'_>) -> u64 {
         let Message { source, level, text, time } = message;
         let mut line = Line::default();
@@ -148,7 +148,8 @@ impl<C: Output> Logger<C> {
                     self.limit(waiting.source).leave_out(1);
                     return left_out + 1;
                 }
-                // The strand that has the console may have looked for lines before this one was there, so try the console once more.
+                // The strand that was using the console may have looked for kept lines before this line was kept. So try to use the console
+                // once more.
                 fence(SeqCst);
             }
         }
@@ -163,7 +164,7 @@ impl<C: Output> Logger<C> {
         let whose = if source.is_some() { "the guest" } else { "the hypervisor" };
         let before = limit.take_left_out();
         if before > 0 {
-            // The line has room for this.
+            // `end` has room for this text.
             let _ = write!(end, " (messages about {whose} left out before this one: {before})");
         }
         let bytes = line.bytes().iter().chain(end.bytes()).chain(b"\n");
@@ -174,7 +175,7 @@ impl<C: Output> Logger<C> {
         u64::from(!accepted)
     }
 
-    /// Keeps a line for the strand that has the console. Returns `false` if no room is left.
+    /// Keeps a line for the strand that is using the console. Returns `false` if no place for a line is free.
     fn keep(&self, on: StrandId, waiting: &Waiting) -> bool {
         let put = |place: &mut Option<Waiting>| {
             let is_free = place.is_none();
@@ -186,7 +187,8 @@ impl<C: Output> Logger<C> {
         self.kept.iter().any(|place| place.with(on, put) == Some(true))
     }
 
-    /// Releases what `strand` was writing to when it died. A line that the strand was keeping counts as left out, for the hypervisor.
+    /// Releases the console and the places for lines that `strand` was using when it died. If the strand was storing a line in a place, the
+    /// line is dropped, and the hypervisor's count of left-out messages grows by 1.
     pub fn abandon(&self, strand: StrandId, unlock: &impl Unlock) {
         self.console.abandon(strand, unlock, |_| {});
         for place in &self.kept {

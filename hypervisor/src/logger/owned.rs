@@ -22,13 +22,13 @@ impl<T> Owned<T> {
         Self { owner: OwnedLock::new(), value: Mutex::new(value) }
     }
 
-    /// Calls `act` with the value, on the strand `on`. Returns `None`, without a call, if a strand has the value already.
+    /// Calls `act` with the value, on the strand `on`. Returns `None` without the call if another strand is using the value.
     pub(super) fn with<R>(&self, on: StrandId, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         let _owner = self.owner.lock(on, 1)?;
         self.value.try_lock().map(|mut value| act(&mut value))
     }
 
-    /// Releases the value if `dead` has it. First calls `tidy` with the value that the strand left.
+    /// Releases the value if the strand `dead` was using it. First calls `tidy` with the value.
     pub(super) fn abandon(&self, dead: StrandId, unlock: &impl Unlock, tidy: impl FnOnce(&mut T)) {
         if self.owner.owner() == Some(dead) {
             unlock.unlock(&self.value);
@@ -42,7 +42,7 @@ impl<T> Owned<T> {
 
 #[cfg(test)]
 impl<T> Owned<T> {
-    /// Lets a strand take the value and die. Without `locked`, the strand dies between its two locks.
+    /// Lets a strand die while it uses the value. If `locked` is `false`, the strand has taken `owner` but has not locked `value` yet.
     pub(super) fn die_with(&self, on: StrandId, locked: bool) {
         core::mem::forget(self.owner.lock(on, 1).unwrap());
         if locked {

@@ -73,7 +73,7 @@ fn a_guest_that_floods_silences_no_other() {
     for source in [guest(2), None] {
         assert_eq!(send(&logger, 0, source, 0, "heard"), 0);
     }
-    // A second later, there is room for one more, and the count comes first.
+    // A second later, the guest may send one more message. Its line ends with the number of messages that were left out before.
     assert_eq!(send(&logger, 0, guest(1), 1000, "later"), 0);
     let end: Vec<_> = text(&sent).lines().skip(16).map(String::from).collect();
     let expected = [
@@ -84,7 +84,8 @@ fn a_guest_that_floods_silences_no_other() {
     assert_eq!(end, expected);
 }
 
-/// A line that finds the console taken is kept, and then written by whoever has the console next. If no room is left, the line is counted.
+/// While a strand is using the console, the lines of other strands are kept. The next strand that uses the console writes them. Lines that
+/// are not kept for lack of room are counted.
 #[test]
 fn a_taken_console_is_not_waited_for() {
     let sent = HostMutex::new(Vec::new());
@@ -113,7 +114,7 @@ impl Unlock for ByForce {
 fn a_dead_strand_does_not_keep_the_console() {
     let sent = HostMutex::new(Vec::new());
     let logger = Logger::new(Bytes { sent: &sent, room: usize::MAX });
-    // A strand may die between the two locks, too.
+    // `false` stands for a strand that dies after it has taken the first of its two locks.
     for has_console in [false, true] {
         logger.console.die_with(strand(7), has_console);
         send(&logger, 6, None, 0, "waits");
@@ -126,7 +127,7 @@ fn a_dead_strand_does_not_keep_the_console() {
     }
 }
 
-/// The line that a dead strand was keeping is counted, and its place is free again.
+/// If a strand dies while it stores a line in a place, the line is counted as left out, and the place is free again.
 #[test]
 fn a_dead_strand_keeps_no_place_of_a_line() {
     let sent = HostMutex::new(Vec::new());
@@ -179,7 +180,7 @@ fn the_count_survives_a_line_that_fails() {
     );
 }
 
-/// Each of many messages from several strands at once is written as a whole line, or kept, or counted as left out.
+/// Several strands send many messages at the same time. Each message is written as a whole line, or kept, or counted as left out.
 #[test]
 fn strands_at_once() {
     let sent = HostMutex::new(Vec::new());

@@ -22,8 +22,9 @@ pub const STOP_TRIES: usize = 100_000;
 const MOST_WRITTEN: u64 = 256;
 /// The numbers of the interrupt queues, from the CPU mondo queue to the nonresumable error queue.
 const QUEUES: RangeInclusive<u64> = 0x3c..=0x3f;
-/// The size of an instruction in bytes, and its alignment. [`TRAP_TABLE`] is the size and the alignment of a trap table.
+/// The size of an instruction in bytes, which is also its alignment.
 const INSTRUCTION: u64 = 4;
+/// The alignment of a trap table in bytes. At least this number of its bytes must be in the guest's memory.
 const TRAP_TABLE: u64 = 256;
 
 /// Group CORE, version 1.0.
@@ -46,8 +47,8 @@ impl<I: Image> CoreGroup<I> {
         &self.cpus
     }
 
-    /// Ends a guest. Its strands do not start any more. Each strand that executes the guest receives the command to leave it; only
-    /// `on` has left it already. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
+    /// Ends a guest. From now on, none of its strands can start. Strand `on` has left the guest already. Every other strand that executes
+    /// the guest receives the command to leave it. When [`is_stopped`](Self::is_stopped) returns `true`, all strands have left the guest.
     pub fn end(&self, guest: GuestId, on: StrandId) {
         self.ended_word(guest).store(1, Ordering::SeqCst);
         for strand in self.strands(guest) {
@@ -187,8 +188,8 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Done)
     }
 
-    /// Stops another strand, and waits until it has stopped. Gives up if the calling strand must stop too: two strands that stop each
-    /// other would wait for ever.
+    /// Stops another strand, and waits until it has stopped. Gives up if the calling strand must stop too, because two strands that stop
+    /// each other would wait for ever.
     fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, CallError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;
@@ -239,7 +240,7 @@ impl<I: Image> CoreGroup<I> {
         Ok(Reply::Value(size))
     }
 
-    /// Sends bytes until the console accepts no more.
+    /// Sends bytes of the guest's memory to its console, until the console accepts no more. Sends at most `MOST_WRITTEN` bytes.
     fn write(&self, caller: Caller, real: u64, size: u64) -> Result<Reply, CallError> {
         let image = &self.image;
         if size != 0 {

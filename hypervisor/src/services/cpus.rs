@@ -25,7 +25,7 @@ pub struct Start {
     pub argument: u64,
 }
 
-/// What an interrupted strand must do.
+/// A command for an interrupted strand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandCommand {
     /// Enters the guest.
@@ -45,7 +45,8 @@ const RUNNING: u32 = 3;
 const STOPPING: u32 = 4;
 const ERROR: u32 = 5;
 
-/// The maximum number of times that calls in progress at the end of a guest can still change the state of one strand.
+/// When a guest ends, calls of its strands may be in progress. This is the maximum number of times that those calls can still change the
+/// state of one strand.
 const CHANGES: usize = 2 * StrandId::COUNT;
 
 #[derive(Debug)]

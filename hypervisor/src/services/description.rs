@@ -9,12 +9,12 @@
 //! | `cpus` | an arc to each `cpu` |
 //! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl` |
 //!
-//! `pid` is the number of the strand. Of Sun's descriptions, only those for hypervisors have `pid`. Linux and illumos read the other
+//! `pid` is the number of the strand. In Sun's firmware, only the descriptions for hypervisors have `pid`. Linux and illumos read the other
 //! properties.
 
 use guest_abi::HvError;
 
-/// What guests see of the platform.
+/// The properties of the platform that guests see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// The name of the platform, such as `SUNW,T5440`.
@@ -269,7 +269,7 @@ impl Description {
     }
 }
 
-/// Encodes an element. The first word has the tag and the place of the name, the second the value.
+/// Encodes an element. The first word holds the tag, and the length and offset of the name. The second word holds the value.
 fn element(tag: u8, name: Label, value: u64) -> [u64; 2] {
     let index = name as usize;
     let length = NAMES.get(index).map_or(0, |name| name.len() as u64);

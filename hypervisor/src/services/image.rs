@@ -5,7 +5,7 @@ use hv_core::{Caller, Embedder, GuestId};
 
 use super::description::{Memory, Platform};
 
-/// What a guest receives from its console.
+/// One item of input from a guest's console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleInput {
     /// A byte of input.
@@ -37,7 +37,7 @@ pub trait Image: Embedder {
     /// Interrupts `strand`, which then calls [`Cpus::take`](super::Cpus::take) and sees all earlier stores of the caller.
     fn notify(&self, strand: StrandId);
 
-    /// Waits until an interrupt is pending for the caller, or for a shorter time.
+    /// Waits until an interrupt is pending for the caller. May return earlier.
     fn suspend(&self, caller: Caller);
 
     /// Records that the guest has ended with this code. The caller's strand leaves the guest next.
@@ -51,8 +51,8 @@ pub trait Image: Embedder {
     /// this, and with EWOULDBLOCK if the clock cannot be read now.
     fn time_of_day(&self, caller: Caller) -> Result<u64, HvError>;
 
-    /// Sets the guest's own time of day. Fails as [`time_of_day`](Self::time_of_day) does, and with EINVAL if the time is not one that
-    /// the image can keep.
+    /// Sets the guest's time of day. Other guests keep theirs. Fails as [`time_of_day`](Self::time_of_day) does, and with EINVAL if the
+    /// image cannot keep this time.
     fn set_time_of_day(&self, caller: Caller, seconds: u64) -> Result<(), HvError>;
 
     /// Returns the platform, for machine descriptions.

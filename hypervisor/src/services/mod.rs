@@ -6,14 +6,16 @@
 //! | 3 (soft state) | 1.0 | [`SoftStateGroup`]: mach_set_soft_state, mach_get_soft_state |
 //! | 0x300 (diagnosis) | 1.0 | [`DiagGroup`]: diag_ra2pa and diag_hexec, which are always refused |
 //!
-//! The sun4v specification defines the numbers ([`guest_abi::kernel`]), arguments and statuses. In Sun's hypervisor, cpu_stop and
-//! cons_write need version 1.1 of CORE. Here they need 1.0, the only version of the group, as in an image without these services.
+//! The sun4v specification defines the numbers ([`guest_abi::kernel`]), arguments and statuses. In Sun's hypervisor, a guest can call
+//! cpu_stop and cons_write only if it has negotiated version 1.1 of CORE. Here version 1.0 is enough, because the group has no other
+//! version.
 //!
-//! The image implements [`Image`], and lists the three groups after its own services in `hv_core::Hypervisor`. On each strand that
-//! [`Image::notify`] has interrupted, the image does what [`Cpus::take`] says:
+//! The image implements [`Image`], and lists the three groups after its own services in `hv_core::Hypervisor`. The image also makes the
+//! strands enter and leave their guests:
 //!
 //! 1. At boot, the image calls [`Cpus::start`] for the first strand of each guest. All other strands wait.
-//! 2. An interrupted strand calls [`Cpus::take`]. Then it enters the guest at an address, or leaves the guest and waits.
+//! 2. Each strand that [`Image::notify`] has interrupted calls [`Cpus::take`], and does what the command says: it enters the guest at an
+//!    address, or leaves the guest and waits.
 //! 3. When a guest ends, by a call or by a fatal trap, the image calls [`CoreGroup::end`] for the guest.
 //!
 //! The module allocates nothing, has no `unsafe`, and never panics, whatever a guest passes. Its calls nest at most three deep, because the

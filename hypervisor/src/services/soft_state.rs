@@ -1,4 +1,4 @@
-//! Group soft state. A guest uses it to tell the operator its state.
+//! Group soft state. With this group, a guest tells the operator its state.
 
 use core::array;
 

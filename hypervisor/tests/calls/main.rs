@@ -23,9 +23,9 @@ fn groups_are_negotiated_before_they_are_served() {
         }
     }
     assert_eq!(fake.0.exited.get(), None);
-    // The groups of the other guest are still negotiated.
+    // The other guest's groups are still negotiated.
     assert_eq!(fake.call(9, 0x16, [0; 5])[..2], [0, 0]);
-    // Sun's hypervisor has the following functions in CORE. This hypervisor does not.
+    // Sun's hypervisor has most of the following functions in CORE. This hypervisor has none of them.
     assert_eq!(fake.negotiate(0, 1, [1, 0]), [0, 0]);
     for function in [2, 5, 0x13, 0x15, 0x18, 0x19, 0x20, 0x42, 0x62, 1 << 32 | 0x16] {
         assert_eq!(fake.ask(function, [0; 3]), (7, None), "{function:#x}");

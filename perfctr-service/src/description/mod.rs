@@ -18,7 +18,7 @@
 //! | number `perfctrhtaccess` | if not 0, and `perfctraccess` is not 0 either: `htstrand` in place of `strand` |
 //! | number `perfctrcompatible` | if not 0: version 1.0 gives the guest the registers of 1.1 |
 //!
-//! LDoms' `perf-counters` replaces the older `perfctraccess` and `perfctrhtaccess`. `perfctrcompatible` is this project's own.
+//! LDoms' `perf-counters` replaces the older `perfctraccess` and `perfctrhtaccess`. This project defines `perfctrcompatible`.
 
 mod error;
 mod rights;

@@ -27,12 +27,13 @@ pub(super) struct AtomicTurns {
     last: AtomicU32,
 }
 
-/// Bits 15:0: [`Turns::turn`] plus 1, or 0. Bits 30:16: [`Turns::refusals`]. Bit 31: `DECIDING`. Bits 63:32: the number of decisions.
+/// Bits 15:0: the number of the strand in [`Turns::turn`] plus 1; 0 if no strand has the turn. Bits 30:16: [`Turns::refusals`]. Bit 31:
+/// `DECIDING`. Bits 63:32: the number of decisions.
 #[derive(Clone, Copy)]
 struct Turn(u64);
 
 impl Turn {
-    /// A decision has begun and not ended. The deciding strand may have died.
+    /// Set while a decision has begun and not ended. The deciding strand may have died.
     const DECIDING: u64 = 1 << 31;
 
     fn strand(self) -> Option<StrandId> {

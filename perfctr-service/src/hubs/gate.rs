@@ -25,9 +25,9 @@
 //!
 //! The slow path sets `closed`, and then a bit in `state`: [`CLOSED`] if the hub is taken, [`RESERVED`] if it is free. This disables the
 //! fast path of a free hub until a strand is served in turn and no strand is remembered. If `state` has neither bit, the last access may
-//! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. So a
-//! strand that finds the hub taken twice learns from the count whether an access has ended in between. This holds even if another strand
-//! took the free hub only until it saw that the fast path is closed.
+//! have been on a fast path, which does not count the end of its access. The strand that sets the bit therefore counts an end first. So if
+//! a strand finds the hub taken twice, the count shows whether an access has ended in between. This holds even if a strand took the hub,
+//! found the fast path closed and released the hub without an access.
 //!
 //! A strand that passes the turn on, at the end of its access or when it is refused, stores the next strand's token in `state`, with both
 //! bits. So a remembered strand needs only this word: while [`CLOSED`] is set, the strand is refused without any change, unless the hub is
@@ -36,10 +36,11 @@
 //! A strand that is refused without the lock is first remembered, and then sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.
 //!
-//! **The lock** guards about a hundred instructions. A strand tries once to get the lock. The owner either takes the hub, so that
-//! other strands are refused even with the lock, or decides the turn, so that they need no lock. So no strand gains by waiting for the
-//! lock. A strand that does not get the lock is refused and remembered, but decides no turn: r and b (see [`turns`](super::turns)) count
-//! only asks with the lock and refusals in another strand's turn.
+//! **The lock** guards about a hundred instructions. A strand tries once to get the lock. The owner either takes the hub or decides the
+//! turn. If the owner takes the hub, another strand would be refused even with the lock. If the owner decides the turn, another strand can
+//! be refused without the lock. So no strand gains by waiting for the lock. A strand that does not get the lock is refused and remembered,
+//! but decides no turn. The bounds r and b (see [`turns`](super::turns)) do not count this ask: they count asks with the lock, and refusals
+//! in another strand's turn.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -161,8 +162,8 @@ impl Gate {
         open
     }
 
-    /// Returns why a remembered strand is refused now; `None` if it must [`ask`](Self::ask), because the hub may be reserved for
-    /// it.
+    /// Returns why a remembered strand is refused. Returns `None` if the strand must [`ask`](Self::ask), because the hub may be reserved
+    /// for it.
     #[inline(always)]
     pub(super) fn repeats(&self, strand: StrandId) -> Option<Refused> {
         let state = self.state.load(Ordering::SeqCst);
@@ -266,9 +267,9 @@ impl Gate {
     /// The fast path may stay closed although no strand is remembered. The next strand that asks opens it.
     pub(super) fn abandon(&self, strand: StrandId) {
         let Token(dead) = strand.into();
-        // An exchange, because another strand may report the same death at the same time. The first
-        // try is without the bit `CLOSED`: a strand may set the bit in between, but none clears it.
-        // Relaxed on failure: the dead strand held nothing, or another strand has released it.
+        // These are exchanges, because another strand may report the same death at the same time. The first exchange expects the bit
+        // `CLOSED` to be clear. If another strand sets the bit before that exchange, the second exchange expects it. No strand clears the
+        // bit. Relaxed on failure: the dead strand held nothing, or another strand has released it.
         for (held, left) in [(dead, 0), (dead | CLOSED, 0), (reserved(strand), RESERVED)] {
             let _ = (self.state).compare_exchange(held, left, Ordering::SeqCst, Ordering::Relaxed);
         }

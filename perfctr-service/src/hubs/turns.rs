@@ -7,7 +7,8 @@
 //!   strand asks and is served, or is forgotten.
 //! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
 //!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
-//!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N: a strand that has gone costs this once.
+//!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the others at most these
+//!   refusals, once.
 //! - A refusal because an access is in flight does not count, because it serves no other strand's turn.
 //! - A refusal within `REPEAT_TICKS` after the strand's last counted refusal does not count, and is not an event here.
 //! - A dead strand is not remembered, and has no turn.

@@ -6,9 +6,11 @@
 //! has found the unit busy at least 32 times, without a longer pause, and no access has ended in that time.
 //!
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
-//!   restarts it too. Equal readings add nothing. (Smaller jumps matter only at more than 32 looks in a row, during one access.)
+//!   restarts it too. Equal readings add nothing. (A smaller jump adds at most one pause. So smaller jumps can make a unit seem stuck only
+//!   if there are 32 or more looks in a row during one access.)
 //! - A strand that is refused in another strand's turn does not learn whether the chip is busy. Its look finds the unit busy if the chip
-//!   was busy for some strand since the previous look. Otherwise the look does not change the watch, and a pause continues.
+//!   was busy for some strand since the previous look. Otherwise the look adds no time, and the pause since the last look that found the
+//!   unit busy continues.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
 /// The time for which a unit may stay busy, in ticks of %stick: about one second.

@@ -1,8 +1,8 @@
 //! Detects units that stay busy, so that they go out of service.
 //!
-//! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if the strand
-//! keeps asking, each time after a little less than [`BUSY_PAUSE_TICKS`] at most, and no access to the unit ends for
-//! [`BUSY_LIMIT_TICKS`]. So no guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for
+//! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if no access to
+//! it ends for [`BUSY_LIMIT_TICKS`], and the strand keeps asking in this time. The pauses between its asks must be a little shorter than
+//! [`BUSY_PAUSE_TICKS`]. So no guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for
 //! example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
 //! differ by any offset.
 //!
@@ -10,9 +10,9 @@
 //! The next strand that asks counts this end, before it looks at the counts and before any strand is served. A call on the slow path, and
 //! the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in between.
 //!
-//! **How often a strand looks.** A strand that asks for a hub again within [`REPEAT_TICKS`] is already remembered. It is refused
-//! without a look and without a change. So two looks may be up to [`REPEAT_TICKS`] further apart than the asks. If its clock stands
-//! still, every ask counts.
+//! **How often a strand looks.** A strand that asks for a hub again within [`REPEAT_TICKS`] is already remembered. It is refused without a
+//! look and without a change. So two looks may be up to [`REPEAT_TICKS`] further apart than the asks. If the strand's clock stands still,
+//! every ask counts.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;
@@ -108,7 +108,8 @@ impl Stopwatch {
     #[cfg(target_arch = "sparc64")]
     pub(crate) const COUNTED: usize = core::mem::offset_of!(Self, counted);
 
-    /// Returns `true` if a refusal has counted in the last [`REPEAT_TICKS`], and not at this very tick: a clock may stand still.
+    /// Returns `true` if a refusal has counted in the last [`REPEAT_TICKS`]. A refusal at the tick `now` itself does not make this `true`,
+    /// because the clock may stand still.
     #[inline(always)]
     pub(crate) fn repeats(&self, now: u64) -> bool {
         now.wrapping_sub(self.counted.load(Ordering::Relaxed)) < REPEAT_TICKS
@@ -119,7 +120,7 @@ impl Stopwatch {
         self.counted.store(now.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// Forgets the last refusal, because the strand is remembered no longer.
+    /// Forgets the last refusal, because the gate no longer remembers the strand.
     pub(crate) fn served(&self) {
         self.counted.store(Self::NEVER, Ordering::Relaxed);
     }

@@ -151,8 +151,8 @@ impl GuestRights {
         self.words.access.store(AccessWord::from_grant(grant).bits(), Ordering::SeqCst);
     }
 
-    /// Returns what the guest may do now; no fast path if it has not negotiated. A right is added to this word only after its last
-    /// holder's accesses and after the scrub. So the accesses and the scrub happen before the access of a caller that finds the
+    /// Returns what the guest may do now; no fast path if it has not negotiated. A right is added to this word only after the accesses of
+    /// the right's previous holder, and after the scrub. So the accesses and the scrub happen before the access of a caller that finds the
     /// right here.
     #[inline(always)]
     pub(crate) fn access(&self) -> AccessWord {
@@ -273,8 +273,8 @@ impl GuestRights {
                 }))
     }
 
-    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing: the refusals that the other
-    /// strands have derived or closed are right.
+    /// Derives the refusals, unless they are held. If other strands disturb all tries, changes nothing. Then the word that the other
+    /// strands have derived or closed is right.
     pub(super) fn renew_refusals(&self, tries: usize, out: &UnitSet) {
         let refusals = &self.words.refusals;
         let _ = (0..tries).any(|_| {
@@ -350,8 +350,8 @@ impl GuestRights {
     /// Sets whether calls are traced. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
-        // Cleared before the setting changes, because a guest may give its version up. Cleared again afterwards, because a strand
-        // may have loaded the old setting.
+        // Clear the word before the setting changes, because a guest may give up its version meanwhile. Clear it again afterwards, because
+        // a strand may have loaded the old setting.
         let clear = || {
             clear(closed, AccessWord::FAST);
             self.close_refusals();
@@ -364,8 +364,8 @@ impl GuestRights {
     /// Clears `bits`. The caller has already changed the state from which the bits are derived.
     pub(super) fn withdraw(&self, bits: AccessWord) {
         clear(&self.words.access, bits);
-        // Cleared even if calls are not traced: the strand that turns the tracer off stores this setting before it clears
-        // this word.
+        // Clear this word even if calls are not traced. The strand that turns the tracer off stores the setting before it clears this word,
+        // so the word may still hold the bits.
         clear(&self.recorded, bits);
     }
 

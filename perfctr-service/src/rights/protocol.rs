@@ -182,7 +182,7 @@ impl Global {
     }
 }
 
-/// What a guest is granted, and what it holds of its grant.
+/// The grant of a guest, and the part of the grant that the guest holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Holding {
     /// The operator's grant.

@@ -1,4 +1,4 @@
-//! The word from which the fast path refuses calls at once: what a guest cannot have, and why.
+//! The word from which the fast path refuses calls at once. It says which calls are refused, and with which status.
 
 use guest_abi::{Hub, HvError, Mcu, McuRole, Node, PerfReg};
 use hv_core::Group;
@@ -30,7 +30,7 @@ pub(crate) struct RefusalWord(u64);
 pub(crate) const VERSION_BITS: u64 = 3;
 pub(crate) const HUB_STATUS_SHIFT: u32 = 36;
 pub(crate) const HUB_COUNT: u64 = 0x1f8;
-/// The distance of a channel's bit from the bit that says ENOACCESS.
+/// The distance in bits between the bit that refuses a channel and the bit that refuses the channel with ENOACCESS.
 pub(crate) const TO_NO_ACCESS: u32 = 8;
 
 const _: () = assert!((Vfalls::VERSIONS.len() as u64) < VERSION_BITS);
@@ -42,7 +42,8 @@ const _: () = assert!(
         && HvError::NotSupported.number() << HUB_STATUS_SHIFT & HUBS_NO_ACCESS == 0
 );
 
-/// Returns the offset in bits 8:3. Only assembly uses it. In models, where atomics are larger, it does not fit, and is 0.
+/// Returns the offset that bits 8:3 hold. Only assembly uses this offset. In models, atomics are larger and the offset would not fit, so it
+/// is 0.
 const fn hub_count(refusal: Refusal) -> u64 {
     match cfg!(any(loom, shuttle)) {
         true => 0,
@@ -79,7 +80,8 @@ impl RefusalWord {
         self.0
     }
 
-    /// Returns an open word for `version`. Without a version, the word refuses every call; with a version, only numbers of no register.
+    /// Returns an open word for `version`. Without a version, the word refuses every call. With a version, it refuses only calls whose
+    /// number names no register.
     pub(crate) const fn of_version(version: VfallsVersion) -> Self {
         Self(Self::OPEN.0 | !(version.number() as u64) & VERSION_BITS)
     }
@@ -124,9 +126,9 @@ impl RefusalWord {
         self.or(Self::channel(node, mcu))
     }
 
-    /// Refuses a unit of the machine with ENOACCESS, unless it is refused already. Refuse hubs only in a word that is
-    /// [made](Self::with_hubs) with this status. L2 control is not refused here, because register 1 stands for a different unit on
-    /// each node.
+    /// Refuses a unit of the machine with ENOACCESS, unless it is refused already. A hub may be passed only if
+    /// [`with_hubs`](Self::with_hubs) has given the word this status. L2 control is not refused here, because register 1 stands for a
+    /// different unit on each node.
     #[must_use]
     pub(crate) const fn without_unit(self, unit: Unit) -> Self {
         match unit {

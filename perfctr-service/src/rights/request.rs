@@ -6,9 +6,9 @@ use crate::rights::protocol::{Asked, Scrub, StrandEvent};
 
 /// What a strand is asked to do and has not acknowledged: an [`Asked`] that several strands change at the same time.
 ///
-/// A strand acknowledges with an exchange. The exchange fails if another strand has asked for more or reported this strand's death
-/// since this strand took the word. An acknowledgement may also cover a newer request for the same scrub, because in between the
-/// strand executes neither a call nor guest code.
+/// A strand acknowledges with an exchange. The exchange fails if another strand has asked for more or reported this strand's death since
+/// this strand took the word. An acknowledgement may also cover a newer request for the same scrub. This is right, because the strand
+/// executes neither a call nor guest code between its scrub and its acknowledgement.
 #[derive(Debug)]
 pub(crate) struct Request(AtomicU32);
 
@@ -48,7 +48,7 @@ impl Request {
         taken(Asked::from_bits(old))
     }
 
-    /// Acknowledges what the strand took. Returns `false` if a request has been added meanwhile.
+    /// Acknowledges the requests that the strand took. Returns `false` if a request has been added meanwhile.
     pub(crate) fn acknowledge(&self, taken: Asked) -> bool {
         let done = taken.step(StrandEvent::Acknowledges(taken));
         let (taken, done) = (taken.into_bits(), done.into_bits());

@@ -57,7 +57,7 @@ impl Rights {
 
     pub(super) fn begin_reset(&self, guest: GuestId) {
         self.resetting.store(Some(guest));
-        // The bit is cleared before the work, so that a reset during the work sets it again.
+        // Clear the bit before the work, so that a reset during the work sets it again.
         if let Some(word) = self.resets.get(guest.index() / 64) {
             word.fetch_and(!(1 << (guest.index() % 64)), Ordering::SeqCst);
         }
@@ -79,7 +79,7 @@ impl Rights {
             let Some(_lock) = self.lock(on, 1) else {
                 return true;
             };
-            // Cleared before the step, because the step sees all that was marked until now.
+            // Clear the mark before the step, because the step sees all work that was marked until now.
             self.marked.swap(false, Ordering::SeqCst);
             step();
         }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use crate::rights::policy::{Grant, GuestConfig, StrandSet};
 
-    /// Returns a machine with one guest, 0, which has `global` or nothing.
+    /// Returns the rights of a machine with one guest, number 0. The guest has `global` or no right.
     fn rights(global: bool) -> Rights {
         let guest =
             GuestConfig { grant: Grant { global, ..Grant::NONE }, ..GuestConfig::default() };

@@ -85,8 +85,9 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Gives the service, once, its machine and its guests. Guests are numbered in the given order. All registers of the machine must be
-    /// 0, as after power-on. A configuration that fails changes nothing. No strand may call another method of the service meanwhile.
+    /// Gives the service its machine and its guests. Succeeds only once. Guests are numbered in the given order. All registers of the
+    /// machine must be 0, as after power-on. A configuration that fails changes nothing. No strand may call another method of the service
+    /// meanwhile.
     pub fn configure(&self, machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
         self.rights.configure(machine, guests)?;
         self.trace_turned();
@@ -197,7 +198,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 }
 
-/// What the calls of any group need of a strand and its guest.
+/// The data of a strand and its guest that the calls of any group use.
 struct StrandContext<'a, E: Environment> {
     service: &'a PerfCounterService<E>,
     guest: &'a GuestRights,

@@ -78,7 +78,7 @@ impl core::error::Error for ChangeError {}
 pub enum Change {
     /// The change, and every earlier one, has taken effect.
     Complete,
-    /// These strands have not taken their cross-calls. The set is empty while a strand is at work on the change.
+    /// These strands have not taken their cross-calls. The set is empty while a strand makes the change.
     Pending(StrandSet),
 }
 
@@ -99,7 +99,7 @@ impl<E: Environment> PerfCounterService<E> {
         self.rights.grants()
     }
 
-    /// Returns what a guest holds now: less than its grant while a change is pending.
+    /// Returns the rights that a guest holds now. While a change is pending, these may be fewer than its grant.
     pub fn held(&self, guest: GuestId) -> Grant {
         self.rights.held(guest)
     }
@@ -134,7 +134,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Returns the strands that a pending change waits for, because they have not taken their cross-call. The set is empty while a strand
-    /// is at work on the change. Returns `None` if there was a moment during this call at which no change was pending.
+    /// makes the change. Returns `None` if there was a moment during this call at which no change was pending.
     ///
     /// If a strand of the set, or a strand in a method of this service, has died, the change waits until the death is
     /// [reported](Self::strand_died).
@@ -168,9 +168,9 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Reports that a strand has died. The strand must not continue a call that it was in. Frees the hubs and locks that the strand held.
-    /// If it was at work on an L2 control, takes the L2 control out of service, because its banks may differ. No change waits for the
-    /// strand any more. The strand must not come back before this function returns. When it comes back, it takes its cross-call first. The
-    /// caller ensures that what the strand has written to memory and to devices is complete and visible to the strand `on`.
+    /// If the strand held the lock of an L2 control, takes the L2 control out of service, because its banks may differ. No change waits for
+    /// the strand any more. The strand must not come back before this function returns. When it comes back, it takes its cross-call first.
+    /// The caller ensures that all stores of the dead strand to memory and to devices are complete, and visible to the strand `on`.
     ///
     /// If the strand has died in a step of the operator or in the reset of a guest, the operator repeats the step or the reset.
     pub fn strand_died(&self, on: StrandId, strand: StrandId) {
@@ -201,7 +201,7 @@ impl<E: Environment> PerfCounterService<E> {
             return Err(ChangeError::NoSuchUnit(unit));
         }
         let result = self.locked(on, |_| {
-            // A strand at work on L2 control, or the report of its death, marks the unit unclean before it frees the lock.
+            // The lock is free only after L2 control is marked unclean: by the strand that had the lock, or by the report of its death.
             let held = match unit {
                 Unit::L2(node) => {
                     let held = self.take_l2(on, node);

@@ -29,7 +29,8 @@ impl<E: Environment> PerfCounterService<E> {
                     error = AccessError::Fault;
                 }
                 if error == AccessError::Fault {
-                    // The repair may have left any values in the unit.
+                    // The unit will be repaired, and the repair may leave any values in its registers. So the next scrub begins with the
+                    // first register.
                     self.units.scrub_from_start(unit);
                 }
                 return Err(error);

@@ -73,7 +73,8 @@ impl<E: Environment> Context for OwnContext<'_, E> {
     }
 }
 
-/// One guest on strand 70, which is on node 1. It has negotiated nothing. Both groups use one state.
+/// Gives `run` the calls of a guest on strand 70 (of node 1), and the service. The guest has negotiated nothing. Both API groups use the
+/// service's state.
 fn with_both(
     grant: Grant,
     run: impl FnOnce(&dyn Hypercall, &PerfCounterService<(&Devices, &Devices)>),

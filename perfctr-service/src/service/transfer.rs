@@ -10,8 +10,8 @@
 //! - The guest is reset: all of the above.
 //!
 //! Before that, the change is *pending*. The loser of a right is refused with ENOACCESS at once. The next holder is refused until the
-//! change is complete. Both guests keep what the change does not concern. No strand waits. A newer change replaces a pending change: a
-//! right on its way to one guest may go to another guest instead, or back to the loser, but never without a scrub.
+//! change is complete. Both guests keep all rights that the change does not concern. No strand waits. A newer change replaces a pending
+//! change: a right on its way to one guest may go to another guest instead, or back to the loser, but never without a scrub.
 //!
 //! A right that no guest held is granted without a scrub, because its units were scrubbed when it was last revoked. It is granted at once,
 //! unless a strand of the guest has not acknowledged a cross-call. The service assumes that all registers are 0 when it starts, as after
@@ -138,7 +138,8 @@ impl<E: Environment> PerfCounterService<E> {
             Err(AccessError::Busy) => {
                 let given_up = self.found_busy(on, unit) || self.units.out().contains(unit);
                 if given_up {
-                    // The repair may have left any values in the unit.
+                    // The unit will be repaired, and the repair may leave any values in its registers. So the next scrub begins with the
+                    // first register.
                     self.units.scrub_from_start(unit);
                 } else {
                     self.rights.ask(on, Scrub::Nothing, asked);

@@ -1,7 +1,8 @@
 //! A hub stays busy, and a strand declares it broken. Only a hub that serves no strand may be declared broken.
 //!
-//! **State.** The gate's [`Turns`] and words (`hubs/gate.rs`), and the [`Watch`] of strand 0. Watches do not depend on each other. Only
-//! whether a count changes matters: the current counts are always 0, and the counts that strand 0 has seen are 0 or another number.
+//! **State.** The gate's [`Turns`] and words (`hubs/gate.rs`), and the [`Watch`] of strand 0. Watches do not depend on each other. For a
+//! watch, it matters only whether a count has changed. So the current counts are always 0 in the model. A count from the last look of
+//! strand 0 is 0 if the count has not changed since that look, and otherwise another number.
 //!
 //! **Actions.** Strands ask on either path, end their accesses, find the chip busy, stop in the gate, and are declared dead. Between
 //! two looks, the clock of strand 0 stands still, advances by the longest time that is not a pause, jumps, or steps back.
@@ -38,7 +39,8 @@ pub struct State {
     wrong: bool,
 }
 
-/// An action. If strand 0 looks at a busy hub, the number is the time since its previous look, by its own clock.
+/// An action. The number is the time since the previous look of strand 0, by that strand's clock. It matters only if strand 0 looks at a
+/// busy hub now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Asks(StrandId, u64),

@@ -1,4 +1,4 @@
-//! Models of the service, each of which is checked in every reachable state. Read a model as the specification.
+//! Models of the service. Each model is checked in every reachable state, and is written to be read as the specification.
 //!
 //! The functions of [`perfctr_service::decisions`] compute the result of an action, as they do in the service. The model states what
 //! strands, guests and the operator may do, and what must hold. A claim that something finally happens is stated as a bound on the number

@@ -191,7 +191,7 @@ impl<const S: usize> Packed<4> for Product<S> {
     }
 }
 
-/// A hub passes from one guest to another. The strands of the first guest ask for it differently in the two copies.
+/// A hub passes from one guest to another. In the two copies, the strands of the first guest ask for the hub at different times.
 #[derive(Clone, Copy, Debug)]
 pub struct Handover {
     /// The number of strands of each guest.

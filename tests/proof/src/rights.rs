@@ -7,8 +7,8 @@
 //! die after any step; then another strand starts over. Another action may also come between two steps. A strand that has died
 //! and is not declared dead makes no further action.
 //!
-//! **Symmetry.** The strands of a guest are alike. The guests are alike if each can be granted what the others can. Of all
-//! machines that are alike, the check visits one (`packed.rs` says why this is enough).
+//! **Symmetry.** The strands of a guest are alike. The guests are alike if every guest can get the same grants. Of all machines that are
+//! alike, the check visits one (`packed.rs` says why this is enough).
 
 mod owner;
 mod packed;
@@ -45,7 +45,7 @@ pub enum Alike {
     Nothing,
     /// Machines are alike if they differ only in the order of a guest's strands.
     Strands,
-    /// Machines are alike if they differ only in the order of guests and strands. Each guest can be granted what the others can.
+    /// Machines are alike if they differ only in the order of guests and strands. Every guest can get the same grants.
     Guests,
 }
 

@@ -184,7 +184,7 @@ impl Strand {
             kept |= HT;
         }
         self.pcr = before & kept | value & !kept & 0xffff_ffff;
-        // If a change of %pcr drops a level or changes SL, the waiting events are lost.
+        // If a write of %pcr clears UT, ST or HT, or changes SL, the waiting events are lost.
         let level_is_lost = before & !self.pcr & (HT | UT | ST) != 0;
         for (n, sl) in sl_before.into_iter().enumerate() {
             if level_is_lost || self.sl(n) != sl {

@@ -120,9 +120,9 @@ fn up_to_7_events_follow_a_write() {
     assert!(follow[..8].iter().all(|times| *times > 0) && follow[8] == 0, "{follow:?}");
 }
 
-/// Profiles a program with its overflow trap and with a timer that rotates events. The trap takes `trap` clocks to
-/// reach the handler. The handler loads and stores for `own` clocks before it calls the profiler. Returns the number of
-/// events missing from the counts of the selected modes, and the number of calls that stopped the counters.
+/// Profiles a program with its overflow trap and with a timer that rotates events. The trap takes `TRAP` clocks to reach the handler. The
+/// handler loads and stores for `own` clocks before it calls the profiler. Returns the number of events missing from the counts of the
+/// selected modes, and the number of calls that stopped the counters.
 fn profiled(phase: u8, modes: ModeSet<SparcMode>, own: u64, seed: u64) -> ([u64; 2], u64) {
     const TRAP: u64 = 9;
     let random = &mut Random(seed);
@@ -194,8 +194,8 @@ fn a_profile_of_user_code_loses_nothing() {
     }
 }
 
-/// The counters count in the handler's mode. Each call loses up to 8 events of each counter, all of them the handler's own. A call loses
-/// none if the handler caused no event in the 8 clocks before the call.
+/// The counters count in the handler's mode. Each call loses up to 8 events of each counter, all caused by the handler. A call loses none
+/// if the handler caused no event in the 8 clocks before the call.
 #[test]
 fn a_profile_of_the_handlers_mode_loses_up_to_8_a_call() {
     for phase in PHASES {

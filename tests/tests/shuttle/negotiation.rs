@@ -13,7 +13,7 @@ const VERSIONS: [[u64; 2]; 3] = [[0, 0], [1, 0], [1, 1]];
 /// Registers, and the status of a `get` in each version. A `get` of a hub's register may also return EWOULDBLOCK.
 const STATUS: [(u64, [u64; 3]); 3] = [(2, [7, 0, 0]), (18, [7, 13, 0]), (90, [7, 6, 6])];
 
-/// The negotiations so far. Each has its index in [`VERSIONS`], and the times at which its call began and ended.
+/// The negotiations so far. Each item has the index of the version in [`VERSIONS`], and the times at which the call began and ended.
 #[derive(Default)]
 struct History {
     now: usize,
@@ -27,7 +27,7 @@ impl History {
     }
 
     /// Returns the indexes of the versions that can have been in force since `began`. A negotiation is left out if another negotiation
-    /// began and ended between its end and `began`.
+    /// began after its end, and ended before `began`.
     fn possible(&self, began: usize) -> Vec<usize> {
         let followed = |end: usize| {
             let mut all = self.negotiations.iter();

@@ -77,7 +77,7 @@ fn first_difference(found: &str, expected: &str) -> Option<usize> {
     (found != expected).then(|| same.count() + 1)
 }
 
-/// Returns the header that the current source makes.
+/// Returns the header for the current source.
 fn header() -> anyhow::Result<String> {
     let mut config = Config {
         language: Language::C,

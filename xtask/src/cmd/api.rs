@@ -13,7 +13,7 @@ pub struct ApiArgs {
     check: bool,
 }
 
-/// Runs the program `api` in place of this one. It is a package of its own, so that other commands build without its dependencies.
+/// Runs the program `api` in place of this one. `api` is a separate package, so that other commands build without its dependencies.
 pub fn run(args: ApiArgs) -> anyhow::Result<()> {
     become_package("api", args.check.then_some("--check"))
 }

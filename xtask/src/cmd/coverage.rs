@@ -17,8 +17,8 @@ use vfalls::table;
 
 /// Print line and branch coverage of the library crates
 ///
-/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Measures neither code for SPARC V9,
-/// which this host does not compile, nor the C interface, which programs in C test.
+/// Runs all tests of the workspace, instrumented by cargo-llvm-cov, which is built first if necessary. Does not measure code for SPARC V9,
+/// which this host does not compile, or the C interface, which programs in C test.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Example:\n  cargo xtask coverage --json coverage.json")]
 pub struct CoverageArgs {

@@ -13,8 +13,7 @@ pub struct HeaderArgs {
     check: bool,
 }
 
-/// Runs the program `header` in place of this one. It is a package of its own, so that other
-/// commands build without its dependencies.
+/// Runs the program `header` in place of this one. `header` is a separate package, so that other commands build without its dependencies.
 pub fn run(args: HeaderArgs) -> anyhow::Result<()> {
     become_package("header", args.check.then_some("--check"))
 }

@@ -11,10 +11,10 @@ use crate::tools;
 
 /// Check the concurrent code in far more states and orders than test does
 ///
-/// Runs the larger sizes of the models in tests/proof; those of loom's models that end in minutes without a limit on preemptions; a million
-/// random schedules and a million PCT schedules of shuttle; stores that fail after each number of cycles, units that fail in 100,000 random
-/// runs, and a trap at each instruction of the hypervisor; and the tests with threads in Miri. PROOF.md says what the steps show. The first
-/// step that fails ends the command, with exit status 1.
+/// Runs the larger models in tests/proof, loom's models without a limit on preemptions (where that ends in minutes), a million random
+/// schedules and a million PCT schedules of shuttle, stores that fail after each number of cycles, units that fail in 100,000 random runs,
+/// a trap at each instruction of the hypervisor, and the tests with threads in Miri. PROOF.md says what the steps show. The first step that
+/// fails ends the command, with exit status 1.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  cargo xtask prove\n  cargo xtask prove --only shuttle\n  cargo xtask prove --list"

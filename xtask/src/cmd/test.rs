@@ -24,10 +24,10 @@ use crate::tools::{
 
 /// Check and test everything, as CI does
 ///
-/// Formatting, clippy and rustdoc without warnings, listings of public items, all tests, models of concurrent strands (loom, shuttle), the
-/// instructions that a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. The first step
-/// that fails ends the command, with exit status 1. The first step looks for the tools that the others need (components of the Rust
-/// toolchain, valgrind, babeltrace2, a C++ compiler, a browser, tmux, z3, and for SPARC a compiler, an emulator and a debugger), and
+/// Checks formatting, clippy and rustdoc without warnings, listings of public items, all tests, models of concurrent strands (loom,
+/// shuttle), the instructions that a call may take, the packages to publish, the service on SPARC V9, and the figures in README files. The
+/// first step that fails ends the command, with exit status 1. The first step looks for the tools that the others need (components of the
+/// Rust toolchain, valgrind, babeltrace2, a C++ compiler, a browser, tmux, z3, and for SPARC a compiler, an emulator and a debugger), and
 /// installs missing ones where it can; the other steps install nothing.
 #[derive(clap::Args, Debug)]
 #[command(
@@ -119,9 +119,9 @@ fn with_flags(command: &mut Command, name: &str, flags: &str) {
     command.env(name, format!("{before} {flags}").trim());
 }
 
-/// Runs the models that loom or shuttle checks: the models of single parts, which are beside the code, and those of the whole service, in
-/// `tests`. The models have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, runs only
-/// models whose names contain one of them.
+/// Runs the models that loom or shuttle checks. Models of single parts are beside the code. Models of the whole service are in `tests`. The
+/// models have their own target directory, because the flag `--cfg` rebuilds everything. If there are `names`, runs only models whose names
+/// contain one of them.
 pub(crate) fn models(
     checker: &str,
     names: &[&str],

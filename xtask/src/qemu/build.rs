@@ -102,7 +102,7 @@ pub fn smallest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
         file.parent().map_or(Ok(()), fs::create_dir_all)?;
         let is_manifest = path == "Cargo.toml";
         let content = if is_manifest { &content.replace("\"../../", &checkout) } else { content };
-        // Cargo builds again what has been written again.
+        // Write only files that have changed, because cargo rebuilds when a file has been written.
         if fs::read(&file).ok().as_deref() != Some(content.as_bytes()) {
             fs::write(file, content)?;
         }
@@ -112,7 +112,7 @@ pub fn smallest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     complete(&mut cargo, "hypervisor", "smallest")
 }
 
-/// Builds the image whose defect a word chooses.
+/// Builds the image with defects. A word in its memory chooses the defect.
 pub fn defects(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
     build(toolchain, "defects", "slow", &[])
 }

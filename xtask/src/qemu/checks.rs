@@ -126,8 +126,8 @@ impl Checks<'_> {
         self.say(&budgets)
     }
 
-    /// Checks the image files of the shipped hypervisor and of the one that `vfalls new-image` writes. Also checks an image that serves control calls
-    /// of tests, to show that the check finds them.
+    /// Checks the image files of the shipped hypervisor and of the hypervisor that `vfalls new-image` writes. Also checks an image that
+    /// serves the control calls of tests, to show that the check for control calls finds them.
     fn look(&mut self) -> anyhow::Result<()> {
         let shipped = build::production(self.toolchain, Production::Shipped)?;
         let smallest = build::smallest(self.toolchain)?;

@@ -2,7 +2,7 @@
 //!
 //! The entry code is the boot code, the trap table, the veneers and leaf functions, the handlers of faults, and the code around calls of
 //! Rust. The entry code contains everything that a call on the fast path executes. Each instruction must be the same in both images, except
-//! for addresses of other code and of data. These addresses must have the same symbol, or, without a symbol, the same constants.
+//! for addresses of other code and of data. Two such addresses must have the same symbol, or the same constants must be at both.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,8 +99,8 @@ pub fn difference(
 
 fn first_difference(images: &[Image; 2]) -> Option<String> {
     let [shipped, tested] = images;
-    // The upper halves of the addresses in each register, in both images. `open` has the registers
-    // whose upper halves differ, until their lower halves follow.
+    // The upper halves of the addresses in each register, in both images. `open` holds the registers whose upper halves differ, until the
+    // instruction with the lower half follows.
     let mut upper = [None; 32];
     let mut open = BTreeMap::new();
     for ((address, a), (other, b)) in shipped.code.iter().zip(&tested.code) {

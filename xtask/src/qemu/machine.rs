@@ -158,7 +158,7 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Returns an option of QEMU that has a path. Doubles the commas of the path.
+/// Returns the value of a QEMU option that loads a file. Doubles the commas in the file's path, because a single comma would end the path.
 fn loader(key: &str, path: &Path) -> anyhow::Result<String> {
     let text =
         path.to_str().with_context(|| format!("{}: expected a name in UTF-8", path.display()))?;

@@ -1,12 +1,10 @@
-//! The service on its own instruction set: bare-metal images, which this module builds and runs on
-//! QEMU's niagara machine.
+//! Builds bare-metal images of the service for SPARC V9, and runs them on QEMU's niagara machine.
 //!
 //! # Guests of your own
-//! A guest is an ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB
-//! of memory. It begins at the file's entry, in privileged mode at TL 0 and GL 0. The MMU and
-//! interrupts are off (PIL 15), addresses have 64 bits, and the window is 0 with six windows to
-//! save. Every register is zero, except that %o0 and %o1 hold the address of the entry. There is no
-//! trap table yet. Memory that the ELF file does not load is zero.
+//! A guest is an ELF file for SPARC V9, linked at 0x8000_0000 or above, in the partition's 128 MB of memory. It begins at the file's entry,
+//! in privileged mode at TL 0 and GL 0. The MMU and interrupts are off (PIL 15), addresses have 64 bits, CWP is 0, and six windows can be
+//! saved. Every register is zero, except that %o0 and %o1 hold the address of the entry. There is no trap table yet. Memory that the ELF
+//! file does not load is zero.
 //!
 //! The hypervisor serves these traps for strand 0 and all its registers:
 //! - Trap 0xff: functions 0 (api_set_version), 1 (cons_putchar), 2 (exit) and 3 (api_get_version).
@@ -26,14 +24,13 @@
 //! # The sweep
 //! The tests on the host make more than two million calls and compare them with a reference model: in hundreds of machines, with every
 //! grant, with hubs that are busy and units that fault. The guest makes the same calls by real traps. The guest's hypervisor is the build
-//! `control`. By an additional call, the guest switches another machine on, changes the machine, and chooses which strand it is. The
-//! guest's answers and counts must be those of the host. Otherwise, the check names the first call that differs. With models, every call
-//! takes the slow path.
+//! `control`. With an additional call, the guest switches on another machine, changes the machine, and chooses the strand on which it
+//! executes. The guest's answers and counts must be those of the host. Otherwise, the check names the first call that differs. With models,
+//! every call takes the slow path.
 //!
-//! The build `memory` also has this call, and has the shipped entry code with its fast path. QEMU
-//! has no devices, so the service's register table has the addresses of words in memory instead of
-//! registers. A device that faults or is busy has an unaligned address, so that the access of the
-//! fast path traps. %pcr is a word, too, so a write leaves out HOLDOV. The words between the
+//! The build `memory` also has this call, and has the shipped entry code with its fast path. QEMU has no devices, so the service's register
+//! table has the addresses of words in memory instead of registers. A device that faults or is busy has an unaligned address, so that the
+//! access of the fast path traps. %pcr is a word in memory, too, so the guest writes %pcr without the bits HOLDOV. The words between the
 //! registers must not change.
 //!
 //! # Sampling
@@ -53,8 +50,8 @@
 //!   samples in user mode.
 //!
 //! # The simulator's interpreter
-//! The simulator's own interpreter executes the same images with the guests that check the service.
-//! The guests print the same bytes there, and take the same number of instructions.
+//! The simulator's interpreter executes the same images with the guests that check the service. The guests print the same bytes as on QEMU,
+//! and take the same number of instructions.
 //!
 //! # What QEMU does not show
 //! - %pcr and %pic: QEMU has neither. In images with devices, %pcr is a word of the strand's memory
@@ -69,10 +66,9 @@
 //!   UltraSPARC T2 Plus. A trap at TL 6 ends QEMU. (A trap at TL 2 goes to the hypervisor and ends
 //!   the guest, as on the processor.)
 //! - More than one strand.
-//! - Stores that fail after the strand has continued: QEMU's stores fail at once or never. In the
-//!   image `faults`, an instruction that traps replaces an instruction of the guest or of the
-//!   hypervisor. By software trap 0x84, the guest says what the processor would report of the
-//!   store. The hypervisor does not read the registers in which the UltraSPARC T2 reports failed stores.
+//! - Stores that fail after the strand has continued: QEMU's stores fail at once or never. In the image `faults`, an instruction that traps
+//!   replaces an instruction of the guest or of the hypervisor. With software trap 0x84, the guest tells the hypervisor what the processor
+//!   would report about the store. The hypervisor does not read the registers in which the UltraSPARC T2 reports failed stores.
 //!
 //! The checks search the guest's console for lines that begin with `check NAME: passed`,
 //! `check NAME: FAILED`, `count NAME: N` and `cases: N`: see [`Report`](report::Report).

@@ -39,8 +39,7 @@ impl Machines for Host {
     }
 }
 
-/// What the services other than the performance counter service need from the image. The sweep
-/// negotiates these services, but does not call them.
+/// The image, for the services other than the performance counter service. The sweep negotiates these services, but does not call them.
 #[derive(Clone, Copy)]
 struct Below;
 

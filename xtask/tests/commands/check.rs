@@ -4,8 +4,8 @@ use std::fs;
 
 use crate::program::{Ended, command, end, listed, place, script, xtask};
 
-/// Runs `test`. Its cargo fails if its arguments match the shell pattern `fails`. A tool with the name `fails` is missing. Its
-/// valgrind counts `collected` instructions. Returns how `test` ended and its logged calls.
+/// Runs `test` with scripts. The script for cargo fails if its arguments match the shell pattern `fails`. If `fails` is the name of a tool,
+/// this tool is missing. The script for valgrind reports `collected` instructions. Returns how `test` ended and its logged calls.
 fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ended, Vec<String>) {
     let steps: Vec<&str> = STEPS.split(' ').flat_map(|step| ["--only", step]).collect();
     check_only(&steps, name, fails, collected, rustup)

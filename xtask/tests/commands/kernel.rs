@@ -9,7 +9,7 @@ use xtask::cargo::root;
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, SPARC_GCC, SPARC_LD};
 
-/// How Linux compiles a module, for C that uses no FPU and leaves %g4 to %g6 alone.
+/// The options with which Linux compiles a module. The compiled code uses no FPU, and does not change %g4 to %g6.
 const FLAGS: &str = "-D__KERNEL__ -nostdinc -std=gnu11 -Wall -Wextra -Werror -O2 -ffreestanding -fno-pie -m64 -mno-fpu \
                      -mcpu=ultrasparc -mcmodel=medlow -ffixed-g4 -ffixed-g5 -fcall-used-g7 -c driver.c -o driver.o";
 
@@ -42,7 +42,8 @@ fn block(language: &str) -> String {
     from.split_once("```\n").unwrap().0.to_owned()
 }
 
-/// Compiles the driver, links it as the README says, and checks the module. Its library part has at most `most` bytes.
+/// Compiles the driver, links it as the README says, and checks the module. The part of the module that comes from the library may have at
+/// most `most` bytes.
 fn check_module(directory: &Path, driver: &str, most: u64) {
     let interface = root().join("guest-abi/c");
     fs::write(directory.join("driver.c"), driver).unwrap();

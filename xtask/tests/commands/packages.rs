@@ -1,4 +1,4 @@
-//! Tests commands that are packages of their own. A script takes cargo's place and shows its arguments.
+//! Tests commands that are separate packages. A script takes cargo's place and shows its arguments.
 
 use crate::program::{command, end, place, script};
 

@@ -83,7 +83,8 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death: one reports at each step of the other's report. If a reporter then takes the hub, it remains taken.
+/// Two strands report the same death. At each step of the first strand's report, the second strand makes its whole report and takes the
+/// hub. The first strand's report then does not release the hub.
 #[test]
 fn a_death_that_is_reported_twice() {
     let mut reports = 0;
@@ -113,7 +114,7 @@ fn a_death_that_is_reported_twice() {
     assert!(reports > 100, "{reports}");
 }
 
-/// A strand has died with the lock. Another strand that asks is refused at once, in at most 30 operations, and is remembered.
+/// A strand has died while it owned the lock. Another strand that asks is refused at once, in at most 30 operations, and is remembered.
 #[test]
 fn a_strand_that_dies_in_the_lock() {
     let mut deaths = 0;
@@ -135,8 +136,8 @@ fn a_strand_that_dies_in_the_lock() {
     assert!(deaths > 5, "{deaths}");
 }
 
-/// A strand has died with the lock before it closed the fast path, and a second strand has the hub. A third strand
-/// asks, and does not try the lock.
+/// A strand has died while it owned the lock, before it closed the fast path. A second strand has the hub. A third strand asks, and does
+/// not try the lock.
 #[test]
 fn a_strand_that_finds_the_hub_taken() {
     let gate = Rc::new(Gate::new());
@@ -147,8 +148,8 @@ fn a_strand_that_finds_the_hub_taken() {
     end.end(&gate);
 }
 
-/// At each step of a refusal, all strands have a turn, until the first has its turn again with the same count. The gate
-/// still remembers the refused strand.
+/// At each step of a refusal, all strands get a turn, until the first strand has its turn again with the same count of refusals. Afterwards
+/// the gate still remembers the refused strand.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;

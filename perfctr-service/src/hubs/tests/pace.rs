@@ -94,7 +94,8 @@ proptest! {
     }
 }
 
-/// A strand that has gone delays another by at most twice [`ABSENCE_TICKS`]. If the clock stands still, the other is refused r = 4 times.
+/// A strand that no longer asks delays another strand by at most twice [`ABSENCE_TICKS`]. If the clock stands still, the other strand is
+/// refused r = 4 times.
 #[test]
 fn a_strand_that_has_gone_is_forgotten() {
     const OTHER: usize = VICTIM + 1;

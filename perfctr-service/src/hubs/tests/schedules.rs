@@ -78,7 +78,7 @@ impl Model {
         false
     }
 
-    /// Returns the next remembered strand after the one that had the last turn, in cyclic order of strand numbers.
+    /// Returns the first remembered strand after the strand of the last turn, in cyclic order of strand numbers.
     fn next(&self) -> usize {
         let behind = |strand: &&usize| self.last.is_none_or(|last| **strand > last);
         let first = self.remembered.iter().find(behind);

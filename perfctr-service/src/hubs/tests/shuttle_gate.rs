@@ -140,7 +140,7 @@ fn one_keeps_asking(schedules: usize, strands: usize) {
     struct Others {
         /// How many more times other strands may ask before the strand asks again.
         tickets: usize,
-        /// The strand as which each of the two threads is asking now.
+        /// For each of the two threads: the strand for which the thread is asking now.
         asking: [Option<usize>; 2],
         /// The number of accesses of each strand.
         served: Vec<usize>,

@@ -111,7 +111,8 @@ pub trait Ledger {
         let Consequence::Lost { scrub, global } = consequence else {
             return;
         };
-        // Ask before the units are listed. Otherwise, if this strand dies, another strand could scrub while a strand is in an older call.
+        // Ask before the units are listed. Otherwise, if this strand dies, another strand could scrub the units while a strand of the guest
+        // is still in an older call.
         for strand in self.strands(guest) {
             self.ask(strand, scrub);
         }
@@ -179,7 +180,7 @@ pub trait Ledger {
         if next.held.global {
             self.step_global(GlobalEvent::Grant(guest));
         }
-        // A concurrent reset is flagged before it revokes anything.
+        // `raise` fails if the guest is reset meanwhile: a reset is marked before it revokes any right, and `raise` tests the mark.
         if !self.raise(guest, next.held) {
             self.mark();
             return;

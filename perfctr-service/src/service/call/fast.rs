@@ -2,9 +2,9 @@
 //! It needs no stack unless the device fails. A call that the word does not allow is [refused](PerfCounterContext::refused) if another
 //! word of the guest says why.
 //!
-//! The code is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
-//! makes the same test on the word for untraced calls and on the word for traced calls. It takes the work twice: as a closure that is
-//! inlined where its operands are in registers, and as a function for the outlined code that traces calls.
+//! The code is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it makes
+//! the same test on the word for untraced calls and on the word for traced calls. It takes the work in two forms: a closure, which is
+//! inlined where its operands are in registers, and a function, for the outlined code that traces calls.
 
 use guest_abi::{Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
@@ -141,8 +141,8 @@ impl<E: Environment> PerfCounterContext<'_, E> {
         }
     }
 
-    /// Records a served call, even if this takes many instructions. The call ended at `started` plus `ticks`: a separate end would take
-    /// one more register.
+    /// Records a served call, even if this takes many instructions. The call ended at `started` plus `ticks`. (A separate parameter for the
+    /// end would take one more register.)
     #[cold]
     #[inline(never)]
     fn record_late<const SET: bool>(&self, ticks: u64, id: u64, started: u64, value: u64) {

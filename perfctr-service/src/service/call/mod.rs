@@ -106,7 +106,6 @@ impl Named {
     }
 }
 
-/// Group 0x205.
 impl<E: Environment> Context for PerfCounterContext<'_, E> {
     type Group = Vfalls;
 
@@ -130,7 +129,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
         let result = self.strand.counted(named, access, || {
             let allowed = self.strand.guest.access();
             if allowed.version() != version {
-                // The strand that negotiated is about to open the fast path, or was disturbed too often to open it.
+                // The strand that negotiated this version has not opened the fast path yet, or other strands disturbed it too often.
                 self.strand.guest.version_changed(self.version, self.strand.service.units.out());
             }
             let has = |register| self.strand.guest.version_has(version, register);
@@ -141,8 +140,8 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
 
     #[inline(always)]
     fn is_current(&self, version: VfallsVersion) -> bool {
-        // Without a version in the word the answer is `false`: a call may be opening the fast path for a version that another
-        // strand gives up.
+        // If the word has no version, the result is `false`. A call may then be opening the fast path for a version that another strand is
+        // giving up.
         !version.is_none() && self.strand.guest.access().version() == version
     }
 
@@ -160,7 +159,7 @@ impl<E: Environment> Context for PerfCounterContext<'_, E> {
     }
 }
 
-/// Returns what a number of group 0x205 names.
+/// Returns the register that has this number in group 0x205, or [`Named::Nothing`].
 fn named(number: u64) -> Named {
     PerfReg::new(number).map_or(Named::Nothing(number), Named::Register)
 }
@@ -206,7 +205,7 @@ impl<E: Environment> StrandContext<'_, E> {
 
     #[inline(always)]
     fn arbiter(&self, hub: Hub) -> &HubArbiter {
-        // Compilers do not always see that the number of a hub is below 4.
+        // The remainder equals the index. It shows the compiler that the index is in bounds.
         self.hubs[hub.index() % Hub::ALL.len()]
     }
 }

@@ -42,7 +42,7 @@ static PLACE: Place<Board> = Place::new();
 impl hypervisor::Board for Board {
     type Environment = (Bus, StrandRegisters, SharedTracer);
 
-    // The sweep's image has no functions of its own, because the sweep on the host has none.
+    // The sweep's image adds no functions, because the sweep on the host has none either.
     const FAST: Option<&'static [u64]> = match cfg!(feature = "control") {
         true => Some(&[]),
         false => Some(&[0x84, 1 << 40 | 0x84]),

@@ -25,7 +25,7 @@ pub enum Defect {
     Mask,
     /// A register number beyond 89 gets ENOTSUPPORTED.
     Status,
-    /// A guest without rights is refused before the register's number is looked at, as Sun's code for the T2 does it.
+    /// The rights of a guest are checked before the number of the register, as in Sun's code for the T2.
     Order,
     /// A get that fails returns an address in %o1.
     Leak,
@@ -150,7 +150,7 @@ impl Defect {
         }
     }
 
-    /// Lets the hypervisor serve an interrupt by `work`. With the defect [`Scrub`](Self::Scrub), a counter keeps its value.
+    /// Calls `work`, in which the hypervisor serves an interrupt. With the defect [`Scrub`](Self::Scrub), a counter keeps its value.
     pub fn in_scrub<T>(self, handler: &Handler<Devices>, work: impl FnOnce() -> T) -> T {
         if self != Self::Scrub {
             return work();

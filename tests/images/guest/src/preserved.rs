@@ -216,8 +216,8 @@ pub fn trap_in_handlers(report: &mut Report) {
 }
 
 /// Causes a fatal trap in the hypervisor: jumps to the instruction with which the hypervisor loads from devices. The address has no device,
-/// and the stack pointer is misaligned. (Where addresses are translated, a guest cannot execute the hypervisor's memory, but may have code
-/// of its own at the same address.)
+/// and the stack pointer is misaligned. (Where addresses are translated, a guest cannot execute the hypervisor's memory, but the guest's
+/// code may be at the same address.)
 pub fn trap_at_access(report: &mut Report) {
     // The instructions are ldx [%o0], %o1; retl; mov %g0, %o0.
     const LOAD: [u32; 3] = [0xd25a_0000, 0x81c3_e008, 0x9010_0000];

@@ -310,7 +310,8 @@ fn goes_on(check: &mut Check<'_>) {
     unsafe { probes::around_0xfe(&call, &mut found) };
     let [_, o1, o2, o3, o4, o5] = call;
     let mut after = found.before;
-    // `windows` is the index of CANSAVE, CANRESTORE or CLEANWIN. These may change, because the handler itself needs windows.
+    // `windows` is the index of CANSAVE, CANRESTORE or CLEANWIN. These three registers may change, because the handler itself needs
+    // windows.
     for windows in [1, 2, 4] {
         after[windows] = found.after[windows];
     }

@@ -15,7 +15,7 @@ pub(super) fn check(bytes: &[u8]) {
     same(&read(bytes), &plain(bytes), usize::MAX);
 }
 
-/// Returns the references of the threads. Each thread is read until it waits.
+/// Returns the references of all threads, in an order that their signals and waits permit. Each thread continues until it waits.
 fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
     let mut recording = Recording::from_reader("recording", Cursor::new(bytes.to_vec()), None)?;
     let (mut threads, mut chunk) = (Vec::new(), Chunk::default());

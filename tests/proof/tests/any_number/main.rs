@@ -34,8 +34,8 @@ fn z3(text: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The first line of a claims file names the files to give to z3, with the claims file last. z3's answers must be those that the claims
-/// file states beside its questions.
+/// The first line of a claims file lists the files to give to z3, and the claims file is the last of them. For each question, the claims
+/// file states the answer that z3 must give.
 #[test]
 #[ignore = "needs z3: cargo xtask test runs it"]
 fn all_claims_hold() {

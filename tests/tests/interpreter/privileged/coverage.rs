@@ -1,4 +1,4 @@
-//! The instructions and traps that occur in walks, and the instructions and traps that must occur.
+//! Records the instructions and traps that occur in random walks (`walk.rs`), and lists those that must occur.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The memory of a walk. It is at the start of the partition's memory.
+//! The memory of a random walk (`walk.rs`). It is at the start of the partition's memory.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The start of a walk. Its instructions set every register to a random value.
+//! The start of a random walk (`walk.rs`): instructions that set every register to a random value.
 
 use simulator::interpreter::instruction::ControlRegister::{
     self, Ancillary, Hyperprivileged, Privileged,

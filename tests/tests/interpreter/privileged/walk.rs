@@ -38,7 +38,7 @@ pub(crate) struct Walk {
     /// The initial memory, without instructions.
     data: Vec<u8>,
     pub(crate) random: Random,
-    /// The planned instructions, last first. `planned` is the address of the next instruction.
+    /// The planned instructions, last first. `planned` is the address of the next planned instruction.
     plan: Vec<u32>,
     planned: u64,
     /// The start of the memory that has no instructions yet.

@@ -110,7 +110,7 @@ pub(super) fn decoded(
 ) -> anyhow::Result<(usize, f64)> {
     let pieces = references.chunks(references.len().div_ceil(strands).max(1));
     let chunk = |piece: &[Reference]| {
-        // A piece begins with a fetch. Data before it belong to the previous piece's instruction.
+        // A piece begins with a fetch. Data references before that fetch belong to an instruction of the previous piece.
         let whole = piece.iter().skip_while(|one| !one.kind.is_fetch());
         Chunk::new(whole.copied().collect(), Vec::new())
     };

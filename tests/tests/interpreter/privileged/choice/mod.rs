@@ -1,4 +1,4 @@
-//! Chooses the next instructions of a walk.
+//! Chooses the next instructions of a random walk (`walk.rs`).
 
 mod access;
 mod control;
