@@ -1,4 +1,4 @@
-//! The cost of an instruction in cycles, and where its events are counted.
+//! The cost of an instruction in cycles. With a memory system, the events of the instruction are counted, too.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -44,7 +44,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may already be later than `now`.
+        // Another strand may already have advanced the time beyond `now`.
         let now = now.max(self.truth().cycles());
         Work::tell(self, strand, now);
     }
@@ -92,7 +92,7 @@ impl Cost for PlainWork<'_> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may already be later than `now`.
+        // Another strand may already have advanced the time beyond `now`.
         let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
         if passed > 0 {

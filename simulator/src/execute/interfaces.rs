@@ -3,13 +3,13 @@
 use platform::interfaces::{Interface, Note, TooShort};
 use platform::memory_map::{HYPERVISOR, LOG, MAILBOX, PAGE};
 
-/// What the notes of an image say of an interface.
+/// What the notes of an image say about an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Has {
     Nothing,
-    /// The interface in a version that this program does not know.
+    /// The image has the interface in a version that this program does not know.
     Version(u32),
-    /// The interface, at this physical address.
+    /// The image has the interface at this physical address, in a version that this program knows.
     At(u64),
 }
 
