@@ -27,7 +27,7 @@ pub enum Control {
     Counts,
     /// Returns the number of calls on the slow path in %o1.
     SlowCalls,
-    /// Makes the hypervisor nest this number of calls of its own. They use up the register windows.
+    /// Makes the hypervisor nest this number of internal calls, so that it uses up the register windows.
     Recurse(u64),
     /// Begins a strand's read of a hub register. The read does not end.
     Hold(PerfReg, StrandId),

@@ -1,5 +1,4 @@
-//! The kinds of attacks. For each attack, its kind has a program, and the outcome that the
-//! architecture demands.
+//! The kinds of attacks. A kind provides the program of each of its attacks, and the outcome that the architecture demands.
 //!
 //! A kind combines the entries of a few lists in all ways. An attack is a number below the number of combinations, and each digit of this
 //! number chooses an entry from a list.
@@ -106,7 +105,7 @@ impl Index {
 #[derive(Clone, Debug)]
 pub(super) struct Attack {
     pub(super) words: Vec<u32>,
-    /// Values of registers of the current window and of globals, by the register's number.
+    /// The registers of the current window and the globals that the attack sets, each with its number and its value.
     pub(super) registers: Vec<(u32, u64)>,
     pub(super) windows: WindowState,
     pub(super) window: usize,
@@ -148,7 +147,7 @@ impl Attack {
         self
     }
 
-    /// Raises the trap level before the program.
+    /// Inserts instructions that set the trap level before the program.
     fn at(mut self, level: u64) -> Self {
         let to = [wrpr(TL, level as u32), wrpr(GL, level as u32)];
         self.words.splice(0..0, to);
@@ -273,7 +272,7 @@ fn hub() -> Vec<u32> {
     [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
 }
 
-/// Every combination of the window counts, then an instruction that uses windows. Software never sets most combinations.
+/// Every combination of the window counts, then an instruction that uses windows. Correct software never has most of these combinations.
 fn window(index: &mut Index) -> Attack {
     let [can_save, can_restore, other, clean] = [(); 4].map(|()| index.below(8) as u8);
     let way = index.below(6);
@@ -420,8 +419,9 @@ fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// A program that returns from a trap level that no trap has entered, with each bit of %tstate. Some returns come after a call that nests
-/// traps in the hypervisor. The trap stack must not hold the hypervisor's privilege, so the next instruction, `rdhpr`, must trap.
+/// A program that sets one bit of %tstate and then returns from a trap level that no trap has entered. Some returns come after a call that
+/// nests traps in the hypervisor. The return must not give the guest the hypervisor's privilege, so the next instruction, `rdhpr`, must
+/// trap.
 fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;
     let level = index.below(3) as u64;

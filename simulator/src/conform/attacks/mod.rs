@@ -31,7 +31,8 @@ const PATIENCE: usize = 2000;
 /// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor. One guest, `guest` of the two `sides`, makes the numbered attacks of a kind, the other makes `calls`.
+/// Boots a hypervisor with the two guests of `sides`. The guest with the index `guest` makes the attacks `numbers` of a kind. The other
+/// guest makes `calls`, again and again.
 ///
 /// # Errors
 /// The first failure, or the first call that is not as in the contract.
@@ -112,7 +113,7 @@ pub const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// What is demanded for the guest that does not attack.
+/// The demand, in words, for the guest that does not attack.
 pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
 
 /// The name of the check in a report.

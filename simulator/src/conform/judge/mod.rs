@@ -38,8 +38,8 @@ use demand;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The maximum time for which a strand is refused on behalf of another strand: with two strands, 4 refusals count, each half a millisecond
-/// after the previous refusal.
+/// The maximum number of cycles for which a free hub may refuse a strand on behalf of another strand that was refused earlier. With two
+/// strands, at most 4 such refusals follow each other, each half a millisecond after the previous one.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -94,7 +94,8 @@ impl Judge {
         demand!(of_calls == all.count(), "accesses outside of calls");
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|call| {
-            // A `set` of L2 control writes bank 0 last. A `get` reads bank 0 without the lock.
+            // The access to bank 0 is the place of a call for L2 control: a `set` writes bank 0 last, and a `get` reads bank 0 without the
+            // lock.
             let accessed = match made[*call].request.registers {
                 [1, ..] => accesses[*call].last(),
                 _ => accesses[*call].first(),
@@ -183,7 +184,7 @@ impl Judge {
         let possible = VERSIONS.map(|minor| {
             let mut assumed = Versions::default();
             if let Some(minor) = minor {
-                // The model has both versions.
+                // This cannot fail, because the model has both versions.
                 let _ = assumed.set(PERF, 1, minor);
             }
             self.world.guests[guest].versions = assumed;
@@ -216,7 +217,8 @@ impl Judge {
         Ok(possible)
     }
 
-    /// Checks a loaded value. Copies it to the model if a channel may have this value at this time.
+    /// Checks a loaded value, and copies it to the model if the model cannot know which value to expect. The register of a channel must
+    /// have one of the values that are possible at this time. A PIC of a hub that counts may have any value.
     fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) -> Result<(), String> {
         match cell.unit() {
             Unit::Mcu { .. } => {
@@ -235,7 +237,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Records a stored value.
+    /// Records a stored value if later loads may return other values: the register of a channel is written late, and a PIC of a hub may
+    /// count.
     fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
         match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
@@ -309,7 +312,7 @@ fn refusals(made: &[Made]) -> Result<(), String> {
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns whether all loads of a strand see this value instead of the value `earlier`.
+    /// Returns whether no load of the strand from this time on can return `earlier`, because this value has replaced it.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
         let comes_later = self.time > earlier.time + LATE

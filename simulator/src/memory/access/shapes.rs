@@ -90,7 +90,7 @@ impl<V: Variant> Access<'_, V> {
                     if begins + longest < self.until {
                         continue 'steps;
                     }
-                    // The rest of the shape may now end too late, or may have to be fetched again. So stop after the steps that
+                    // The rest of the shape may now end too late, or may have to be fetched again. So execution stops after the steps that
                     // belong to the current fetch.
                     if step.next != ShapeStep::WITHIN {
                         left = Some(usize::from(step.next));
@@ -130,7 +130,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`: all executions in `taken`, but only `references` references of the last one.
+    /// Removes the executed references from `rest`: all executions in `taken`, but only `references` references of the last execution.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {
