@@ -1,4 +1,4 @@
-//! Moves the bytes of falsely shared lines to lines of their own.
+//! Moves the bytes of falsely shared lines to separate lines.
 
 use std::collections::HashMap;
 

@@ -52,7 +52,7 @@ pub struct Cost {
     pub invalidations: u64,
 }
 
-/// The cost of the program if, in each falsely shared line, the bytes of each node had a line of their own.
+/// The cost of the program if, in each falsely shared line, the bytes of each node were in a separate line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Separated {
     /// The number of lines whose bytes were separated.
