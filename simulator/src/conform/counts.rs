@@ -11,8 +11,8 @@ use super::contention::fast;
 use super::machine::Machine;
 use super::{Fault, Image};
 
-/// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. These numbers were counted in
-/// the same way as those of the image.
+/// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. These instructions were counted
+/// in the same way as the instructions of the image.
 #[allow(missing_docs, reason = "the names say it")]
 pub mod sun {
     pub const GET_DRAM: u64 = 61;

@@ -165,7 +165,7 @@ impl Running {
         }
     }
 
-    /// Carries out the orders. Returns whether one of them was to start or park strands.
+    /// Carries out the orders. Returns whether an order has started or parked strands.
     fn obey(&mut self) -> bool {
         let mut ran = false;
         for order in std::mem::take(&mut self.shared.orders) {

@@ -155,8 +155,8 @@ impl Skew {
         (self.counted(now) * 1000 / u128::from(HZ)) as u64
     }
 
-    /// Returns the first time at which the clock has counted these nanoseconds. If the clock had already counted more at its latest change,
-    /// or if it has stopped, returns the same as [`time_of_cycles`](Self::time_of_cycles).
+    /// Returns the first time at which the clock has counted these nanoseconds. If the clock had counted them before its latest change,
+    /// returns the time of that change. If the clock has stopped before it counts them, returns `None`.
     pub(crate) fn time_of_nanoseconds(&self, nanoseconds: u64) -> Option<u64> {
         self.time_of_counted((u128::from(nanoseconds) * u128::from(HZ)).div_ceil(1000))
     }

@@ -125,7 +125,7 @@ pub(super) fn check(image: &Image, number: usize) -> Found {
     let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
     let numbers = (0..kind.count).step_by(kind.stride);
     let mut found = Found::default();
-    // An image may have groups and functions of its own, which the model does not know.
+    // An image may have additional groups and functions, which the model does not know.
     let calls =
         requests(false).into_iter().filter(|request| match (request.trap, request.registers) {
             (0x80, [.., function]) => matches!(function, 0x106 | 0x107),

@@ -72,7 +72,7 @@ impl Beside {
             if late && after[0] == EOK {
                 return;
             }
-            // An image may have functions and groups of its own.
+            // An image may have additional functions and groups.
             let served = match (request.trap, function) {
                 (0x80, GET | SET) => None,
                 (0x80, function) if !is_like_ours(function) => Some(format!("FAST {function:#x}")),

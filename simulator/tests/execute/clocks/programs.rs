@@ -94,7 +94,7 @@ pub(crate) const ACCESS: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Accesses for [`ACCESS`]: those that the PTIMER answers, loads that fail, and stores that fail.
+/// Accesses for [`ACCESS`]: accesses that the PTIMER answers, loads that fail, and stores that fail.
 pub(crate) const ANSWERED: &[u32] = &[
     0xcc00_e420, // lduw [%g3 + 0x420], %g6
     0xcc59_4000, // ldx [%g5], %g6
