@@ -1,5 +1,5 @@
-//! A call by which a guest controls its machine and chooses the strand that it calls from. Only hypervisor images for
-//! tests serve this call. Guest and image are built together, so both use the same layout of [`Control`] in memory.
+//! A call with which a guest controls its machine, and chooses the strand from which its next calls come. Only hypervisor images for tests
+//! serve this call. Guest and image are built together, so both use the same layout of [`Control`] in memory.
 
 use core::ptr;
 

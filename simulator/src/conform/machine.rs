@@ -22,7 +22,7 @@ use crate::machine::description::{Description, GuestMemory};
 use crate::operator::Answer;
 use crate::recording::Kind;
 
-/// The size of a guest's memory in bytes: the default of `vfalls boot`, which images may have built in.
+/// The size of a guest's memory in bytes. This is the default of `vfalls boot`, so an image may expect this size.
 const OF_BOOT: u64 = 128 << 20;
 
 /// A strand that has not begun after [`BOOT`] instructions counts as one that never begins. [`LOOK`] is the number of instructions between
@@ -30,7 +30,7 @@ const OF_BOOT: u64 = 128 << 20;
 const BOOT: u64 = 16_000_000;
 const LOOK: u64 = 100_000;
 
-/// The number of instructions of the calling strand, in the guest and in the hypervisor, in which a call must return.
+/// The maximum number of instructions in a call: the instructions that the calling strand executes in the guest and in the hypervisor.
 const ANSWER: u32 = 200_000;
 
 /// The hypervisor must carry out a step of the operator within [`OPERATION`] instructions. (Meanwhile, strands without a guest may still

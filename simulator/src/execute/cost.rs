@@ -12,7 +12,7 @@ pub(super) trait Cost {
     /// times. Otherwise a strand may be ahead of the others, by less than this number of cycles.
     const QUANTUM: u64;
 
-    /// Counts an instruction. Returns the time at which the strand can execute the next one.
+    /// Counts an instruction. Returns the time at which the strand can execute its next instruction.
     fn instruction(
         &mut self,
         strand: StrandId,

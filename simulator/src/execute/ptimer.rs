@@ -19,7 +19,7 @@ pub(super) struct Ptimer {
     /// The register [`TARGET`].
     target: u64,
     /// The latest interrupt, which has arrived or is on its way: its strand, and the time of its arrival. After an interrupt has arrived,
-    /// the device sends no other while the interrupt line stays up.
+    /// the device sends no other interrupt while the interrupt line stays up.
     sent: Option<(StrandId, u64)>,
 }
 

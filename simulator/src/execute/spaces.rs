@@ -1,6 +1,6 @@
 //! Registers in alternate spaces (OpenSPARC T2 Programmer's Reference Manual, chapters 3, 9, 12 and 14).
 //!
-//! A register that has no effect in this machine returns the value last stored. The first access to the register is in the log.
+//! A register that has no effect in this machine returns the value last stored. The first load and the first store are in the log.
 
 use guest_abi::{Node, StrandId};
 

@@ -75,7 +75,7 @@ impl StoreLatency {
     }
 }
 
-/// The behaviour of stores to devices. Tests change it to see what happens when stores fail.
+/// The behaviour of stores to devices. Tests change this behaviour to see what happens when stores fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreConduct {
     /// The number of cycles from a store's issue to its completion.

@@ -1,4 +1,4 @@
-//! Transfers of rights. The model states what the contract promises, not how the service does it.
+//! Transfers of rights. The model states what the contract promises, not how the service keeps the promise.
 //!
 //! A guest whose right is revoked loses the right at once. Each living strand of the guest clears its registers and
 //! acknowledges, between two calls. Then the units that the guest could have programmed are scrubbed, and the guests
@@ -30,7 +30,7 @@ pub struct Transfer {
     pub dead: BTreeMap<u16, Owed>,
     /// The guest that has lost `global`, until its units are scrubbed.
     pub revoked: Option<usize>,
-    /// Units that may hold values of a guest that has lost its right to them.
+    /// Units that may hold values of a guest that has lost its right to these units.
     pub unclean: BTreeSet<Unit>,
 }
 

@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_is_waited_for_least_is_summed_up() {
         let mut misses = Misses::default();
-        // There is one instruction more than the limit. Each waits one cycle longer than the instruction before.
+        // There is one instruction more than the limit. Each instruction waits one cycle longer than the instruction before.
         let all = MOST as u64 + 1;
         for address in 0..all {
             let waited = Waited { stores: address, ..Waited::default() };

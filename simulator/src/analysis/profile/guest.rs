@@ -45,7 +45,8 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and the next instruction of each interrupt since the samples were last read, to find the stacks of the samples.
+    /// The time and the next instruction of each interrupt since the samples were last read. The stacks of the samples are found by these
+    /// times.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }

@@ -159,8 +159,8 @@ impl Attack {
 /// The opcode of `ldtw`. In some address spaces it is `ldtxa`.
 const LDTW: u32 = 0x03;
 
-/// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary,
-/// nucleus, as if user, real, and real uncached. Each comes in both byte orders.
+/// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary, nucleus,
+/// as if user, real, and real uncached. Each space exists in both byte orders.
 const OF_MEMORY: [u32; 16] = [
     0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
 ];
@@ -210,8 +210,7 @@ fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // A misaligned jump traps, but a return through %tpc and %tnpc does not, because they have
-        // no bits 1:0.
+        // A misaligned jump traps, but a return through %tpc and %tnpc does not, because these registers have no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),
@@ -311,8 +310,8 @@ fn stack(index: &mut Index) -> Attack {
     let words = match index.below(6) {
         0 => CPU_STATE.into(),
         1 => hub(),
-        // api_set_version. The entries after it are a performance counter call with an invalid
-        // register, cons_write of 0 bytes, and a trap without a service.
+        // This program calls api_set_version. The next programs make a performance counter call with an invalid register, call cons_write
+        // for 0 bytes, and use a trap without a service.
         2 => vec![mov(O0, 1), mov(O1, 1), mov(10, 0), mov(O5, 0), trap(0xff)],
         3 => vec![mov(O0, 90), mov(O5, 0x106), trap(0x80)],
         4 => vec![mov(O1, 0), mov(O5, 0x63), trap(0x80)],
@@ -328,8 +327,7 @@ fn stack(index: &mut Index) -> Attack {
 const TRAPS: usize = TRAPS_OF_GUESTS + 128;
 const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
 
-/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128
-/// of them are traps that go to the hypervisor.
+/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128 traps go to the hypervisor.
 fn traps() -> impl Iterator<Item = u16> {
     let of_instructions = [0x08, 0x10, 0x11, 0x20, 0x23, 0x24, 0x28, 0x30, 0x34, 0x37];
     let of_windows = (0x80..0x100).step_by(4);

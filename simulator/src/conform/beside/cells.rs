@@ -54,7 +54,7 @@ impl Beside {
     }
 
     /// Copies the content of a register to the model. If the contents differed, returns the content in the model and the content in the
-    /// machine. Returns `None` if they were equal, if the register faults, or if its unit has yet to be scrubbed.
+    /// machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit has yet to be scrubbed.
     pub(super) fn take_over(&mut self, cell: Cell) -> Option<(u64, u64)> {
         let found = self.machine.held(cell)?;
         let cell = cell_of(cell);
@@ -86,7 +86,7 @@ impl Beside {
         }
     }
 
-    /// Returns the demand on registers that no call has just set, and the finding for a register that differs, both in words.
+    /// Returns two texts: what the contract demands of registers that no call has just set, and what is found if a register differs.
     fn demands_of_state(&self) -> (&'static str, &'static str) {
         match self.check {
             "rights" => ("scrubbed when rights move", "keeps a value"),

@@ -1,11 +1,11 @@
 //! Compares an image with the reference model while strands make calls at the same time: the answers, registers and accesses of the calls.
 //!
-//! - Accesses to devices have an order. The model makes the calls in this order.
+//! - The model makes the calls in the order of their accesses to devices.
 //! - Negotiations access no device. The judge finds an order of simultaneous negotiations that
 //!   explains the answers. A call during its guest's negotiation has the version before or
 //!   after the negotiation.
-//! - EWOULDBLOCK needs a reason: another strand's access in flight, or another strand that was
-//!   refused earlier and is remembered.
+//! - EWOULDBLOCK needs a reason: another strand's access in flight, or another strand that was refused earlier and that the hypervisor
+//!   remembers.
 
 mod negotiations;
 
@@ -94,7 +94,7 @@ impl Judge {
         demand!(of_calls == all.count(), "accesses outside of calls");
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|call| {
-            // The access to bank 0 is the place of a call for L2 control: a `set` writes bank 0 last, and a `get` reads bank 0 without the
+            // The place of a call for L2 control is its access to bank 0: a `set` writes bank 0 last, and a `get` reads bank 0 without the
             // lock.
             let accessed = match made[*call].request.registers {
                 [1, ..] => accesses[*call].last(),

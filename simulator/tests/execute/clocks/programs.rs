@@ -1,6 +1,6 @@
 //! The programs of the tests of clocks.
 
-/// Strand 0 starts strand 4, which has another pipeline, and loops. Strand 4 executes the program that follows this code.
+/// Strand 0 starts strand 4 and then loops. Strand 4 has another pipeline, and executes the program that follows this code.
 pub(crate) const BESIDE: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
