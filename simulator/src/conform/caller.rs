@@ -75,7 +75,7 @@ pub fn outs(strand: &Strand) -> [u64; 6] {
 /// values on which the guest cannot rely may become 0.
 ///
 /// # Errors
-/// What differs, in words.
+/// Something else differs. The error says what.
 pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     let differ = |what: &str, before: u64, after: u64| match before == after {
         true => Ok(()),

@@ -21,7 +21,7 @@ const BOOT: u64 = 10_000_000;
 pub struct Made {
     /// The strand that made the call.
     pub strand: StrandId,
-    /// The call.
+    /// The trap and the registers of the call.
     pub request: Request,
     /// The registers %o0 to %o5 after the call.
     pub after: [u64; 6],

@@ -29,7 +29,7 @@ pub mod sun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CallCount {
-    /// What the call does.
+    /// What the call does, such as `get of a DRAM register`.
     pub call: &'static str,
     /// The number of instructions in the image; `None` if the call does not answer.
     pub image: Option<u64>,

@@ -17,7 +17,7 @@ pub enum Subject {
     Function(u64),
     /// A unit that the operator returns to service.
     Unit(usize),
-    /// A kind of attack.
+    /// A kind of attack, by its name.
     Kind(&'static str),
 }
 

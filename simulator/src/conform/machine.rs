@@ -54,7 +54,7 @@ pub(super) struct Machine {
 
 /// A call that has returned.
 pub(super) struct Answered {
-    /// %o0 to %o5.
+    /// %o0 to %o5 after the call.
     pub(super) after: [u64; 6],
     /// `Ok` if the call has changed nothing but its results; otherwise what else has changed, in words.
     pub(super) kept: Result<(), String>,

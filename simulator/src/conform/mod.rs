@@ -132,7 +132,7 @@ pub struct Options {
 /// A quick check takes one of every `QUICK` configurations. `QUICK` has no divisor in common with the numbers of machines and grants.
 pub const QUICK: usize = 7;
 
-/// The names of the checks.
+/// The names of the checks. [`Options::only`] selects checks by these names.
 pub const CHECKS: [&str; 9] = [
     "registers",
     "other-strands",

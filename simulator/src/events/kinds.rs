@@ -14,7 +14,7 @@ pub enum ShownAs {
     Names(Vec<(u64, String)>),
 }
 
-/// A field of a kind of event.
+/// A field in the payload of a kind of event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `hv_core::trace::Field`")]
 pub struct KindField {
@@ -23,7 +23,7 @@ pub struct KindField {
     pub shown: ShownAs,
 }
 
-/// A kind of event.
+/// A kind of event: its name, and the fields of its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `Class`")]
 pub struct EventKind {

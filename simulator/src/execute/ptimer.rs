@@ -14,7 +14,6 @@ use crate::machine::clocks::{Change, Skew};
 pub(super) struct Ptimer {
     engine: PtimerEngine,
     crystal: Skew,
-    /// The number of strands of the machine.
     strands: usize,
     /// The register [`TARGET`].
     target: u64,

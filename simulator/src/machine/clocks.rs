@@ -65,7 +65,7 @@ impl Drift {
 pub enum Change {
     /// From now on the clock's rate has this deviation, even if the clock was stopped.
     Drift(Drift),
-    /// The clock stands still until it has a rate again.
+    /// The clock stands still until a later change gives it a rate.
     Stop,
     /// The clock steps forward or, if the number is negative, back.
     Jump(i64),

@@ -59,7 +59,7 @@ pub struct ClockRun {
     pub ahead: Vec<(u64, i64)>,
 }
 
-/// A change of a clock.
+/// A change that a scenario has made to a clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClockChange {

@@ -14,7 +14,7 @@ const MOST: usize = 1 << 16;
 /// The maximum number of instructions in [`Details`](super::Details).
 pub(crate) const MOST_CODE: usize = 1024;
 
-/// The misses of an instruction.
+/// An instruction of a replayed program, with its misses and its waiting cycles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {

@@ -19,7 +19,6 @@ pub struct SharingReport {
     pub program: String,
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes of the machine.
     pub nodes: usize,
     pub configuration: Configuration,
     /// Which strand executed which thread.

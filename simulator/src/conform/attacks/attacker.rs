@@ -52,7 +52,6 @@ impl From<NoMemoryAt> for Failure {
 enum Outcome {
     /// The program reached its end.
     Ended,
-    /// The guest took a trap.
     Trapped { number: u64, level: u64 },
     /// The guest ended.
     Died,

@@ -18,7 +18,7 @@ use conform::assembler::{
     WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
-/// A kind of attacks.
+/// A kind of attacks. The attacks are numbered from 0.
 #[derive(Debug)]
 pub struct Kind {
     #[allow(missing_docs, reason = "its name says it")]
@@ -53,7 +53,7 @@ pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
 /// Invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
 
-/// All kinds.
+/// All kinds of attacks that a check of an image makes.
 pub static ALL: [&Kind; 12] = [
     &kind("alternate spaces", 256 * 17 * EDGES.len(), 53, space),
     &ADDRESSES,

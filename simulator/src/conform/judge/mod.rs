@@ -39,7 +39,7 @@ use demand;
 const LATE: u64 = 200;
 
 /// The maximum number of cycles for which a free hub may refuse a strand on behalf of another strand that was refused earlier. With two
-/// strands, at most 4 such refusals follow each other, each half a millisecond after the previous one.
+/// strands, a turn has at most 4 such refusals that count, and each may come half a millisecond after the previous refusal.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -80,7 +80,7 @@ impl Judge {
     /// Compares these calls and their accesses to devices. No other calls may overlap these calls.
     ///
     /// # Errors
-    /// A call that is not as in the contract, in words.
+    /// A call is not as in the contract. The error describes this call.
     pub fn judge(&mut self, made: &[Made], devices: &[Observed]) -> Result<(), String> {
         let own = |call: &Made| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();
@@ -120,7 +120,7 @@ impl Judge {
     /// Compares the final values of the devices' registers, and of these strands' %pcr.
     ///
     /// # Errors
-    /// A register that is not as in the contract, in words.
+    /// A register is not as in the contract. The error describes this register.
     pub fn end(&mut self, execution: &Execution, strands: &[StrandId]) -> Result<(), String> {
         for (cell, node) in cells() {
             let on = strand(64 * node);
