@@ -28,8 +28,8 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The versions that are possible so far. With each of these versions are the negotiations that the model has already made, but that
-        // have not returned yet.
+        // The versions that are possible so far. Each of these versions is stored with the negotiations that the model has already made,
+        // but that have not returned yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
