@@ -5,13 +5,13 @@ use hv_core::GuestId;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A type with a form in JSON: an address, a thing that has a number, or a list or an `Option` of these.
+/// A type with a form in JSON: an address, a type with numbers such as a strand, or a list or an `Option` of these.
 pub(crate) trait Form: Sized {
     type Json: Serialize + DeserializeOwned;
 
     fn to_json(&self) -> Self::Json;
 
-    /// Reads a thing. The error is a sentence without a full stop.
+    /// Reads a value. The error is a sentence without a full stop.
     fn from_json(form: Self::Json) -> Result<Self, String>;
 }
 

@@ -7,7 +7,7 @@ use guest_abi::HvError;
 /// The maximum number of names that are suggested.
 const SUGGESTIONS: usize = 3;
 
-/// Returns a message that no `what` is named `text`. The message suggests the nearest `names`.
+/// Returns the message that there is no `what` with the name `text`. The message suggests the nearest of the `names`.
 pub fn unknown<'a>(what: &str, text: &str, names: impl Iterator<Item = &'a str>) -> String {
     let mut message = format!("there is no {what} '{}'", text.escape_debug());
     let near: Vec<String> =

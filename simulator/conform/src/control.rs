@@ -1,5 +1,5 @@
-//! A call by which a guest controls its machine and chooses the strand that it calls from. Only hypervisor images for
-//! tests serve this call. Guest and image are built together, so both use the same layout of [`Control`] in memory.
+//! A call with which a guest controls its machine, and chooses the strand from which its next calls come. Only hypervisor images for tests
+//! serve this call. Guest and image are built together, so both use the same layout of [`Control`] in memory.
 
 use core::ptr;
 
@@ -27,7 +27,7 @@ pub enum Control {
     Counts,
     /// Returns the number of calls on the slow path in %o1.
     SlowCalls,
-    /// Makes the hypervisor nest this number of calls of its own. They use up the register windows.
+    /// Makes the hypervisor nest this number of internal calls, so that it uses up the register windows.
     Recurse(u64),
     /// Begins a strand's read of a hub register. The read does not end.
     Hold(PerfReg, StrandId),

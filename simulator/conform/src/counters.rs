@@ -1,4 +1,5 @@
-//! A model of the calling strand's %pcr and %pic and of the events that they count, for a processor that has neither register.
+//! A model of the calling strand's %pcr and %pic, and of the events that they count. It stands in for these registers on a processor that
+//! does not have them.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::sampling::SparcMode;
@@ -19,7 +20,7 @@ pub enum Counters {
     /// Returns %pic in %o1.
     Pic,
     SetPic(u64),
-    /// Sets how many events early the overflow trap is requested, 0 to 15.
+    /// Sets by how many events the overflow trap is requested too early, 0 to 15.
     Early(u8),
     /// Makes an event happen several times in this mode. The overflow trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),

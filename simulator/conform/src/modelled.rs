@@ -77,7 +77,8 @@ impl<S: Swept, E: Embedder, T: Trace> Modelled<'_, S, E, T> {
         self.service().bus()
     }
 
-    /// Lets all strands take their cross-calls: one round for their own registers, one for L2 control.
+    /// Lets all strands take their cross-calls. A transfer of rights needs one round for the registers of strands, and one round for L2
+    /// control.
     #[inline(always)]
     fn take_cross_calls(&self) {
         for _ in 0..ROUNDS {

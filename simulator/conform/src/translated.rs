@@ -1,4 +1,4 @@
-//! Translates between the types of the crates under test and those of the [reference model](crate::oracle), which has types of its own.
+//! Translates between the types of the crates under test and those of the [reference model](crate::oracle), which has separate types.
 
 use guest_abi::{Hub, Mcu, Node, Trap};
 use perfctr_service::{GuestConfig, StrandRight, Unit};
@@ -7,7 +7,7 @@ use platform::Model;
 use crate::oracle::{self, Grant, Guest, Machine, StrandGrant, World};
 use crate::{Cell, Configuration};
 
-/// Returns the machine of the reference model for a family.
+/// Returns the machine of the reference model for a model of the platform.
 pub fn machine(model: Model) -> Machine {
     match model {
         Model::Maramba => Machine::Maramba,

@@ -37,7 +37,7 @@ pub fn go_on_at(strand: &mut Strand, address: u64) {
     (strand.pc, strand.npc) = (address, address + 4);
 }
 
-/// Randomises a guest's registers at its trap level, except those that control execution.
+/// Gives random values to a strand's registers, except those that control execution.
 pub fn scramble(strand: &mut Strand, random: &mut Random) {
     let global = random.below(3);
     for level in [0, 1, 2] {
@@ -54,7 +54,7 @@ pub fn scramble(strand: &mut Strand, random: &mut Random) {
     let mut count = || random.below(8) as u8;
     let [mut can_save, mut can_restore] = [count(), count()];
     let [mut other, mut clean] = [count(), count()];
-    // In about half of all calls, the window counts are some that software can set.
+    // In about half of all calls, the window counts are a combination that correct software can have.
     if any >> 16 & 1 == 0 {
         can_save %= 7;
         can_restore %= 7 - can_save;
@@ -75,7 +75,7 @@ pub fn outs(strand: &Strand) -> [u64; 6] {
 /// values on which the guest cannot rely may become 0.
 ///
 /// # Errors
-/// What differs, in words.
+/// Something else differs. The error says what.
 pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
     let differ = |what: &str, before: u64, after: u64| match before == after {
         true => Ok(()),

@@ -21,13 +21,13 @@ const BOOT: u64 = 10_000_000;
 pub struct Made {
     /// The strand that made the call.
     pub strand: StrandId,
-    /// The call.
+    /// The trap and the registers of the call.
     pub request: Request,
     /// The registers %o0 to %o5 after the call.
     pub after: [u64; 6],
-    /// The turns from the start of the call to the turn after its return.
+    /// The numbers of the turns from the start of the call to its return.
     pub turns: Range<usize>,
-    /// The accesses of all strands to devices during the call.
+    /// The indices of the accesses that all strands made to devices during the call.
     pub accesses: Range<usize>,
     /// When the call returned, in cycles.
     pub returned: u64,
@@ -77,7 +77,7 @@ impl Callers {
     /// Records the return of the strand's latest call, and starts the call `next`, or leaves the strand idle if `next` is `None`.
     ///
     /// # Errors
-    /// The latest call changed more than its results: what, in words.
+    /// The latest call changed more than its results. The error says in words what the call changed.
     pub fn turn(
         &mut self,
         execution: &mut Execution,

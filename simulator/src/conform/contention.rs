@@ -24,7 +24,7 @@ const EWOULDBLOCK: u64 = 9;
 const GET: u64 = 0x106;
 const SET: u64 = 0x107;
 
-/// How long a store takes while other strands make calls: longer than any call.
+/// The number of cycles that a store takes while other strands make calls. No call takes as long.
 const LONG: u64 = 100_000;
 
 /// While all strands ask for one hub, the machine executes this number of instructions for each strand.
@@ -34,7 +34,7 @@ pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Request {
     Request { trap: 0x80, registers: [o0, o1, 0x2222_0bad, 0x3333_0bad, 0x4444_0bad, function] }
 }
 
-/// Returns a guest with every right on nine strands of one node, and a neighbour.
+/// Returns a machine with two guests: one with nine strands of a node and every right, and a neighbour without rights.
 pub(super) fn configuration() -> Option<Configuration> {
     let guest = |strands: Range<usize>, grant| {
         GuestConfig::new(strands.filter_map(StrandId::new).collect(), grant)
@@ -45,8 +45,8 @@ pub(super) fn configuration() -> Option<Configuration> {
 }
 
 impl Beside {
-    /// Checks the calls of a strand while another strand's store to a hub or to L2 control is on its way: calls for this unit are refused
-    /// at once, and calls for other units are served. After the store, calls for this unit are served, too.
+    /// Checks the calls of a strand while another strand's store to a hub or to L2 control is on its way. Calls for this unit must be
+    /// refused at once, and calls for other units must be served. After the store, calls for this unit must be served, too.
     pub(super) fn in_flight(&mut self) {
         let Some([first, second]) = self.two() else {
             self.found.unchecked.insert("units that two strands ask for: one strand calls".into());
@@ -123,10 +123,10 @@ impl Beside {
         matches!(stop, Some(Some(Stop::Watched(_))))
     }
 
-    /// Lets a strand end its call, which the model has not made yet.
+    /// Lets a strand finish a call that the model has not made yet, and then makes this call in the model.
     fn ends(&mut self, strand: StrandId, set: Request) {
         let ended = self.machine.finish(strand);
-        // Makes the same call in the model, and once more in the image, where it has the same effect.
+        // `ask` makes the call in the model and once more in the image. In the image, the repeated call has the same effect.
         if ended != Err(Silent::Stopped) {
             self.ask(strand, set);
         }

@@ -11,8 +11,8 @@ use super::contention::fast;
 use super::machine::Machine;
 use super::{Fault, Image};
 
-/// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. This assembly was executed in
-/// the same way.
+/// How many instructions Sun's hand-written assembly for the UltraSPARC T2 takes, from the trap to `done`. These instructions were counted
+/// in the same way as the instructions of the image.
 #[allow(missing_docs, reason = "the names say it")]
 pub mod sun {
     pub const GET_DRAM: u64 = 61;
@@ -29,13 +29,13 @@ pub mod sun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CallCount {
-    /// What the call does.
+    /// What the call does, such as `get of a DRAM register`.
     pub call: &'static str,
-    /// In the image; `None` if the call does not answer.
+    /// The number of instructions in the image; `None` if the call does not answer.
     pub image: Option<u64>,
-    /// In the project's own image.
+    /// The number of instructions in the project's own image.
     pub ours: Option<u64>,
-    /// In Sun's code for the UltraSPARC T2, where it has such a call.
+    /// The number of instructions in Sun's code for the UltraSPARC T2; `None` if Sun's code does not have the call.
     pub sun: Option<u64>,
 }
 

@@ -17,7 +17,7 @@ pub enum Subject {
     Function(u64),
     /// A unit that the operator returns to service.
     Unit(usize),
-    /// A kind of attack.
+    /// A kind of attack, by its name.
     Kind(&'static str),
 }
 
@@ -72,7 +72,7 @@ pub struct Difference {
     pub example: String,
 }
 
-/// The differences that have call, demand and finding in common.
+/// All differences with the same call, the same demand and the same finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
@@ -109,7 +109,7 @@ impl Differences {
         }
     }
 
-    /// If there are differences from other demands, removes the differences from the demand `expected`.
+    /// Removes the differences from the demand `expected`, unless there are no other differences.
     pub(super) fn without_echo(&mut self, expected: &str) {
         if self.0.keys().any(|key| key.expected != expected) {
             self.0.retain(|key, _| key.expected != expected);
@@ -135,7 +135,7 @@ impl Differences {
         all.collect()
     }
 
-    /// Returns a row for the differences that have call, demand and finding in common.
+    /// Returns one row for all differences with the same call, the same demand and the same finding.
     pub(super) fn rows(&self) -> Vec<Row> {
         type Same<'a> = (&'static str, &'a str, &'a str);
         type Seen<'a> = (&'a Key, &'a (u64, String));
@@ -185,7 +185,7 @@ fn ranges(subjects: BTreeSet<Subject>) -> String {
     texts.join(",")
 }
 
-/// Returns the name of a status.
+/// Returns the name of a status, such as `EOK` or `ENOACCESS`.
 pub(super) fn status(status: u64) -> String {
     HvError::check(status).err().map_or_else(|| "EOK".to_owned(), |error| error.to_string())
 }

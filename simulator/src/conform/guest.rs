@@ -1,8 +1,8 @@
-//! The guest that calls: a few instructions, which need nothing of a hypervisor but its traps.
+//! The guest that makes the calls. It has only a few instructions, and needs nothing of a hypervisor but its traps.
 //!
-//! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it go on at [`REQUEST`]. So every
-//! register can hold any value before a call, and its value after the call is seen. Where an image has
-//! `cpu_start`, the guest starts its other CPUs.
+//! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it go on at [`REQUEST`]. So a check can choose
+//! the value of every register before a call, and sees the value after the call. If an image has `cpu_start`, the guest starts its other
+//! CPUs.
 
 use conform::assembler::{
     DONE, L1, L2, NOP, O0, O1, O5, TBA, WRPR, accesses, computes, mov, number, set, trap,
@@ -46,7 +46,7 @@ const fn branch(code: u32, from: u64, to: u64) -> u32 {
     code | (to.wrapping_sub(from) >> 2) as u32 & 0x7_ffff
 }
 
-/// Returns the memory of a guest with this number of CPUs, from its first byte on. The guest begins at this byte.
+/// Returns the initial content of the memory of a guest with this number of CPUs. The guest begins at the first byte.
 #[must_use]
 pub fn program(cpus: usize) -> Vec<u8> {
     let mut memory = vec![0; TABLE as usize];

@@ -22,7 +22,7 @@ use crate::machine::description::{Description, GuestMemory};
 use crate::operator::Answer;
 use crate::recording::Kind;
 
-/// The size of a guest's memory in bytes: the default of `vfalls boot`, which images may have built in.
+/// The size of a guest's memory in bytes. This is the default of `vfalls boot`, so an image may expect this size.
 const OF_BOOT: u64 = 128 << 20;
 
 /// A strand that has not begun after [`BOOT`] instructions counts as one that never begins. [`LOOK`] is the number of instructions between
@@ -30,7 +30,7 @@ const OF_BOOT: u64 = 128 << 20;
 const BOOT: u64 = 16_000_000;
 const LOOK: u64 = 100_000;
 
-/// The number of instructions of the calling strand, in the guest and in the hypervisor, in which a call must return.
+/// The maximum number of instructions in a call: the instructions that the calling strand executes in the guest and in the hypervisor.
 const ANSWER: u32 = 200_000;
 
 /// The hypervisor must carry out a step of the operator within [`OPERATION`] instructions. (Meanwhile, strands without a guest may still
@@ -38,7 +38,7 @@ const ANSWER: u32 = 200_000;
 const OPERATION: u64 = 16_000_000;
 const OPERATED: u64 = 10_000;
 
-/// How long stores to devices take while calls are made one at a time.
+/// The latency of stores to devices while calls are made one at a time.
 pub(super) const STORES: StoreConduct =
     StoreConduct { latency: StoreLatency::Fixed(SHORT), without_address: false };
 const SHORT: u64 = 20;
@@ -48,15 +48,15 @@ const SHORT: u64 = 20;
 pub(super) struct Machine {
     pub(super) execution: Execution,
     random: Random,
-    /// The strands that have begun to execute their guest.
+    /// The strands that have begun to execute their guest's program.
     pub(super) begun: StrandSet,
 }
 
 /// A call that has returned.
 pub(super) struct Answered {
-    /// %o0 to %o5.
+    /// %o0 to %o5 after the call.
     pub(super) after: [u64; 6],
-    /// `Ok` if all else is as before the call; otherwise what has changed, in words.
+    /// `Ok` if the call has changed nothing but its results; otherwise what else has changed, in words.
     pub(super) kept: Result<(), String>,
     /// The number of hyperprivileged instructions.
     pub(super) instructions: u64,
@@ -94,7 +94,8 @@ impl Machine {
         Ok(reads.get())
     }
 
-    /// Runs until all these strands wait for calls, or until the rest of them count as strands that never begin.
+    /// Runs until all these strands wait for calls, or until [`BOOT`] instructions have been executed. Strands that do not wait by then
+    /// never begin.
     fn run_in(mut execution: Execution, all: StrandSet) -> Result<Self, Fault> {
         let mut begun = StrandSet::EMPTY;
         for _ in 0..BOOT / LOOK {
@@ -138,7 +139,8 @@ impl Machine {
         for _ in 0..ANSWER {
             let waited = waits(&self.execution, id);
             instructions += u64::from(self.step(id)?);
-            // Before its next instruction, the strand may take a trap that changes the answer of the call.
+            // The call has returned only if the strand still waits after one more step. In this step, the strand may take a trap that
+            // changes the answer of the call.
             if waited && waits(&self.execution, id) {
                 return Ok(instructions);
             }
@@ -195,7 +197,8 @@ impl Machine {
         false
     }
 
-    /// Brings all strands to the time of the latest strand, so that the others do not wait in their loops for the whole difference.
+    /// Brings all strands to the time of the latest strand. Otherwise, the strands that are behind would execute their waiting loops until
+    /// they reach this time.
     fn catch_up(&mut self) {
         for strand in self.begun.iter() {
             self.execution.step(strand);

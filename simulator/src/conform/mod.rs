@@ -5,8 +5,8 @@
 //! written from the contract alone, makes each call, too. After each call, the results of the call, all registers that the call must
 //! keep, and the registers of the devices are compared. The machine breaks units, and stops strands in the middle of accesses.
 //!
-//! The image needs only its traps for this. If the image reads the machine description, as `vfalls boot` passes it, it is checked on
-//! several machines with several guests. Otherwise, the caller says which machine and guests the image has. Rights that move and guests
+//! The image needs only its traps for this. An image that reads the machine description (which `vfalls boot` passes) is checked on several
+//! machines with several guests. For any other image, the caller says which machine and guests the image has. Rights that move and guests
 //! that are reset need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`] says what was not checked.
 
 pub mod attacks;
@@ -62,13 +62,13 @@ pub struct Image {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub enum Omission {
-    /// Version 1.1 of group 0x205: a guest that asks for it gets 1.0.
+    /// Version 1.1 of group 0x205. A guest that asks for 1.1 gets 1.0.
     #[serde(rename = "1.1")]
     Minor1,
-    /// The registers of hubs, 18 to 89: ENOTSUPPORTED.
+    /// The registers of hubs, 18 to 89. Calls for them return ENOTSUPPORTED.
     #[serde(rename = "hubs")]
     Hubs,
-    /// Register 1, L2 control: ENOTSUPPORTED.
+    /// Register 1, L2 control. Calls for it return ENOTSUPPORTED.
     #[serde(rename = "l2")]
     L2,
 }
@@ -104,12 +104,12 @@ impl Omissions {
         }
     }
 
-    /// Returns whether the image does not have the register with this number.
+    /// Returns whether the image leaves out the register with this number.
     const fn register(self, id: u64) -> bool {
         matches!(id, 18..=89) && self.hubs || id == 1 && self.l2
     }
 
-    /// Returns what is left out.
+    /// Returns the parts that are left out.
     pub fn all(self) -> impl Iterator<Item = Omission> {
         let all = [Omission::Minor1, Omission::Hubs, Omission::L2];
         all.into_iter().filter(move |one| self.has(*one))
@@ -132,7 +132,7 @@ pub struct Options {
 /// A quick check takes one of every `QUICK` configurations. `QUICK` has no divisor in common with the numbers of machines and grants.
 pub const QUICK: usize = 7;
 
-/// The names of the checks.
+/// The names of the checks. [`Options::only`] selects checks by these names.
 pub const CHECKS: [&str; 9] = [
     "registers",
     "other-strands",
@@ -179,7 +179,7 @@ pub struct Report {
     pub without: Vec<Omission>,
     /// The differences by register, right and version.
     pub differences: Vec<Difference>,
-    /// The differences, with one row for all that have call, demand and finding in common.
+    /// The differences as rows: one row for all differences with the same call, the same demand and the same finding.
     #[serde(skip)]
     pub rows: Vec<Row>,
     /// What the image serves in addition to the contract.
@@ -215,7 +215,7 @@ struct Job {
     check: &'static str,
     /// The machine, and all its guests.
     configuration: Configuration,
-    /// The machine and the guests for which the part of the sweep makes calls.
+    /// The configuration as the part of the sweep sees it. For an image that has its own guests, each guest in it is the tested guest.
     shown: Configuration,
     /// The only guest that makes calls; `None` if the part of the sweep chooses the guests.
     tested: Option<usize>,
@@ -248,7 +248,8 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
     let with_hubs = !omissions.hubs && !omissions.minor1;
     let mut jobs = Vec::new();
     let mut add = |check, configuration: Configuration, work| {
-        // If the image has guests of its own, the check that tests rights tests each guest alone, and the others test the first guest.
+        // If the image has its own guests, the check `registers` is made once for each guest. The other checks are made for the first guest
+        // only.
         let guests = configuration.guests.iter().filter(|guest| !guest.strands.is_empty()).count();
         let tested = if own.is_none() || check != "registers" { 1 } else { guests };
         for tested in 0..tested {
@@ -260,7 +261,8 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
             jobs.push(Job { check, configuration, shown, tested, work });
         }
     };
-    // Each part, with the number of its runs that differ even on one machine with the same guests.
+    // Each part, with the number of its configurations that are used if the image has its own machine and guests. Further configurations
+    // would repeat the same calls.
     let parts: [(&str, Part, usize); 10] = [
         ("registers", EVERY_REGISTER, 1),
         ("other-strands", READ_BACK, 1),
@@ -349,7 +351,7 @@ pub fn check(
     for result in all(&jobs, image, *omissions, progress) {
         found.add(result?);
     }
-    // The neighbour of an attacker meets the same differences as the guests of other checks. These are not listed twice.
+    // The neighbour of an attacker meets the same differences as the guests of other checks. These differences are not listed twice.
     found.differences.without_echo(attacks::NEIGHBOUR);
     let instructions = counts::count(image, ours, &shown)?;
     Ok(Report {
@@ -363,7 +365,7 @@ pub fn check(
     })
 }
 
-/// Does all jobs on the processors of the host. The results have the order of the jobs.
+/// Does all jobs, in parallel on the processors of the host. The results are in the order of the jobs.
 fn all(
     jobs: &[Job],
     image: &Image,
@@ -385,7 +387,7 @@ fn all(
                     && let Some(job) = jobs.get(number)
                 {
                     let result = job.run(image, omissions);
-                    // The receiver is there until all senders are gone.
+                    // This cannot fail, because the receiver exists until all senders are gone.
                     let _ = sender.send((number, result));
                 }
             });

@@ -47,7 +47,7 @@ impl Ready {
         let configuration = Configuration { machine, guests };
         let mut world = world(&configuration);
         for guest in &mut world.guests {
-            // The guest has negotiated CORE, for cpu_start.
+            // The guest has negotiated CORE in order to call cpu_start.
             let _ = guest.versions.set(1, 1, 0);
         }
         let mut execution = loaded(image, &configuration, MEMORY)?;

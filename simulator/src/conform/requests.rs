@@ -14,7 +14,7 @@ pub(super) const OF_KERNELS: [u64; 16] = [
     0x00, 0x01, 0x10, 0x11, 0x12, 0x14, 0x16, 0x17, 0x50, 0x60, 0x61, 0x63, 0x70, 0x71, 0x200,
     0x201,
 ];
-/// The groups of the functions in [`OF_KERNELS`] that the project's image has besides CORE.
+/// Groups of functions in [`OF_KERNELS`]. The project's image has these groups in addition to CORE.
 const GROUPS_OF_KERNELS: [u64; 2] = [3, 0x300];
 
 /// Collects the calls of a part of the sweep.

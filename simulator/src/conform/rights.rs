@@ -32,7 +32,8 @@ pub(super) fn configuration() -> Option<Configuration> {
 }
 
 impl Beside {
-    /// Moves every right to the other guest and back, takes HT alone, and resets a guest. A guest that loses a right leaves no values.
+    /// Moves every right to the other guest and back, takes only the right to HT, and resets a guest. When a guest loses a right, its
+    /// values must disappear from the registers.
     pub(super) fn rights_that_move(&mut self) {
         let strands = [[0, 64], [1, 65]].map(|of| of.map(strand));
         for strand in [strands[0][0], strands[1][0]] {
@@ -60,7 +61,7 @@ impl Beside {
         self.left(strands);
     }
 
-    /// Gives every register a value that stays, from all strands of a guest.
+    /// From all strands of a guest, sets every register to a value that does not change by itself.
     fn fill(&mut self, strands: [StrandId; 2]) {
         for strand in strands {
             self.ask(strand, fast(SET, 0, 0x2_8bf4_c0f0 & !1 | HT));
@@ -100,7 +101,7 @@ impl Beside {
         });
     }
 
-    /// Compares what both guests read, and what is in the registers.
+    /// Compares the contents of all registers, and what both guests read from them.
     fn left(&mut self, strands: [[StrandId; 2]; 2]) {
         for strand in strands.concat() {
             let found = self.machine.execution.devices().pic(strand);

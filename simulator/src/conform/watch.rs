@@ -12,7 +12,7 @@ use crate::execute::{Execution, Observed, map};
 use crate::interpreter::Level;
 use crate::recording::Kind;
 
-/// What a [`Watch`] has seen.
+/// The accesses that a [`Watch`] has seen.
 #[derive(Debug)]
 pub struct Seen {
     guests: Vec<Vec<usize>>,
@@ -26,7 +26,7 @@ pub struct Seen {
     pub forbidden: Vec<Observed>,
 }
 
-/// Observes a machine.
+/// An observer of the accesses of a machine.
 #[derive(Clone, Debug)]
 pub struct Watch(Rc<RefCell<Seen>>);
 
@@ -45,7 +45,7 @@ impl Watch {
         watch
     }
 
-    /// Returns what was seen.
+    /// Returns the accesses that were seen so far.
     #[must_use]
     pub fn seen(&self) -> RefMut<'_, Seen> {
         self.0.borrow_mut()
@@ -73,7 +73,7 @@ impl Seen {
             (_, Kind::Load) if map::ROM.contains(&physical) => true,
             (_, Kind::Load) if map::DESCRIPTION.contains(&physical) => true,
             (_, Kind::Load) if physical == console + 5 => true,
-            // The data and the status of a UART.
+            // The hypervisor may use the data and the status of its own UART.
             _ if self.log.is_some_and(|log| [log, log + 5].contains(&physical)) => true,
             _ if map::HYPERVISOR.contains(&physical) => {
                 kind == Kind::Load || !self.text.contains(&physical)

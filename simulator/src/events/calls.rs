@@ -54,7 +54,7 @@ impl TracedFunction {
     }
 }
 
-/// A hypercall in a trace.
+/// A hypercall in a trace, decoded from its event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct TracedCall {

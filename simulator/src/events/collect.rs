@@ -118,7 +118,7 @@ macro_rules! collectors {
         /// The rings of all strands, in any layout.
         #[derive(Debug)]
         pub enum Rings {
-            $(#[doc = concat!("In [`", stringify!($Layout), "`]")] $Layout(StrandRings<$Layout>),)*
+            $(#[doc = concat!("Rings in the layout [`", stringify!($Layout), "`].")] $Layout(StrandRings<$Layout>),)*
         }
 
         impl Rings {
@@ -143,7 +143,7 @@ macro_rules! collectors {
         pub enum Collector<'a, C> {
             /// Records nothing.
             Off,
-            $(#[doc = concat!("With [`", stringify!($Layout), "`]")] $Layout(RingCollector<'a, C, $Layout>),)*
+            $(#[doc = concat!("Records in rings in the layout [`", stringify!($Layout), "`].")] $Layout(RingCollector<'a, C, $Layout>),)*
         }
 
         /// Evaluates `$on` with the collector's [`RingCollector`], or `$off` if the collector is off.

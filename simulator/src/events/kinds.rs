@@ -14,7 +14,7 @@ pub enum ShownAs {
     Names(Vec<(u64, String)>),
 }
 
-/// A field of a kind of event.
+/// A field in the payload of a kind of event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `hv_core::trace::Field`")]
 pub struct KindField {
@@ -23,7 +23,7 @@ pub struct KindField {
     pub shown: ShownAs,
 }
 
-/// A kind of event.
+/// A kind of event: its name, and the fields of its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `Class`")]
 pub struct EventKind {
@@ -145,7 +145,7 @@ pub(super) fn is_name(name: &str) -> bool {
     name.bytes().all(is_part) && name.bytes().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// Takes a name.
+/// Takes a name from the start of `rest`. The first byte is the length of the name.
 fn name(rest: &mut &[u8]) -> Option<String> {
     let [length] = take(rest)?;
     let (name, behind) = rest.split_at_checked(length.into())?;
@@ -186,7 +186,8 @@ mod tests {
 
     use super::*;
 
-    /// Kind 40, `lamp`: `on` of 8 bits, 0 is `off` and 1 is `on`; `by` of 8 bits; `code` of 16 bits, hexadecimal.
+    /// The kind `lamp` with the number 40. Its fields are `on` (8 bits; 0 is `off`, 1 is `on`), `by` (8 bits) and `code` (16 bits, shown as
+    /// a hexadecimal number).
     const LAMP: &[u8] = b"\0\x28\x04lamp\x03\
         \x02on\x08\x02\0\x02\0\0\0\0\0\0\0\0\x03off\0\0\0\0\0\0\0\x01\x02on\
         \x02by\x08\0\

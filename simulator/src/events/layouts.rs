@@ -23,7 +23,7 @@ macro_rules! names {
         /// The name of a layout of event headers ([`hv_core::trace::Layout`]).
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum LayoutName {
-            $(#[doc = concat!("[`", stringify!($Layout), "`]")] $Layout,)*
+            $(#[doc = concat!("The layout [`", stringify!($Layout), "`].")] $Layout,)*
         }
 
         impl LayoutName {

@@ -154,7 +154,7 @@ pub struct Trace {
     pub missed: u64,
     /// The names of the guests, indexed by their numbers.
     pub guests: Vec<String>,
-    /// The kinds of the events.
+    /// The kinds of the events, by number.
     pub kinds: EventKinds,
     /// The streams of all rings that have entries, in the order of strands.
     pub streams: Vec<Stream>,

@@ -115,7 +115,8 @@ impl Rings {
         }
     }
 
-    /// Returns the address and the value of each word by which the readers permit the hypervisor to overwrite what they have read.
+    /// Returns the words with which the readers permit the hypervisor to overwrite the events that they have read. Each word has its
+    /// address and the value to write.
     pub fn finished(&self) -> impl Iterator<Item = (u64, u64)> {
         self.readers.iter().map(|(_, reader, _)| reader.finished())
     }
@@ -126,7 +127,7 @@ impl Rings {
         self.layout
     }
 
-    /// Returns what has been read. `hz` is the rate of the clock, and `guests` are the names of the guests.
+    /// Returns the trace of the events that have been read. `hz` is the rate of the clock, and `guests` are the names of the guests.
     #[must_use]
     pub fn trace(self, memory: &impl Memory, hz: u64, guests: Vec<String>) -> Trace {
         let missed = Directory::read(memory, self.at).map_or(0, |directory| directory.missed);
@@ -164,7 +165,7 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // Memory may contain the first word of a tracer without the others.
+        // The first word of a tracer may occur in other memory, too, without the words that follow it in a tracer.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());

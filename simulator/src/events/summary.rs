@@ -13,7 +13,7 @@ use crate::nearest::status_name;
 /// The number of equal parts of a trace. Conflicts at hubs are counted in each part.
 const PARTS: u64 = 16;
 
-/// The summary of a trace.
+/// The summary of a trace: its calls with their durations, conflicts at hubs, and other events.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Summary {

@@ -13,7 +13,7 @@ use crate::interpreter::instruction::Register;
 use crate::machine::clock::HZ;
 use crate::machine::guests::NamedGuest;
 
-/// A hypercall. If it has not returned, `status`, `value` and `ended` mean nothing.
+/// A hypercall. If the call has not returned, `status`, `value` and `ended` mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Call {
@@ -61,7 +61,7 @@ impl Calling {
         Some(Self { call, returns })
     }
 
-    /// Returns the call as it is before it returns.
+    /// Returns the call without its results, because it has not returned.
     pub(super) const fn unreturned(&self) -> Call {
         self.call
     }
@@ -83,7 +83,7 @@ fn out_registers(strand: &Strand) -> [u64; 6] {
 }
 
 impl Call {
-    /// Returns the event that the hypervisor's tracer records for the call; `None` if it records nothing.
+    /// Returns the event that the hypervisor's tracer records for the call; `None` if the tracer records no event for such a call.
     #[must_use]
     pub fn event(&self, guest: u8) -> Option<TracedEvent> {
         let [first, second, third, ..] = self.arguments;

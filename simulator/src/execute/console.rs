@@ -12,7 +12,7 @@ pub(super) struct Console {
 const DATA: u64 = 0;
 const LINE_STATUS: u64 = 5;
 
-/// Bits of the line status register. They say that a byte has been received, and that all bytes have been sent.
+/// Bits of the line status register: a received byte can be read, and all bytes have been sent.
 const RECEIVED: u64 = 1;
 const TRANSMITTED: u64 = 0x60;
 

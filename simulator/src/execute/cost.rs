@@ -1,4 +1,4 @@
-//! The cost of an instruction in cycles, and where its events are counted.
+//! The cost of an instruction in cycles. With a memory system, the events of the instruction are counted, too.
 
 use guest_abi::StrandId;
 use platform::models::Devices;
@@ -12,7 +12,7 @@ pub(super) trait Cost {
     /// times. Otherwise a strand may be ahead of the others, by less than this number of cycles.
     const QUANTUM: u64;
 
-    /// Counts an instruction. Returns the time at which the strand can execute the next one.
+    /// Counts an instruction. Returns the time at which the strand can execute its next instruction.
     fn instruction(
         &mut self,
         strand: StrandId,
@@ -44,7 +44,7 @@ impl<V: Variant> Cost for Work<'_, V> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may already be later than `now`.
+        // Another strand may already have advanced the time beyond `now`.
         let now = now.max(self.truth().cycles());
         Work::tell(self, strand, now);
     }
@@ -92,7 +92,7 @@ impl Cost for PlainWork<'_> {
     }
 
     fn tell(&mut self, strand: StrandId, now: u64) {
-        // Another strand may already be later than `now`.
+        // Another strand may already have advanced the time beyond `now`.
         let passed = now.saturating_sub(self.devices.now());
         self.devices.advance(passed);
         if passed > 0 {

@@ -203,7 +203,8 @@ impl<C: Cost> AtWork<'_, C> {
         local.renew_due();
     }
 
-    /// Updates the state that depends on control registers. The instruction that changed the registers ends at `ends`.
+    /// Updates the state that depends on control registers, after an instruction or a trap that may have changed these registers. The
+    /// instruction or trap ends at `ends`.
     #[cold]
     fn settle(&mut self, ends: u64) {
         let Self { strand, reach, .. } = self;
@@ -231,7 +232,7 @@ impl<C: Cost> AtWork<'_, C> {
         }
         drop(unit);
         self.look();
-        // An interrupt or a failure that was pending before the strand halted wakes the strand too.
+        // An interrupt or a failed store that was pending before the strand halted wakes the strand, too.
         self.wake();
     }
 
@@ -268,7 +269,8 @@ impl<C: Cost> AtWork<'_, C> {
 /// The bits ST, UT and HT of %pcr. Each lets the counters count in one mode.
 const COUNTING: u64 = 0b1110;
 
-/// The maximum number of events that an instruction adds to a counter: its fetch and its data can touch two lines each.
+/// An upper bound of the number of events that an instruction adds to a counter. The instruction's fetch and its data can touch two cache
+/// lines each.
 const MOST_EVENTS: u64 = 8;
 
 #[inline(always)]
@@ -283,8 +285,8 @@ const fn kind(instruction: Instruction) -> Kind {
     }
 }
 
-/// Returns how an instruction passed control to its successor. `npc` is the strand's `npc` from before the instruction. A conditional
-/// branch to the instruction after its delay slot counts as not taken.
+/// Returns how an instruction passed control to its successor. `npc` is the value of the strand's `npc` before the instruction. A
+/// conditional branch to the instruction after its delay slot counts as not taken.
 #[inline(always)]
 fn flow(instruction: Instruction, npc: u64, strand: &Strand, trapped: bool) -> Flow {
     let taken = |always| {

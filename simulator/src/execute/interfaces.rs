@@ -3,13 +3,13 @@
 use platform::interfaces::{Interface, Note, TooShort};
 use platform::memory_map::{HYPERVISOR, LOG, MAILBOX, PAGE};
 
-/// What the notes of an image say of an interface.
+/// What the notes of an image say about an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Has {
     Nothing,
-    /// The interface in a version that this program does not know.
+    /// The image has the interface in a version that this program does not know.
     Version(u32),
-    /// The interface, at this physical address.
+    /// The image has the interface at this physical address, in a version that this program knows.
     At(u64),
 }
 
@@ -39,7 +39,7 @@ impl Default for Interfaces {
 }
 
 impl Interfaces {
-    /// Returns the interfaces that an image has notes of.
+    /// Returns the interfaces that the notes of an image describe.
     ///
     /// # Errors
     /// There are two notes of an interface, or an interface in memory is misaligned or outside the memory of the hypervisor.
@@ -82,7 +82,7 @@ impl Interfaces {
         Interface::ALL.into_iter().filter(|one| self.0[index(*one)] == Has::Nothing)
     }
 
-    /// Returns the interfaces that the image has in another version than [`Interface::version`], and that version.
+    /// Returns the interfaces that the image has in a version other than [`Interface::version`], each with its version.
     pub fn other_versions(&self) -> impl Iterator<Item = (Interface, u32)> {
         Interface::ALL.into_iter().filter_map(|one| match self.0[index(one)] {
             Has::Version(version) => Some((one, version)),

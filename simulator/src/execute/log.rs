@@ -1,4 +1,4 @@
-//! The log of software's actions that this machine does not fully model.
+//! The log of actions of the software that this machine does not fully model.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,7 +15,7 @@ pub struct Noted {
     pub what: What,
 }
 
-/// An action of an instruction. The log has each value only once.
+/// An action that this machine does not fully model. If an equal action is already in the log, it is not logged again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum What {
@@ -60,13 +60,13 @@ impl Log {
     /// The maximum number of entries. Further entries are only counted.
     pub const MOST: usize = 1024;
 
-    /// Returns the entries in the order of time.
+    /// Returns the entries in the order in which they were logged.
     #[must_use]
     pub fn entries(&self) -> &[Noted] {
         &self.entries
     }
 
-    /// Returns the number of entries that did not fit.
+    /// Returns the number of actions that were left out because the log was full.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped

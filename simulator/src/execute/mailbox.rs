@@ -21,11 +21,11 @@ pub enum GuestState {
     Trapped,
     /// The guest's last strand has died.
     Failed,
-    /// The hypervisor has no mailbox in which it would say.
+    /// The state is not known, because the hypervisor has no mailbox.
     Unknown,
 }
 
-/// Why the operator cannot give a step.
+/// Why the operator cannot give a step to the hypervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum CannotAsk {
@@ -35,7 +35,7 @@ pub enum CannotAsk {
     NoMailbox,
 }
 
-/// Returns the address of the word with which a hypervisor that has this mailbox switches the machine off.
+/// Returns the address of the power word of the mailbox at `address`. The hypervisor switches the machine off by a store to this word.
 pub(super) const fn power(address: u64) -> u64 {
     address + 8 * POWER as u64
 }
@@ -90,7 +90,7 @@ impl Mailbox<'_> {
 
     pub(super) fn word(&mut self, number: usize) -> u64 {
         let mut bytes = [0; 8];
-        // `Interfaces` has checked that there is memory.
+        // The read cannot fail: `Interfaces` has checked that there is memory at these addresses.
         let _ = self.memory.dump(self.address + 8 * number as u64, &mut bytes);
         u64::from_be_bytes(bytes)
     }

@@ -13,12 +13,13 @@ pub(super) enum Device {
     Log(u64),
     /// The PTIMER or its target register.
     Ptimer,
-    /// An address that is none of these. A device on the chip or beyond a link may be there.
+    /// Any other address. A device on the chip or beyond a link may have this address.
     Other,
 }
 
 impl Device {
-    /// Returns the device at an address of a machine that has consoles of `consoles` guests, and the hypervisor's at `log`.
+    /// Returns the device at a physical address. The machine has consoles for `consoles` guests. `log` is the address of the hypervisor's
+    /// console, if there is one.
     pub(super) fn at(physical: u64, consoles: usize, log: Option<u64>) -> Self {
         let offset = physical.wrapping_sub(CONSOLES);
         let number = (offset / CONSOLE_STRIDE) as usize;

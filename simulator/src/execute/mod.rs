@@ -14,10 +14,10 @@
 //!   real addresses into the TLBs of each core, which have 64 entries for instructions and 128 for data. An address without a translation
 //!   traps with instruction_real_translation_miss or data_real_translation_miss. Virtual addresses are not modelled.
 //! - An interrupt from one strand to another (ASI 0x72 to 0x74, as on the UltraSPARC T2) arrives dozens of cycles later.
-//! - A register in an alternate space may have no effect in this machine. A load from such a register returns the value last stored,
-//!   and the first access to the register is in the [`log`].
-//! - A store to a device completes late, in order with the strand's other stores. `membar #Sync` waits for these stores, and a load
-//!   waits for the stores to the same device. A store that fails traps with store_error.
+//! - Some registers in alternate spaces have no effect in this machine. A load from such a register returns the value last stored. The
+//!   first load and the first store are in the [`log`].
+//! - A store to a device completes late, in order with the strand's other stores to devices. `membar #Sync` waits for these stores, and a
+//!   load waits for the stores to the same device. A store that fails traps with store_error.
 //! - A write of 0 to the strand status register halts the strand until an interrupt is pending for it.
 //! - %tick and %stick count cycles. A timer matches when its register counts up to the compare value. The timer does not match when
 //!   software sets the register past that value.
@@ -26,9 +26,9 @@
 //!
 //! # Time
 //! Every strand has its own time. The strand with the earliest time executes its next instruction (see [`crate::replay::scheduler`]).
-//! Without a memory system, a strand's turn has at least 16 cycles, so the strand may be up to 15 cycles ahead of others. All effects
-//! of an instruction happen at once. The same software, input and operator's steps at the same times give the same result, no matter
-//! how often the execution is interrupted.
+//! Without a memory system, a strand's turn has at least 16 cycles, so the strand may be up to 15 cycles ahead of others. All effects of an
+//! instruction happen at once. The result depends only on the software, on the input and the operator's steps, and on the times of input
+//! and steps. Interrupting and continuing the execution does not change the result.
 
 pub mod calls;
 mod console;
@@ -185,8 +185,8 @@ impl Execution {
         self.running.shared.physical.pages()
     }
 
-    /// Returns the physical address of a failed store: the store that the strand's latest read of its deferred error status register
-    /// (DFESR) reported. Returns `None` if this read reported no failure.
+    /// Returns the physical address of the failed store that the strand's latest read of DFESR (the deferred error status register)
+    /// reported; `None` if this read reported no failure.
     #[must_use]
     pub fn reported_store(&self, strand: StrandId) -> Option<u64> {
         self.running.strands[strand.index()].local.reported.map(|store| store.address)
@@ -252,7 +252,7 @@ impl Execution {
         &self.running.strands[strand.index()].strand
     }
 
-    /// Returns the registers of a strand, to be changed.
+    /// Returns the registers of a strand. The caller may change them.
     pub fn strand_mut(&mut self, strand: StrandId) -> &mut Strand {
         &mut self.running.strands[strand.index()].strand
     }
@@ -301,8 +301,9 @@ impl Execution {
         self.running.park(strand);
     }
 
-    /// Makes a clock go wrong, or right again. The change happens at the limit of cycles at which the execution stopped, or else at the
-    /// time of the next instruction ([`now`](Self::now)). A timer does not match a value that its clock jumps over.
+    /// Makes a clock go wrong, or right again. If the execution has stopped at its limit of cycles, the change happens at this limit.
+    /// Otherwise the change happens at the time of the next instruction ([`now`](Self::now)). A timer does not match a value that its clock
+    /// jumps over.
     pub fn change_clock(&mut self, clock: Clock, change: Change) {
         self.running.change_clock(clock, change);
     }
@@ -337,7 +338,7 @@ impl Execution {
         &self.running.shared.hypercalls
     }
 
-    /// Returns the log of software's actions that this machine does not fully model.
+    /// Returns the log of actions of the software that this machine does not fully model.
     #[must_use]
     pub fn log(&self) -> &Log {
         &self.running.shared.log
@@ -350,7 +351,7 @@ impl Execution {
         shared.observer = observer;
     }
 
-    /// Sets the function that chooses accesses to stop at, in place of the previous function.
+    /// Sets the function that selects the accesses at which the execution stops, in place of the previous function.
     pub fn watch(&mut self, watch: Option<Watch>) {
         let shared = &mut self.running.shared;
         shared.observes = watch.is_some() || shared.observer.is_some();
@@ -371,8 +372,8 @@ impl Execution {
         left.chain(in_progress.map(Calling::unreturned))
     }
 
-    /// Returns the breakpoints: addresses of instructions, as the strands' program counters hold them. Execution stops before the
-    /// instruction at a breakpoint.
+    /// Returns the breakpoints, which the caller may change. A breakpoint is the address of an instruction before translation. Execution
+    /// stops before this instruction.
     pub fn breakpoints(&mut self) -> &mut BTreeSet<u64> {
         &mut self.running.breakpoints
     }

@@ -9,12 +9,12 @@ use super::physical::Physical;
 pub(super) struct Niagara(pub(super) bool);
 
 impl Niagara {
-    /// Returns the value of %tick and %stick at the time `now`. Both start at 0.
+    /// Returns the value that %tick and %stick have after `now` cycles, if both start at 0.
     pub(super) const fn ticks(self, now: u64) -> u64 {
         if self.0 { now.wrapping_mul(1024) / 10 } else { now }
     }
 
-    /// Returns the time at which %tick and %stick reach `ticks`.
+    /// Returns the number of cycles after which %tick and %stick reach `ticks`, if both start at 0.
     pub(super) fn time_of(self, ticks: u64) -> u64 {
         match self.0 {
             true => (u128::from(ticks) * 10).div_ceil(1024) as u64,
@@ -22,14 +22,14 @@ impl Niagara {
         }
     }
 
-    /// Returns the physical address for a real address on `niagara`, which uses no TLBs: `Some(None)` if guests have no memory
-    /// there. Returns `None` on other machines.
+    /// Returns the physical address for a real address on `niagara`, which uses no TLBs. `Some(None)` means that guests have no memory at
+    /// the address. `None` means that the machine is not `niagara`.
     pub(super) fn untranslated(self, physical: &Physical, real: u64) -> Option<Option<u64>> {
         let is_partition = || physical.has(real) && real >> 31 == PARTITION >> 31;
         self.0.then(|| is_partition().then_some(real))
     }
 
-    /// Returns whether there are no devices: loads from their addresses return 0, and stores have no effect.
+    /// Returns whether the machine has no devices. Then loads from the addresses of devices return 0, and stores to them have no effect.
     pub(super) const fn has_no_devices(self) -> bool {
         self.0
     }

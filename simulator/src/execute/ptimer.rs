@@ -14,12 +14,11 @@ use crate::machine::clocks::{Change, Skew};
 pub(super) struct Ptimer {
     engine: PtimerEngine,
     crystal: Skew,
-    /// The number of strands of the machine.
     strands: usize,
     /// The register [`TARGET`].
     target: u64,
     /// The latest interrupt, which has arrived or is on its way: its strand, and the time of its arrival. After an interrupt has arrived,
-    /// the device sends no other while the interrupt line stays up.
+    /// the device sends no other interrupt while the interrupt line stays up.
     sent: Option<(StrandId, u64)>,
 }
 
@@ -48,7 +47,7 @@ impl Ptimer {
         self.engine.read(register(at, shift)?, time).map(u64::from)
     }
 
-    /// Writes a register: the address, the size as a shift, and the value.
+    /// Writes a value of `1 << shift` bytes to the register at the physical address `at`.
     pub(super) fn write(
         &mut self,
         (at, shift, value): (u64, u8, u64),
@@ -65,7 +64,8 @@ impl Ptimer {
         Ok(())
     }
 
-    /// Changes the crystal. A jump changes the counter instead: the comparator does not see the values that the counter jumps over.
+    /// Makes the crystal go wrong, or right again. A jump changes the counter and not the crystal: the comparator does not see the values
+    /// that the counter jumps over.
     pub(super) fn change(&mut self, change: Change, now: u64, orders: &mut Vec<Order>) {
         match change {
             Change::Jump(nanoseconds) => {
@@ -76,8 +76,8 @@ impl Ptimer {
         self.send(now, orders);
     }
 
-    /// Sends the alarm's interrupt so that it arrives when the line goes up. Takes back an interrupt that is on its way if its time or its
-    /// strand is wrong.
+    /// Sends the alarm's interrupt so that it arrives when the line goes up. If an interrupt is on its way and its time or its strand is no
+    /// longer right, takes this interrupt back.
     fn send(&mut self, now: u64, orders: &mut Vec<Order>) {
         let time = self.crystal.nanoseconds(now);
         let up = self.engine.next_interrupt(time);

@@ -38,7 +38,7 @@ pub(super) struct Done {
     pub(super) data: Option<Reference>,
     /// The cycles that the instruction takes besides its memory accesses.
     pub(super) takes: u64,
-    /// The time at which the instruction is tried again, if it has to wait. An instruction that waits has changed nothing.
+    /// If the instruction has to wait, the time at which the strand tries it again. An instruction that waits has changed nothing.
     pub(super) waits: Option<u64>,
     /// Whether the instruction has changed the pending interrupts without writing a control register.
     pub(super) touched: bool,
@@ -327,7 +327,7 @@ impl<C: Cost> Environment for Reach<'_, C> {
     }
 
     fn membar(&mut self, mask: u8) -> Result<(), Trap> {
-        // #Sync is bit 2 of cmask.
+        // #Sync is bit 2 of cmask, which is bits 6:4 of the mask.
         if mask & 1 << 6 != 0
             && let Some(last) = self.local.stores.back()
         {

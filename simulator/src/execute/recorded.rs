@@ -13,20 +13,20 @@ use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, TracedEvent};
 use crate::machine::guests::NamedGuest;
 
-/// The result of the comparison: numbers of events.
+/// The result of a comparison, as numbers of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
     /// The number of events that the machine saw: hypercalls that returned, and refusals because a hub was taken.
     pub seen: u64,
     /// The number of events in `seen` that are recorded as the machine saw them.
     pub recorded: u64,
-    /// The number of events in `seen` that are lost, as the rings say.
+    /// The number of events in `seen` that are missing where the rings say that events are lost.
     pub lost: u64,
     /// The number of recorded events of hypercalls that did not return.
     pub unreturned: u64,
     /// The number of other recorded events, such as changes of rights.
     pub others: u64,
-    /// The number of lost events that the machine did not see.
+    /// The number of further events that the rings say are lost, and that the machine did not see.
     pub others_lost: u64,
     /// The number of FAST calls that returned and whose function has no recorded event. A hypervisor need not record the functions of its
     /// other services.
@@ -65,7 +65,7 @@ pub enum Difference {
     Missing { strand: StrandId, time: u64, missing: u64, lost: u64 },
 }
 
-/// An event that a call leads to.
+/// An event that the hypervisor should record for a call.
 struct Expected {
     began: u64,
     ended: u64,
@@ -81,7 +81,8 @@ impl Expected {
         self.ended >= event.time && self.began + took < event.time.saturating_add(resolution)
     }
 
-    /// Returns whether an event says what the machine saw.
+    /// Returns whether a recorded event agrees with the expected event. The fields `duration` and `why` are not compared. The fields
+    /// `status` and `value` are compared only if the call has returned.
     fn is(&self, event: &TracedEvent, kinds: &EventKinds) -> bool {
         let seen = |name: &str| match name {
             "duration" | "why" => false,
@@ -138,7 +139,8 @@ pub fn compare(
     Ok(all)
 }
 
-/// Appends the events that a call leads to. If the call has not returned, appends the events of all its possible ends.
+/// Appends the events that the hypervisor should record for a call. If the call has not returned, appends the events for success and for a
+/// refusal because the hub is taken.
 fn expect(seen: &mut Vec<Expected>, call: &Call, guest: u8, returned: bool) {
     let Call { began, strand, .. } = *call;
     let ended = if returned { call.ended } else { u64::MAX };
@@ -155,7 +157,7 @@ fn expect(seen: &mut Vec<Expected>, call: &Call, guest: u8, returned: bool) {
     }
 }
 
-/// Returns the hub that a call did not get, because it was taken.
+/// Returns the hub whose register a call could not access because another strand had taken the hub; `None` for all other calls.
 fn taken_hub(call: &Call) -> Option<u8> {
     let is_access = [VFALLS_GET_PERFREG, VFALLS_SET_PERFREG].contains(&call.function);
     let refused = call.trap == Trap::Fast && call.status == HvError::WouldBlock.number();
@@ -248,7 +250,7 @@ mod tests {
 
     const STRAND: StrandId = StrandId::new(72).unwrap();
 
-    /// Returns a get of register 2 that returned this value, from `began` until 40 ticks later.
+    /// Returns a call that gets register 2. The call begins at `began`, takes 40 ticks and returns `value`.
     fn get(began: u64, value: u64) -> Call {
         Call {
             strand: STRAND,
@@ -262,7 +264,7 @@ mod tests {
         }
     }
 
-    /// Returns the recorded event of a call: 10 ticks shorter at both ends.
+    /// Returns the event that is recorded for a call. The event begins 10 ticks later and ends 10 ticks earlier than the call.
     fn recorded(call: Call) -> StreamEntry {
         let (began, ended) = (call.began + 10, call.ended - 10);
         StreamEntry::Event(Call { began, ended, ..call }.event(0).unwrap())

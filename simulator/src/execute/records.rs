@@ -35,14 +35,13 @@ pub struct Failure {
     pub registers: Vec<u64>,
 }
 
-/// The names of a failure's registers.
 const NAMES: [&str; REGISTER_COUNT] = [
     "%tt", "%tpc", "%tnpc", "%tstate", "%htstate", "%tl", "%g1", "%g2", "%g3", "%g4", "%g5", "%g6",
     "%g7", "%o0", "%o1", "%o2", "%o3", "%o4", "%o5", "%o6", "%o7",
 ];
 
 impl Failure {
-    /// Returns the names and values of the registers.
+    /// Returns the name (such as `%tpc`) and the value of each register.
     pub fn named_registers(&self) -> impl Iterator<Item = (&'static str, u64)> {
         NAMES.into_iter().zip(self.registers.iter().copied())
     }

@@ -16,7 +16,7 @@ use crate::run::{
     StrandRun, Time,
 };
 
-/// The number of equal intervals between the times at which a result has the state of a clock.
+/// A run shows the state of each changed clock at the ends of this number of equal intervals.
 const MOMENTS: u128 = 200;
 
 impl Execution {
@@ -126,8 +126,8 @@ fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCo
     all
 }
 
-/// Returns the counts of the selected events of one class. `count` returns an event's class, its
-/// name, whether hubs count it, and its number in each place.
+/// Returns the counts of the selected events of one class. For an event, `count` returns its class, its name, whether it is counted by hub
+/// and not by node, and its number at each hub or node.
 fn event_counts<E: Copy>(
     choice: Option<Choice<E>>,
     count: impl Fn(E) -> (&'static str, &'static str, bool, Vec<u64>),

@@ -1,4 +1,4 @@
-//! Lets strands execute in turns, and applies the effects of a strand's instructions on other strands.
+//! Lets strands execute in turns, and applies the effects that a strand's instructions have on other strands.
 
 use std::collections::BTreeSet;
 
@@ -157,7 +157,7 @@ impl Running {
         })
     }
 
-    /// Applies the effects of a strand's instruction on other strands. Reschedules the strand itself if its state has changed.
+    /// Applies the effects that a strand's instruction has on other strands. Reschedules the strand itself if its state has changed.
     fn follow(&mut self, id: StrandId) {
         let own = self.strands[id.index()].local.state != State::Running;
         if self.obey() || own {
@@ -165,7 +165,7 @@ impl Running {
         }
     }
 
-    /// Carries out the orders. Returns whether one of them was to start or park strands.
+    /// Carries out the orders. Returns whether an order has started or parked strands.
     fn obey(&mut self) -> bool {
         let mut ran = false;
         for order in std::mem::take(&mut self.shared.orders) {
@@ -246,7 +246,8 @@ impl Running {
         }
     }
 
-    /// Changes a clock. The change happens at the limit of cycles that was reached, or else at the time of the next instruction.
+    /// Changes a clock. If the execution has stopped at a limit of cycles, the change happens at this limit. Otherwise the change happens
+    /// at the time of the next instruction.
     pub(super) fn change_clock(&mut self, clock: Clock, change: Change) {
         let now = match self.reached {
             reached if reached > self.time => self.now().min(reached),

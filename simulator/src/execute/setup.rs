@@ -26,7 +26,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Returns a machine without a memory system, with 128 MB for guests and 16 guests' consoles, for a hypervisor with the default interfaces.
+    /// Returns the setup of a machine without a memory system. Guests have 128 MB of memory and 16 consoles. The hypervisor has the default
+    /// interfaces.
     #[must_use]
     pub fn new(machine: Machine) -> Self {
         Self {

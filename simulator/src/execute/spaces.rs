@@ -1,6 +1,6 @@
 //! Registers in alternate spaces (OpenSPARC T2 Programmer's Reference Manual, chapters 3, 9, 12 and 14).
 //!
-//! A register that has no effect in this machine returns the value last stored. The first access to the register is in the log.
+//! A register that has no effect in this machine returns the value last stored. The first load and the first store are in the log.
 
 use guest_abi::{Node, StrandId};
 
@@ -16,8 +16,8 @@ use crate::interpreter::{At, Level, Trap};
 /// A register in an alternate address space: its ASI, and its address there.
 type SpaceRegister = (u8, u64);
 
-/// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers. Two of them are for the
-/// hypervisor only.
+/// ASI_SCRATCHPAD, for privileged software, and ASI_HYP_SCRATCHPAD. Both spaces have the same eight registers. Only the hypervisor may use
+/// two of these registers.
 const SCRATCHPAD: u8 = 0x20;
 const HYP_SCRATCHPAD: u8 = 0x4f;
 
@@ -34,9 +34,9 @@ const CORE_ID: SpaceRegister = (CORE, 0x10);
 
 /// The ASI of the register that has a bit for each vector: 1 if the vector was received but not served.
 const INTR_RECEIVE: u8 = 0x72;
-/// The ASI to which a store sends an interrupt.
+/// A store to this ASI sends an interrupt.
 const INTR_W: u8 = 0x73;
-/// The ASI from which a load returns the highest received vector and clears it.
+/// A load from this ASI returns the highest received vector and clears the vector.
 const INTR_R: u8 = 0x74;
 
 /// The number of the partition whose real addresses the strand uses.
@@ -184,7 +184,7 @@ const fn place(at: At) -> SpaceRegister {
     }
 }
 
-/// Fails if the access is not 64 bits wide, or if only the hypervisor may access the register.
+/// Fails if the access is not 64 bits wide, or if other software accesses a scratchpad that only the hypervisor may use.
 fn check(at: At, shift: u8) -> Result<(), Trap> {
     let hypervisors = at.space == SCRATCHPAD && matches!(at.address, 0x20 | 0x28);
     if shift != 3 || hypervisors && at.level < Level::Hyperprivileged {

@@ -26,7 +26,7 @@ impl Limits {
     }
 }
 
-/// Why an execution has stopped. If the execution continues, the outcome is the same as without the stop.
+/// Why an execution has stopped. A stop does not change what the machine does when the execution continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// A limit is reached.
@@ -42,6 +42,7 @@ pub enum Stop {
     Breakpoint(StrandId),
     /// An instruction has made this access, which is [watched](super::Execution::watch).
     Watched(Observed),
-    /// An event of the memory system happened at a wrong place, so all counts mean nothing.
+    /// The memory system counted an event at a place where such an event cannot happen. The simulator is wrong, and its counts mean
+    /// nothing.
     Stray(Stray),
 }

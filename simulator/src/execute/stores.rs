@@ -28,7 +28,7 @@ pub(super) struct LateStore {
     pub(super) completes: u64,
 }
 
-/// The number of cycles that an access needs to reach the device. *Assumed*.
+/// The number of cycles from the issue of an access until it reaches the device. *Assumed*.
 pub(super) const ON_ITS_WAY: u64 = 80;
 
 /// The number of stores that the UltraSPARC T2's store buffer holds. If the buffer is full, the next store waits.
@@ -44,7 +44,7 @@ pub(super) const SELECTS: u64 = 0x38;
 /// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreLatency {
-    /// The number of cycles that an access to the device takes.
+    /// The number of cycles of an access to the device, including the way to the device.
     #[default]
     AsDevice,
     /// The same number of cycles for each store.
@@ -59,7 +59,7 @@ pub enum StoreLatency {
 }
 
 impl StoreLatency {
-    /// Returns the latency of the next store. `as_device` is the number of cycles that an access to the device takes.
+    /// Returns the latency of the next store. `as_device` is the number of cycles of an access to the device.
     fn next(&mut self, as_device: u64) -> u64 {
         match self {
             Self::AsDevice => as_device,
@@ -75,7 +75,7 @@ impl StoreLatency {
     }
 }
 
-/// The behaviour of stores to devices. Tests change it to see what happens when stores fail.
+/// The behaviour of stores to devices. Tests change this behaviour to see what happens when stores fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreConduct {
     /// The number of cycles from a store's issue to its completion.

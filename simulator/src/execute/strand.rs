@@ -90,15 +90,16 @@ pub(super) struct Local {
     /// The values of the scratchpads, of the registers that hold tags and fault addresses, and of registers that have no effect in this
     /// machine. The key is the ASI and the address.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// The state of the strand when its counters were last updated: its level, and whether it could take overflow traps.
+    /// What the strand's counters were last told of the strand: its level, and whether it can take overflow traps.
     pub(super) seen: (Level, bool),
-    /// No counter can overflow in the next `quiet` instructions, so the counters may lag by up to this number.
+    /// No counter can overflow in the next `quiet` instructions, so the counters need not be updated before these instructions are done.
     pub(super) quiet: u64,
-    /// Whether a counter counts in at least one mode.
+    /// Whether at least one of the bits of %pcr that let the counters count is set.
     pub(super) counting: bool,
 }
 
-/// A timer: the value of its compare register and the number of changes of its clock when the timer was set, and the time of its match.
+/// A timer. When the timer was last set, its compare register had the value `compare`, and its clock had changed `changes` times. The timer
+/// matches at the time `at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Armed {
     compare: Option<u64>,
@@ -106,7 +107,7 @@ struct Armed {
     at: u64,
 }
 
-/// A time that never comes.
+/// The time of an event that does not happen.
 pub(super) const NEVER: u64 = u64::MAX;
 
 impl Local {
@@ -205,7 +206,8 @@ impl Local {
     }
 
     /// Sets a timer again if its compare register or its clock has changed. The timer matches when the clock reaches the value. It does not
-    /// match a value that the clock has passed or jumps over. If the clock is set back, the timer matches when the value comes again.
+    /// match a value that the clock has passed or jumps over. If the clock is set back, the timer matches when the clock reaches the value
+    /// again.
     pub(super) fn arm(&mut self, timer: Timer, compare: Option<u64>, niagara: Niagara, now: u64) {
         let clock = match timer {
             Timer::Tick => &self.tick,
@@ -214,7 +216,7 @@ impl Local {
         let armed = &mut self.timers[timer as usize];
         if (armed.compare, armed.changes) != (compare, clock.changes) {
             let at = match compare.and_then(|compare| clock.time_of(compare, niagara)) {
-                // The strand has not noticed the latest match yet.
+                // The strand has not noticed the latest match yet, so this match stays.
                 _ if armed.at <= now => armed.at,
                 Some(at) if at > now => at,
                 _ => NEVER,

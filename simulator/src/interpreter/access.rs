@@ -6,7 +6,7 @@ use super::instruction::{Datum, MemoryOperand, Register, Space};
 use super::strand::{Strand, aligned};
 use super::trap::{Level, Trap};
 
-/// The address space of ordinary loads and stores at trap level 0. At higher trap levels they use NUCLEUS.
+/// The address space of ordinary loads and stores at trap level 0. At higher trap levels, ordinary loads and stores use NUCLEUS.
 pub const PRIMARY: u8 = 0x80;
 const NUCLEUS: u8 = 0x04;
 

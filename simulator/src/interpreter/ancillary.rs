@@ -160,7 +160,7 @@ impl Strand {
         self.control.frame().ok_or(Trap::ILLEGAL_INSTRUCTION)
     }
 
-    /// Returns a trap if the current level may not access a register.
+    /// Fails with a trap if software at the current level may not access the register.
     fn allowed(&self, control: ControlRegister) -> Result<(), Trap> {
         let level = self.control.level();
         match control {

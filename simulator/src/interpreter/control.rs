@@ -149,8 +149,8 @@ impl Control {
         }
     }
 
-    /// Enters a trap. Returns the handler's address, and the maximum value of %gl for the handler; `None` at the highest trap
-    /// level. `frame` lacks only %htstate.
+    /// Enters a trap. `frame` has the values of all trap registers except %htstate. Returns the handler's address, and the maximum value of
+    /// %gl for the handler; `None` at the highest trap level.
     pub(super) fn enter(&mut self, trap: Trap, frame: TrapFrame) -> Option<(u64, usize)> {
         if self.tl == MAX_TL {
             return None;

@@ -11,7 +11,7 @@ impl Register {
     pub const O0: Self = Self(8);
     /// %o6, the stack pointer of the current window.
     pub const SP: Self = Self(14);
-    /// %o7. `call` stores its own address in it.
+    /// %o7. A `call` writes the address of the `call` to this register.
     pub const O7: Self = Self(15);
 
     /// Returns the register with the low five bits of `number`.

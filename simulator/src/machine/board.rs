@@ -105,7 +105,7 @@ impl<'a> Board<'a> {
         waits
     }
 
-    /// Stops reading the rings. From now on, a ring keeps only as many events as fit into it.
+    /// Stops reading the rings. From now on, each ring keeps the events that fit into it, and drops later events.
     pub(crate) fn keep_no_more(&self) {
         self.keep.set(Keep::First);
     }

@@ -1,7 +1,7 @@
 //! Clocks that go wrong.
 //!
-//! What a clock shows is a function of the machine's true time and of the changes that a scenario has made to the clock. All numbers are
-//! integers: a clock's own time is counted in millionths of a cycle, so a drift in parts per million is exact.
+//! The machine has a true time. What a clock shows depends on the true time and on the changes that a scenario has made to the clock. All
+//! numbers are integers. A clock counts in millionths of a cycle, so a drift in parts per million is exact.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use guest_abi::StrandId;
 
 use super::clock::HZ;
 
-/// A clock that a scenario can change: a register of one strand, the register of every strand (`None`), or the PTIMER's crystal and counter.
+/// A clock that a scenario can change: a register of one strand, the same register of all strands (`None`), or the crystal and counter of
+/// the PTIMER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Clock {
@@ -64,7 +65,7 @@ impl Drift {
 pub enum Change {
     /// From now on the clock's rate has this deviation, even if the clock was stopped.
     Drift(Drift),
-    /// The clock stands still until it has a rate again.
+    /// The clock stands still until a later change gives it a rate.
     Stop,
     /// The clock steps forward or, if the number is negative, back.
     Jump(i64),
@@ -84,13 +85,15 @@ impl fmt::Display for Change {
     }
 }
 
-/// The number of parts into which a cycle is divided. A clock's own time is counted in these parts.
+/// The number of parts in a cycle. Clocks count these parts.
 const PARTS: u64 = 1_000_000;
 
-/// How a clock differs from the machine's true time, from its latest change on. True times are in cycles since the machine's start.
+/// How a clock has differed from the machine's true time since the clock's latest change. True times are in cycles since the machine's
+/// start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Skew {
-    /// The time from which the clock counts: the time of the latest change, or the end of a [loss](Change::Lose) that is not over by then.
+    /// The time from which the clock counts at `rate`: the time of the latest change or, if a [loss](Change::Lose) ends later, the end of
+    /// the loss.
     from: u64,
     /// The time of the latest change.
     changed: u64,
@@ -140,8 +143,8 @@ impl Skew {
         (self.counted(now) as i128 + self.jumped).div_euclid(PARTS.into()) as u64
     }
 
-    /// Returns the time at which the clock shows this number of cycles. If the number is not above what the clock shows just after
-    /// its latest change, returns the time of that change. Returns `None` if the clock is stopped below the number.
+    /// Returns the time at which the clock reaches this number of cycles. If the clock shows this or a higher number right after its latest
+    /// change, returns the time of that change. If the clock has stopped at a lower number, returns `None`.
     pub(crate) fn time_of_cycles(&self, cycles: u64) -> Option<u64> {
         let counted = i128::from(cycles) * i128::from(PARTS) - self.jumped;
         self.time_of_counted(counted.try_into().unwrap_or(0))
@@ -152,8 +155,8 @@ impl Skew {
         (self.counted(now) * 1000 / u128::from(HZ)) as u64
     }
 
-    /// Returns the first time at which the clock has counted these nanoseconds. The special cases are those of
-    /// [`time_of_cycles`](Self::time_of_cycles).
+    /// Returns the first time at which the clock has counted these nanoseconds. If the clock had counted them before its latest change,
+    /// returns the time of that change. If the clock has stopped before it counts them, returns `None`.
     pub(crate) fn time_of_nanoseconds(&self, nanoseconds: u64) -> Option<u64> {
         self.time_of_counted((u128::from(nanoseconds) * u128::from(HZ)).div_ceil(1000))
     }
@@ -233,7 +236,7 @@ mod tests {
         assert_eq!(Skew::NONE.time_of_nanoseconds(1_000_000_000), Some(1_165_379_275));
     }
 
-    /// 500 ppm are 500 us in a second: 582,689.6375 cycles of 1,165,379,275.
+    /// A second has 1,165,379,275 cycles. A drift of 500 ppm is 500 us in a second, or 582,689.6375 cycles.
     #[test]
     fn drift_for_a_second() {
         let fast = changed(&[(0, drift(500))]);
@@ -293,10 +296,10 @@ mod tests {
         let lost = changed(&[(1000, Change::Lose(5_000_000))]);
         assert_eq!([1000, 5_827_896, 5_827_897].map(|now| lost.cycles(now)), [1000, 1000, 1001]);
         assert_eq!(lost.time_of_cycles(1001), Some(5_827_897));
-        // It has shown these before, and does not show them again at the end of the loss.
+        // The clock has shown these numbers before the loss, and does not show them again after it.
         assert_eq!([1, 500, 1000].map(|count| lost.time_of_cycles(count)), [Some(1000); 3]);
         assert_eq!(lost.ahead(1_165_379_275), -5_000_000);
-        // A change in the meantime does not shorten the time.
+        // A second change before the end of a loss does not shorten the loss.
         let twice = changed(&[(1000, Change::Lose(5_000_000)), (2000, Change::Lose(5_000_000))]);
         assert_eq!([11_654_792, 11_654_793].map(|now| twice.cycles(now)), [1000, 1001]);
         let drifting = changed(&[(1000, Change::Lose(5_000_000)), (2000, drift(500))]);

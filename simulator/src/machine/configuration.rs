@@ -145,7 +145,7 @@ pub struct Configured {
 /// taken = 4
 /// l2 = 23
 /// bank = 1
-/// stores = 8          # the most stores of a strand under way: 1 to 16
+/// stores = 8          # the maximum number of a strand's stores in progress: 1 to 16
 /// serialize = 2
 /// snoop = 60
 /// cache_to_cache = 80

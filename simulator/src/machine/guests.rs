@@ -77,7 +77,7 @@ pub fn from_file(path: &Path) -> Result<Vec<NamedGuest>, FileError> {
     guests(&TomlText::read(path)?)
 }
 
-/// Reads the guests of a text, as [`from_file`] reads them.
+/// Reads the guests from a text in the format of [`from_file`].
 ///
 /// # Errors
 /// The text does not describe guests.

@@ -1,6 +1,7 @@
-//! Maps that tests break, to see that the [truth](super::Truth) notices. Outside tests, `mapped` returns each number as it is.
+//! Maps from one number to another. Tests break a map, to check that the [truth](super::Truth) notices the wrong number. Outside tests,
+//! `mapped` returns each number unchanged.
 
-/// A number that the memory system, or the replay around it, computes.
+/// A map, named by the number that it computes in the memory system or in the replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Map {
     /// The number of the L2 bank of a line.

@@ -131,11 +131,11 @@ const SHORTEST_FETCH: u64 = 1 << FETCH_SHIFT;
 const L1_WAYS: u64 = 64;
 /// The maximum number of ways of an L2 cache. The order of a set's ways is one word with four bits for each way.
 const L2_WAYS: u64 = MOST_WAYS as u64;
-/// The maximum size of a core's cache. For a node's cache, it is [`L2_BYTES`]. Both limit the memory that the simulator itself
-/// needs.
+/// The maximum size of a core's cache in bytes. For a node's cache, the maximum is [`L2_BYTES`]. Both limit the memory that the simulator
+/// itself needs.
 const L1_BYTES: u64 = 1 << 20;
 const L2_BYTES: u64 = 64 << 20;
-/// The minimum size of a way in bytes. A tag has at most 31 bits of an address. The way must be large enough for the other bits.
+/// The minimum size of a way in bytes. A tag has at most 31 bits of an address, and the position in the way must determine the other bits.
 const LEAST_WAY: u64 = 1 << (ADDRESS_BITS - 31);
 /// The maximum number of cycles for which a unit is busy with one request. The bound keeps counters of waiting cycles from wrapping
 /// twice between two reads.

@@ -1,7 +1,7 @@
 //! Maps addresses to the units that serve them.
 //!
-//! With L2 lines of 64 bytes, these bits of the physical address choose the unit. With other lengths, bits of the line's number
-//! choose it: subtract 6 from the numbers in the table.
+//! With L2 lines of 64 bytes, these bits of the physical address choose the unit. With other lengths, bits of the line's number choose the
+//! unit: subtract 6 from the numbers of bits in the table.
 //!
 //! | bits | choose |
 //! |---|---|
@@ -24,7 +24,7 @@ pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
 /// The binary logarithm of the number of bytes in an L2 line of a T2 Plus.
 pub const LINE_SHIFT: u32 = 6;
-/// The binary logarithm of the number of consecutive bytes in one node's memory, with lines of 64 bytes.
+/// The binary logarithm of the number of consecutive bytes that are in the memory of one node, with lines of 64 bytes.
 pub const INTERLEAVE_SHIFT: u32 = 9;
 
 /// The number of an L2 line. On a T2 Plus, it is bits 38:6 of the line's address.

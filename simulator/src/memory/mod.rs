@@ -9,9 +9,9 @@
 //! is the low [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset.
 //!
 //! MOESI keeps the L2 caches of different nodes coherent. A request that misses the L2 cache asks all other nodes. A cache in which the
-//! line is modified or owned serves the request. Otherwise the memory of the home node serves it, even if other caches have clean copies.
-//! A store to a line that other nodes may hold invalidates their copies. On a machine with hubs, each request to other nodes passes the
-//! line's hub to every other node and back. A line written back to another node also passes the hub. Node n is at link port unit n of
+//! line is modified or owned serves the request. Otherwise the memory of the home node serves it, even if other caches have clean copies. A
+//! store to a line that other nodes may hold invalidates their copies. On a machine with hubs, each request to other nodes goes through the
+//! line's hub to every other node and back. A line written back to another node also goes through the hub. Node n is at link port unit n of
 //! every hub. On a machine without hubs, the nodes are linked directly. A machine with one node has no such traffic.
 //!
 //! # Time

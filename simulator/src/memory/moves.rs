@@ -17,7 +17,7 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// Returns the sum of transfers and invalidations. It ranks the lines.
+    /// Returns the sum of transfers and invalidations. Reports sort lines by this sum.
     pub const fn all(self) -> u64 {
         self.transfers + self.invalidations
     }

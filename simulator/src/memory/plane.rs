@@ -1,5 +1,5 @@
-//! The connections between nodes for the lines that one hub carries. Nodes without hubs are linked directly, by four such
-//! connections.
+//! A plane: the connections between nodes for the lines that one hub carries. On a machine without hubs, the nodes are linked directly by
+//! four planes.
 
 use guest_abi::Node;
 
@@ -8,7 +8,7 @@ use super::geometry::L2Line;
 use super::queue::Queue;
 use super::timing::Timing;
 
-/// A request under way, or several requests for the same line that wait for each other.
+/// A request under way, or several requests for the same line that wait for one another.
 #[derive(Clone, Copy, Debug)]
 struct Flight {
     line: L2Line,
@@ -33,7 +33,7 @@ const LISTS: usize = 32;
 pub(super) struct Plane {
     serializer: Queue,
     links: [Link; Node::ALL.len()],
-    /// The requests that may still be under way. The [list] of a line has the requests for the line.
+    /// The requests that may still be under way. All requests for a line are in the [list] of this line.
     flights: [Vec<Flight>; LISTS],
 }
 

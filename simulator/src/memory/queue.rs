@@ -11,11 +11,11 @@ struct Span {
     ends: u64,
 }
 
-/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So requests
-/// in the order of time are served in that order, and an earlier request does not wait for later ones.
+/// The times at which a bank, a link or a channel is busy. Each request is served in the first gap that is long enough. So requests in the
+/// order of time are served in that order, and an earlier request does not wait for later requests.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
-    /// The latest busy span. `before` holds the earlier ones.
+    /// The latest busy span. `before` holds the earlier spans.
     last: Span,
     before: Before,
     /// The earliest time at which requests are served. Spans before this time have been forgotten.

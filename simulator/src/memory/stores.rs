@@ -18,8 +18,8 @@ impl Stores {
         self.done[self.oldest % MOST_STORES]
     }
 
-    /// Adds a store that the L2 cache completes at the time `done`. At most `most` stores may be
-    /// under way. Returns the time at which this store and all earlier ones are done.
+    /// Adds a store that the L2 cache completes at the time `done`. At most `most` stores may be under way. Returns the time at which this
+    /// store and all earlier stores are done.
     pub(super) fn enter(&mut self, done: u64, most: u64) -> u64 {
         self.latest = self.latest.max(done);
         self.done[self.oldest % MOST_STORES] = self.latest;

@@ -10,10 +10,10 @@
 //! | a load from the L1 cache | 3 |
 //! | a branch that is taken | 5 |
 //! | a load from the L2 cache | 26 |
-//! | from the memory of a machine with one node | 153 |
-//! | from the node's own memory, with several nodes | 215 |
-//! | from the memory of another node | 293 |
-//! | from the L2 cache of another node | 186 |
+//! | a load from the memory of a machine with one node | 153 |
+//! | a load from the node's own memory, with several nodes | 215 |
+//! | a load from the memory of another node | 293 |
+//! | a load from the L2 cache of another node | 186 |
 
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +39,9 @@ pub struct Timing {
     pub bank: u64,
     /// The maximum number of a strand's stores under way: 8. Assumed.
     pub stores: u64,
-    /// The time for which a hub serializes a request for its line: 2. Assumed. (A hub serializes requests, and lets a request wait
-    /// while another for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly
-    /// linked nodes are assumed to do the same.
+    /// The time for which a hub serializes a request for its line: 2. Assumed. (A hub serializes requests, and lets a request wait while
+    /// another request for the same line is under way: D. Sheahan, "Zambezi Architecture", blogs.sun.com, October 2008.) Directly linked
+    /// nodes are assumed to do the same.
     pub serialize: u64,
     /// The time that a request to the other nodes and their answers take: 60. Assumed.
     pub snoop: u64,

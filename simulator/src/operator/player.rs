@@ -74,7 +74,7 @@ pub enum Worked<'a> {
     Nothing,
     /// The operator has given a request to the hypervisor.
     Asked,
-    /// A step has ended.
+    /// A step has ended. It has this action and this result.
     Made(Action, &'a mut StepRun),
 }
 

@@ -40,7 +40,7 @@ pub struct Executed {
     pub clocks: Vec<ClockRun>,
     /// The failures that the hypervisor has recorded.
     pub failures: Vec<Failure>,
-    /// What the hypervisor has told the operator.
+    /// The log of the hypervisor.
     #[serde(default)]
     pub hypervisor: HypervisorRun,
 }
@@ -54,11 +54,12 @@ pub struct ClockRun {
     pub clock: String,
     /// The changes in the order of time.
     pub changes: Vec<ClockChange>,
-    /// At evenly spread times, in cycles: by how many nanoseconds the clock is ahead of the true time; negative if it is behind.
+    /// Evenly spread times in cycles. For each time, the number of nanoseconds by which the clock is ahead of the true time; negative if
+    /// the clock is behind.
     pub ahead: Vec<(u64, i64)>,
 }
 
-/// A change of a clock.
+/// A change that a scenario has made to a clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClockChange {

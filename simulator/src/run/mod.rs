@@ -141,7 +141,7 @@ impl Run {
         }
     }
 
-    /// Returns `false` if any counter differs from what happened.
+    /// Returns `false` if any counter differs from the true count.
     #[must_use]
     pub const fn truth_matches(&self) -> bool {
         match self {

@@ -42,7 +42,7 @@ pub struct Played {
     pub hypercalls: Hypercalls,
     /// For each guest, the number of its hypercalls, and its grant at the end.
     pub guests: Vec<GuestCalls>,
-    /// Whether every counter equals what happened.
+    /// Whether every counter has the true count.
     pub truth_matches: bool,
     /// The hypervisor's events, if the [setup](crate::replay::Setup::tracing) asks for them.
     #[serde(skip)]

@@ -52,7 +52,7 @@ pub struct Replayed {
     pub guests: Vec<GuestCalls>,
     /// The counters that have an event.
     pub counters: Vec<CounterResult>,
-    /// Whether every counter equals what happened.
+    /// Whether every counter has the true count.
     pub truth_matches: bool,
     /// The details; `None` unless the [setup](crate::replay::Setup::details) asks for them.
     pub details: Option<Details>,

@@ -27,7 +27,7 @@ hv_core::events! {
     }
 }
 
-/// A viewer shows the events of an image by the names and fields that the image describes, and so does the summary.
+/// A viewer and the summary show the events of an image with the names and fields that the image describes.
 #[test]
 fn kinds_of_an_image_have_their_own_names_and_fields() {
     const SECTION: [u8; description::length(LampEvent::CLASSES)] =

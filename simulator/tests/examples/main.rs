@@ -1,4 +1,4 @@
-//! The example programs do what they say.
+//! The example programs print what their documentation says.
 
 use std::fs;
 use std::path::Path;

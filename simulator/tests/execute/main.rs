@@ -1,4 +1,4 @@
-//! Tests of what software sees of the executing machine, beyond the instruction set.
+//! Tests of everything that software sees of the executing machine, except the instruction set.
 
 mod clocks;
 #[rustfmt::skip]
@@ -139,8 +139,8 @@ fn an_interrupt_wakes() {
     assert_eq!(execution.state(strand(2)), State::Parked);
 }
 
-/// A strand does not sleep through an interrupt, wherever the interrupt arrives: long before the halt, in the cycle before it, at it,
-/// or after it.
+/// A halt loses no interrupt. The interrupt may arrive long before the halt, in the cycle before the halt, in the cycle of the halt, or
+/// later.
 #[test]
 fn no_interrupt_is_lost_at_a_halt() {
     const NOP: u32 = 0x0100_0000;

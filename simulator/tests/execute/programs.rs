@@ -261,7 +261,7 @@ pub(crate) const HALT: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Strand 0 starts all strands of its node. Each strand adds its number to a word 200 times under a lock.
+/// Strand 0 starts all strands of its core. Each strand adds its number to a word 200 times under a lock.
 pub(crate) const LOCK: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2

@@ -12,7 +12,8 @@ use simulator::recording::{BLOCK, BytesRead, Chunk, Order, Recording, RecordingE
 
 use crate::gzip;
 
-/// The outcome of a call of `next_chunk`: thread, result, hash of the references, orders, progress.
+/// A call of `next_chunk`, with its results: the thread, whether there was a chunk, the hash of the references, the orders, and the
+/// progress.
 type Step = (usize, Result<bool, RecordingError>, u64, Vec<(usize, Order)>, BytesRead);
 
 /// Reads all threads chunk by chunk. The order of the threads is random.

@@ -47,6 +47,7 @@ fn the_threads_are_ordered() {
             }
         }
     }
-    // Seven threads are started and joined, and wait at each of seven barriers. They also wait for the ledger, which they pass on.
+    // Seven threads are started and joined, and wait at each of seven barriers. The threads also pass a ledger on to each other, and wait
+    // for it.
     assert!(waits > 7 + 7 + 7 * 7, "{waits}");
 }

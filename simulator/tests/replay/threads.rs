@@ -9,8 +9,8 @@ use simulator::run::{Replayed, ThreadRun};
 
 use crate::{machine, program, run};
 
-/// Returns nine threads. The first thread starts and joins the other eight. Each of the eight uses lines
-/// of its own and shared lines, and sometimes wakes the next thread.
+/// Returns nine threads. The first thread starts and joins the other eight. Each of the eight uses private lines and shared lines, and
+/// sometimes wakes the next thread.
 pub(crate) fn threads() -> Recording {
     const THREADS: u64 = 9;
     let instruction =

@@ -87,7 +87,7 @@ fn a_line_that_nodes_take_from_each_other() {
 
 #[test]
 fn a_line_that_is_written_back() {
-    // On node 2, the cache set of these lines has 16 ways.
+    // The home of the 17 lines is node 2. In an L2 cache, the lines share a set of 16 ways.
     let written = |strand: usize| {
         let lines = (0..17).map(|n| format!("{strand} w {:x}\n", 0x480 + n * 0x4_0000));
         by_hand(Model::Batoka, 4, lines.collect())
@@ -95,7 +95,7 @@ fn a_line_that_is_written_back() {
     let other = written(0);
     assert_eq!(traffic(&other), [(0, 2, WriteBack, 1), (2, 0, Memory, 17)]);
     assert_eq!(traffic(&written(128)), [(2, 2, Memory, 17), (2, 2, WriteBack, 1)]);
-    // On channel 0 of node 2, hub 1 has 17 requests and one line that is written back.
+    // The lines are on channel 0 of node 2. Hub 1 carries 17 requests and one line that is written back.
     let channel = other.channels[4];
     assert_eq!((channel.reads, channel.writes), (17, 1));
     assert_eq!(channel.busy, 17 * 7 + 14);

@@ -135,7 +135,7 @@ impl World {
     }
 
     /// Writes PERF_CONFIG to every bank of the node, last to bank 0, which a get reads. After a fault, restores the banks that were already
-    /// written. If that fails, the unit must be scrubbed when it returns to service.
+    /// written. If a bank cannot be restored, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,

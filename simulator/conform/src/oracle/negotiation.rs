@@ -10,7 +10,7 @@ pub const CORE: u64 = 1;
 /// The group number of the performance counters, FWARC/2007/529 section 3.2.
 pub const PERF: u64 = 0x205;
 
-/// The version of each group that a guest has negotiated. At first the version is 0.0, which means none.
+/// The version of each group that a guest has negotiated. At first the version is 0.0, which means that no version is negotiated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Versions(BTreeMap<u64, (u64, u64)>);
 

@@ -10,12 +10,12 @@ pub enum StrandGrant {
     HtStrand,
 }
 
-/// A guest's rights, combined as LDoms' `perf-counters` property allows. By default a guest has none.
+/// The rights of a guest, in the combinations that LDoms' `perf-counters` property allows. The default is no rights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// `strand` or `htstrand`. A guest cannot have both.
     pub strand: StrandGrant,
-    /// Whether the guest has `global`: register 1, the DRAM registers of the guest's nodes, the hubs.
+    /// Whether the guest has `global`: access to register 1, to the DRAM registers of the guest's nodes, and to the hubs.
     pub global: bool,
 }
 

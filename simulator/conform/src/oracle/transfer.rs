@@ -1,4 +1,4 @@
-//! Transfers of rights. The model states what the contract promises, not how the service does it.
+//! Transfers of rights. The model states what the contract promises, not how the service keeps the promise.
 //!
 //! A guest whose right is revoked loses the right at once. Each living strand of the guest clears its registers and
 //! acknowledges, between two calls. Then the units that the guest could have programmed are scrubbed, and the guests
@@ -30,7 +30,7 @@ pub struct Transfer {
     pub dead: BTreeMap<u16, Owed>,
     /// The guest that has lost `global`, until its units are scrubbed.
     pub revoked: Option<usize>,
-    /// Units that may hold values of a guest that has lost its right to them.
+    /// Units that may hold values of a guest that has lost its right to these units.
     pub unclean: BTreeSet<Unit>,
 }
 
@@ -45,7 +45,7 @@ fn both(a: Grant, b: Grant) -> Grant {
 }
 
 impl World {
-    /// Gives each guest its grant in the list. An invalid list changes nothing.
+    /// Gives each guest the grant with its number in the list. An invalid list changes nothing.
     pub fn reconfigure(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         if grants.len() != self.guests.len() {
             return Err(Invalid::GrantCount);
@@ -72,7 +72,7 @@ impl World {
         Ok(())
     }
 
-    /// Gives each guest its grant in the list, and lets every strand acknowledge.
+    /// Gives each guest the grant with its number in the list, and lets every strand acknowledge.
     pub fn regrant(&mut self, grants: &[Grant]) -> Result<(), Invalid> {
         self.reconfigure(grants)?;
         self.all_acknowledge();
@@ -100,7 +100,7 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Makes a strand scrub what it has to scrub, and acknowledge. This happens between two calls, or when the strand comes back.
+    /// Makes a strand scrub what it has to scrub, and acknowledge. This happens between two calls, or when a dead strand comes back.
     pub fn cross_called(&mut self, strand: u16) {
         let awaited = self.transfer.awaited.remove(&strand);
         let dead = self.transfer.dead.remove(&strand);

@@ -1,4 +1,4 @@
-//! Function numbers. In any version, the FAST trap serves only 0x106 and 0x107, and all 64 bits are compared.
+//! Function numbers. In any version, the FAST trap serves only 0x106 and 0x107. All 64 bits of a number count.
 
 use guest_abi::Trap;
 use guest_abi::trap::{CONS_PUTCHAR, EXIT};

@@ -8,8 +8,8 @@ use platform::{Machine, Model};
 use super::PERF_COUNTERS;
 use crate::{Change, Configuration, Part, System};
 
-/// Four machines, each with two distributions of rights. A hub may become busy at any time. So the service refuses strands on
-/// behalf of others, which the reference model does not do.
+/// Four machines, each with two distributions of rights. A hub may become busy at any time. So the service may refuse a strand on behalf of
+/// another strand, which the reference model does not do.
 pub const AT_RANDOM: Part = Part { name: "calls at random", limit: 8, configuration, run };
 
 const CALLS: usize = 3000;

@@ -26,7 +26,7 @@ pub const READ_BACK: Part = Part {
     run: read_back,
 };
 
-/// Numbers that match a register number only in some bits, and the ends of the range.
+/// Numbers that equal a register's number in some bits but not in all, and the ends of the range.
 #[rustfmt::skip]
 const EDGES: [u64; 24] = [
     0x100 + 2, 0x100 + 89, 0x400, 0x1_0000, 0x1_0002, 0x8000_0000, 0x8000_0002, 0xffff_ffff,

@@ -1,4 +1,4 @@
-//! Negotiation of every group, major version and minor version in every prior state.
+//! Negotiation of every group, major version and minor version in every prior state. A prior state is what earlier negotiations have left.
 
 use guest_abi::trap::API_GET_VERSION;
 use guest_abi::{ApiGroup, StrandId, Trap};
@@ -37,7 +37,7 @@ const MAJORS: [u64; 9] = [0, 1, 2, 3, 255, 1 << 8 | 1, 1 << 32 | 1, 1 << 63 | 1,
 
 const MINORS: [u64; 9] = [0, 1, 2, 3, 256, 1 << 32, 1 << 32 | 1, 1 << 63, u64::MAX];
 
-/// The prior states, each as the negotiations (group, major, minor) that lead to it.
+/// The prior states. Each state is given by the negotiations (group, major, minor) that lead to it.
 const PRIOR: [&[[u64; 3]]; 8] = [
     &[],
     &[[0x205, 1, 0]],

@@ -127,8 +127,8 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
     shown
 }
 
-/// Returns the numbers of at most `most` events, in order. `events` returns for each event its time, its kind, and whether the event
-/// is a call that succeeded.
+/// Returns the indices of at most `most` events, in order. `events` returns for each event its time, its kind, and whether the event is a
+/// call that succeeded.
 ///
 /// If there are more events, the time from the first to the last is divided into stretches of equal length. The same limit applies to
 /// each kind of event in each stretch. Successful calls are kept only if the other events leave room for them. If some events are

@@ -14,7 +14,7 @@ const MOST: usize = 1 << 16;
 /// The maximum number of instructions in [`Details`](super::Details).
 pub(crate) const MOST_CODE: usize = 1024;
 
-/// The misses of an instruction.
+/// An instruction of a replayed program, with its misses and its waiting cycles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
@@ -30,7 +30,7 @@ pub struct InstructionMisses {
 /// Misses and waiting times of one or more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
-    /// Loads and fetches that missed the L1 caches, and all stores, by what served them.
+    /// Loads and fetches that missed the L1 caches, and all stores, by the unit that served them.
     pub misses: Served,
     /// The cycles that strands waited at these instructions, for any reason.
     pub cycles: u64,
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn what_is_waited_for_least_is_summed_up() {
         let mut misses = Misses::default();
-        // There is one instruction more than the limit. Each waits one cycle longer than the instruction before.
+        // There is one instruction more than the limit. Each instruction waits one cycle longer than the instruction before.
         let all = MOST as u64 + 1;
         for address in 0..all {
             let waited = Waited { stores: address, ..Waited::default() };

@@ -1,5 +1,5 @@
-//! Estimates in a single replay which lines move between nodes, and which instructions use these lines. For exact numbers, see
-//! [`crate::analysis::sharing`].
+//! Finds which lines move between nodes, and which instructions use these lines. The result of a single replay is only an estimate. For
+//! exact numbers, see [`crate::analysis::sharing`].
 
 use std::collections::HashSet;
 

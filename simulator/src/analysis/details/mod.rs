@@ -29,7 +29,7 @@ pub use series::{
     ChannelSeries, CounterName, CounterSeries, GuestSeries, LinkSeries, Reads, Series, UseSeries,
 };
 
-/// The details of a replay.
+/// The details of a replay, for charts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 #[non_exhaustive]

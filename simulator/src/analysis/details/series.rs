@@ -13,7 +13,7 @@ use crate::memory::geometry::LINE_SHIFT;
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
-/// The approximate limit of counter values in all points together. The points never hold more than twice this number.
+/// The approximate maximum number of counter values in all points together. The points never hold more than twice this number.
 const NUMBERS: usize = 1 << 14;
 
 const STEP: u64 = 512;

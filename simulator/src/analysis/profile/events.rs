@@ -54,7 +54,8 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// Random periods differ from the usual period by at most an eighth of it: the usual period shifted right by this number of bits.
+/// A random period differs from the usual period by at most an eighth of the usual period: the usual period shifted right by this number of
+/// bits.
 const SPREAD: u32 = 3;
 
 impl Rate {

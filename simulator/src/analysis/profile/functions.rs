@@ -7,13 +7,13 @@ const PAGE_SHIFT: u32 = 12;
 
 /// The symbols of a recorded program, by address.
 pub trait Functions {
-    /// Returns the start and the name of the function that holds the address, if it is known.
+    /// Returns the start and the name of the function that holds the address; `None` if the function is unknown.
     fn function(&self, address: u64) -> Option<(u64, &str)>;
 
-    /// Returns the file that the program had mapped at the address, if it is known.
+    /// Returns the file that the program had mapped at the address; `None` if the file is unknown.
     fn file(&self, address: u64) -> Option<&str>;
 
-    /// Returns the source `FILE:LINE` of the instruction at the address, if it is known.
+    /// Returns the source `FILE:LINE` of the instruction at the address; `None` if the source is unknown.
     fn source(&self, address: u64) -> Option<String>;
 }
 

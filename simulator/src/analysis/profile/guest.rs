@@ -45,7 +45,8 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and the next instruction of each interrupt since the samples were last read, to find the stacks of the samples.
+    /// The time and the next instruction of each interrupt since the samples were last read. The stacks of the samples are found by these
+    /// times.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
@@ -59,7 +60,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         requests: &[Request<U::Event>],
     ) -> Result<Self, NoRoom<U::Event>> {
         let profiler = Box::new(Profiler::new(modes, requests)?);
-        // Events that use one counter take turns on it.
+        // Events that use the same counter take turns.
         let counters: Vec<_> = profiler.events().map(|report| report.counter).collect();
         let takes_turns = (1..counters.len()).any(|at| counters[..at].contains(&counters[at]));
         Ok(Self {
@@ -117,7 +118,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.interrupts()
     }
 
-    /// Returns the profiler's report on an event; `None` if the profiler does not sample it.
+    /// Returns the profiler's report on an event; `None` if the profiler does not sample the event.
     pub(crate) fn report(&self, event: U::Event) -> Option<EventReport<U::Event>> {
         self.profiler.events().find(|report| report.event == event)
     }
@@ -140,7 +141,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Call it for the samples in the order of their interrupts.
+    /// Returns the stack of a sample. Must be called for the samples in the order of their interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {

@@ -31,7 +31,7 @@ use crate::setters::setters;
 
 /// A program to sample, and the settings for sampling.
 ///
-/// [`Job::new`] sets what most jobs have. To change a field, call the method with the field's name.
+/// [`Job::new`] sets the fields to the values that most jobs need. To change a field, call the method with the field's name.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -66,8 +66,8 @@ impl<'a> Job<'a> {
     }
 
     /// Executes the program on processors that have counters of this unit. Samples the events of `list`, which are separated by commas.
-    /// From time to time, `observe` receives the progress of the program. If `observe` returns [`ControlFlow::Break`], the job ends:
-    /// the report has what was sampled so far, and says that the job was [stopped](ProfileReport::stopped).
+    /// From time to time, `observe` receives the progress of the program. If `observe` returns [`ControlFlow::Break`], the job ends: the
+    /// report has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
     /// An event is unknown, there are too many events, threads cannot be placed, or the recording cannot be read.

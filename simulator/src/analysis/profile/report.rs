@@ -13,7 +13,7 @@ use super::run::Exact;
 use super::stacks::Stacks;
 use crate::machine::configuration::Configuration;
 
-/// The profile of one event.
+/// The profile of one event: its counts, and its samples by function or page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]

@@ -207,7 +207,7 @@ mod tests {
         let near = |value: f64, expected: f64| {
             assert!((value - expected).abs() < 1e-4 * expected, "{value}, not {expected}");
         };
-        // A coin is tossed once, twice and three times: the number of successes deviates from 0.5, 1 and 1.5.
+        // A coin is tossed once, twice and three times. The mean numbers of successes are 0.5, 1 and 1.5.
         near(mean_deviation(1, 0.5), 0.5);
         near(mean_deviation(2, 0.5), 0.5);
         near(mean_deviation(3, 0.5), 0.75);

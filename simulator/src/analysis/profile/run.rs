@@ -49,7 +49,7 @@ impl Truth {
     }
 }
 
-/// Receives how far the program has come.
+/// A function that receives the progress of the program, and decides whether the program continues.
 pub(super) type Observe<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
 /// The number of instructions between two calls of the observer.

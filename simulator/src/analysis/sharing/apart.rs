@@ -1,4 +1,4 @@
-//! Moves the bytes of falsely shared lines to lines of their own.
+//! Moves the bytes of falsely shared lines to separate lines.
 
 use std::collections::HashMap;
 
@@ -14,8 +14,7 @@ const NODES: usize = Node::ALL.len();
 /// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. For
 /// each node, the node's bytes move to a separate line with the same home, channel and bank. A reference moves with its first byte.
 pub(super) struct Apart {
-    /// For each line, by its number, and for each of its bytes: the start of the byte's new line, or `None` if the byte is
-    /// unused.
+    /// The key is the number of a line. The value has the start of the new line for each byte of the line; `None` for an unused byte.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 

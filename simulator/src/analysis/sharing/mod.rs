@@ -34,7 +34,7 @@ pub use users::{Code, Use, User, byte_list};
 
 /// How to examine a program, and the machine that replays it.
 ///
-/// [`Job::new`] sets what most examinations have. To change a field, call the method with the field's name.
+/// [`Job::new`] sets the fields to the values that most examinations need. To change a field, call the method with the field's name.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Job {
@@ -99,9 +99,9 @@ impl Job {
         most: usize,
     }
 
-    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to open
-    /// the recording. From time to time, `observe` receives the number of the replay, from 0, and its progress. If `observe` returns
-    /// [`ControlFlow::Break`], the job ends: the report has what is known so far, and says that the job was
+    /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to open the
+    /// recording. From time to time, `observe` receives the number of the replay, from 0, and its progress. If `observe` returns
+    /// [`ControlFlow::Break`], the job ends: the report has the results so far, and says that the job was
     /// [stopped](SharingReport::stopped).
     ///
     /// # Errors

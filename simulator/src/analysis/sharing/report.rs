@@ -19,7 +19,6 @@ pub struct SharingReport {
     pub program: String,
     /// The name of the machine's family.
     pub machine: Cow<'static, str>,
-    /// The number of nodes of the machine.
     pub nodes: usize,
     pub configuration: Configuration,
     /// Which strand executed which thread.
@@ -52,7 +51,7 @@ pub struct Cost {
     pub invalidations: u64,
 }
 
-/// The cost of the program if, in each falsely shared line, the bytes of each node had a line of their own.
+/// The cost of the program if, in each falsely shared line, the bytes of each node were in a separate line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Separated {
     /// The number of lines whose bytes were separated.

@@ -92,8 +92,8 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
     let report = report(&text);
     let line = only(&report);
     assert_eq!(line.sharing, Sharing::False);
-    // The first increment takes the line from node 0. Each later increment takes it from the node of the previous increment. Node
-    // 0's read takes it back.
+    // The first increment takes the line from node 0. Each later increment takes the line from the node of the previous increment. Node 0's
+    // read takes the line back.
     assert_eq!(line.moves, moves(201, 200));
     // Each counter now has its own line. Node 0 clears and reads both lines; the counter's node increments the counter.
     let apart = report.apart.unwrap().cost;
@@ -114,7 +114,7 @@ fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
     // Both nodes read bytes 0 to 7, which no node writes. Node 1 writes bytes 32 to 39.
     let report = report("0 r 1000\n64 r 1000\n64 w 1020\n0 r 1000\n");
     let line = only(&report);
-    // The write takes the line from node 0. Node 0's second read takes it back.
+    // The write takes the line from node 0. Node 0's second read takes the line back.
     assert_eq!(line.moves, moves(1, 1));
     assert_eq!(line.sharing, Sharing::False);
     let apart = report.apart.unwrap().cost;

@@ -1,4 +1,5 @@
-//! The guest that attacks, on both its strands. If an attack ends the guest, the operator resets the guest.
+//! The guest that attacks. Each of its two strands makes one attack after the other. If an attack ends the guest, the operator resets the
+//! guest.
 
 use conform::assembler::{JMPL, L1, NOP, computes, number, sethi};
 use guest_abi::StrandId;
@@ -22,8 +23,8 @@ const ATTACK: u64 = 2000;
 /// If no attack has ended for this number of turns, the operator resets the guest.
 const AWAY: usize = 1000;
 
-/// The address of the attacker's trap table, in which every trap jumps to [`CAUGHT`]. Attacks are
-/// at [`PLACE`], and have at most [`SIZE`] bytes each.
+/// The offset of the attacker's trap table in its memory. The table has [`VECTORS`] entries, and each entry jumps to [`CAUGHT`]. The
+/// programs of the attacks are at the offset [`PLACE`], with [`SIZE`] bytes for each strand.
 const TABLE: u64 = 0x8000;
 const VECTORS: u64 = 0x400;
 const CAUGHT: u64 = REAL + 0x1_0000;
@@ -35,7 +36,7 @@ const SIZE: u64 = 0x200;
 pub enum Failure {
     /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
-    /// A call of the neighbour is not as in the contract, in words. The call may be wrong even without an attack.
+    /// A call of the neighbour that is not as in the contract, in words. The call may be wrong even without an attack.
     Neighbour(String),
     /// Another failure, in words.
     Other(String),
@@ -51,7 +52,7 @@ impl From<NoMemoryAt> for Failure {
 enum Outcome {
     /// The program reached its end.
     Ended,
-    /// The guest took a trap.
+    /// The guest took a trap. Its handler ran at the trap level `level`.
     Trapped { number: u64, level: u64 },
     /// The guest ended.
     Died,
@@ -64,7 +65,7 @@ enum Outcome {
 pub struct Tally {
     /// The number of attacks.
     pub tried: usize,
-    /// The number of attacks for which the architecture demands an outcome. All had this outcome.
+    /// The number of attacks for which the architecture demands an outcome. All these attacks had the demanded outcome.
     pub demanded: usize,
     /// The number of attacks in `demanded` in which the guest took a trap.
     pub traps: usize,
@@ -180,7 +181,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Starts a strand's next attack. During an attack that ends the guest, the guest's other strand is idle.
+    /// Starts a strand's next attack. During an attack that must end the guest, the guest's other strand is idle.
     fn next(&mut self, execution: &mut Execution, strand: usize) -> Result<(), Failure> {
         let other = self.flights[1 - strand].as_ref();
         let dies = |attack: &Attack| attack.demanded == Demanded::Death;
@@ -263,7 +264,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Lets the operator reset the guest. If an attack in progress cannot have ended the guest, the attack is made again.
+    /// Lets the operator reset the guest. Attacks in progress that cannot have ended the guest are made again later.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {

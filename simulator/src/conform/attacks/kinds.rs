@@ -1,5 +1,4 @@
-//! The kinds of attacks. For each attack, its kind has a program, and the outcome that the
-//! architecture demands.
+//! The kinds of attacks. A kind provides the program of each of its attacks, and the outcome that the architecture demands.
 //!
 //! A kind combines the entries of a few lists in all ways. An attack is a number below the number of combinations, and each digit of this
 //! number chooses an entry from a list.
@@ -19,7 +18,7 @@ use conform::assembler::{
     WRPR, accesses, computes, mov, number, read_pc, sethi, trap, wrpr,
 };
 
-/// A kind of attacks.
+/// A kind of attacks. The attacks are numbered from 0.
 #[derive(Debug)]
 pub struct Kind {
     #[allow(missing_docs, reason = "its name says it")]
@@ -54,7 +53,7 @@ pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
 /// Invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
 
-/// All kinds.
+/// All kinds of attacks that a check of an image makes.
 pub static ALL: [&Kind; 12] = [
     &kind("alternate spaces", 256 * 17 * EDGES.len(), 53, space),
     &ADDRESSES,
@@ -106,7 +105,7 @@ impl Index {
 #[derive(Clone, Debug)]
 pub(super) struct Attack {
     pub(super) words: Vec<u32>,
-    /// Values of registers of the current window and of globals, by the register's number.
+    /// The registers of the current window and the globals that the attack sets, each with its number and its value.
     pub(super) registers: Vec<(u32, u64)>,
     pub(super) windows: WindowState,
     pub(super) window: usize,
@@ -148,7 +147,7 @@ impl Attack {
         self
     }
 
-    /// Raises the trap level before the program.
+    /// Inserts instructions that set the trap level before the program.
     fn at(mut self, level: u64) -> Self {
         let to = [wrpr(TL, level as u32), wrpr(GL, level as u32)];
         self.words.splice(0..0, to);
@@ -160,8 +159,8 @@ impl Attack {
 /// The opcode of `ldtw`. In some address spaces it is `ldtxa`.
 const LDTW: u32 = 0x03;
 
-/// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary,
-/// nucleus, as if user, real, and real uncached. Each comes in both byte orders.
+/// The address spaces of memory that privileged software may use (UltraSPARC Architecture 2007, table 10-1): primary, secondary, nucleus,
+/// as if user, real, and real uncached. Each space exists in both byte orders.
 const OF_MEMORY: [u32; 16] = [
     0x04, 0x0c, 0x10, 0x11, 0x14, 0x15, 0x18, 0x19, 0x1c, 0x1d, 0x80, 0x81, 0x88, 0x89, 0x80, 0x88,
 ];
@@ -211,8 +210,7 @@ fn jump(index: &mut Index) -> Attack {
     let way = index.below(4);
     let address = index.one_of(addresses()) & !3 | index.one_of(&[0, 2]);
     let demanded = match way {
-        // A misaligned jump traps, but a return through %tpc and %tnpc does not, because they have
-        // no bits 1:0.
+        // A misaligned jump traps, but a return through %tpc and %tnpc does not, because these registers have no bits 1:0.
         0 | 1 if !address.is_multiple_of(4) => Demanded::Trap(0x34),
         _ if is_own(address) => Demanded::Anything,
         _ => Demanded::Trap(0x08),
@@ -273,7 +271,7 @@ fn hub() -> Vec<u32> {
     [mov(O0, 18), mov(O1, 0), mov(O5, 0x107), trap(0x80)].repeat(4)
 }
 
-/// Every combination of the window counts, then an instruction that uses windows. Software never sets most combinations.
+/// Every combination of the window counts, then an instruction that uses windows. Correct software never has most of these combinations.
 fn window(index: &mut Index) -> Attack {
     let [can_save, can_restore, other, clean] = [(); 4].map(|()| index.below(8) as u8);
     let way = index.below(6);
@@ -312,8 +310,8 @@ fn stack(index: &mut Index) -> Attack {
     let words = match index.below(6) {
         0 => CPU_STATE.into(),
         1 => hub(),
-        // api_set_version. The entries after it are a performance counter call with an invalid
-        // register, cons_write of 0 bytes, and a trap without a service.
+        // This program calls api_set_version. The next programs make a performance counter call with an invalid register, call cons_write
+        // for 0 bytes, and use a trap without a service.
         2 => vec![mov(O0, 1), mov(O1, 1), mov(10, 0), mov(O5, 0), trap(0xff)],
         3 => vec![mov(O0, 90), mov(O5, 0x106), trap(0x80)],
         4 => vec![mov(O1, 0), mov(O5, 0x63), trap(0x80)],
@@ -329,8 +327,7 @@ fn stack(index: &mut Index) -> Attack {
 const TRAPS: usize = TRAPS_OF_GUESTS + 128;
 const TRAPS_OF_GUESTS: usize = 10 + 15 + 32 + 128;
 
-/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128
-/// of them are traps that go to the hypervisor.
+/// The traps that a guest can cause by instructions, interrupts, windows and software. The last 128 traps go to the hypervisor.
 fn traps() -> impl Iterator<Item = u16> {
     let of_instructions = [0x08, 0x10, 0x11, 0x20, 0x23, 0x24, 0x28, 0x30, 0x34, 0x37];
     let of_windows = (0x80..0x100).step_by(4);
@@ -420,8 +417,9 @@ fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// A program that returns from a trap level that no trap has entered, with each bit of %tstate. Some returns come after a call that nests
-/// traps in the hypervisor. The trap stack must not hold the hypervisor's privilege, so the next instruction, `rdhpr`, must trap.
+/// A program that sets one bit of %tstate and then returns from a trap level that no trap has entered. Some returns come after a call that
+/// nests traps in the hypervisor. The return must not give the guest the hypervisor's privilege, so the next instruction, `rdhpr`, must
+/// trap.
 fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;
     let level = index.below(3) as u64;

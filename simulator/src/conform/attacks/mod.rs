@@ -31,7 +31,8 @@ const PATIENCE: usize = 2000;
 /// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor. One guest, `guest` of the two `sides`, makes the numbered attacks of a kind, the other makes `calls`.
+/// Boots a hypervisor with the two guests of `sides`. The guest with the index `guest` makes the attacks `numbers` of a kind. The other
+/// guest makes `calls`, again and again.
 ///
 /// # Errors
 /// The first failure, or the first call that is not as in the contract.
@@ -112,7 +113,7 @@ pub const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// What is demanded for the guest that does not attack.
+/// The demand, in words, for the guest that does not attack.
 pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
 
 /// The name of the check in a report.
@@ -124,7 +125,7 @@ pub(super) fn check(image: &Image, number: usize) -> Found {
     let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];
     let numbers = (0..kind.count).step_by(kind.stride);
     let mut found = Found::default();
-    // An image may have groups and functions of its own, which the model does not know.
+    // An image may have additional groups and functions, which the model does not know.
     let calls =
         requests(false).into_iter().filter(|request| match (request.trap, request.registers) {
             (0x80, [.., function]) => matches!(function, 0x106 | 0x107),

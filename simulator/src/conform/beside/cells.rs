@@ -53,8 +53,8 @@ impl Beside {
         }
     }
 
-    /// Copies the content of a register to the model. Returns the content in the model and in the machine if these differed, except for a
-    /// unit that has yet to be scrubbed.
+    /// Copies the content of a register to the model. If the contents differed, returns the content in the model and the content in the
+    /// machine. Returns `None` if the contents were equal, if the register faults, or if the register's unit has yet to be scrubbed.
     pub(super) fn take_over(&mut self, cell: Cell) -> Option<(u64, u64)> {
         let found = self.machine.held(cell)?;
         let cell = cell_of(cell);
@@ -67,7 +67,8 @@ impl Beside {
         is_clean.then_some((expected, found))
     }
 
-    /// Returns those counters of the hub part with this register that count cycles, which pass without any traffic.
+    /// Returns the counters that count cycles, among the counters of the hub part to which the register `id` belongs. These counters change
+    /// even without any traffic.
     pub(super) fn counting(&self, id: u64) -> Vec<PerfReg> {
         let Some(first) = id.checked_sub(18).filter(|_| id < 90).map(|above| id - above % 3) else {
             return Vec::new();
@@ -85,7 +86,7 @@ impl Beside {
         }
     }
 
-    /// Returns what the contract demands of registers that no call has just set, and the words for a register that differs.
+    /// Returns two texts: what the contract demands of registers that no call has just set, and what is found if a register differs.
     fn demands_of_state(&self) -> (&'static str, &'static str) {
         match self.check {
             "rights" => ("scrubbed when rights move", "keeps a value"),
@@ -93,7 +94,7 @@ impl Beside {
         }
     }
 
-    /// Compares all registers, which the last call must not have changed.
+    /// Compares all registers with those of the model.
     pub(super) fn compare_all(&mut self) {
         for cell in Cell::all() {
             let id = match cell {

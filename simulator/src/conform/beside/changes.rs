@@ -15,7 +15,7 @@ use super::super::differences::Subject;
 use super::{Beside, PERF};
 
 impl Beside {
-    /// Lets a guest release the versions that it has negotiated, in place of a reset. Every image can do this.
+    /// Lets a guest release the versions that it has negotiated. This stands in for a reset, because every image can do it.
     fn give_up(&mut self, guest: usize) {
         let guest = self.tested.unwrap_or(guest);
         if let Some(strand) = self.configuration.guests[guest].strands.iter().next() {
@@ -42,7 +42,7 @@ impl Beside {
         let model = unit_of(one);
         let node = node_of(model);
         let of_node = |strand: &StrandId| strand.node().index() == node;
-        // Only strands of a node can access its L2 control, and a guest on another node does not notice a change.
+        // Only strands of a node can access the node's L2 control. If no strand of the node has begun, no guest can notice a change.
         let Some(on) = self.machine.begun.iter().find(of_node) else { return };
         let expected = self.world.return_to_service(node, model);
         let answer = self.machine.operate(on, &Step::ReturnToService(one));

@@ -1,4 +1,4 @@
-//! Compares what a call answers with what the model answers.
+//! Compares the answer of a call with the answer of the model.
 
 use conform::oracle::{self, Answer};
 use conform::translated::grant;
@@ -13,7 +13,7 @@ const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
 const ENOTSUPPORTED: u64 = 13;
 
-/// How a table describes a call.
+/// What the list of differences says about a call.
 #[derive(Clone)]
 pub(super) struct About {
     pub(super) call: &'static str,
@@ -23,8 +23,8 @@ pub(super) struct About {
 }
 
 impl Beside {
-    /// Makes a call in the model. Returns the registers after the call, and whether the call makes a store that fails, perhaps after the
-    /// end of the call.
+    /// Makes a call in the model. Returns the registers after the call, and whether the call makes a store that fails. Such a store may
+    /// fail after the end of the call.
     pub(super) fn expected(&mut self, number: u16, request: Request) -> ([u64; 6], bool) {
         let registers = request.registers;
         let trap = match request.trap {
@@ -72,7 +72,7 @@ impl Beside {
             if late && after[0] == EOK {
                 return;
             }
-            // An image may have functions and groups of its own.
+            // An image may have additional functions and groups.
             let served = match (request.trap, function) {
                 (0x80, GET | SET) => None,
                 (0x80, function) if !is_like_ours(function) => Some(format!("FAST {function:#x}")),
@@ -145,8 +145,8 @@ impl Beside {
     }
 }
 
-/// Returns whether a function must be unknown although it resembles a function of the contract: it has the same low 16 bits, or more than
-/// 32 bits.
+/// Returns whether a number resembles a function of the contract: it has the same low 16 bits, or it has more than 32 bits. No image may
+/// have a function with such a number.
 fn is_like_ours(function: u64) -> bool {
     function > u64::from(u32::MAX) || matches!(function & 0xffff, GET | SET)
 }

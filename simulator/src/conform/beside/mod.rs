@@ -1,4 +1,4 @@
-//! The image under test beside the reference model: each makes every call, and what differs is noted.
+//! The image under test beside the reference model. Both make every call, and all differences are noted.
 //!
 //! After a difference, the model takes over what the image has stored, so that each difference is found once.
 
@@ -63,14 +63,14 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Puts a machine whose guests have begun beside the model of its configuration.
+    /// Creates the model for a machine whose guests have begun.
     pub(super) fn new(machine: Machine, job: &Job, image: &Image, omissions: Omissions) -> Self {
         let Job { check, configuration, tested, .. } = *job;
         let has_mailbox = image.interfaces.at(Interface::Mailbox).is_some();
         let mut world = world(&configuration);
         for bank in Cell::all() {
             if let (Cell::L2(..), Some(value)) = (bank, machine.held(bank)) {
-                // The start of the machine sets the other bits of L2 control.
+                // The model takes over the other bits of L2 control, which were set when the machine started.
                 world.devices.insert(cell_of(bank), value & !oracle::call::PERF_CONFIG);
             }
         }
@@ -123,8 +123,8 @@ impl Beside {
         }
     }
 
-    /// Returns the strand that makes the calls of `strand`: the first of these that has begun and may call: `strand` itself, a strand of
-    /// the tested guest, a strand of the same guest, any strand.
+    /// Returns the strand that makes the calls of `strand`. This is `strand` itself if it has begun and may call. Otherwise, it is the
+    /// first strand that has begun, of the tested guest if possible, else of the same guest, else of any guest.
     fn caller(&self, strand: StrandId) -> Option<StrandId> {
         let begun = self.machine.begun;
         let of_guest = self.configuration.guest_of(strand);
@@ -139,7 +139,7 @@ impl Beside {
             .or_else(|| begun.iter().next())
     }
 
-    /// Makes a call, and compares it. Returns %o0 to %o5 after it.
+    /// Makes a call in the image and in the model, and compares them. Returns %o0 to %o5 after the call in the image.
     pub(super) fn ask(&mut self, strand: StrandId, request: Request) -> [u64; 6] {
         let registers = request.registers;
         let [.., function] = registers;
@@ -196,7 +196,7 @@ impl Beside {
         self.found.differences.note(key, example);
     }
 
-    /// Notes a difference that no call shows.
+    /// Notes a difference that does not belong to one call of one guest.
     pub(super) fn differ_at(
         &mut self,
         call: &'static str,
@@ -209,7 +209,7 @@ impl Beside {
         self.differ(&about, expected, found, example);
     }
 
-    /// Starts the machine and its guests anew. The guests negotiate the versions of group 0x205 that they had.
+    /// Returns the machine and the model to their state at the start. Each guest then negotiates the version of group 0x205 that it had.
     pub(super) fn restart(&mut self) {
         let versions: Vec<Option<u64>> =
             self.world.guests.iter().map(|guest| guest.versions.perf_minor()).collect();

@@ -1,11 +1,11 @@
 //! Compares an image with the reference model while strands make calls at the same time: the answers, registers and accesses of the calls.
 //!
-//! - Accesses to devices have an order. The model makes the calls in this order.
+//! - The model makes the calls in the order of their accesses to devices.
 //! - Negotiations access no device. The judge finds an order of simultaneous negotiations that
 //!   explains the answers. A call during its guest's negotiation has the version before or
 //!   after the negotiation.
-//! - EWOULDBLOCK needs a reason: another strand's access in flight, or another strand that was
-//!   refused earlier and is remembered.
+//! - EWOULDBLOCK needs a reason: another strand's access in flight, or another strand that was refused earlier and that the hypervisor
+//!   remembers.
 
 mod negotiations;
 
@@ -38,8 +38,8 @@ use demand;
 /// The maximum number of cycles between the issue and the completion of a store to a channel's register.
 const LATE: u64 = 200;
 
-/// The maximum time for which a strand is refused on behalf of another strand: with two strands, 4 refusals count, each half a millisecond
-/// after the previous refusal.
+/// The maximum number of cycles for which a free hub may refuse a strand on behalf of another strand that was refused earlier. With two
+/// strands, a turn has at most 4 such refusals that count, and each may come half a millisecond after the previous refusal.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -80,7 +80,7 @@ impl Judge {
     /// Compares these calls and their accesses to devices. No other calls may overlap these calls.
     ///
     /// # Errors
-    /// A call that is not as in the contract, in words.
+    /// A call is not as in the contract. The error describes this call.
     pub fn judge(&mut self, made: &[Made], devices: &[Observed]) -> Result<(), String> {
         let own = |call: &Made| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();
@@ -94,7 +94,8 @@ impl Judge {
         demand!(of_calls == all.count(), "accesses outside of calls");
         let mut order: Vec<usize> = (0..made.len()).collect();
         order.sort_by_key(|call| {
-            // A `set` of L2 control writes bank 0 last. A `get` reads bank 0 without the lock.
+            // The place of a call for L2 control is its access to bank 0: a `set` writes bank 0 last, and a `get` reads bank 0 without the
+            // lock.
             let accessed = match made[*call].request.registers {
                 [1, ..] => accesses[*call].last(),
                 _ => accesses[*call].first(),
@@ -119,7 +120,7 @@ impl Judge {
     /// Compares the final values of the devices' registers, and of these strands' %pcr.
     ///
     /// # Errors
-    /// A register that is not as in the contract, in words.
+    /// A register is not as in the contract. The error describes this register.
     pub fn end(&mut self, execution: &Execution, strands: &[StrandId]) -> Result<(), String> {
         for (cell, node) in cells() {
             let on = strand(64 * node);
@@ -183,7 +184,7 @@ impl Judge {
         let possible = VERSIONS.map(|minor| {
             let mut assumed = Versions::default();
             if let Some(minor) = minor {
-                // The model has both versions.
+                // This cannot fail, because the model has both versions.
                 let _ = assumed.set(PERF, 1, minor);
             }
             self.world.guests[guest].versions = assumed;
@@ -216,7 +217,8 @@ impl Judge {
         Ok(possible)
     }
 
-    /// Checks a loaded value. Copies it to the model if a channel may have this value at this time.
+    /// Checks a loaded value, and copies it to the model if the model cannot know which value to expect. The register of a channel must
+    /// have one of the values that are possible at this time. A PIC of a hub that counts may have any value.
     fn held(&mut self, cell: Cell, strand: StrandId, time: u64, value: u64) -> Result<(), String> {
         match cell.unit() {
             Unit::Mcu { .. } => {
@@ -235,7 +237,8 @@ impl Judge {
         Ok(())
     }
 
-    /// Records a stored value.
+    /// Records a stored value if later loads may return other values: the register of a channel is written late, and a PIC of a hub may
+    /// count.
     fn stored(&mut self, cell: Cell, strand: StrandId, access: &Observed) {
         match (cell, cell.unit()) {
             (_, Unit::Mcu { .. }) => {
@@ -309,7 +312,7 @@ fn refusals(made: &[Made]) -> Result<(), String> {
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns whether all loads of a strand see this value instead of the value `earlier`.
+    /// Returns whether no load of the strand from this time on can return `earlier`, because this value has replaced it.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
         let comes_later = self.time > earlier.time + LATE

@@ -28,12 +28,13 @@ impl Judge {
             events.push((made[call].turns.end, false, call));
         }
         events.sort_unstable();
-        // The versions that are possible so far. Each has the negotiations that are already in the order although these negotiations have
-        // not returned yet.
+        // The versions that are possible so far. Each of these versions is stored with the negotiations that the model has already made,
+        // but that have not returned yet.
         let mut states: Vec<(Versions, Vec<usize>)> =
             vec![(self.world.guests[guest].versions.clone(), Vec::new())];
         let mut pending = Vec::new();
-        // The versions that are possible after each negotiation, and the time of the negotiation.
+        // For each negotiation, its turns and the versions that are possible after it. The first entry has the versions before all
+        // negotiations.
         let mut had = vec![(0..0, vec![states[0].0.perf_minor()])];
         let mut had_by = vec![None];
         for (_, begins, call) in events {
@@ -77,7 +78,8 @@ impl Judge {
         let by_strand: Vec<_> = by_strand.collect();
         for call in others {
             let turns = &made[call].turns;
-            // Two calls of the same strand do not overlap.
+            // Two calls of the same strand do not overlap, so the negotiations of each strand are in the order of their starts and of their
+            // ends.
             let meanwhile = by_strand.iter().flat_map(|own| {
                 let after = own.partition_point(|place| had[*place].0.end <= turns.start);
                 let meanwhile = own[after..].iter();

@@ -1,10 +1,10 @@
-//! Event headers: those of the rings, with the widths of the layout, and the two forms of LTTng.
+//! The forms of event headers: the form of the rings, with the widths of the layout, and the two forms of LTTng.
 
 use super::Endian;
 use crate::events::layouts::LayoutName;
 
 /// The form of a trace's event headers. A short header has the number of the event's kind and the lower bits of the time. A long header
-/// has another number in its first field, and then the number of the kind and the whole time. Headers include the lowest
+/// begins with a number that no short header begins with. Then follow the number of the kind and the whole time. Headers include the lowest
 /// clock bits that the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -27,13 +27,13 @@ pub(super) struct Short {
 }
 
 impl Short {
-    /// As in LTTng: the highest number says that the header is long.
+    /// Returns the form of LTTng: the highest number in the first field marks a long header.
     const fn lttng(id_bits: u32, time_bits: u32) -> Self {
         let long = (1 << id_bits) - 1;
         Self { id_bits, first: 0, kinds: long, long: [long; 2], time_bits }
     }
 
-    /// As in the rings: the first bit says whether the header is short.
+    /// Returns the form of the rings: the first bit says whether the header is short.
     const fn typed(id_bits: u32, time_bits: u32) -> Self {
         let kinds = 1 << id_bits;
         Self { id_bits: 1 + id_bits, first: kinds, kinds, long: [0, kinds - 1], time_bits }
@@ -123,7 +123,7 @@ fn put_bits(bytes: &mut Vec<u8>, endian: Endian, [first, second]: [(u32, u64); 2
 mod tests {
     use super::*;
 
-    /// The fields have the widths that they have in the layout's short header, but the time also has the bits that the layout drops.
+    /// The fields are as wide as in the layout's short header. Only the time is wider, by the bits that the layout drops.
     #[test]
     fn widths() {
         for (layout, id, time) in [

@@ -126,7 +126,8 @@ fn write_field(text: &mut String, field: &KindField) {
     };
 }
 
-/// Returns `false` for a keyword of the language, a name with a colon, and a name whose first character, an underscore, readers would drop.
+/// Returns `false` for a keyword of the language, for a name with a colon, and for a name that begins with an underscore, which readers
+/// would drop.
 fn is_identifier(name: &str) -> bool {
     const WORDS: [&str; 28] = [
         "align",
@@ -234,9 +235,9 @@ pub(super) fn read(text: &str) -> Result<(Trace, Format), String> {
     Ok((trace, format))
 }
 
-/// Returns the kinds of events that the blocks declare, and a map from a kind's number in this trace to its number and type in the result.
-/// Kind 0 would have the number `first` in this trace. Another program may have changed the numbers, so a kind that is among the default
-/// kinds gets its default number.
+/// Returns the kinds of events that the blocks declare. Also returns a map from the number of a kind in this trace to its number and type
+/// in the result. Numbers in this trace are higher by `first` than the numbers in the result. Another program may have changed the numbers,
+/// so a kind that is among the default kinds gets its default number.
 fn kinds<'a>(
     blocks: impl Iterator<Item = &'a Block>,
     first: u64,

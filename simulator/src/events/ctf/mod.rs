@@ -1,8 +1,8 @@
 //! Traces in the Common Trace Format 1.8, which `babeltrace2` and Trace Compass read.
 //!
-//! A trace is a directory with a file `metadata` and a file for each ring. Event headers have the widths of those in the rings (see
-//! `header`). Fields are in the order of [`hv_core::trace::Field`]s, each aligned to a byte. Each gap starts a new packet, which
-//! counts the missing events (`events_discarded`). A gap at the start or end of a stream adds an empty packet.
+//! A trace is a directory with a file `metadata` and a file for each ring. Event headers are as wide as in the rings (see `header`). Fields
+//! are in the order of [`hv_core::trace::Field`]s, each aligned to a byte. Each gap starts a new packet, which counts the missing events
+//! (`events_discarded`). A gap at the start or end of a stream adds an empty packet.
 //!
 //! Traces can be merged. The identifiers of a trace and of its clock are computed from the trace's content, so equal traces have
 //! equal files. If the [epoch](crate::events::Trace::epoch) is known, the metadata state it, and viewers can compare times of

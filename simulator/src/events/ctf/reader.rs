@@ -83,8 +83,8 @@ struct PacketHeader<'a> {
 }
 
 impl PacketHeader<'_> {
-    /// Checks that the packet continues the stream: its strand and number are the expected ones,
-    /// and neither the time nor the count of lost events decreases.
+    /// Checks that the packet continues the stream: its strand and number are as expected, and the time and the count of lost events do not
+    /// decrease.
     fn follows(&self, strand: StrandId, number: u64, lost: u64, now: u64) -> Result<(), String> {
         check(self.strand == strand, || {
             format!("is of strand {}, the ones before of {strand}", self.strand)

@@ -31,7 +31,7 @@ pub struct Described {
     pub nodes: usize,
     /// The platform, if the description has one.
     pub platform: Option<Platform>,
-    /// The machine; `None` if it does not have Victoria Falls processors, or if the description is not a hypervisor's.
+    /// The machine; `None` if its processors are not Victoria Falls, or if the description is not a hypervisor's.
     pub machine: Option<Machine>,
     /// The guests; empty if the description is not a hypervisor's.
     pub guests: Vec<GuestDescription>,

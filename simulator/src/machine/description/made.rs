@@ -22,7 +22,7 @@ pub struct GuestMemory {
 }
 
 impl Description {
-    /// Returns the description of a machine and its guests, each with its name. It lacks the guests' memories: see
+    /// Returns the description of a machine and its guests, each with its name. The guests in it have no memory yet: see
     /// [`place`](Self::place).
     pub fn of<'a>(
         machine: Machine,
@@ -88,7 +88,7 @@ impl Description {
     }
 }
 
-/// Returns a grant as the property `perf-counters` has it.
+/// Returns a grant in the form of the property `perf-counters`: the names of rights, separated by commas.
 fn rights(grant: Grant) -> String {
     if grant == Grant::NONE { String::new() } else { grant.to_string().replace('+', ",") }
 }

@@ -18,7 +18,7 @@ pub struct SourceError {
     pub message: String,
 }
 
-/// A result, or a problem and the part of the source that has the problem.
+/// A result. An error is the part of the source with the problem, and a message.
 type Located<T> = Result<T, (Range<usize>, String)>;
 
 type Item<'t> = Spanned<DeValue<'t>>;

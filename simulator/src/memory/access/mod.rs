@@ -99,8 +99,7 @@ impl<'w, V: Variant> Access<'w, V> {
             planes,
             channels,
             strand_record: &mut truth.strands[strand.index()],
-            // Each core has eight strands. The memory system's own map of strands is not used here, because the truth
-            // checks it.
+            // Each core has eight strands. The memory system's own map of strands is not used here, because the truth checks this map.
             core_record: &mut truth.cores[strand.index() / 8],
             unit_records: &mut truth.units,
             hub_events,
@@ -233,7 +232,7 @@ impl<'w, V: Variant> Access<'w, V> {
         });
     }
 
-    /// Executes a store and returns the time of its end. The strand waits only if too many of its stores are under way.
+    /// Executes a store and returns the time at which it is done. The strand waits only if too many of its stores are under way.
     #[inline(always)]
     fn store(&mut self, address: u64, size: u16) -> u64 {
         let mut done = 0;

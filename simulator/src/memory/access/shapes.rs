@@ -6,8 +6,8 @@ use crate::memory::timing::{ISSUE, Timing};
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes shapes step by step. Begins a shape only if, without misses, it ends before the time `until`. If misses then delay
-    /// the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`.
+    /// Executes shapes step by step. Begins a shape only if the shape would end before the time `until` without misses. If misses then
+    /// delay the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`.
     pub(in crate::memory) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
         let began = self.now;
         (self.until, self.fetched) = (until, NO_LINE);
@@ -90,7 +90,7 @@ impl<V: Variant> Access<'_, V> {
                     if begins + longest < self.until {
                         continue 'steps;
                     }
-                    // The rest of the shape may now end too late, or may have to be fetched again. So stop after the steps that
+                    // The rest of the shape may now end too late, or may have to be fetched again. So execution stops after the steps that
                     // belong to the current fetch.
                     if step.next != ShapeStep::WITHIN {
                         left = Some(usize::from(step.next));
@@ -130,7 +130,7 @@ impl<V: Variant> Access<'_, V> {
         }
     }
 
-    /// Removes the executed references from `rest`: all executions in `taken`, but only `references` references of the last one.
+    /// Removes the executed references from `rest`: all executions in `taken`, but only `references` references of the last execution.
     #[cold]
     #[inline(never)]
     fn leave<'a>(&mut self, rest: &mut References<'a>, taken: Whole<'a>, references: usize) {

@@ -116,7 +116,7 @@ fn longer_lines_bring_their_neighbours() {
 
 #[test]
 fn a_cache_has_the_lines_that_fit() {
-    // 16 KB have 1024 lines of 16 bytes. In the second pass, a cache of 8 KB misses all lines, and one of 16 KB misses none.
+    // 16 KB have 1024 lines of 16 bytes. In the second pass, a cache of 8 KB misses all lines, and a cache of 16 KB misses none.
     assert_eq!(misses(&Config::T2_PLUS, twice(16 << 10, 16)), [2048, 256]);
     let larger = other(|config| config.l1d.bytes = 16 << 10);
     assert_eq!(misses(&larger, twice(16 << 10, 16)), [1024, 256]);
@@ -157,7 +157,7 @@ fn a_store_drops_the_lines_of_others() {
     }
 }
 
-/// A load takes 1 + `load` cycles. A miss in the data cache adds `l2`; one in the L2 cache adds `channel_read` and `memory`.
+/// A load takes 1 + `load` cycles. A miss in the data cache adds `l2`. A miss in the L2 cache adds `channel_read` and `memory`.
 #[test]
 fn times_add_up() {
     let config = other(|config| {

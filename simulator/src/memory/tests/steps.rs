@@ -52,7 +52,7 @@ impl<V: Variant> Bench<V> {
     }
 }
 
-/// The first instruction of a line stores into this line or into the next one. Only a store into its own line causes a second miss.
+/// The first instruction of a line stores into this line or into the next line. Only a store into its own line causes a second miss.
 #[test]
 fn a_line_that_the_strand_itself_writes_is_fetched_again() {
     let shape = vec![

@@ -44,7 +44,7 @@ fn loads(flow: Flow) -> [Reference; 2] {
     [Reference { flow, ..fetch }, Reference::new(0x40, 8, Kind::Load)]
 }
 
-/// Returns a node that has executed [`loads`], and what happened so far.
+/// Returns a node that has executed [`loads`], and the record of its events so far.
 fn warm() -> (Bench, Truth) {
     let mut bench = Bench::new(Model::Maramba, 1);
     bench.replay(0, 0, &loads(Flow::Next));
@@ -71,7 +71,7 @@ fn a_strand_waits_for_what_it_loads_and_for_taken_branches() {
         (SparcEvent::BranchesCompleted, 6),
         (SparcEvent::BranchesTaken, 5),
         (SparcEvent::Loads, 7),
-        // A branch is in a class of its own.
+        // Branches are counted in a separate class.
         (SparcEvent::OtherInstructions, 1),
     ] {
         assert_eq!(count(0, event), expected, "{event}");

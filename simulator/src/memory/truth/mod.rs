@@ -1,4 +1,4 @@
-//! The record of all events. The models of counter registers do not use it, so it can check them.
+//! The record of all events. The models of counter registers do not use this record, so tests compare the models with it.
 //!
 //! The memory system records each strand's instructions, each core's requests with the unit that served them, each channel's lines,
 //! and each hub's transactions. The methods compute the count of each event from these records. The record of a unit counts the

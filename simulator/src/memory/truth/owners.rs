@@ -1,5 +1,5 @@
-//! Which units a line belongs to. The memory system has maps of its own, in [`geometry`](crate::memory::geometry): it computes the
-//! units from bits of a line's number. Here, the units are listed in the order in which they take successive lines.
+//! Which units a line belongs to. The memory system uses other maps, which compute the units from bits of a line's number: see
+//! [`geometry`](crate::memory::geometry). Here, the units are listed in the order in which they take successive lines.
 
 use guest_abi::{Hub, Mcu, Node};
 use platform::Machine;
@@ -30,7 +30,7 @@ impl OwnersByLine {
             let channels: Vec<_> = machine.channels().filter(|(of, _)| of == node).collect();
             let (Some(first), Some(last)) = (channels.first(), channels.last()) else { continue };
             let halves = [first, last].into_iter().flat_map(|channel| [channel; 4]);
-            // A hub carries two successive lines, then the next hub does.
+            // Each hub carries two successive lines, and the next hub carries the next two.
             let pairs = Hub::ALL.iter().zip(carriers.iter().cycle()).flat_map(|(_, hub)| [hub; 2]);
             let lines = halves.zip(pairs).zip(0..LINES_OF_A_NODE);
             all.extend(lines.map(|((channel, hub), bank)| Owners {

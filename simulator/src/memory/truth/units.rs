@@ -163,8 +163,8 @@ impl UnitRecords {
         channel.cycles_to_write += cycles;
     }
 
-    /// Records a request that has passed `at`: a hub, or a link if there are no hubs. `counted` is `true` if a counter of the hub
-    /// has counted it.
+    /// Records a request that has passed `at`: a hub, or a link if there are no hubs. `counted` is `true` if a counter of the hub has
+    /// counted the request.
     pub(in crate::memory) fn passed(
         &mut self,
         line: L2Line,

@@ -32,7 +32,7 @@ fn alarm(values: &[(usize, u32)]) -> Execution {
     machine(None, &program, &[])
 }
 
-/// The results that a strand stores when [`ALARM`] wakes it.
+/// The results that a strand stores when it wakes in [`ALARM`].
 #[derive(Debug, PartialEq)]
 struct Woken {
     at: u64,
@@ -101,7 +101,7 @@ fn the_ptimer_answers_accesses_of_its_size() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
     let at = ACCESS.iter().position(|word| *word == 0x0100_0000).unwrap();
     let here = PROGRAM + 4 * at as u64;
-    // What the handlers of store_error and of data_access_error store.
+    // `failed` has the addresses that the handlers of store_error and of data_access_error store.
     for (accesses, failed) in [(ANSWERED, [0, 0]), (LOADS, [0, here]), (STORES, [here + 4, 0])] {
         for access in accesses {
             let mut program = ACCESS.to_vec();

@@ -1,6 +1,6 @@
 //! The programs of the tests of clocks.
 
-/// Strand 0 starts strand 4, which has another pipeline, and loops. Strand 4 executes the program that follows this code.
+/// Strand 0 starts strand 4 and then loops. Strand 4 has another pipeline, and executes the program that follows this code.
 pub(crate) const BESIDE: &[u32] = &[
     0x8210_2010, // mov 0x10, %g1
     0xc4d8_4c60, // ldxa [%g1] 0x63, %g2
@@ -94,7 +94,7 @@ pub(crate) const ACCESS: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Accesses for [`ACCESS`]: those that the PTIMER answers, loads that fail, and stores that fail.
+/// Accesses for [`ACCESS`]: accesses that the PTIMER answers, loads that fail, and stores that fail.
 pub(crate) const ANSWERED: &[u32] = &[
     0xcc00_e420, // lduw [%g3 + 0x420], %g6
     0xcc59_4000, // ldx [%g5], %g6

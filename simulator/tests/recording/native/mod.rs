@@ -43,7 +43,7 @@ impl Recorder {
         self.file.extend(data);
     }
 
-    /// Encodes a part of the log. If the thread has ended, encodes all of it.
+    /// Encodes a part of the log, or the whole log if the thread has ended.
     fn encode(&mut self, encoder: &mut Encoder, log: &mut Log, ended: bool) {
         let mut frame = Frame::default();
         let any = encoder.encode(log, ended, &self.definitions, &mut frame);
