@@ -1,4 +1,4 @@
-//! `clocks`: measures the clocks of this machine, and says which can be trusted.
+//! `clocks`: measures the clocks of this machine, and reports which clocks can be trusted.
 
 mod day;
 mod fit;
@@ -83,7 +83,7 @@ fn name(text: &str) -> anyhow::Result<ClockName> {
     by_name("clock", text, &ClockName::ALL, ClockName::text)
 }
 
-/// The number of rounds. Each round reads all clocks.
+/// The number of rounds. The clocks are read once in each round.
 const ROUNDS: u32 = 300;
 /// The number of rounds between two checks of the watchdog.
 const ROUNDS_PER_CHECK: u32 = 20;
@@ -121,7 +121,8 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
 
     let environment = Environment {
         strands: processors.count,
-        // The system reports neither `idles` nor `rate_changes`, so the worst case is assumed.
+        // The system does not report the two hazards `idles` and `rate_changes`, so the worst case
+        // is assumed.
         idles: true,
         rate_changes: true,
         cpu_hz: clocks[ClockName::Tsc as usize].map_or(0, |clock| clock.describe().hz),
@@ -175,7 +176,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // The pauses are uneven, so that they do not keep step with a clock that an interrupt updates.
+        // Uneven pauses avoid that the rounds keep step with a clock that an interrupt updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }
@@ -202,7 +203,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
     }
     let mut drift = Vec::new();
     for (clock, name) in present.iter().enumerate() {
-        // The jitter is measured against the best of the other clocks.
+        // The jitter is measured against the best other clock.
         let best = present.iter().position(|other| other != name);
         let scatter = best.and_then(|best| rounds.drift(clock, best)).map(|line| line.scatter);
         rows[*name as usize].jitter = scatter;
@@ -253,7 +254,7 @@ fn find(
     Ok(clocks)
 }
 
-/// Compares a clock with the best other clock of known frequency.
+/// Starts a comparison of a clock with the best other clock of known frequency.
 fn compare(
     name: ClockName,
     clocks: &[Option<HostClock>; ClockName::ALL.len()],
@@ -294,7 +295,8 @@ fn row(name: ClockName, clock: Option<&HostClock>, verdict: Verdict) -> ClockRow
     }
 }
 
-/// Shows the next step of the work. Fails if there was an interrupt.
+/// Shows the next step of the work in the progress bar. Returns an error if the user has
+/// interrupted the program.
 fn step(progress: &ProgressBar, message: &'static str) -> anyhow::Result<()> {
     ensure!(!interrupt::happened(), Interrupted);
     progress.set_message(message);
