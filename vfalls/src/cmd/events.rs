@@ -1,4 +1,4 @@
-//! `events`: the summary of an event trace, and the layouts of event headers.
+//! `events`: prints the summary of an event trace, or the layouts of event headers.
 
 use crate::plain;
 use std::fmt::Display;
@@ -80,7 +80,7 @@ pub(crate) struct EventsArgs {
 /// The length limit of a dump, in bytes.
 const LONGEST_DUMP: u64 = 4 << 30;
 
-/// The clock and the timer for which the layouts are computed.
+/// The properties of the clock and the timer for which the layouts are computed.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Layouts")]
 struct ConditionArgs {
@@ -127,7 +127,7 @@ pub(crate) fn run(args: EventsArgs) -> anyhow::Result<()> {
 }
 
 impl EventsArgs {
-    /// Reads the events in a dump, and writes them to the files that the user wants.
+    /// Reads the events in a memory dump, and writes the output files that the user wants.
     fn recorded(&self, path: &Path) -> anyhow::Result<Trace> {
         let outputs = Outputs::create(&self.files, self.force)?;
         let bytes = input::read(path, LONGEST_DUMP)?;
@@ -148,7 +148,7 @@ impl EventsArgs {
     }
 }
 
-/// Parses the address of a dump's first byte.
+/// Parses the address of a dump's first byte, which must be a multiple of 8.
 fn address(text: &str) -> anyhow::Result<u64> {
     let address = numbers::parse(text).filter(|address| address.is_multiple_of(8));
     address.with_context(|| {

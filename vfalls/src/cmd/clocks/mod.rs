@@ -38,12 +38,14 @@ use self::witness::Witnesses;
 
 /// Measure the clocks of this machine, and choose one as a hypervisor does
 ///
-/// Prints for each clock: the frequency, measured against the best other clock, and its uncertainty; the resolution, the duration of a
-/// read, the jitter, and the drift from the other clocks; whether the clock is safe on this machine, or why not. Then prints the chosen
-/// clock, the faults that a watchdog found in this clock during the measurement, and how far a time of day computed from this clock
-/// drifted from the system's time of day. At the end it says which clocks are independent of each other, because clocks that are made of
-/// one counter agree whatever that counter does: real-time clocks and PTP clocks, where they can be read, are compared with the kernel's.
-/// The exit status is 1 if no clock can be used.
+/// Prints for each clock: the frequency, measured against the best other clock, and its
+/// uncertainty; the resolution, the duration of a read, the jitter, and the drift from the other
+/// clocks; whether the clock is safe on this machine, or why not. Then prints the chosen clock, the
+/// faults that a watchdog found in this clock during the measurement, and how far a time of day
+/// computed from this clock drifted from the system's time of day. At the end, it says which clocks
+/// are independent of each other. Clocks that are made of one counter agree even if the counter is
+/// wrong, so the kernel's clocks are also compared with real-time clocks and PTP clocks, where
+/// these can be read. The exit status is 1 if no clock can be used.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "The clocks: tsc, monotonic_raw, monotonic, monotonic_coarse\n\n\
                   Examples:\n  vfalls clocks\n  \
