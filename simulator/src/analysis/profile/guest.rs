@@ -1,4 +1,5 @@
-//! The guest that samples. It handles the interrupts of the counters and of the timer, and reads the samples at timer ticks.
+//! The guest that takes samples. It handles the interrupts of the counters and of the timer. At
+//! each tick of the timer, it reads the samples.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::AddAssign;
@@ -11,17 +12,18 @@ use guest_abi::sampling::{
 use super::error::ProfileError;
 use super::stacks::{Point, StackId};
 
-/// The maximum number of pairs of events that take turns on the two counters.
+/// The maximum number of pairs of events that can take turns on the two counters.
 pub(crate) const TURNS: usize = 16;
 
-/// The maximum number of samples between two ticks of the timer. Further samples are lost.
+/// The maximum number of samples between two ticks of the timer. If there are more samples, the
+/// others are lost.
 pub(crate) const RING: usize = 4096;
 
-/// The period of the timer interrupt, in cycles. At each tick the next pair of events gets the counters, and the guest reads the
-/// waiting samples.
+/// The period of the timer interrupt, in cycles. At each tick, the next pair of events takes its
+/// turn on the counters, and the guest reads the samples that have been taken.
 pub(crate) const TICK: u64 = 1 << 14;
 
-/// The samples of one instruction with one call stack.
+/// The number of samples of one instruction with one call stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Weight {
@@ -39,19 +41,21 @@ impl AddAssign for Weight {
 
 pub(crate) type Taken = HashMap<Point, Weight>;
 
-/// The guest's profiler, and the samples read so far.
+/// A guest's profiler, and the samples that the guest has read so far.
 pub(crate) struct SamplingGuest<U: CounterUnit> {
     strand: StrandId,
     profiler: Box<Profiler<U, TURNS, RING>>,
     mode: U::Mode,
     takes_turns: bool,
-    /// The time and the next instruction of each interrupt since the samples were last read, to find the stacks of the samples.
+    /// The interrupts since the samples were last read. Each has its time and the next instruction,
+    /// which tell the call stack of a sample.
     interrupted: VecDeque<(u64, Point)>,
     taken: Vec<(U::Event, Taken)>,
 }
 
 impl<U: CounterUnit> SamplingGuest<U> {
-    /// Returns a guest that samples events on a strand. The program executes in `mode`, and only events in `modes` are counted.
+    /// Returns a guest that samples events on a strand. The program executes in `mode`. Only events
+    /// in one of the modes `modes` are counted.
     pub(crate) fn new(
         strand: StrandId,
         mode: U::Mode,
@@ -59,7 +63,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         requests: &[Request<U::Event>],
     ) -> Result<Self, NoRoom<U::Event>> {
         let profiler = Box::new(Profiler::new(modes, requests)?);
-        // Events that use one counter take turns on it.
+        // If several events use one counter, they take turns on it.
         let counters: Vec<_> = profiler.events().map(|report| report.counter).collect();
         let takes_turns = (1..counters.len()).any(|at| counters[..at].contains(&counters[at]));
         Ok(Self {
@@ -80,7 +84,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// Handles a counter interrupt that arrives just before the instruction `next`.
+    /// Handles an interrupt of the counters that arrives just before the instruction `next`.
     pub(crate) fn interrupt(
         &mut self,
         unit: &mut U,
@@ -91,7 +95,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// Handles a timer interrupt that arrives just before the instruction `next`.
+    /// Handles an interrupt of the timer that arrives just before the instruction `next`.
     pub(crate) fn tick(
         &mut self,
         unit: &mut U,
@@ -140,7 +144,8 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.interrupted.clear();
     }
 
-    /// Returns the stack of a sample. Call it for the samples in the order of their interrupts.
+    /// Returns the call stack of a sample. This function must be called for the samples in the
+    /// order of their interrupts.
     fn stack(&mut self, address: u64, time: u64) -> StackId {
         while let Some((then, at)) = self.interrupted.front() {
             if (*then, at.address) == (time, address) {
