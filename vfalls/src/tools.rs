@@ -101,7 +101,7 @@ impl Host {
             .find(|path| will_do(path))
     }
 
-    /// Returns the tools of `tools` that are not installed.
+    /// Returns the tools in `tools` that are not installed.
     pub fn missing<'a>(&self, tools: &'a [Tool]) -> Missing<'a> {
         let missing = tools.iter().filter(|tool| self.locate(tool).is_none());
         Missing(missing.collect())

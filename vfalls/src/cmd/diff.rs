@@ -94,7 +94,7 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The numbers and strings of a run. The keys of numbers are group and name.
+/// The numbers and strings of a run. The key of a number consists of its group and its name.
 #[derive(Default)]
 struct Values {
     numbers: BTreeMap<(String, String), f64>,

@@ -42,8 +42,9 @@ pub(crate) struct EventsArgs {
     #[arg(value_name = "DIR", required_unless_present_any = ["layouts", "memory"], conflicts_with_all = ["layouts", "memory"])]
     directory: Option<PathBuf>,
 
-    /// Read the hypervisor's rings in this dump of a machine's memory instead, of a machine that hangs, too. boot --dump writes such a file,
-    /// as does gdb: dump binary memory FILE 0x100000 0x4000000
+    /// Read the hypervisor's rings in this dump of a machine's memory instead; the machine may
+    /// hang. boot --dump writes such a file, and so does gdb with the command: dump binary memory
+    /// FILE 0x100000 0x4000000
     #[arg(long, value_name = "FILE", conflicts_with = "layouts")]
     memory: Option<PathBuf>,
 
@@ -51,7 +52,7 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "memory")]
     at: Option<u64>,
 
-    /// The layout that the dump's rings must have [default: the one that they say]
+    /// The layout that the dump's rings must have [default: the layout that the rings name]
     #[arg(long, value_name = "LAYOUT", value_parser = layout, requires = "memory")]
     layout: Option<LayoutName>,
 

@@ -28,8 +28,8 @@ pub(crate) struct FileArgs {
     #[arg(long, value_name = "ORDER", default_value = "be", value_parser = endian, requires = "events_out")]
     events_endian: Endian,
 
-    /// Date the events: the machine starts at this time, in seconds since 1970. Tools can then merge these events with those of other
-    /// clocks
+    /// Date the events: the machine starts at this time, in seconds since 1970. Tools can then
+    /// merge these events with events from other clocks
     #[arg(long, value_name = "SECONDS", requires = "events_out",
           value_parser = clap::value_parser!(u64).range(..=LATEST_EPOCH))]
     events_epoch: Option<u64>,

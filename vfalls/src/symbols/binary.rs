@@ -172,15 +172,15 @@ impl Binary {
         Some(start..self.functions[at].end)
     }
 
-    /// Returns the source file and line of an instruction. If functions are inlined there, the
-    /// innermost of them counts.
+    /// Returns the source file and line of an instruction. If the instruction comes from inlined
+    /// functions, the line is in the innermost of them.
     pub(super) fn line(&self, address: u64) -> Option<(String, u32)> {
         let location = self.debugging.as_ref()?.location(address)?;
         Some((location.file?.to_owned(), location.line?))
     }
 
-    /// Returns the source file and line of an instruction. If functions are inlined there, returns
-    /// the place in the function that contains them.
+    /// Returns the source file and line of an instruction. If the instruction comes from inlined
+    /// functions, the line is in the function that contains them.
     pub(super) fn source(&self, address: u64) -> Option<String> {
         let mut frames = self.debugging.as_ref()?.frames(address)?;
         let mut outermost = None;
@@ -290,7 +290,7 @@ mod tests {
             ("_ZN5queue4pushEi", "queue::push(int)"),
             ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
             ("_RNvC4main3run", "main::run"),
-            // These names also are mangled C++ types: float, int, and char const*.
+            // These names are also mangled C++ types: float, int, and char const*.
             ("f", "f"),
             ("i", "i"),
             ("PKc", "PKc"),

@@ -31,8 +31,8 @@ impl Debugging {
         Ok(Self(Context::from_dwarf(dwarf)?))
     }
 
-    /// Returns the source line of an address. If functions are inlined there, the innermost of them
-    /// counts.
+    /// Returns the source line of an address. If the instruction there comes from inlined
+    /// functions, the line is in the innermost of them.
     pub(crate) fn location(&self, address: u64) -> Option<Location<'_>> {
         self.0.find_location(address).ok()?
     }

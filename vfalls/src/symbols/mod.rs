@@ -202,8 +202,8 @@ impl Symbols {
         self.file_at(address).map(inlined).unwrap_or_default()
     }
 
-    /// Returns the source file and line of an instruction. If functions are inlined there, the
-    /// innermost of them counts.
+    /// Returns the source file and line of an instruction. If the instruction comes from inlined
+    /// functions, the line is in the innermost of them.
     pub(crate) fn line(&self, address: u64) -> Option<(String, u32)> {
         let (binary, at) = self.file_at(address)?;
         binary.line(address.wrapping_sub(at))

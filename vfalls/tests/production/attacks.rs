@@ -23,9 +23,9 @@ use crate::{MEMORY, image};
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // Each row is a kind of attack: the number of its attacks, and three numbers for the short
-    // test. These are the number of attacks made, of attacks with a demanded outcome, and of
-    // attacks with a demanded trap.
+    // Each row is a kind of attack. It has the number of attacks of this kind, and three numbers
+    // for the short test: the attacks that the test makes, the attacks with a demanded outcome, and
+    // the attacks with a demanded trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),

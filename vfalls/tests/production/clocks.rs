@@ -157,9 +157,8 @@ fn a_dead_strand_keeps_no_other_from_its_checks() {
     }
 }
 
-/// %stick has stopped on all strands, so only the PTIMER's alarm begins checks. The alarm may be
-/// set for a strand that then dies. In this case, the strand that carries out the operator's step
-/// continues the checks.
+/// %stick has stopped on all strands, so only the PTIMER's alarm begins checks. If the alarm is set
+/// for a strand that dies, the strand that carries out the operator's step continues the checks.
 #[test]
 #[ignore = "builds images"]
 fn the_alarm_does_not_die_with_its_strand() {

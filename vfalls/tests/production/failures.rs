@@ -263,9 +263,9 @@ fn a_strand_without_a_guest_leaves_service() {
     assert!(number > 300, "{number}");
 }
 
-/// Strand 8 dies, whose guest has all rights. Strand 0 has no guest, and revokes these rights for
-/// the operator. In doing so, it finds that a memory controller is faulty, and takes the memory
-/// controller out of service.
+/// Strand 8 dies. Its guest has all rights. Strand 0, which has no guest, revokes these rights for
+/// the operator. Meanwhile, strand 0 finds that a memory controller is faulty, and takes it out of
+/// service.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_fails_on_a_strand_without_a_guest() {

@@ -109,7 +109,7 @@ fn ready() -> Execution {
     READY.with(|ready| ready.get_or_init(boot).clone())
 }
 
-/// A unit that fails.
+/// A unit that fails, and the expected answer of later calls on it.
 #[derive(Clone, Copy)]
 struct Failing {
     unit: FaultyUnit,

@@ -23,8 +23,8 @@ const WIDTH: u64 = 256;
 
 /// Misses of the L2 caches by address and time.
 ///
-/// A row is a range of a program's addresses. If there are more than 64 rows, neighbouring rows are
-/// merged: each time, the pair that together spans the fewest bytes. So distant regions stay
+/// A row is a range of a program's addresses. If there are more than 64 rows, pairs of neighbouring
+/// rows are merged, starting with the pair that spans the fewest bytes. So distant regions stay
 /// separate. A column is a span of time. If there are more than 128 columns, each pair of columns
 /// is merged into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -20,7 +20,7 @@ const NUMBERS: usize = 1 << 14;
 
 const STEP: u64 = 512;
 
-/// The number of references from which on an interval is long. At most `LEAST` short intervals are
+/// An interval with at least this number of references is long. At most `LEAST` short intervals are
 /// kept, because the guest makes hundreds of hypercalls at each point.
 const LONG: u64 = 1 << 14;
 
@@ -80,7 +80,7 @@ pub struct CounterName {
     pub unit: String,
     /// The name of the counter's register.
     pub name: Cow<'static, str>,
-    /// Tells which of the unit's two counters this is.
+    /// The number of the counter within its unit, which has two counters.
     #[serde(with = "json")]
     pub counter: Counter,
     pub event: Cow<'static, str>,

@@ -51,8 +51,8 @@ pub struct EventProfile {
     /// The mean total variation distance between the truth and the same number of samples drawn at
     /// random from the true events.
     pub total_variation_by_chance: f64,
-    /// Rows like those in `rows`, but each row includes the function's callees. `None` if there are
-    /// no call stacks.
+    /// Rows as in `rows`, but each row includes the function's callees. `None` if there are no call
+    /// stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<Vec<CodeRow>>,
     #[serde(skip)]

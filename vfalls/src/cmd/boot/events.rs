@@ -31,7 +31,8 @@ pub(super) struct EventArgs {
     #[command(flatten)]
     files: FileArgs,
 
-    /// Write the hypercalls that the machine itself sees to a directory like that of --events-out, whatever the hypervisor records
+    /// Write the hypercalls that the machine itself sees to a directory in the form of
+    /// --events-out, whatever the hypervisor records
     #[arg(long, value_name = "DIR")]
     observed_out: Option<PathBuf>,
 

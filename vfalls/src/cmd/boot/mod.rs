@@ -123,8 +123,9 @@ pub(crate) struct BootArgs {
     #[arg(long)]
     fast: bool,
 
-    /// Have the hypervisor compare %stick, %tick and the PTIMER every 10 ms of the machine's time. It says in its log which clock it does
-    /// not trust any more, and takes the guests' time of day from the others
+    /// Have the hypervisor compare %stick, %tick and the PTIMER every 10 ms of the machine's time.
+    /// The hypervisor's log names each clock that is not trusted any more; the guests' time of day
+    /// then comes from the other clocks
     #[arg(long)]
     clocks: bool,
 

@@ -96,8 +96,8 @@ impl HostClock {
             });
         }
         let hazards = match name {
-            // The system copies this clock from a variable that a timer interrupt updates, so a
-            // counter's hazards do not apply.
+            // The system copies this clock from a variable that a timer interrupt updates. It reads
+            // no counter, so the hazards of counters do not apply.
             ClockName::MonotonicCoarse => Hazards::default(),
             _ => processors.kernel_hazards(),
         };

@@ -42,8 +42,8 @@ pub(crate) struct Annotator<'a> {
 type EventCounts = Vec<(u64, u64)>;
 
 impl Annotator<'_> {
-    /// Prints all functions whose name, or whose last part of a C++ or Rust path, is `name`. Fails
-    /// if none of them has samples or events.
+    /// Prints all functions that have this name, or whose C++ or Rust path ends with it. Fails if
+    /// none of them has samples or events.
     pub(crate) fn print(&self, output: &mut impl Write, name: &str) -> anyhow::Result<()> {
         let rows = || self.report.events().flat_map(|event| &event.rows);
         let is_meant = |one: &str| one == name || one.rsplit("::").next() == Some(name);

@@ -83,7 +83,7 @@ pub(crate) struct ReportArgs {
     force: Force,
 }
 
-/// The number of functions for each event whose source lines the page shows.
+/// The page shows the source lines of this number of functions for each event.
 const PAGE_FUNCTIONS: usize = 5;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {

@@ -124,7 +124,7 @@ struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    /// Returns a way. `limit` is the maximum rate of one direction, in bytes per second.
+    /// `limit` is the maximum rate of one direction, in bytes per second.
     fn new(label: String, used: &'a UseSeries, limit: u64, directions: f64) -> Self {
         Self { label, used, limit: directions * limit as f64, directions }
     }

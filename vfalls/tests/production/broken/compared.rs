@@ -180,11 +180,12 @@ fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug)
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
 }
 
-/// Returns the units whose failures the operator has been told. In the first stage, also returns
-/// the units whose reports a strand has read, because the strand may be about to tell the operator.
+/// Returns the units that the operator knows to have failed. In the first stage, also returns the
+/// units for which a strand has read a failure report, because the strand may be about to tell the
+/// operator.
 ///
-/// Returns an error if the operator is told twice about a unit, or if at the end a report of a unit
-/// has been read and the operator has not been told.
+/// Returns an error if the operator is told twice about a unit. At the end, also returns an error
+/// if a report of a unit has been read, but the operator has not been told about the unit.
 fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
     let may_repeat = (stage, run.plan.between) == (1, Between::Return);

@@ -10,7 +10,7 @@ use super::*;
 
 const FOR_LONG: Entry = [4, u64::MAX, 0, 0, 0, 0, 0, 0];
 
-/// By this number of cycles, the guest's call has ended.
+/// The guest's call always takes less than this number of cycles.
 const ENDED: u64 = 40_000;
 
 /// Returns the contents of all banks when their field PERF_CONFIG is `config`. The other bits

@@ -382,7 +382,8 @@ impl Orders {
 }
 
 impl State {
-    /// Returns a key: two hashes. Different states have the same key with a probability of 2^-128.
+    /// Returns two hashes as a key. Two different states have the same key with a probability of
+    /// 2^-128.
     fn key(&self) -> [u64; 2] {
         let mut text = String::new();
         for (strand, call) in self.strands.iter().zip(self.calls) {

@@ -43,7 +43,7 @@ const MOST_STACKS: usize = 1 << 20;
 /// All stacks of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// Each stack except the empty one. An entry is the stack of the caller, and the innermost
+    /// All stacks except the empty one. Each entry is the stack of the caller, and the innermost
     /// call.
     added: Vec<(StackId, CallEdge)>,
     known: HashMap<(StackId, CallEdge), StackId>,

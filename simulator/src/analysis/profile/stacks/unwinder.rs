@@ -95,8 +95,8 @@ impl<'a> Unwinder<'a> {
         own.stack()
     }
 
-    /// Updates the stack when a thread continues at the address `to`. `from` is the latest
-    /// instruction before.
+    /// Updates the stack after the instruction `from`. The next instruction of the thread is at
+    /// `to`.
     fn arrive(&mut self, thread: usize, from: Reference, to: u64) {
         let symbols = self.symbols;
         let own = &mut self.threads[thread];

@@ -1,10 +1,10 @@
 //! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
-//! Breakpoints and watchpoints apply to every strand, at the addresses that software uses. While a
-//! strand executes its guest, gdb reads and writes the guest's memory through it by real address.
-//! While the strand executes the hypervisor, gdb reads and writes all memory by physical address.
-//! If the next instruction of a guest enters the hypervisor, a step includes the whole hypercall or
-//! trap.
+//! Breakpoints and watchpoints apply to every strand, at the addresses that software uses. gdb
+//! reads and writes memory as the selected strand does: the guest's memory by real address while
+//! the strand executes its guest, and all memory by physical address while it executes the
+//! hypervisor. If the next instruction of a guest enters the hypervisor, a step includes the whole
+//! hypercall or trap.
 //!
 //! The crate `gdbstub` does not fit here, because it ends its session at a packet that it cannot
 //! read. This module answers such a packet with an error, and continues the session. If the
