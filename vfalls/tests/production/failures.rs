@@ -122,7 +122,7 @@ fn grants(global: usize) -> Grants {
 }
 
 /// Makes strand 8 carry out a request of the operator. Returns `true` if the operator gets an
-/// answer in time that is not an error.
+/// answer in time, and the answer is not an error.
 fn is_done(booted: &mut Booted, step: &Step) -> bool {
     booted.0.operate(strand(8), step).unwrap();
     matches!(answer(booted), Some(Ok(_)))

@@ -41,8 +41,8 @@ fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u
 /// Two guests sample on all their strands and read shared counters, while the rights move back and
 /// forth. After a transfer, a counter shows the number of events since the transfer. After the new
 /// owner has written the counter, it shows the written value plus the number of events since the
-/// write. No guest finds the values that it lost in %pic, and all samples are in the guest's own
-/// program.
+/// write. Whenever a guest starts to sample, even after a loss, its %pic is 0. All samples are in
+/// the guest's own program.
 #[test]
 #[ignore = "builds images"]
 fn who_gets_a_right_finds_nothing_of_the_owner_before() {

@@ -178,7 +178,8 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // Uneven pauses avoid that the rounds keep step with a clock that an interrupt updates.
+        // The pauses are uneven, so that the rounds do not keep step with a clock that an interrupt
+        // updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }

@@ -148,10 +148,10 @@ fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
             MAILBOX.. => !(OPERATOR_WORDS..RECORDS).contains(&((address - MAILBOX) as usize / 8)),
             _ if address >= *stacks || log.contains(&address) => true,
             _ if blocks.contains(&address) => {
-                // These words of a strand's block must be equal. Those before word 25 are what the
-                // fast path only reads, the address of the stack, %pcr and %pic. Those from word 38
-                // on are the handler, the functions that the handler serves, and the bounds of the
-                // guest's memory.
+                // Three groups of words in a strand's block must be equal. The first two groups are
+                // the values that the fast path only reads, the address of the stack, %pcr and
+                // %pic. The third group is the handler, the functions that the handler serves, and
+                // the bounds of the guest's memory.
                 let word = (address - blocks.start) % block / 8;
                 !matches!(word, 0..11 | 18..25 | 38..46)
             }
