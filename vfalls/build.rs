@@ -1,4 +1,5 @@
-//! Builds the recorder, a plug-in for QEMU's user-mode emulator. The module `recorder` includes the plug-in in this program.
+//! Builds the recorder, a plug-in for QEMU's user-mode emulator. The module `recorder` embeds the
+//! built plug-in in this program.
 
 use std::env;
 use std::ffi::OsString;
@@ -31,8 +32,8 @@ fn variable(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"))
 }
 
-/// Compiles a crate with `rustc` alone. The crate is optimised in every profile, because each instruction of a recorded program calls the
-/// recorder.
+/// Compiles a crate by calling `rustc` directly, without Cargo. The crate is optimised in every
+/// profile, because each instruction of a recorded program calls the recorder.
 fn compile(name: &str, kind: &str, source: &Path, output: &Path, linked: &[OsString]) -> PathBuf {
     let status = Command::new(variable("RUSTC"))
         .args(["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "-Cstrip=symbols"])

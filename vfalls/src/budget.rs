@@ -13,19 +13,20 @@ use crate::say::say;
 
 const MB: u64 = 1_000_000;
 
-/// The budget of a command, in bytes, unless the user sets one.
+/// The budget of a command in bytes. An option of the user replaces it.
 static DEFAULT: AtomicU64 = AtomicU64::new(1000 * MB);
 
-/// The pause between two checks of the memory. A program can fill about 50 MB in this time.
+/// The pause between two checks of the memory. In this time, a program can fill about 50 MB.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Adds `bytes` to the budget of the command, unless the user sets one.
+/// Adds `bytes` to the default budget of the command. A budget that the user sets does not change.
 pub(crate) fn allow(bytes: u64) {
     DEFAULT.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// From now on, ends the process if it takes more than `budget` MB of memory, with a one-line error and the exit status of bad input.
-/// Systems other than Linux have no limit, because no file there says how much memory a process takes.
+/// Starts to watch the memory of this process. If the process takes more than `budget` MB, the
+/// watch ends it with a one-line error and the exit status of bad input. On systems other than
+/// Linux, there is no limit, because this tool cannot tell there how much memory a process takes.
 pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());
@@ -49,7 +50,8 @@ pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     thread.map(drop).context("no thread for the budget of memory")
 }
 
-/// Returns the memory that this process takes, including swapped-out memory, in bytes.
+/// Returns the memory that this process takes, including swapped-out memory, in bytes. Returns
+/// `None` on systems without the file /proc/self/status.
 fn memory() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let field = |name| {

@@ -12,9 +12,9 @@ use crate::say::say;
 /// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
 pub(crate) const CANNOT: u8 = 2;
 
-/// Parses the arguments and calls `run` with them. Returns the exit status: 0 for success, 1 for a
-/// [`Mismatch`], 130 after an interrupt, 2 for any other error. A program calls this first, because
-/// this function also sets up the handling of interrupts.
+/// Parses the arguments, and calls `run` with them. Returns the exit status: 0 for success, 1 for a
+/// [`Mismatch`], 130 after an interrupt, and 2 for any other error. A program must call this
+/// function first, because the function also sets up the handling of interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
     if let Err(error) = interrupt::end_at_once(output::remove_incomplete) {
         return failure(&error.into());
@@ -26,7 +26,8 @@ pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>
     }
 }
 
-/// Prints a failure on one line. A closed pipe at standard output is a failure only if an unfinished output file is lost with it.
+/// Prints an error on one line. If standard output was a closed pipe, the error is printed only if
+/// an unfinished output file was lost because of it.
 fn failure(error: &anyhow::Error) -> ExitCode {
     let gone = |cause: &&(dyn std::error::Error + 'static)| {
         let json = || cause.downcast_ref().and_then(serde_json::Error::io_error_kind);
@@ -50,10 +51,10 @@ fn failure(error: &anyhow::Error) -> ExitCode {
     }
 }
 
-/// Prints help in clap's form, and an error in the arguments on one line.
+/// Prints help as clap formats it. Prints an error in the arguments on one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // An error is ignored: nobody reads the help.
+        // If the help cannot be printed, nobody reads it, so the error does not matter.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -72,7 +73,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(CANNOT)
 }
 
-/// The error of a command that did its work and found a defect. The exit status is 1.
+/// The error of a command that has done its work and found a defect. It makes the exit status 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Mismatch(pub String);

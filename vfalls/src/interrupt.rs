@@ -1,4 +1,5 @@
-//! Ctrl-C, SIGTERM, SIGHUP and SIGQUIT. Long work polls a flag, so that nothing stays half-written.
+//! Handles Ctrl-C, SIGTERM, SIGHUP and SIGQUIT. Commands that work long poll a flag, so that they
+//! leave no half-written files.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ pub const EXIT_STATUS: i32 = 130;
 
 const SIGNALS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// Whether the signal handler ends the process itself. Otherwise a thread cleans up first.
+/// `true` if the signal handler itself ends the process; `false` if a thread cleans up first.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 static CAUGHT: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -23,15 +24,16 @@ static BEFORE_END: OnceLock<fn()> = OnceLock::new();
 static CLEAN_UP: OnceLock<fn(&mut dyn FnMut())> = OnceLock::new();
 static THREAD: OnceLock<Result<(), String>> = OnceLock::new();
 
-/// Makes interrupts end the process with [`EXIT_STATUS`], from the signal handler. The kernel's default action does not suffice: in a
-/// container this program may be process 1, for which the kernel ignores signals without a handler.
+/// Makes the signal handler end the process with [`EXIT_STATUS`]. The kernel's default action does
+/// not suffice: in a container this program may be process 1, and for process 1 the kernel ignores
+/// signals without a handler.
 ///
-/// If a thread ends the process early, it calls `clean_up`. This function must remove incomplete files, and then call its argument, which
-/// ends the process.
+/// `clean_up` is called when a thread ends the process early. The function must remove incomplete
+/// files, and then call its argument, which ends the process.
 pub fn end_at_once(clean_up: fn(&mut dyn FnMut())) -> io::Result<()> {
     let _ = CLEAN_UP.set(clean_up);
-    // `signal_hook` installs a handler before it registers the action. A signal in between would be
-    // lost, so signals are blocked.
+    // `signal_hook` installs a handler before it registers the action. A signal that arrives
+    // between these steps would be lost, so signals are blocked meanwhile.
     let signals = SIGNALS.map(Signal::try_from).into_iter();
     let before = signals.collect::<Result<SigSet, _>>()?.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
     SIGNALS.into_iter().try_for_each(|signal| {
@@ -58,7 +60,8 @@ fn interrupt() {
     }
 }
 
-/// Removes the [files that are not complete](crate::output), and ends the process with the status that `last` returns.
+/// Removes the [incomplete files](crate::output), and ends the process with the status that `last`
+/// returns.
 pub(crate) fn end(last: impl Fn() -> i32) {
     let clean_up = CLEAN_UP.get().copied().unwrap_or(|end| end());
     clean_up(&mut || {
@@ -67,29 +70,32 @@ pub(crate) fn end(last: impl Fn() -> i32) {
     });
 }
 
-/// Sets the function that the tool calls before it ends the process early. Only the first call has an
-/// effect.
+/// Sets a function that this program calls before it ends the process early. Only the first call of
+/// `before_end` has an effect.
 pub fn before_end(call: fn()) {
     let _ = BEFORE_END.set(call);
 }
 
-/// Makes the first interrupt only set a flag. A second interrupt ends the process at once.
+/// Makes the first interrupt only set a flag, which [`happened`] returns. A second interrupt ends
+/// the process at once.
 pub fn catch() -> anyhow::Result<()> {
     CAUGHT.store(true, Ordering::SeqCst);
     clean_up()
 }
 
-/// Makes interrupts end the process again, as [`clean_up`] does. [`happened`] still reports an earlier interrupt.
+/// Makes interrupts end the process again, as after [`clean_up`]. If an interrupt came before,
+/// [`happened`] still returns `true`.
 pub fn release() {
     CAUGHT.store(false, Ordering::SeqCst);
 }
 
-/// Returns `true` if there was an interrupt since [`catch`].
+/// Returns `true` if an interrupt has come since [`catch`].
 pub fn happened() -> bool {
     INTERRUPTED.load(Ordering::SeqCst)
 }
 
-/// The error of work that an interrupt stopped. The process ends with [`EXIT_STATUS`].
+/// The error of a command whose work was stopped by an interrupt. The process ends with
+/// [`EXIT_STATUS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted, nothing was written")]
 pub struct Interrupted;

@@ -6,7 +6,7 @@ use simulator::run::Time;
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, radix) = hexadecimal.map_or((text, 10), |digits| (digits, 16));
-    // The standard library would accept a sign.
+    // `from_str_radix` accepts a plus sign, which is not allowed here.
     (!digits.starts_with('+')).then(|| u64::from_str_radix(digits, radix).ok()).flatten()
 }
 
@@ -41,7 +41,8 @@ fn plural(number: u64, what: &str) -> String {
     }
 }
 
-/// Returns a number with three significant digits and an SI prefix: `1.23 M`, `45.6 k`, `7`.
+/// Returns a number with three significant digits and an SI prefix, for example `1.23 M`, `45.6 k`
+/// or `7`.
 pub(crate) fn short(number: f64) -> String {
     let mut number = number;
     let mut prefix = "";
@@ -60,7 +61,8 @@ pub(crate) fn short(number: f64) -> String {
     format!("{number:.places$}{prefix}")
 }
 
-/// Returns a part of a whole in percent: `62%`, `6.2%` below 10%, `0%` if the whole is 0.
+/// Returns a part of a whole in percent: without decimals, for example `62%`, or with one decimal
+/// below 10%, for example `6.2%`. If the whole is 0, returns `0%`.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if part <= 0.0 || whole <= 0.0 {
         return "0%".to_owned();
@@ -72,7 +74,8 @@ pub(crate) fn percent(part: f64, whole: f64) -> String {
     }
 }
 
-/// Returns the round values to mark on an axis from 0 to `end`: 0, and at most `most` other values.
+/// Returns round values to mark on an axis from 0 to `end`. The first value is 0, and at most
+/// `most` other values follow.
 pub(crate) fn ticks(end: f64, most: usize) -> Vec<f64> {
     if end.partial_cmp(&0.0) != Some(std::cmp::Ordering::Greater) || most == 0 {
         return vec![0.0];
@@ -87,7 +90,8 @@ pub(crate) fn ticks(end: f64, most: usize) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the smallest round number that is at least `value`: the top of a scale.
+/// Returns a round number for the top of a scale: the smallest round number that is at least
+/// `value`.
 pub(crate) fn top(value: f64) -> f64 {
     let decade = 10_f64.powf(value.max(1e-300).log10().floor());
     let steps = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0].map(|step| step * decade);

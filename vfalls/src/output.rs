@@ -1,5 +1,6 @@
-//! Output files and directories that appear complete or not at all. They replace existing files only with `--force`, and never a
-//! file that another program creates meanwhile.
+//! Output files and directories that appear complete or not at all. They replace existing files
+//! only with `--force`. If another program creates a file of the same name meanwhile, this file
+//! stays.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,12 +17,13 @@ use tempfile::TempPath;
 
 use crate::interrupt;
 
-/// The outputs that an interrupt removes, by name. The value has the temporary name and, for a directory, its files.
+/// The incomplete outputs, which an interrupt removes. The key is the final path. The value is the
+/// temporary path and, for a directory, the paths of its files.
 static INCOMPLETE: Mutex<BTreeMap<PathBuf, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
 
 static ABANDONED: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether an output was dropped before it was complete.
+/// Returns `true` if an output was dropped before it was complete.
 pub(crate) fn is_abandoned() -> bool {
     ABANDONED.load(Ordering::Relaxed)
 }
@@ -30,7 +32,8 @@ fn incomplete() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<PathBuf>>> {
     INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the outputs that are not complete, and calls `end`, which ends the process. No output begins or is completed meanwhile.
+/// Removes all incomplete outputs, and calls `end`, which ends the process. Meanwhile, no thread
+/// can start or complete an output.
 pub(crate) fn remove_incomplete(end: &mut dyn FnMut()) {
     let incomplete = incomplete();
     incomplete.values().for_each(|temporary| remove(temporary));
@@ -45,14 +48,16 @@ fn remove(paths: &[PathBuf]) {
     }
 }
 
-/// An output under a hidden name, in the directory of its own name. Removed if it is dropped before it is complete.
+/// An output that is written under a hidden temporary name, in the same directory as its final
+/// name. If the output is dropped before it is complete, it is removed.
 struct Incomplete {
     temporary: PathBuf,
     path: PathBuf,
 }
 
 impl Incomplete {
-    /// Begins the output `path`. `make` creates it under a temporary name.
+    /// Starts the output `path`. `make` creates the output under the temporary name that it
+    /// receives.
     fn make<T>(path: PathBuf, make: impl Fn(&Path) -> io::Result<T>) -> anyhow::Result<(Self, T)> {
         let shown = path.display();
         let name = path.file_name();
@@ -71,12 +76,13 @@ impl Incomplete {
         Ok((Self { temporary, path }, made))
     }
 
-    /// Gives the output its own name. `rename` receives the temporary name and the path.
+    /// Gives the output its final name. `rename` receives the temporary name and the final path.
     fn complete(
         self,
         rename: impl FnOnce(&Path, &Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        // An interrupt waits for this lock, so that it does not remove an output that has just been renamed.
+        // The lock is held until the output has been removed from the list. Otherwise, an interrupt
+        // could remove an output that has just been renamed.
         let mut incomplete = incomplete();
         rename(&self.temporary, &self.path)?;
         incomplete.remove(&self.path);
@@ -93,7 +99,7 @@ impl Drop for Incomplete {
     }
 }
 
-/// The option of commands that lets outputs replace files.
+/// The option `--force`, which lets outputs replace existing files.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Force {
     /// Replace files that are there
@@ -102,7 +108,7 @@ pub struct Force {
 }
 
 impl Force {
-    /// Begins to write the file `path`.
+    /// Starts to write the file `path`.
     pub fn create(self, path: &Path) -> anyhow::Result<OutputFile> {
         if path.is_file() {
             self.check(path)?;
@@ -110,20 +116,22 @@ impl Force {
         OutputFile::create(path, self.force)
     }
 
-    /// Begins to write a file, if the user names one.
+    /// Starts to write a file if the user names one. Returns `None` if the user names no file.
     pub fn create_if_wanted(self, path: Option<&PathBuf>) -> anyhow::Result<Option<OutputFile>> {
         path.map(|path| self.create(path)).transpose()
     }
 
-    /// Fails unless the file at `path` may be replaced.
+    /// Returns an error if `--force` is not set. `path` is the existing file that the error
+    /// mentions.
     pub fn check(self, path: &Path) -> anyhow::Result<()> {
         ensure!(self.force, "{}: is there; --force replaces it", path.display());
         Ok(())
     }
 }
 
-/// A file that is written under a temporary name, in the directory of its own name. It gets its own name when it is complete; until then,
-/// an older file with this name stays. If the new file is dropped or interrupted before it is complete, it is removed.
+/// A file that is written under a temporary name, in the directory of its final name. When the file
+/// is complete, it gets its final name; until then, an older file with this name stays. If the new
+/// file is dropped or interrupted before it is complete, it is removed.
 pub struct OutputFile {
     file: File,
     incomplete: Incomplete,
@@ -131,7 +139,8 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Begins to write the file `path`. Fails if `path` exists, unless it is an ordinary file and `replaces` is `true`.
+    /// Starts to write the file `path`. Fails if `path` exists, unless it is an ordinary file and
+    /// `replaces` is `true`.
     pub fn create(path: impl AsRef<Path>, replaces: bool) -> anyhow::Result<Self> {
         let mut path = path.as_ref().to_owned();
         let shown = path.display();
@@ -144,12 +153,13 @@ impl OutputFile {
         Ok(Self { file, incomplete, replaces })
     }
 
-    /// Returns the name under which the file grows.
+    /// Returns the temporary path of the file.
     pub fn temporary(&self) -> &Path {
         &self.incomplete.temporary
     }
 
-    /// Gives the file its name. Fails if another file now has this name and must not be replaced.
+    /// Gives the file its final name. Fails if a file with this name exists and must not be
+    /// replaced.
     pub fn complete(self) -> anyhow::Result<()> {
         let replaces = self.replaces;
         self.incomplete.complete(|temporary, path| {
@@ -164,7 +174,7 @@ impl OutputFile {
         })
     }
 
-    /// Writes `value` as JSON, and gives the file its name.
+    /// Writes `value` as JSON, and then gives the file its final name.
     pub fn complete_json(mut self, value: &impl Serialize) -> anyhow::Result<()> {
         writeln!(self.file, "{}", json(value)?)
             .map_err(|error| cannot_be_written(&self.incomplete.path, error))?;
@@ -195,8 +205,9 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Renames on a file system that cannot refuse to replace a file. First claims the new name with an
-/// empty directory or file, which is removed if the renaming fails.
+/// Renames a file or directory. Works on file systems that have no way to rename without replacing.
+/// First claims the new name by creating an empty directory or file, and removes it if the renaming
+/// fails.
 fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     match from.is_dir() {
         true => fs::create_dir(to)?,
@@ -205,15 +216,18 @@ fn rename_to_claimed(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to).inspect_err(|_| remove(&[to.to_owned()]))
 }
 
-/// A directory that is written under a temporary name, as an [`OutputFile`] is.
+/// A directory that is written under a temporary name, as an [`OutputFile`] is. When it is
+/// complete, it gets its final name.
 pub(crate) struct OutputDirectory {
     incomplete: Incomplete,
-    /// The older directory's files. Only these may be removed. `None` if there was no directory.
+    /// The names of the older directory's files. Only these files may be removed. `None` if there
+    /// was no directory.
     replaces: Option<Vec<OsString>>,
 }
 
 impl OutputDirectory {
-    /// Begins to write the directory `path`. If a directory with files has this name, `check` decides whether they may be replaced.
+    /// Starts to write the directory `path`. If a directory with files exists there, `check`
+    /// decides whether these files may be replaced.
     pub(crate) fn create(
         path: impl AsRef<Path>,
         check: impl FnOnce(&Path) -> anyhow::Result<()>,
@@ -236,7 +250,8 @@ impl OutputDirectory {
         Ok(Self { incomplete, replaces })
     }
 
-    /// Writes a file. `name` may have one directory before the name of the file.
+    /// Writes a file in the directory. `name` may contain one subdirectory before the name of the
+    /// file.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> anyhow::Result<()> {
         let Incomplete { temporary, path } = &self.incomplete;
         let file = temporary.join(name);
@@ -250,13 +265,14 @@ impl OutputDirectory {
             .map_err(|error| cannot_be_written(&path.join(name), error))
     }
 
-    /// Gives the directory its name, and replaces an older directory that may be replaced. On failure, the older directory stays.
+    /// Gives the directory its final name. If an older directory may be replaced, replaces it. On
+    /// failure, the older directory stays.
     pub(crate) fn complete(self) -> anyhow::Result<()> {
         let Self { incomplete, replaces } = self;
         incomplete.complete(|temporary, path| {
             let renamed = match &replaces {
                 None => rename_to_new(temporary, path),
-                // This replaces only an empty directory.
+                // `rename` replaces a directory only if it is empty.
                 Some(files) if files.is_empty() => fs::rename(temporary, path),
                 Some(files) => return replace(temporary, path, files),
             };
@@ -269,14 +285,15 @@ impl OutputDirectory {
     }
 }
 
-/// Replaces an older directory, which must contain only `files`, by renaming the new one.
+/// Replaces an older directory by renaming the new one. The older directory must contain only
+/// `files`.
 fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     let mut aside = new.as_os_str().to_owned();
     aside.push(".old");
     let aside = PathBuf::from(aside);
     let cannot = |error| cannot_be_written(path, error);
     fs::rename(path, &aside).map_err(cannot)?;
-    // If the name is a link, the files belong to another directory.
+    // If the name is a symbolic link, the files belong to another directory and must stay.
     let is_directory = fs::symlink_metadata(&aside).is_ok_and(|aside| aside.is_dir());
     let renamed = match new_file(&aside, files) {
         _ if !is_directory => Err(has_come(path)),
@@ -295,19 +312,22 @@ fn replace(new: &Path, path: &Path, files: &[OsString]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the name of a file that is in `directory` but not in `files`.
+/// Returns the name of a file that is in `directory` but not in `files`; `None` if there is no such
+/// file.
 fn new_file(directory: &Path, files: &[OsString]) -> Option<OsString> {
     let mut names = names(directory).ok()?.into_iter();
     names.find(|name| !files.contains(name))
 }
 
-/// Returns `value` as JSON, which shows every character as itself or [escaped](text::json).
+/// Returns `value` as JSON. Every character appears as itself or as an [escape
+/// sequence](text::json).
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     let json = serde_json::to_string_pretty(value)?;
     Ok(text::json(&json).into_owned())
 }
 
-/// Writes `value` as JSON to a file, if the user names one.
+/// Writes `value` as JSON to `file`, and completes the file. Does nothing if the user names no
+/// file.
 pub(crate) fn complete_json(
     file: Option<OutputFile>,
     value: &impl Serialize,

@@ -1,4 +1,5 @@
-//! Standard output for text, with control characters escaped, so that no input can control the terminal.
+//! Standard output for text. Control characters are escaped, so that no input can control the
+//! terminal.
 #![allow(clippy::disallowed_methods, reason = "the other modules print by this one")]
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
@@ -6,18 +7,19 @@ use std::str;
 
 use simulator::text;
 
-/// Returns standard output for lines of text. The text is written when the buffer is full or
-/// [flushed](Write::flush), and when the result is dropped.
+/// Returns standard output for lines of text. The text is written when the buffer is full, when the
+/// buffer is [flushed](Write::flush), and when the buffer is dropped.
 pub fn stdout() -> BufWriter<Plain<Stdout>> {
     BufWriter::new(Plain::new(io::stdout()))
 }
 
-/// Returns unescaped standard output, for a guest's console and for a view that draws a screen.
+/// Returns standard output without escaping, for a guest's console and for a view that draws a
+/// screen.
 pub(crate) fn raw_stdout() -> Stdout {
     io::stdout()
 }
 
-/// Returns unescaped standard error.
+/// Returns standard error without escaping.
 pub(crate) fn raw_stderr() -> io::Stderr {
     io::stderr()
 }
@@ -27,10 +29,10 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Writes [escaped lines](text::lines) of UTF-8.
+/// Writes UTF-8 text with control characters escaped, [line by line](text::lines).
 pub struct Plain<W> {
     output: W,
-    /// The beginning of a character that the next write completes.
+    /// The first bytes of a character. The next write contains its other bytes.
     begun: Vec<u8>,
 }
 

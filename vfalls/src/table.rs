@@ -8,7 +8,8 @@ pub use comfy_table::Table;
 /// The maximum number of characters in a line of text.
 pub const WIDTH: usize = 100;
 
-/// Returns the text, or its first `most` characters and "..." if it is longer.
+/// Returns the text if it has at most `most` characters; otherwise its first `most` characters and
+/// "...".
 pub fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}...", &text[..end]),
@@ -16,7 +17,8 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Breaks text between words, into lines of at most `most` characters. A longer word has a line to itself.
+/// Breaks text between words into lines of at most `most` characters. A word that is longer has its
+/// own line.
 pub fn wrap(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -31,13 +33,14 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// Returns a table without rows. `header` has the names of the columns, separated by `|`. A `>` before a name aligns its column
-/// right.
+/// Returns a table without rows. `header` contains the names of the columns, separated by `|`. If
+/// `>` precedes a name, the column is aligned right.
 pub fn with_header(header: &str) -> Table {
     with_columns(header.split('|'))
 }
 
-/// Returns a table without rows, as [`with_header`] does, but the names of the columns may contain `|`.
+/// Returns a table without rows, as [`with_header`] does. Here the names of the columns may contain
+/// `|`.
 pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table {
     let names: Vec<N> = names.into_iter().collect();
     let mut table = Table::new();
@@ -52,7 +55,8 @@ pub fn with_columns<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Table 
     table
 }
 
-/// Returns the lines of a table, without spaces at their ends. Each column is as wide as its widest cell.
+/// Returns the table as lines of text, without spaces at the ends of lines. Each column is as wide
+/// as its widest cell.
 pub fn text(table: &Table) -> String {
     table.trim_fmt() + "\n"
 }

@@ -9,26 +9,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// A program in PATH, and the Debian package that contains it. A name with a slash is an absolute path, or is relative to a
-/// directory of PATH.
+/// A program in PATH, and the Debian package that contains it. A name with a slash is an absolute
+/// path, or a path relative to a directory of PATH.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tool {
     name: Cow<'static, str>,
     package: Cow<'static, str>,
 }
 
-/// Executes programs for x86-64 under Linux.
+/// The emulator that executes Linux programs for x86-64.
 pub const QEMU_X86: Tool = Tool::new("qemu-x86_64", "qemu-user");
-/// Executes programs for SPARC V9 under Linux.
+/// The emulator that executes Linux programs for SPARC V9.
 pub const QEMU_SPARC: Tool = Tool::new("qemu-sparc64", "qemu-user");
 
 impl Tool {
-    /// Returns a tool with this name, which is in this Debian package.
+    /// Returns the tool with the name `name`. `package` is the Debian package that contains it.
     pub const fn new(name: &'static str, package: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of LLVM, of the major version `version`.
+    /// Returns a program of LLVM. `version` is the major version of LLVM.
     pub fn llvm(program: &str, version: &str) -> Self {
         let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
         Self { name, package }
@@ -44,12 +44,12 @@ impl Tool {
     }
 }
 
-/// Returns the path of a program. Finds it by name or by path, as a shell does.
+/// Returns the path of a program, which is given by name or path. Searches as a shell does.
 pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
     Host::here().find(program.as_ref())
 }
 
-/// The properties of a computer that decide where programs are and how packages are installed.
+/// Properties of a computer that determine where programs are and how packages are installed.
 #[derive(Debug)]
 pub struct Host {
     /// The value of PATH.
@@ -58,7 +58,8 @@ pub struct Host {
     pub root: bool,
 }
 
-/// Package managers, each with its program and its command for installing. Messages suggest the first one in PATH.
+/// Package managers. Each has the name of its program, and its command for installing. Messages
+/// suggest the first manager that is in PATH.
 const INSTALLERS: [(&str, &str); 6] = [
     ("apt-get", "apt-get install --no-install-recommends"),
     ("dnf", "dnf install"),
@@ -73,12 +74,12 @@ impl Host {
     pub fn here() -> Self {
         Self {
             path: env::var_os("PATH").unwrap_or_default(),
-            // The directory of a process in /proc belongs to the process's effective user.
+            // In /proc, the directory of a process belongs to the process's effective user.
             root: fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0),
         }
     }
 
-    /// Returns the path of a program, as a shell finds it.
+    /// Returns the path of a program. Searches as a shell does.
     pub fn find(&self, program: &OsStr) -> Option<PathBuf> {
         if program.as_encoded_bytes().contains(&b'/') {
             return is_program(Path::new(program)).then(|| program.into());
@@ -100,13 +101,13 @@ impl Host {
             .find(|path| will_do(path))
     }
 
-    /// Returns those of `tools` that are not installed.
+    /// Returns the tools in `tools` that are not installed.
     pub fn missing<'a>(&self, tools: &'a [Tool]) -> Missing<'a> {
         let missing = tools.iter().filter(|tool| self.locate(tool).is_none());
         Missing(missing.collect())
     }
 
-    /// Returns the command that installs what is missing, as a sentence to print.
+    /// Returns a sentence to print, with the command that installs the missing tools.
     pub fn advice(&self, missing: &Missing<'_>) -> String {
         let sudo = if self.root { "" } else { "sudo " };
         let packages = missing.packages().join(" ");

@@ -13,7 +13,8 @@ use tests::program::Place;
 use vfalls::page::{Page, profile};
 use xtask::tools::CHROMIUM;
 
-/// A script that is added to the end of the page. It writes what a reader sees as text, which the browser prints.
+/// A script for the end of the page. It writes what a reader of the page sees as JSON text, which
+/// the browser prints.
 const PROBE: &str = r#"<pre id="probe"></pre><script>
   const width = document.documentElement.clientWidth;
   const clipped = [];
@@ -52,7 +53,8 @@ fn run() -> Run {
     setup.check().unwrap().run(|_| ControlFlow::Continue(())).unwrap().into()
 }
 
-/// Opens a page in a window of `width` pixels. Returns the probe's JSON, and the browser's messages.
+/// Opens a page in a window of `width` pixels. Returns the JSON that the probe wrote, and the
+/// browser's messages.
 fn probe(place: &Place, page: &str, width: u32, dark: bool) -> (Value, String) {
     let mut browser = Command::new(CHROMIUM.find().unwrap());
     browser.args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]);
@@ -76,7 +78,8 @@ fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().unwrap().iter().map(|number| number.as_u64().unwrap()).collect()
 }
 
-/// Shows a page with the probe, and asserts what must hold for every page. Returns the probe's JSON.
+/// Shows a page with the probe, and asserts the properties that every page must have. Returns the
+/// probe's JSON.
 fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(page.len() < 3_000_000, "{}", page.len());
     assert!(!page.contains("http://") && !page.contains("https://"));
@@ -86,13 +89,14 @@ fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(!said.contains("CONSOLE"), "{said}");
     assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
     assert_eq!(shown["clipped"], serde_json::json!([]), "{width}");
-    // Figures of source lines have a table and no chart.
+    // Figures of source lines have a table but no chart.
     let figures = shown["figures"].as_object().unwrap().iter();
     for (id, figure) in figures.filter(|(id, _)| !id.starts_with("lines-")) {
         assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
         assert_eq!(figure["role"], "img", "{id}");
         assert!(figure["label"].as_str().unwrap().len() > 20, "{id}");
-        // A chart fills most of a narrow window, so that its text is legible, and never exceeds the window.
+        // The text of a chart is legible if the chart fills most of a narrow window. A chart must
+        // not be wider than the window.
         let drawn = figure["width"].as_f64().unwrap();
         assert!((330.0..=620.0).contains(&drawn), "{id}: {drawn}");
     }
@@ -144,7 +148,8 @@ fn compare(report: &Value, figures: &Value) {
         serde_json::from_value(figures[id]["rows"].clone()).unwrap()
     };
     let number = |row: &[String], column: usize| row[column].parse::<u64>().unwrap();
-    // The table shows the parts of each thread's cycles, and the bars are in proportion to them.
+    // The table shows the parts of each thread's cycles. The lengths of the bars are in proportion
+    // to these numbers.
     let parts =
         ["busy", "l2", "local", "remote", "c2c", "arriving", "stores", "atomics", "pipeline"];
     let bars: Vec<(String, f64)> =
@@ -166,7 +171,8 @@ fn compare(report: &Value, figures: &Value) {
         }
     }
     assert_eq!(bars.next(), None);
-    // The table has a column for each counter. The guest's readings equal the truth.
+    // The table has a column for each counter. The values that the guest reads are equal to the
+    // truth.
     let series = &report["details"]["series"];
     let counters = series["counters"].as_array().unwrap();
     let mut compared = 0;
@@ -182,7 +188,8 @@ fn compare(report: &Value, figures: &Value) {
             compared += 1;
         }
     }
-    // There are two channels on each of four nodes, four ports on each of four hubs, and eight threads.
+    // The machine has two channels on each of four nodes, and four ports on each of four hubs. The
+    // program has eight threads.
     assert_eq!((compared, counters.len()), (32, 32));
     let channels = rows("channels");
     for (place, channel) in series["channels"].as_array().unwrap().iter().enumerate() {
@@ -203,7 +210,8 @@ fn compare(report: &Value, figures: &Value) {
         let shown: Vec<u64> = shown[2..].iter().map(|cell| cell.parse().unwrap()).collect();
         assert_eq!(numbers(row), shown);
     }
-    // The eight clerks count in this line: see the README of the bundled program.
+    // The counters of all eight clerks are in this line, as the README of the bundled program
+    // explains.
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");

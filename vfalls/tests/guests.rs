@@ -1,5 +1,5 @@
-//! The example guests, and the hypervisor that `vfalls new-image` writes. Each is put into an empty directory, then built and booted by
-//! the commands of its README.
+//! Tests the example guests, and the hypervisor that `vfalls new-image` writes. Each project is
+//! copied into an empty directory. The commands of its README then build and boot it there.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use xtask::qemu::build::{self, Production};
 use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, MAKE, SPARC_GCC};
 
-/// A shell function `vfalls` for the commands of a README. It calls the tested tool, with a
-/// hypervisor that is built from its sources, and writes the run as JSON.
+/// A shell function `vfalls`, which the commands of a README call. The function calls the tested
+/// tool with a hypervisor that is built from its sources, and writes the run as JSON.
 const VFALLS: &str = r#"vfalls() {
     [ "$1" = boot ] && shift && "$VFALLS" boot --hypervisor "$HYPERVISOR" --limit 100000000 --json results.json --force "$@"
 }
@@ -97,11 +97,13 @@ fn a_new_image_does_what_its_readme_says() -> anyhow::Result<()> {
         fs::write(&main, written.replace(from, to))?;
         run()
     };
-    // The image says why it cannot start: only one guest may have `global`.
+    // Only one guest may have `global`. With two such guests, the image cannot start, and prints
+    // the reason.
     let (status, [printed, problem]) = change("Grant::STRAND)", "Grant::GLOBAL)")?;
     ensure!(status == Some(1) && printed.contains("first: hypervisor: "), "{problem}{printed}");
     ensure!(problem.ends_with("error: the hypervisor has not started first\n"), "{problem}");
-    // The compiler asks for the memory of a guest.
+    // Without the function that returns a guest's memory, the compiler reports that this function
+    // is missing.
     let (_, [_, problem]) = change("fn partition(", "fn apart(")?;
     ensure!(problem.contains("missing: `partition`"), "{problem}");
     Ok(())
@@ -133,14 +135,14 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the lines of all code blocks in this language.
+/// Returns the lines of all code blocks in the language `language`.
 fn blocks(readme: &str, language: &str) -> String {
     let fence = format!("```{language}\n");
     let blocks = readme.split(&fence).skip(1);
     blocks.filter_map(|rest| rest.split("```").next()).collect()
 }
 
-/// Returns the guest's exit code from the JSON.
+/// Reads the guest's exit code from the JSON.
 fn exit_code(directory: &Path) -> anyhow::Result<u64> {
     let results = fs::read(directory.join("results.json"))?;
     let results: Value = serde_json::from_slice(&results)?;
@@ -148,7 +150,8 @@ fn exit_code(directory: &Path) -> anyhow::Result<u64> {
     code.with_context(|| results["guests"].to_string())
 }
 
-/// Compares a guest's counts with its program. `work_once` makes a third of the loads.
+/// Compares the counts that a guest prints with its program. A third of the loads are in
+/// `work_once`.
 fn judge(said: &str) -> anyhow::Result<()> {
     let mut lines = said.lines().skip_while(|line| !line.ends_with(" loads each"));
     let mut numbers = |text: &str| -> anyhow::Result<Vec<u64>> {
@@ -168,14 +171,18 @@ fn judge(said: &str) -> anyhow::Result<()> {
             anyhow::bail!("{found:?}");
         };
         ensure!((number, loads) == (cpu, 60_000), "loads: {found:?}");
-        // Each of 20 rounds calls two loops: 1000 iterations of 4 instructions, and 1000 of 5. Each loop ends with 2 more.
+        // Each of 20 rounds calls two loops. The first loop has 1000 iterations of 4 instructions,
+        // and the second has 1000 iterations of 5. Each loop ends with 2 more instructions.
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=190).contains(&all) && elsewhere <= 3, "samples: {found:?}");
-        // 60,000 loads make 172 samples, and the handler's own loads a few more. A third of them are in `work_once`, give or take three standard deviations.
+        // The 60,000 loads make 172 samples, and the loads of the interrupt handler make a few
+        // more. About a third of the samples are in `work_once`. The bounds are three standard
+        // deviations away.
         ensure!((38..=76).contains(&once), "samples: {found:?}");
     }
-    // Every fourth line is in the memory of the guest's node. The hypervisor reads a few more lines.
+    // Every fourth line is in the memory of the guest's node. The hypervisor causes a few more
+    // reads.
     let memory = numbers(" lines read,  reads in  memory channels")?;
     let &[16_384, 4096..4160, 2] = &memory[..] else {
         anyhow::bail!("{memory:?}");

@@ -1,4 +1,4 @@
-//! `annotate`: the source lines or instructions of a function, with their samples and events.
+//! `annotate`: shows the source lines or instructions of a function, with their samples and events.
 
 use crate::plain;
 use std::io::Write;

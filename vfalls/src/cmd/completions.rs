@@ -1,4 +1,4 @@
-//! `completions`: shell scripts that complete commands and options.
+//! `completions`: prints shell scripts that complete commands and options.
 
 use crate::plain;
 use std::io::Write;

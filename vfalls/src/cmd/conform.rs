@@ -21,10 +21,12 @@ use crate::table;
 
 /// Check a hypervisor image against the contract of the performance counter service
 ///
-/// The image boots on simulated machines. Guests make some hundreds of thousands of calls by real traps. The calls cover every
-/// register, right and version, statuses, values, what a call must keep, broken units, and hubs that many strands ask for. Each answer is
-/// compared with the answer of a reference model. The report lists the differences, what was not checked, and how many instructions calls
-/// take. The exit status is 1 if the image differs.
+/// The image boots on simulated machines. Guests make some hundreds of thousands of calls by real
+/// traps. The calls cover every register, every right and every version. They check statuses,
+/// values, and the registers that a call must leave unchanged. They also use broken units, and hubs
+/// for which many strands ask. Each answer is compared with the answer of a reference model. The
+/// report lists the differences, the parts that were not checked, and the number of instructions
+/// that calls take. The exit status is 1 if the image differs.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  \
                   vfalls conform --hypervisor mine.elf\n  \

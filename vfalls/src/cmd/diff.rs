@@ -1,4 +1,4 @@
-//! `diff`: the differences between two runs.
+//! `diff`: shows the differences between two runs.
 
 use crate::plain;
 use std::collections::BTreeMap;
@@ -44,13 +44,15 @@ pub(crate) struct DiffArgs {
 /// A number that differs between the runs.
 #[derive(Debug, Serialize)]
 struct Difference {
-    /// The field of the run that holds the number.
+    /// The name of the run's field that contains the number.
     group: String,
     name: String,
-    /// `a` and `b` are the numbers in the first and the second run; `None` if the run lacks the number.
+    /// The number in the first run; `None` if this run lacks the number. `b` is the number in the
+    /// second run.
     a: Option<f64>,
     b: Option<f64>,
-    /// The second number minus the first; a missing number counts as 0.
+    /// The number in the second run minus the number in the first run. A missing number counts as
+    /// 0.
     change: f64,
 }
 
@@ -68,13 +70,14 @@ struct Differences {
     numbers: Vec<Difference>,
 }
 
-/// The group of the numbers that are direct fields of the run.
+/// The name of the group for numbers that are direct fields of the run.
 const RUN: &str = "run";
 
-/// The fields that identify an item of a list, the best first.
+/// The fields that can identify an item of a list, in order of preference.
 const NAMES: [&str; 5] = ["thread", "name", "event", "counter", "strand"];
 
-/// The fields that together identify an item if it has none of the fields in [`NAMES`].
+/// Fields that identify an item together. They count only if the item has none of the fields in
+/// [`NAMES`].
 const PLACES: [&str; 6] = ["kind", "from", "to", "hub", "node", "mcu"];
 
 pub(crate) fn run(args: DiffArgs) -> anyhow::Result<()> {
@@ -91,7 +94,7 @@ fn name(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The numbers and strings of a run, by group and name.
+/// The numbers and strings of a run. The key of a number consists of its group and its name.
 #[derive(Default)]
 struct Values {
     numbers: BTreeMap<(String, String), f64>,
@@ -153,8 +156,10 @@ impl Values {
     }
 }
 
-/// Returns the name of a list item: the item's fields that [`NAMES`] lists, up to the first numeric field. If the item has none of these
-/// fields, its fields in [`PLACES`] are the name. If it has none of those either, the name is its index in the list.
+/// Returns the name of a list item. The name consists of the item's fields that [`NAMES`] lists, up
+/// to the first numeric field. If the item has none of these fields, the name consists of its
+/// fields in [`PLACES`]. If the item has none of the fields in [`PLACES`] either, the name is the
+/// item's index in the list.
 fn label(number: usize, item: &Value) -> String {
     let word = |key: &&str| match &item[*key] {
         Value::String(text) => Some((false, text.clone())),
@@ -183,7 +188,7 @@ fn joined(before: &str, word: &str) -> String {
 }
 
 impl Differences {
-    /// Returns all differences by group, the largest of each group first.
+    /// Returns all differences by group. In each group, the largest difference is first.
     fn new(a: &Values, b: &Values) -> Self {
         fn keys<'r, K: Ord, V>(a: &'r BTreeMap<K, V>, b: &'r BTreeMap<K, V>) -> Vec<&'r K> {
             let more = b.keys().filter(|key| !a.contains_key(key));

@@ -1,4 +1,4 @@
-//! `events`: the summary of an event trace, and the layouts of event headers.
+//! `events`: prints the summary of an event trace, or the layouts of event headers.
 
 use crate::plain;
 use std::fmt::Display;
@@ -42,8 +42,9 @@ pub(crate) struct EventsArgs {
     #[arg(value_name = "DIR", required_unless_present_any = ["layouts", "memory"], conflicts_with_all = ["layouts", "memory"])]
     directory: Option<PathBuf>,
 
-    /// Read the hypervisor's rings in this dump of a machine's memory instead, of a machine that hangs, too. boot --dump writes such a file,
-    /// as does gdb: dump binary memory FILE 0x100000 0x4000000
+    /// Read the hypervisor's rings in this dump of a machine's memory instead; the machine may
+    /// hang. boot --dump writes such a file, and so does gdb with the command: dump binary memory
+    /// FILE 0x100000 0x4000000
     #[arg(long, value_name = "FILE", conflicts_with = "layouts")]
     memory: Option<PathBuf>,
 
@@ -51,7 +52,7 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = address, requires = "memory")]
     at: Option<u64>,
 
-    /// The layout that the dump's rings must have [default: the one that they say]
+    /// The layout that the dump's rings must have [default: the layout that the rings name]
     #[arg(long, value_name = "LAYOUT", value_parser = layout, requires = "memory")]
     layout: Option<LayoutName>,
 
@@ -80,7 +81,7 @@ pub(crate) struct EventsArgs {
 /// The length limit of a dump, in bytes.
 const LONGEST_DUMP: u64 = 4 << 30;
 
-/// The clock and the timer for which the layouts are computed.
+/// The properties of the clock and the timer for which the layouts are computed.
 #[derive(clap::Args, Debug)]
 #[command(next_help_heading = "Layouts")]
 struct ConditionArgs {
@@ -127,7 +128,7 @@ pub(crate) fn run(args: EventsArgs) -> anyhow::Result<()> {
 }
 
 impl EventsArgs {
-    /// Reads the events in a dump, and writes them to the files that the user wants.
+    /// Reads the events in a memory dump, and writes the output files that the user wants.
     fn recorded(&self, path: &Path) -> anyhow::Result<Trace> {
         let outputs = Outputs::create(&self.files, self.force)?;
         let bytes = input::read(path, LONGEST_DUMP)?;
@@ -148,7 +149,7 @@ impl EventsArgs {
     }
 }
 
-/// Parses the address of a dump's first byte.
+/// Parses the address of a dump's first byte, which must be a multiple of 8.
 fn address(text: &str) -> anyhow::Result<u64> {
     let address = numbers::parse(text).filter(|address| address.is_multiple_of(8));
     address.with_context(|| {

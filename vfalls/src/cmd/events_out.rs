@@ -1,4 +1,4 @@
-//! The options for the events that `stat` and `boot` collect, and the files with these events.
+//! The options and output files for the events that `stat` and `boot` collect.
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,8 @@ use simulator::events::layouts::LayoutName;
 use simulator::events::{Epoch, Trace, chrome};
 use simulator::replay::Tracing;
 
-/// The latest start of a machine, in the year 2255: babeltrace2 has 63 bits for nanoseconds since 1970.
+/// The latest time at which a machine can start, in seconds since 1970. It is in the year 2255.
+/// babeltrace2 has only 63 bits for nanoseconds since 1970.
 const LATEST_EPOCH: u64 = 9_000_000_000;
 
 #[derive(clap::Args, Debug)]
@@ -27,8 +28,8 @@ pub(crate) struct FileArgs {
     #[arg(long, value_name = "ORDER", default_value = "be", value_parser = endian, requires = "events_out")]
     events_endian: Endian,
 
-    /// Date the events: the machine starts at this time, in seconds since 1970. Tools can then merge these events with those of other
-    /// clocks
+    /// Date the events: the machine starts at this time, in seconds since 1970. Tools can then
+    /// merge these events with events from other clocks
     #[arg(long, value_name = "SECONDS", requires = "events_out",
           value_parser = clap::value_parser!(u64).range(..=LATEST_EPOCH))]
     events_epoch: Option<u64>,
@@ -54,23 +55,23 @@ pub(crate) struct TracingArgs {
 }
 
 impl FileArgs {
-    /// Returns `true` if the user names an output for events.
+    /// Returns `true` if the user names an output file or directory for events.
     pub(crate) fn wanted(&self) -> bool {
         self.events_out.is_some() || self.events_chrome.is_some()
     }
 
-    /// Begins to write another directory with events.
+    /// Starts to write another directory with events.
     pub(crate) fn directory(&self, path: &PathBuf, force: Force) -> anyhow::Result<Outputs> {
         Ok(Outputs { directory: Some((create(path, force)?, self.events_endian)), chrome: None })
     }
 
-    /// Returns the time at which the machine starts, if the user gives one.
+    /// Returns the time at which the machine starts; `None` if the user gives no time.
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         self.events_epoch.map(|seconds| Epoch { seconds, ticks: 0 })
     }
 }
 
-/// Begins to write the directory of a trace.
+/// Starts to write the directory of a trace.
 fn create(path: &PathBuf, force: Force) -> anyhow::Result<OutputDirectory> {
     OutputDirectory::create(path, |there: &Path| {
         ensure!(
@@ -83,7 +84,7 @@ fn create(path: &PathBuf, force: Force) -> anyhow::Result<OutputDirectory> {
 }
 
 impl TracingArgs {
-    /// Returns how a replay collects events; `None` if the user names no output for events.
+    /// Returns how a replay collects events; `None` if the user wants no events.
     pub(crate) fn tracing(&self) -> Option<Tracing> {
         self.files.wanted().then_some(Tracing {
             layout: self.events_layout,
@@ -111,8 +112,8 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// Begins to write the files that `args` name. `force` decides whether existing files may be replaced. A directory can
-    /// replace only another trace.
+    /// Starts to write the files that `args` name. `force` decides whether existing files may be
+    /// replaced. A directory can replace only another trace.
     pub(crate) fn create(args: &FileArgs, force: Force) -> anyhow::Result<Self> {
         let directory = args.events_out.as_ref().map(|path| create(path, force)).transpose()?;
         Ok(Self {

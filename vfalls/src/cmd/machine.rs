@@ -23,7 +23,8 @@ pub struct MachineArgs {
 }
 
 impl MachineArgs {
-    /// Returns the machine that the options choose, if there is one with this number of nodes.
+    /// Returns the machine that the options select. Fails if the model cannot have this number of
+    /// nodes.
     pub fn machine(self) -> anyhow::Result<Machine> {
         let model = self.machine.unwrap_or(Model::Batoka);
         let nodes = self.nodes.unwrap_or(model.max_nodes());
@@ -43,7 +44,8 @@ pub(crate) struct ConfiguredArgs {
 }
 
 impl ConfiguredArgs {
-    /// Returns the configuration. The machine comes from the file, or else from the other options.
+    /// Returns the configuration. If the file does not select a machine, the other options select
+    /// it.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let MachineArgs { machine, nodes } = self.machine;
         let other = match (machine, nodes) {
@@ -58,8 +60,9 @@ impl ConfiguredArgs {
         })
     }
 
-    /// Returns what the file configures. Without a file, returns T2 Plus processors and no machine. Fails if the file and the
-    /// option `other` both choose a machine.
+    /// Returns the content of the configuration file. Without a file, returns T2 Plus processors
+    /// and no machine. Fails if the file selects a machine and `other`, the name of another option
+    /// that selects a machine, is not `None`.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let Some(path) = &self.config else {
             return Ok(Configured { machine: None, memory: Config::T2_PLUS });
@@ -76,7 +79,7 @@ impl ConfiguredArgs {
     }
 }
 
-/// Returns lines that list the differences from a machine with T2 Plus processors.
+/// Returns lines that list how the configuration differs from a machine with T2 Plus processors.
 pub(crate) fn differences(configuration: &Configuration) -> Vec<String> {
     match configuration.differences().join(", ") {
         none if none.is_empty() => Vec::new(),

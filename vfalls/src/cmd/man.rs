@@ -1,4 +1,4 @@
-//! `man`: manual pages.
+//! `man`: writes manual pages.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `md`: machine descriptions.
+//! `md`: builds, prints and checks machine descriptions.
 
 use crate::plain;
 use std::io::Write;
@@ -164,7 +164,7 @@ impl<'a> MdReport<'a> {
     }
 }
 
-/// Returns the names of the memory channels that are disabled or absent on a machine's nodes.
+/// Returns the names of the memory channels that a machine's nodes lack or have disabled.
 fn missing_channels(machine: Machine) -> Vec<String> {
     let nodes = Node::ALL.iter().filter(|node| machine.has_node(**node));
     nodes

@@ -48,7 +48,8 @@ pub struct Cli {
     memory_limit: Option<u64>,
 }
 
-/// Returns the item with this name. The error suggests similar names.
+/// Returns the item with the name `name`. If there is no such item, the error suggests similar
+/// names.
 fn by_name<T: Copy>(
     what: &str,
     name: &str,
@@ -81,7 +82,8 @@ macro_rules! commands {
 }
 
 impl Cli {
-    /// Executes the command. [`exit::main`](crate::exit::main) maps its errors to exit statuses.
+    /// Executes the command. [`exit::main`](crate::exit::main) converts its errors to exit
+    /// statuses.
     pub fn run(self) -> anyhow::Result<()> {
         budget::keep(self.memory_limit)?;
         self.command.run()

@@ -1,4 +1,4 @@
-//! `new-image`: writes a small hypervisor as a project of its own.
+//! `new-image`: writes the source of a small hypervisor as a separate project.
 
 use std::fs;
 use std::io::Write;
@@ -22,14 +22,15 @@ pub(crate) struct NewImageArgs {
     directory: PathBuf,
 }
 
-/// Returns a file of the checkout.
+/// Includes the content of a file of the repository.
 macro_rules! file {
     ($path:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../", $path))
     };
 }
 
-/// The files of the project: their paths and contents. The files that a guest's project needs, too, come from the guest to copy.
+/// The paths and contents of the project's files. Some files are the same as in the example guest's
+/// project, and come from there.
 pub const FILES: [(&str, &str); 12] = [
     ("README.md", file!("hypervisor/smallest/README.md")),
     ("Cargo.toml", file!("hypervisor/smallest/Cargo.toml")),
@@ -51,7 +52,7 @@ pub const FILES: [(&str, &str); 12] = [
 pub(crate) fn run(args: NewImageArgs) -> anyhow::Result<()> {
     let shown = args.directory.display();
     ensure!(fs::symlink_metadata(&args.directory).is_err(), "{shown}: is there");
-    // Another program may create the directory meanwhile.
+    // This fails also if another program creates the directory meanwhile.
     let directory = OutputDirectory::create(&args.directory, |_| bail!("{shown}: is there"))?;
     for (path, content) in FILES {
         directory.write(path, content.as_bytes())?;

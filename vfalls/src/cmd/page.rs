@@ -1,4 +1,4 @@
-//! `page`: a page of a run that `--json` has written.
+//! `page`: makes a page of a run that a command has written with `--json`.
 
 use crate::plain;
 use simulator::text::lines;

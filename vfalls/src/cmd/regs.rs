@@ -1,4 +1,4 @@
-//! `regs`: the 90 performance registers.
+//! `regs`: lists the 90 performance registers.
 
 use crate::plain;
 use std::io::Write;
@@ -48,7 +48,7 @@ fn register(text: &str) -> anyhow::Result<PerfReg> {
     })
 }
 
-/// A row of the list, with addresses and mask in hexadecimal.
+/// A row of the list. The addresses and the mask are hexadecimal.
 #[derive(Serialize)]
 struct RegisterRow {
     id: u64,

@@ -1,4 +1,4 @@
-//! The recordings that a command replays, and the file for a new recording.
+//! Finds the recordings that a command replays, and makes new recordings.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,16 +15,16 @@ use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
 
-/// The file name of a new recording and of the recording to replay, unless the user gives another.
+/// The file name for recordings that are made or replayed, if the user names no file.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
-/// A recording of at most this number of bytes adds nothing to the memory budget.
+/// The size in bytes up to which a recording adds nothing to the memory budget.
 const FREE: u64 = 10_000_000;
 
-/// The maximum number of bytes of a recording that count for the memory budget.
+/// The size in bytes beyond which a recording adds no more to the memory budget.
 const LARGE: u64 = 1 << 40;
 
-/// The name that an older recording gets when a new one becomes [`DEFAULT`].
+/// The name that an older recording receives when a new recording takes the name [`DEFAULT`].
 const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
@@ -61,14 +61,16 @@ impl SourceArgs {
     }
 }
 
-/// Returns the recordings in these files. Allows the command 100 bytes more memory for each byte of a file beyond [`FREE`].
+/// Returns the recordings in these files. Adds 100 bytes to the memory budget for each byte of a
+/// file beyond [`FREE`].
 fn files(paths: Vec<PathBuf>) -> ReplaySource {
     let sizes = paths.iter().filter_map(|path| path.metadata().ok());
     sizes.for_each(|file| budget::allow(100 * file.len().min(LARGE).saturating_sub(FREE)));
     ReplaySource::Files(paths)
 }
 
-/// The recordings to replay. A [`stream`](Self::stream) can be opened only once, other recordings several times.
+/// The recordings to replay. A [`stream`](Self::stream) can be opened only once. Other recordings
+/// can be opened several times.
 pub(crate) enum ReplaySource {
     Bundled,
     /// The paths of files; `-` stands for standard input.
@@ -82,9 +84,11 @@ impl ReplaySource {
         matches!(self, Self::Bundled)
     }
 
-    /// Returns the path of a recording that can be opened only once: a pipe, or standard input. Returns `None` if there is none.
+    /// Returns the path of a recording that can be opened only once, which is a pipe or standard
+    /// input. Returns `None` if all recordings are files.
     pub(crate) fn stream(&self) -> Option<&Path> {
-        // A path that does not exist is not a stream: when it is opened, the error names it.
+        // A path that does not exist does not count as a stream. When it is opened, the error names
+        // it.
         let is_stream = |path: &&PathBuf| {
             path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
         };
@@ -109,7 +113,7 @@ impl ReplaySource {
         }
     }
 
-    /// Opens the recording. Fails if there are several.
+    /// Opens the recording. Fails if there are several recordings.
     pub(crate) fn open_one(&self) -> anyhow::Result<Recording> {
         let mut all = self.open()?;
         match (all.pop(), all.len()) {
@@ -119,7 +123,7 @@ impl ReplaySource {
     }
 }
 
-/// Returns a line that names these recordings.
+/// Returns a line with the names of these recordings.
 pub(crate) fn line(recordings: &[Recording]) -> String {
     let names: Vec<_> = (recordings.iter())
         .map(|recording| match recording.command() {
@@ -130,7 +134,8 @@ pub(crate) fn line(recordings: &[Recording]) -> String {
     format!("recording: {}", names.join(", "))
 }
 
-/// Records a program into [`DEFAULT`], or into a temporary file if [`DEFAULT`] cannot be written.
+/// Records a program into the file [`DEFAULT`]. If this file cannot be written, records into a
+/// temporary file.
 fn record(command: &[OsString]) -> anyhow::Result<ReplaySource> {
     recorder::check(command, Options::default())?;
     let (file, kept) = match OutputFile::create(DEFAULT, true) {
@@ -152,7 +157,8 @@ fn record(command: &[OsString]) -> anyhow::Result<ReplaySource> {
     Ok(files(vec![DEFAULT.into()]))
 }
 
-/// Gives a complete recording the name [`DEFAULT`]. An older recording becomes [`OLDER`].
+/// Gives a complete recording the name [`DEFAULT`]. If a recording with this name exists, it
+/// becomes [`OLDER`].
 pub(crate) fn keep(file: OutputFile) -> anyhow::Result<()> {
     if Path::new(DEFAULT).exists() {
         fs::rename(DEFAULT, OLDER)

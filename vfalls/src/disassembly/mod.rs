@@ -1,4 +1,5 @@
-//! Disassembles SPARC V9, with tables of this crate, and x86-64.
+//! Disassembles instructions. The tables for SPARC V9 are in this crate; another crate disassembles
+//! x86-64.
 
 pub(crate) mod sparc;
 pub(crate) mod x86;

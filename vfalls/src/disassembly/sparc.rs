@@ -15,14 +15,16 @@ const MEMORY: &str = "\
     stwa stba stha sttwa ldswa ldsba ldsha ldxa - ldstuba stxa swapa ldf ldfsr ldqf lddf stf stfsr stqf \
     stdf - - - - - prefetch - - ldfa - ldqfa lddfa stfa - stqfa stdfa - - - - casa prefetcha casxa -";
 
-/// The names of FPop1 instructions (op3 = 0x34) by opf, in hexadecimal digits (table A-5).
+/// The names of FPop1 instructions (op3 = 0x34). Each name follows its opf code, in hexadecimal
+/// digits (table A-5).
 const FPOP1: &str = "\
     01 fmovs 02 fmovd 03 fmovq 05 fnegs 06 fnegd 07 fnegq 09 fabss 0a fabsd 0b fabsq 29 fsqrts 2a fsqrtd \
     2b fsqrtq 41 fadds 42 faddd 43 faddq 45 fsubs 46 fsubd 47 fsubq 49 fmuls 4a fmuld 4b fmulq 4d fdivs \
     4e fdivd 4f fdivq 69 fsmuld 6e fdmulq 81 fstox 82 fdtox 83 fqtox 84 fxtos 88 fxtod 8c fxtoq c4 fitos \
     c6 fdtos c7 fqtos c8 fitod c9 fstod cb fqtod cc fitoq cd fstoq ce fdtoq d1 fstoi d2 fdtoi d3 fqtoi";
 
-/// The names of FPop2 instructions (op3 = 0x35) except moves, in the form of [`FPOP1`] (table A-6).
+/// The names of FPop2 instructions (op3 = 0x35), except the conditional moves, in the form of
+/// [`FPOP1`] (table A-6).
 const FPOP2: &str = "\
     51 fcmps 52 fcmpd 53 fcmpq 55 fcmpes 56 fcmped 57 fcmpeq";
 
@@ -47,7 +49,8 @@ const fn bits(word: u32, from: u32, many: u32) -> u32 {
     word >> from & ((1 << many) - 1)
 }
 
-/// Returns the name of an instruction, with operands for arithmetic, loads and stores. Returns `None` for an unused code.
+/// Returns an instruction as text. Arithmetic instructions, loads and stores have operands; other
+/// instructions have only a name. Returns `None` if the code is unused.
 pub(crate) fn disassembly(word: u32) -> Option<String> {
     let op3 = bits(word, 19, 6);
     let rd = register(bits(word, 25, 5));
@@ -96,7 +99,8 @@ pub(crate) fn disassembly(word: u32) -> Option<String> {
             };
             match op3 {
                 _ if name == "-" => return None,
-                // CASA and CASXA: the first register is the address, the second the value to compare with.
+                // In CASA and CASXA, the first register contains the address. The second register
+                // contains the value to compare with.
                 0x3c | 0x3e => {
                     let compared = register(bits(word, 0, 5));
                     format!("{name} [{first}]{space}, {compared}, {rd}")
@@ -110,7 +114,7 @@ pub(crate) fn disassembly(word: u32) -> Option<String> {
     Some(text)
 }
 
-/// Returns the instruction at `address`, with the target of a branch or call.
+/// Returns the instruction at `address` as text. A branch or call has its target.
 pub(crate) fn disassembly_at(address: u64, word: u32) -> String {
     let Some(text) = disassembly(word) else {
         return format!(".word {word:#010x}");
@@ -138,7 +142,8 @@ fn nth(list: &'static str, number: u32) -> &'static str {
     words.nth(number as usize).unwrap_or("-")
 }
 
-/// Returns the name that follows `number` in a list of hexadecimal numbers, each followed by its name.
+/// Returns the name that follows `number` in a list. The list consists of pairs of a hexadecimal
+/// number and a name.
 fn named(list: &'static str, number: u32) -> Option<&'static str> {
     let mut words = list.split_ascii_whitespace();
     while let (Some(digits), Some(name)) = (words.next(), words.next()) {
@@ -154,7 +159,7 @@ fn register(number: u32) -> String {
     format!("%{}{}", ['g', 'o', 'l', 'i'][number / 8], number % 8)
 }
 
-/// Returns the second operand, a register or a number.
+/// Returns the second operand of an instruction as text: a register or a number.
 fn second(word: u32) -> String {
     match bits(word, 13, 1) {
         0 => register(bits(word, 0, 5)),
@@ -166,7 +171,8 @@ fn second(word: u32) -> String {
 mod tests {
     use super::*;
 
-    /// The GNU assembler translates each name to the code beside it, and binutils disassembles the code to the same name.
+    /// The expected names are verified with other tools: the GNU assembler translates each name to
+    /// its code, and binutils disassembles each code to its name.
     #[test]
     fn words_are_named() {
         for (word, expected) in [

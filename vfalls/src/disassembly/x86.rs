@@ -2,7 +2,7 @@
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
 
-/// Returns the instructions of code at `address`, each with its own address.
+/// Disassembles code that is loaded at `address`. Returns each instruction with its own address.
 pub(crate) fn disassembly(code: &[u8], address: u64) -> Vec<(u64, String)> {
     let mut formatter = GasFormatter::new();
     let options = formatter.options_mut();
@@ -21,7 +21,7 @@ pub(crate) fn disassembly(code: &[u8], address: u64) -> Vec<(u64, String)> {
 mod tests {
     use super::*;
 
-    /// The GNU assembler translates the instructions in `expected` to `code`.
+    /// The GNU assembler translates the expected text to `code`.
     #[test]
     fn instructions_have_addresses_and_operands() {
         let code = [0x48, 0x83, 0xc0, 0x01, 0xf0, 0x48, 0x83, 0x07, 0x03, 0x74, 0xf5, 0xc3];

@@ -34,7 +34,8 @@ fn directories_are_there_only_when_complete() {
     let place = tempdir().unwrap();
     let path = place.path().join("result");
     let refuse = |_: &Path| Err(anyhow::anyhow!("it is needed"));
-    // The output first makes a new directory, and then replaces the directory while it is empty.
+    // The first output makes a new directory. Before the second output, the directory is emptied,
+    // so the second output replaces it.
     for name in ["new", "again"] {
         if name == "again" {
             fs::remove_file(path.join("new")).unwrap();
@@ -51,7 +52,7 @@ fn directories_are_there_only_when_complete() {
     assert_eq!(names(&path), ["again"]);
     made.complete().unwrap();
     assert_eq!((names(&path), names(&place)), (vec!["other".into()], vec!["result".into()]));
-    // A dropped output leaves nothing.
+    // A dropped output leaves no files behind.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("half", b"").unwrap();
     assert_eq!(names(&place).len(), 2);
@@ -76,7 +77,8 @@ fn refuses_what_is_no_ordinary_file() {
     assert!(names(&place).is_empty());
 }
 
-/// A file with the output's name exists when the output begins, or appears before the output is complete.
+/// A file with the output's name exists already when the output starts, or appears before the
+/// output is complete.
 #[test]
 fn files_that_are_in_the_way_stay() {
     let place = tempdir().unwrap();
@@ -91,7 +93,8 @@ fn files_that_are_in_the_way_stay() {
         file.complete().unwrap_err().to_string(),
         format!("{}: has come meanwhile, and stays; nothing was written", path.display())
     );
-    // A link to a file that does not exist also blocks the output.
+    // A symbolic link with the output's name also blocks the output, even if its target does not
+    // exist.
     fs::remove_file(&path).unwrap();
     let file = OutputFile::create(&path, false).unwrap();
     std::os::unix::fs::symlink("nowhere", &path).unwrap();
@@ -118,7 +121,8 @@ fn a_name_is_taken_only_if_it_is_free() {
     assert_eq!(fs::read(&to).unwrap(), b"new");
 }
 
-/// The renaming fails because the hidden file has been removed.
+/// The renaming fails because the temporary file has been removed. The claimed name must be free
+/// again.
 #[test]
 fn a_name_is_free_again_if_nothing_gets_it() {
     let place = tempdir().unwrap();
@@ -139,7 +143,8 @@ fn two_outputs_cannot_have_one_name() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// A file that another program adds to the directory stays. The directory was absent, was empty, or had files that may be replaced.
+/// A file that another program adds to the directory stays. At the start, the directory did not
+/// exist, was empty, or had files that may be replaced.
 #[test]
 fn files_that_come_into_a_directory_stay() {
     let place = tempdir().unwrap();
@@ -174,7 +179,7 @@ fn files_that_come_into_a_directory_stay() {
     assert!(error.contains("result: has come meanwhile"), "{error}");
     assert!(names(&path).is_empty());
     fs::remove_dir(&path).unwrap();
-    // A file that another program adds to the hidden directory stays there.
+    // A file that another program adds to the temporary directory stays there.
     let made = OutputDirectory::create(&path, |_| Ok(())).unwrap();
     made.write("new", b"").unwrap();
     let hidden = place.path().join(&names(&place)[0]);
@@ -183,7 +188,8 @@ fn files_that_come_into_a_directory_stay() {
     assert_eq!(names(&hidden), ["letter"]);
 }
 
-/// Another program replaces a directory with a file, or with a link to another directory that has a file of the same name.
+/// Another program replaces the directory with a file, or with a link to another directory that
+/// contains a file of the same name.
 #[test]
 fn what_comes_in_place_of_a_directory_stays() {
     let place = tempdir().unwrap();

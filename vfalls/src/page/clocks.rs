@@ -1,4 +1,4 @@
-//! The chart of clocks beside the machine's true time.
+//! The chart that shows the difference between the machine's clocks and the true time.
 
 use std::cmp::Reverse;
 
@@ -9,10 +9,11 @@ use super::figure::{Figure, legend};
 use crate::numbers::TimeUnit;
 use crate::table;
 
-/// The colours of the lines. The first colour of [`PARTS`] is left out, because it is grey like the grid.
+/// The colours of the lines. They are [`PARTS`] without the first colour, which is grey like the
+/// grid.
 const COLOURS: &[&str] = PARTS.split_at(1).1;
 
-/// Returns the chart of the clocks that a scenario has changed, if there are any.
+/// Returns the chart of the clocks that a scenario has changed; `None` if it has changed no clock.
 pub(super) fn figure(run: &Executed) -> Option<Figure> {
     let most = |one: &ClockRun| one.ahead.iter().map(|(_, ahead)| ahead.unsigned_abs()).max();
     let mut clocks: Vec<_> = run.clocks.iter().collect();
@@ -77,7 +78,8 @@ pub(super) fn figure(run: &Executed) -> Option<Figure> {
     })
 }
 
-/// Returns the lines of the hypervisor's log that mention a clock, each with the time of its time stamp, in cycles.
+/// Returns the lines of the hypervisor's log that mention a clock. Each line has the time of its
+/// time stamp, in cycles.
 fn logged(run: &Executed) -> impl Iterator<Item = (u64, &'static str, String)> {
     let lines = run.hypervisor.console.lines().filter(|line| line.contains("clock"));
     lines.filter_map(|line| {
@@ -94,7 +96,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the chart of clocks. Clock n ends n microseconds behind.
+    /// Returns the chart of `clocks` clocks. At the end, clock number n is n microseconds behind
+    /// the true time.
     fn chart(clocks: u64) -> Option<Figure> {
         let clock = |number| {
             json!({
@@ -122,7 +125,7 @@ mod tests {
     fn lines_and_marks() {
         let Figure { drawing, legend, .. } = chart(1).unwrap();
         let marks = drawing.unwrap().marks.into_string();
-        // The axis of time is 306 units long, from 48 to 354. The only line is 150 units high.
+        // On the axis of time, the run lasts from 48 to 354. The height of a line is 150 units.
         for part in [
             "<path class=\"limit\" d=\"M201 8V158\"><title>%stick of strand 1 stops</title></path>",
             "<path class=\"truth\" d=\"M124.5 8V158\"><title>[0.000000250] warning: clock a</title></path>",
@@ -131,7 +134,8 @@ mod tests {
         ] {
             assert!(marks.contains(part), "{part}: {marks}");
         }
-        // The run ends before the third line of the log, and the last has no time.
+        // The log's third line comes after the end of the run, and its last line has no time stamp,
+        // so neither has a mark.
         assert_eq!(marks.matches("class=\"truth\"").count(), 1);
         assert_eq!(legend.len(), 3);
     }

@@ -54,7 +54,8 @@ pub(super) fn page(run: &Executed) -> Page {
     Page { title, first: summary(run), sections, complete: true }
 }
 
-/// Returns the part before the charts: the guests, the operator's steps, and the consoles.
+/// Returns the part of the page before the charts: the guests, the operator's steps, and the
+/// consoles.
 fn summary(run: &Executed) -> Markup {
     let unit = TimeUnit::suiting(&run.time);
     let time = run.time.cycles as f64 * unit.per_cycle;
@@ -247,7 +248,8 @@ fn event_figure(number: usize, event: &EventCounts) -> Option<Figure> {
     })
 }
 
-/// Returns the character that the page shows in place of a console's character.
+/// Returns a character of a console, or a visible replacement if the page cannot show the
+/// character.
 fn displayable(character: char) -> char {
     match character {
         '\n' | '\t' => character,

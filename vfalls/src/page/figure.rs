@@ -1,4 +1,4 @@
-//! A chart with its title, its text and the table of its numbers.
+//! A chart with its title, its explanation, and a table of its numbers.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ fn cells(row: Option<&Row>) -> impl Iterator<Item = String> {
     row.into_iter().flat_map(Row::cell_iter).map(Cell::content)
 }
 
-/// Returns a table as CSV (RFC 4180, except that lines end with a line feed alone).
+/// Returns a table as CSV according to RFC 4180, but with line feeds alone at the ends of lines.
 fn csv(table: &Table) -> String {
     let field = |text: String| match text.contains([',', '"', '\n']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -58,9 +58,9 @@ pub(super) struct Figure {
     /// The figure's id, unique within the page. It consists of letters, digits and hyphens.
     pub id: String,
     pub title: String,
-    /// Sentences that say how to read the chart, and what it shows.
+    /// Sentences that explain how to read the chart and what it shows.
     pub text: String,
-    /// The picture; `None` if the table alone is shown.
+    /// The picture; `None` if the figure consists of the table alone.
     pub drawing: Option<Drawing>,
     pub legend: Legend,
     pub table: Table,

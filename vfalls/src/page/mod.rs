@@ -1,4 +1,5 @@
-//! Pages of runs. A page is one HTML file with charts and their numbers, and needs no network and no script.
+//! Pages of runs. A page is one HTML file with charts and their numbers. It needs no network and no
+//! script.
 
 mod clocks;
 mod draw;
@@ -26,12 +27,13 @@ pub struct Page {
     /// The part of the page before the charts.
     first: Markup,
     sections: Vec<Section>,
-    /// Whether the run has everything that a page can show.
+    /// Whether the run contains everything that a page can show.
     complete: bool,
 }
 
 impl Page {
-    /// Makes the page of a run. Runs of scenarios and of `c2c` have no page.
+    /// Makes the page of a run. Returns an error for runs of scenarios and of `c2c`, which have no
+    /// page.
     pub fn new(run: &Run) -> anyhow::Result<Self> {
         match run {
             Run::Replay(run) => Ok(replay(run)),
@@ -82,7 +84,8 @@ impl Page {
         page.into_string()
     }
 
-    /// Returns the picture with this id as an SVG file. The error lists the names of all pictures.
+    /// Returns the picture with the id `name` as an SVG file. If there is no such picture, the
+    /// error lists the ids of all pictures.
     pub fn picture(&self, name: &str) -> Result<String, Vec<String>> {
         let mut names = Vec::new();
         for figure in self.sections.iter().flat_map(|section| &section.figures) {

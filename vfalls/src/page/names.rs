@@ -6,7 +6,7 @@ use simulator::analysis::profile::functions::Functions;
 use simulator::recording::bundled;
 use simulator::run::Replayed;
 
-/// The symbols of each program, if its files are on this computer.
+/// The symbols of each program; `None` if the program's files are not on this computer.
 pub(super) struct Names(Vec<Option<Symbols>>);
 
 impl Names {
@@ -27,7 +27,8 @@ impl Names {
         known.map_or_else(|| format!("{address:#x}"), |(_, name)| name.to_owned())
     }
 
-    /// Returns the source file, without its directory, and the line of an instruction. Returns an empty string if they are unknown.
+    /// Returns the source file and the line of an instruction, without the file's directory.
+    /// Returns an empty string if they are unknown.
     pub(super) fn source(&self, program: usize, address: Option<u64>) -> String {
         let symbols = self.symbols(program).zip(address);
         let source = symbols.and_then(|(symbols, address)| symbols.source(address));
@@ -39,7 +40,8 @@ impl Names {
     }
 }
 
-/// Returns the number of a thread's program. Threads are numbered across all programs.
+/// Returns the number of the program to which a thread belongs. Threads are numbered across all
+/// programs.
 pub(super) fn program_of(run: &Replayed, thread: usize) -> usize {
     let ends = run.programs().iter().scan(0, |end, program| {
         *end += program.threads;

@@ -16,12 +16,12 @@ use crate::table::{self, Table, cut};
 
 /// The maximum number of functions in a chart.
 const BARS: usize = 10;
-/// A chart leaves out functions with a smaller percentage of the events.
+/// The smallest percentage of the events with which a function appears in a chart.
 const LEAST: f64 = 1.0;
 /// The maximum number of stacks in the table.
 const STACKS: usize = 500;
 
-/// The lines of a function in a file.
+/// The source lines of one function that are in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLines {
     /// The function's name; empty if it is unknown.
@@ -37,14 +37,16 @@ pub struct SourceLines {
 pub struct SourceLine {
     /// The number of the line, from 1.
     pub line: u32,
-    /// The content of the line, if the file is known.
+    /// The text of the line; `None` if the file is not known.
     pub text: Option<String>,
-    /// For each event of the profile: the number that its samples estimate, and the true number.
+    /// The counts for each event of the profile: the number that the samples estimate, and the true
+    /// number.
     pub counts: Vec<(u64, u64)>,
 }
 
-/// Makes the page of a profile. `stacks` are the folded stacks of all samples. If the profile has several events, the outermost
-/// frame of a stack is the event. `lines` are the source lines of the hottest functions.
+/// Makes the page of a profile. `stacks` are the stacks of all samples in folded form. If the
+/// profile has several events, the outermost frame of each stack is the name of the event. `lines`
+/// are the source lines of the functions with the most events.
 pub fn profile(run: &ProfileReport, stacks: &[String], lines: &[SourceLines]) -> Page {
     let names: Vec<_> = run.events().map(|event| &*event.event).collect();
     let title = format!("{} in {}", names.join(", "), run.program);
@@ -220,7 +222,8 @@ fn event_figures(number: usize, event: &EventProfile) -> Vec<Figure> {
     std::iter::once(own).chain(with_calls).collect()
 }
 
-/// Returns a figure of the first rows. Each row has two bars: the samples and the truth.
+/// Returns a figure of the first rows. Each row has two bars: one for the samples and one for the
+/// truth.
 fn figure(id: String, title: String, text: String, rows: &[CodeRow], table: Table) -> Figure {
     let hot = |row: &&CodeRow| row.percent.max(row.exact_percent) >= LEAST;
     let hottest: Vec<_> = rows.iter().filter(hot).take(BARS).collect();

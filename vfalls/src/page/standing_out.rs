@@ -1,4 +1,4 @@
-//! Sentences with numbers about what stands out in a replay.
+//! Finds what is unusual in a replay, and describes it in sentences with numbers.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,19 @@ use crate::page::sections::parts;
 use simulator::memory::{Traffic, TrafficKind};
 use simulator::run::{GuestCalls, Replayed};
 
-/// A sentence and its weight. The weight is roughly the part of the run that the sentence is about, from 0 to 1.
+/// A weight from 0 to 1, and a sentence. The weight is roughly the share of the run that the
+/// sentence describes.
 type Finding = (f64, String);
 
-/// The smallest weight of a sentence that is shown.
+/// Sentences with a smaller weight are not shown.
 const LEAST: f64 = 0.05;
 
 fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Returns at most `most` sentences in order of weight, the largest first. Returns none if nothing stands out.
+/// Returns at most `most` sentences, in order of weight, with the largest weight first. The result
+/// is empty if nothing is unusual.
 pub(super) fn sentences(run: &Replayed, names: &Names, most: usize) -> Vec<String> {
     let topics = [
         most_waited_for(run),
@@ -75,7 +77,8 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     let all = lines.transfers + lines.invalidations;
     let user = line.users.iter().max_by_key(|user| user.times)?;
     let function = names.function(program_of(run, user.thread), user.instruction);
-    // The weight is the line's share of all misses. A miss is a request that the node's cache does not serve.
+    // The weight is the line's share of all misses. Requests that the node's cache serves are not
+    // misses.
     let served = run.threads.iter().map(|thread| thread.served);
     let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();
     let sentence = format!(
@@ -87,7 +90,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     Some((ratio(line.moves.transfers, misses), sentence))
 }
 
-/// Finds a node that serves most misses of another node.
+/// Finds a node that serves most of another node's misses.
 fn served_by_another_node(run: &Replayed) -> Option<Finding> {
     let gives = |one: &&Traffic| matches!(one.kind, TrafficKind::Memory | TrafficKind::C2c);
     let all: u64 = run.usage.traffic.iter().filter(gives).map(|one| one.lines).sum();
@@ -152,7 +155,8 @@ fn refused_calls(run: &Replayed) -> Option<Finding> {
         guest.name,
         count(all),
     );
-    // Calls take a small part of a run, so the weight is only a quarter of the refused share.
+    // Calls take only a small part of a run, so the weight is a quarter of the share of refused
+    // calls.
     Some((ratio(times, all) / 4.0, sentence))
 }
 

@@ -1,4 +1,4 @@
-//! An ELF file: its functions and variables, and any debugging information.
+//! An ELF file: its functions and variables, and its debugging information if there is any.
 
 use std::ops::Range;
 use std::path::Path;
@@ -52,8 +52,9 @@ pub(super) struct Binary {
 }
 
 impl Binary {
-    /// Reads a file, and its separate debug file, which is below `root` or where the file says. Fails if the file's build id
-    /// differs from `build_id`, unless `build_id` is empty.
+    /// Reads a file and its separate debug file. The debug file is below `root`, or at the path
+    /// that the file names. Fails if the file's build id differs from `build_id`, unless `build_id`
+    /// is empty.
     pub(super) fn open(path: &Path, build_id: &[u8], root: &Path) -> anyhow::Result<Self> {
         let bytes = input::read_found(path, LONGEST_PROGRAM)?;
         Self::with_debugging(&bytes, path, build_id, root)
@@ -103,7 +104,8 @@ impl Binary {
         Self::new(&[&parse(bytes)?])?.debugged_by(Debugging::new(bytes, None))
     }
 
-    /// Returns the functions and variables that `files` name. The first file is the one that was loaded.
+    /// Returns the functions and variables that the symbol tables of `files` name. The first file
+    /// is the one that the program loaded.
     fn new(files: &[&object::File<'_>]) -> anyhow::Result<Self> {
         let functions = named(files, SymbolKind::Text);
         ensure!(!functions.is_empty(), "names no function: it is stripped of its symbols");
@@ -125,21 +127,23 @@ impl Binary {
         })
     }
 
-    /// Returns the names of the variables that have bytes in the range `addresses`.
+    /// Returns the names of the variables that overlap the range `addresses`.
     pub(super) fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
         let first = (self.variables).partition_point(|variable| variable.end <= addresses.start);
         let within = move |variable: &&Named| variable.start < addresses.end;
         self.variables[first..].iter().take_while(within).map(|variable| &*variable.name)
     }
 
-    /// Returns the load bias: the number to add to an address in the file to get the address in memory. The byte at `offset` was mapped at
-    /// `start`, and `lowest` is the lowest address of the file's mappings. Returns `None` if no segment has this offset.
+    /// Returns the load bias, which is the difference between an address in memory and the address
+    /// in the file. The byte at `offset` was mapped at `start`, and `lowest` is the lowest address
+    /// of the file's mappings. Returns `None` if no segment has this offset.
     pub(super) fn loaded_at(&self, start: u64, offset: u64, lowest: u64) -> Option<u64> {
         if !self.anywhere {
             return Some(0);
         }
         let page = |number: u64| number / self.page * self.page;
-        // If several segments share a page of the file, the page is mapped once for each of them.
+        // If several segments share a page of the file, the loader maps the page once for each
+        // segment.
         let begins = |one: &&Segment| page(one.offset) == offset;
         let holds = |one: &&Segment| (one.offset..one.offset + one.length).contains(&offset);
         let at = |one: &Segment| {
@@ -168,13 +172,15 @@ impl Binary {
         Some(start..self.functions[at].end)
     }
 
-    /// Returns the source file and line of an instruction, in the innermost function that is inlined there.
+    /// Returns the source file and line of an instruction. If the instruction comes from inlined
+    /// functions, the line is in the innermost of them.
     pub(super) fn line(&self, address: u64) -> Option<(String, u32)> {
         let location = self.debugging.as_ref()?.location(address)?;
         Some((location.file?.to_owned(), location.line?))
     }
 
-    /// Returns the source file and line of an instruction in the function itself, not in an inlined one.
+    /// Returns the source file and line of an instruction. If the instruction comes from inlined
+    /// functions, the line is in the function that contains them.
     pub(super) fn source(&self, address: u64) -> Option<String> {
         let mut frames = self.debugging.as_ref()?.frames(address)?;
         let mut outermost = None;
@@ -185,7 +191,8 @@ impl Binary {
         Some(format!("{}:{}", line(location.file?), location.line?))
     }
 
-    /// Returns the functions that are inlined at an address, the outermost first. The list is empty without debugging information.
+    /// Returns the functions that are inlined at an address, the outermost first. Without debugging
+    /// information, the list is empty.
     pub(super) fn inlined(&self, address: u64) -> Vec<String> {
         let mut names = Vec::new();
         let debugging = self.debugging.as_ref();
@@ -197,7 +204,7 @@ impl Binary {
             let name = function.and_then(|name| name.raw_name().ok());
             names.push(name.map_or_else(|| "?".to_owned(), |name| demangled(&name)));
         }
-        // The last frame is the function itself.
+        // The last frame is not inlined: it is the function that contains the others.
         names.pop();
         names.reverse();
         names
@@ -222,7 +229,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
             Some((symbol.address(), symbol.size(), symbol.is_local(), name))
         })
         .collect();
-    // Symbols at one address are sorted: first the longest function, then a global symbol, then the shortest name.
+    // If several symbols have one address, the longest function is first. Among symbols of equal
+    // length, global symbols are before local ones, and shorter names before longer ones.
     named.sort_by_key(|&(start, size, local, name)| {
         (start, std::cmp::Reverse(size), local, name.len(), name)
     });
@@ -235,7 +243,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
                 0 => section_end(files[0], start),
                 size => Some(start.saturating_add(size)),
             };
-            // A symbol without a size, as in assembly, ends where the next symbol begins.
+            // A symbol without a size, which assembly code can define, ends where the next symbol
+            // begins.
             end.into_iter().chain(next).min().unwrap_or(start)
         })
         .collect();
@@ -243,7 +252,8 @@ fn named(files: &[&object::File<'_>], kind: SymbolKind) -> Vec<Named> {
     named.map(|((start, _, _, name), end)| Named { start, end, name: demangled(name) }).collect()
 }
 
-/// Demangles C++ and Rust names. C names are left as they are, although some, such as `f`, look like mangled C++ types.
+/// Demangles C++ and Rust names. C names stay as they are, although some names such as `f` also are
+/// mangled C++ types.
 fn demangled(name: &str) -> String {
     match name.starts_with("_Z") || name.starts_with("_R") {
         true => line(&addr2line::demangle_auto(name.into(), None)),
@@ -280,7 +290,7 @@ mod tests {
             ("_ZN5queue4pushEi", "queue::push(int)"),
             ("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"),
             ("_RNvC4main3run", "main::run"),
-            // As mangled C++ types, these would be float, int, and char const*.
+            // These names are also mangled C++ types: float, int, and char const*.
             ("f", "f"),
             ("i", "i"),
             ("PKc", "PKc"),
@@ -290,8 +300,8 @@ mod tests {
         }
     }
 
-    /// A linker may give a segment an address that exceeds its file offset by whole pages. A mapping still shows where the library
-    /// is loaded.
+    /// A linker may give a segment an address that differs from the segment's offset in the file by
+    /// whole pages. A mapping of the file still shows where the library is loaded.
     #[test]
     fn where_a_file_is_loaded_follows_from_a_mapping() {
         let base = 0x7f00_0000_0000;
@@ -300,12 +310,13 @@ mod tests {
             let at = shared.loaded_at(base + address, offset, base);
             assert_eq!(at, Some(base), "{address:#x}");
         }
-        // All segments are in one page of the file.
+        // All segments of this file are in one page.
         let small = binary(&[(0, 0, 0x4c0), (0x14c0, 0x4c0, 0x150), (0x2610, 0x610, 0x1b0)]);
         for address in [0, 0x1000, 0x2000] {
             assert_eq!(small.loaded_at(base + address, 0, base), Some(base), "{address:#x}");
         }
-        // Tests a mapping that does not contain the start of its segment, and a file that is mapped in two places.
+        // In the first case, the mapping does not contain the start of its segment. In the second
+        // case, the file is mapped in two places.
         let two = binary(&[(0, 0, 0x1345), (0x2345, 0x1345, 0x2000)]);
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, base), Some(base));
         assert_eq!(two.loaded_at(base + 0x3000, 0x2000, 0x1000), Some(base));

@@ -1,4 +1,5 @@
-//! The debugging information of an ELF file. It is read from memory, because `addr2line` would open every path that a file names.
+//! The debugging information of an ELF file. The files are read into memory first, because
+//! `addr2line` would open every path that a file names.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +20,8 @@ type DebugSlice = EndianArcSlice<RunTimeEndian>;
 pub(crate) struct Debugging(Context<DebugSlice>);
 
 impl Debugging {
-    /// Reads the debugging information of an ELF file, and of `shared`, a file whose information several ELF files share.
+    /// Reads the debugging information of an ELF file. `shared` is a file with debugging
+    /// information that several ELF files share.
     pub(crate) fn new(elf: &[u8], shared: Option<&[u8]>) -> anyhow::Result<Self> {
         let mut dwarf = sections(elf, |id| Some(id.name()))?;
         if let Some(shared) = shared {
@@ -29,12 +31,14 @@ impl Debugging {
         Ok(Self(Context::from_dwarf(dwarf)?))
     }
 
-    /// Returns the source line of an address, in the innermost function that is inlined there.
+    /// Returns the source line of an address. If the instruction there comes from inlined
+    /// functions, the line is in the innermost of them.
     pub(crate) fn location(&self, address: u64) -> Option<Location<'_>> {
         self.0.find_location(address).ok()?
     }
 
-    /// Returns the inlined functions at an address from the innermost on, and then the function.
+    /// Returns the inlined functions at an address, the innermost first. The function that contains
+    /// them is last.
     pub(crate) fn frames(&self, address: u64) -> Option<FrameIter<'_, DebugSlice>> {
         let mut found = self.0.find_frames(address);
         loop {
@@ -47,7 +51,7 @@ impl Debugging {
     }
 }
 
-/// Reads the file (`.dwo`) that has the information of one source file.
+/// Reads the file (`.dwo`) that contains the debugging information of one source file.
 fn split(load: &SplitDwarfLoad<DebugSlice>) -> Option<Dwarf<DebugSlice>> {
     let mut path = PathBuf::new();
     for part in [load.comp_dir.as_ref(), Some(load.path.as_ref()?)].into_iter().flatten() {
@@ -63,7 +67,8 @@ fn split(load: &SplitDwarfLoad<DebugSlice>) -> Option<Dwarf<DebugSlice>> {
     Some(dwarf)
 }
 
-/// Copies the sections of an ELF file. Decompressed, the sections may have at most [`LONGEST_PROGRAM`] bytes together.
+/// Copies the sections of an ELF file. In total, the decompressed sections may have at most
+/// [`LONGEST_PROGRAM`] bytes.
 fn sections(
     elf: &[u8],
     name: impl Fn(SectionId) -> Option<&'static str>,

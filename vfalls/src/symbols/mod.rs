@@ -1,4 +1,5 @@
-//! The functions and variables of a program, from the ELF files that it had in memory.
+//! The functions and variables of a program, read from the ELF files that the program had in
+//! memory.
 
 mod binary;
 pub(crate) mod debugging;
@@ -28,9 +29,9 @@ const SEPARATE: &str = "/usr/lib/debug";
 /// A file that a program had in memory. The file is read when one of its functions is first looked up.
 struct File {
     path: String,
-    /// The path, escaped so that it is one line.
+    /// The path with control characters escaped, so that it fits on one line.
     name: String,
-    /// The bytes of the file, if it is bundled with this tool.
+    /// The content of the file if the file is bundled with this tool; otherwise `None`.
     contents: Option<&'static [u8]>,
     build_id: Vec<u8>,
     /// The lowest address at which a part of the file was mapped.
@@ -66,9 +67,10 @@ pub(crate) struct Symbols {
     places: Places,
 }
 
-/// Where the files are in the program's memory.
+/// The places of the files in the program's memory.
 enum Places {
-    /// There is one file. An address in the file plus this number is the address in the recording.
+    /// There is only one file. The number is the difference between an address in the recording and
+    /// the address in the file.
     Everywhere(u64),
     /// The mappings, each with the index of its file.
     Mapped(Vec<(Mapping, usize)>),
@@ -83,8 +85,9 @@ impl Symbols {
         symbols
     }
 
-    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. The default is the file's own address, or valgrind's
-    /// address if the file can be loaded anywhere.
+    /// Reads the symbols of an ELF file that was loaded at `loaded_at`. Without `loaded_at`,
+    /// assumes the address that the file names, or valgrind's address if the file can be loaded
+    /// anywhere.
     fn open(path: &Path, loaded_at: Option<u64>) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         let binary = Binary::open(path, &[], Path::new(SEPARATE))?;
@@ -108,8 +111,9 @@ impl Symbols {
         }
     }
 
-    /// Returns the symbols of a recorded program, if its files are known. The recording names the
-    /// files. `file` replaces one of them, or is the only file if the recording names none.
+    /// Returns the symbols of a recorded program; `None` if its files are not known. The recording
+    /// names the files. If `file` is given, it replaces one of them, or it is the only file if the
+    /// recording names none.
     pub(crate) fn of_recording(
         recording: &Recording,
         is_bundled: bool,
@@ -168,7 +172,8 @@ impl Symbols {
         Ok(self)
     }
 
-    /// Returns the address at which the only file was loaded; `None` if the recording says where each file was loaded.
+    /// Returns the address at which the only file was loaded. Returns `None` if the recording
+    /// contains the address of each file.
     pub(crate) fn loaded_at(&self) -> Option<u64> {
         match self.places {
             Places::Everywhere(loaded_at) => Some(loaded_at),
@@ -176,32 +181,36 @@ impl Symbols {
         }
     }
 
-    /// Prints a note on each file that cannot be used.
+    /// Prints a note about each file that cannot be used.
     pub(crate) fn note_unusable(&self) {
         for line in self.unusable() {
             say(format_args!("note: functions without names: {line}"));
         }
     }
 
-    /// Returns a line about each file that was read and cannot be used.
+    /// Returns a line about each file that cannot be used. Files that have not been read yet are
+    /// left out.
     fn unusable(&self) -> impl Iterator<Item = &str> {
         let binaries = self.files.iter().filter_map(|file| file.binary.get());
         binaries.filter_map(|binary| binary.as_ref().err().map(String::as_str))
     }
 
-    /// Returns the functions that are inlined at an address, the outermost first. The list is empty without debugging information.
+    /// Returns the functions that are inlined at an address, the outermost first. Without debugging
+    /// information, the list is empty.
     pub(crate) fn inlined(&self, address: u64) -> Vec<String> {
         let inlined = |(binary, at): (&Binary, u64)| binary.inlined(address.wrapping_sub(at));
         self.file_at(address).map(inlined).unwrap_or_default()
     }
 
-    /// Returns the source file and line of an instruction, in the innermost function that is inlined there.
+    /// Returns the source file and line of an instruction. If the instruction comes from inlined
+    /// functions, the line is in the innermost of them.
     pub(crate) fn line(&self, address: u64) -> Option<(String, u32)> {
         let (binary, at) = self.file_at(address)?;
         binary.line(address.wrapping_sub(at))
     }
 
-    /// Returns the names of the variables that have bytes in the range `addresses`, which must be in one mapping.
+    /// Returns the names of the variables that overlap the range `addresses`. The range must be in
+    /// one mapping.
     pub(crate) fn variables(&self, addresses: Range<u64>) -> impl Iterator<Item = &str> {
         self.file_at(addresses.start).into_iter().flat_map(move |(binary, at)| {
             binary.variables(addresses.start.wrapping_sub(at)..addresses.end.wrapping_sub(at))
@@ -230,12 +239,13 @@ impl Symbols {
             return None;
         };
         let holds = |(part, _): &&(Mapping, usize)| (part.start..part.end).contains(&address);
-        // A later mapping replaces an earlier one.
+        // If mappings overlap, the later mapping has replaced the earlier one.
         let (part, file) = parts.iter().rev().find(holds)?;
         Some((part, &self.files[*file]))
     }
 
-    /// Returns the file that contains `address`, and the difference between addresses in the recording and in the file.
+    /// Returns the file that contains `address`, and the difference between an address in the
+    /// recording and the address in the file.
     fn file_at(&self, address: u64) -> Option<(&Binary, u64)> {
         match self.places {
             Places::Everywhere(loaded_at) => {
@@ -250,7 +260,7 @@ impl Symbols {
     }
 }
 
-/// Returns the last part of a path, including a line number at its end.
+/// Returns the last part of a path. A line number at the end of the path stays.
 pub(crate) fn without_directory(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! Debugging information in a separate file, as distributions ship it.
+//! Debugging information in separate files, in the form in which distributions ship it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,8 +15,11 @@ pub(super) struct Separate {
 }
 
 impl Separate {
-    /// Returns the file with the debugging information of the ELF file `elf` at `path`. Looks below `root` for the build id of `elf`. Then
-    /// looks for the name and checksum in .gnu_debuglink: in the directory of `path`, in the directory .debug there, and below `root`.
+    /// Returns the file with the debugging information of the ELF file `elf`, whose path is `path`.
+    ///
+    /// Looks first below `root`, by the build id of `elf`. Then looks for a file with the name and
+    /// the checksum in .gnu_debuglink: in the directory of `path`, in the subdirectory .debug, and
+    /// below `root`.
     pub(super) fn find(elf: &object::File<'_>, path: &Path, root: &Path) -> Option<Self> {
         let build_id = elf.build_id().ok().flatten().unwrap_or_default();
         if let Some(path) = by_build_id(root, build_id)
@@ -39,8 +42,9 @@ impl Separate {
         })
     }
 
-    /// Returns the bytes of the file with the debugging information that several debug files share, if there is one. Looks at the
-    /// path in .gnu_debugaltlink, and then below `root` by build id.
+    /// Returns the content of the file with debugging information that several debug files share;
+    /// `None` if there is no such file. Looks first at the path in .gnu_debugaltlink, and then
+    /// below `root` by build id.
     pub(super) fn shared(&self, root: &Path) -> Option<Vec<u8>> {
         let elf = object::File::parse(&*self.bytes).ok()?;
         let (name, build_id) = elf.gnu_debugaltlink().ok()??;

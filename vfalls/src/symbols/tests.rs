@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A library with an exported function, which inlines one function and calls another.
+/// A library with an exported function. This function inlines one function, and calls another.
 const SOURCE: &str = r#"#![no_std]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -79,7 +79,7 @@ impl Library {
         BASE + symbol.address()
     }
 
-    /// Returns the symbols of the library in `file`, with every segment mapped.
+    /// Returns the symbols of the library in `file`. All segments of the library are mapped.
     fn symbols(&self, file: &str, build_id: &[u8]) -> Symbols {
         let bytes = fs::read(self.path("full.so")).unwrap();
         let elf = object::File::parse(&*bytes).unwrap();
@@ -134,7 +134,8 @@ fn debugging_information_apart() {
     assert_eq!(bare.function(outer), Some((outer, "outer")), "it is exported");
     assert_eq!((bare.function(hidden), bare.source(outer)), (None, None));
 
-    // The file is found by its debug link: in the same directory, in `.debug`, and in the directory for all debugging information.
+    // A debug link names the file. The file is found in the library's directory, in `.debug`, and
+    // in the directory of separate debugging information.
     library.objcopy("--only-keep-debug full.so full.debug");
     library.objcopy("--add-gnu-debuglink=full.debug bare.so linked.so");
     library.knows_all("linked.so");
@@ -146,7 +147,7 @@ fn debugging_information_apart() {
     fs::create_dir_all(&below).unwrap();
     fs::rename(library.path(".debug/full.debug"), below.join("full.debug")).unwrap();
     library.knows_all("linked.so");
-    // A file with the right name, but of another program, is not used.
+    // If a file has the right name but another checksum, it is not used.
     let mut bytes = fs::read(below.join("full.debug")).unwrap();
     bytes.push(0);
     fs::write(below.join("full.debug"), bytes).unwrap();

@@ -8,11 +8,11 @@ use crate::table;
 
 pub(crate) struct LayoutsText<'a>(pub(crate) &'a Layouts);
 
-/// The names of time units, with their lengths in seconds.
+/// The names of time units, and their lengths in seconds.
 const UNITS: [(f64, &str); 5] =
     [(31_557_600.0, "years"), (1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")];
 
-/// Returns a time with four digits, in the largest unit that is not longer than the time.
+/// Returns a time with four digits. The unit is the largest one that is not longer than the time.
 pub(crate) fn time(seconds: f64) -> String {
     let fits = UNITS.into_iter().find(|(unit, _)| seconds >= *unit);
     let (unit, name) = fits.unwrap_or(UNITS[4]);

@@ -6,7 +6,7 @@ use crate::table::{self, WIDTH, wrap};
 use simulator::replay::{Listed, Pair, Place};
 use simulator::run::{GuestCalls, Hypercalls};
 
-/// Prints samples, with a header before the first.
+/// Prints samples. A header precedes the first sample.
 #[derive(Default)]
 pub(crate) struct Samples {
     /// The widths of the columns for instances and events; `None` before the first sample.
@@ -30,7 +30,7 @@ impl Samples {
         [instance.max().unwrap_or(0).max(8), event.max().unwrap_or(0).max(6)]
     }
 
-    /// Prints a line for each unit and strand.
+    /// Prints a line for each unit and each strand.
     pub(crate) fn print(
         &mut self,
         output: &mut impl Write,
@@ -57,7 +57,7 @@ impl Samples {
     }
 }
 
-/// Returns a row for each event.
+/// Returns a table with a row for each event.
 pub(crate) fn events(listed: &[Listed]) -> String {
     const MODELLED: &str = "modelled";
     let name = |event: &Listed| format!("{}:{}", event.class, event.event);
@@ -78,7 +78,8 @@ pub(crate) fn events(listed: &[Listed]) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each guest, and for each class of registers in its calls.
+/// Returns a table with a row for each guest, and a row for each class of registers in the guest's
+/// calls.
 pub(crate) fn hypercalls(all: &Hypercalls, guests: &[GuestCalls]) -> String {
     let statuses: Vec<&String> = all.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();

@@ -1,4 +1,4 @@
-//! The result of a replay as text that fits on a screen.
+//! The result of a replay as text that fits on one screen.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -11,14 +11,15 @@ use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The number of lines on a screen. Threads that do not fit are added up in one row. Wrong counters are all listed, even if the
-/// summary gets longer.
+/// The number of lines on a screen. If there are too many threads, one row adds up those that do
+/// not fit. All wrong counters are listed, even if the summary is then longer than a screen.
 const LINES: usize = 24;
 
 /// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.
 const OTHERS: usize = 6;
 
-/// Returns a row for each event: the number of its counters, and the sums of their measured and true counts.
+/// Returns a table with a row for each event: the number of its counters, the sum of their measured
+/// counts, and the sum of the true counts.
 pub(crate) fn totals(counters: &[CounterResult]) -> String {
     let mut table = table::with_header("event|>counters|>measured|>truth");
     for sum in Total::by_event(counters) {
@@ -29,7 +30,8 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
     table::text(&table)
 }
 
-/// Prints the tables of events and threads, and the comparison with the truth. With a three-line header, the output fills a screen.
+/// Prints the tables of events and threads, and the comparison with the truth. With a header of
+/// three lines, the output fills a screen.
 pub(crate) fn print(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     let sums = Total::by_event(&run.counters);
     let units = units(&sums, run);
@@ -38,7 +40,8 @@ pub(crate) fn print(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     truth(output, run)
 }
 
-/// Returns a row for each event: the sum over all units, its rate, and the sums of each node or hub.
+/// Returns a table with a row for each event: the sum over all units, its rate, and the sum of each
+/// node or hub.
 fn units(sums: &[Total], run: &Replayed) -> String {
     let places = match sums.iter().any(Total::is_by_hub) {
         true => 4,
@@ -60,8 +63,8 @@ fn units(sums: &[Total], run: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each thread, but at most `most` rows. If there are more threads, the last row adds up the threads with the
-/// fewest instructions.
+/// Returns a table of threads with at most `most` rows. If there are more threads, the last row
+/// adds up the threads with the fewest instructions.
 fn threads(threads: &[ThreadRun], most: usize) -> String {
     let mut busiest: Vec<&ThreadRun> = threads.iter().collect();
     let shown = match threads.len() > most {
@@ -117,7 +120,7 @@ pub(crate) fn short(number: u64) -> String {
     }
 }
 
-/// Prints whether the counters show what happened. Lists each counter that does not.
+/// Prints whether the counters agree with the truth, and lists each counter that does not.
 fn truth(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     let counters = run.counters.len();
     let wrong: Vec<&CounterResult> =

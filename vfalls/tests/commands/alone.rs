@@ -1,4 +1,4 @@
-//! Runs the tool without its checkout: from another directory, and with an empty PATH.
+//! Runs the tool without the project's files: from another directory, and with an empty PATH.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -43,12 +43,12 @@ fn every_command_needs_no_other_program() {
     ];
     let tool = Cli::command();
     let commands: BTreeSet<&str> = tool.get_subcommands().map(|one| one.get_name()).collect();
-    // `record` needs QEMU: see the next test.
+    // `record` needs QEMU, so the next test covers it.
     let tried = lines.iter().filter_map(|line| line.split(' ').next()).chain(["record"]);
     assert_eq!(tried.collect::<BTreeSet<_>>(), commands);
     for line in lines {
         let ended = alone(&place, line);
-        // If no clock of the machine is trustworthy, `clocks` ends with status 1.
+        // If no clock of this machine can be trusted, `clocks` ends with status 1.
         let good = ended.status == 0 || line.starts_with("clocks") && ended.status == 1;
         assert!(good, "{line}: {}", ended.stderr);
         assert!(!ended.stderr.starts_with("error"), "{line}: {}", ended.stderr);
@@ -114,13 +114,13 @@ fn a_program_is_recorded_once() {
         assert!(ended.stdout.lines().next().unwrap().contains("vfalls.refs"));
     }
     assert_eq!(read("vfalls.refs"), second);
-    // If the user names a file, `vfalls.refs` stays as it is.
+    // If the user names another file, `record` does not change `vfalls.refs`.
     assert_eq!(run("record -o own.refs -- true").status, 0);
     assert_eq!(read("vfalls.refs"), second);
     run("record -o own.refs -- true").badly("own.refs");
 }
 
-/// Not even root can make a file in /proc.
+/// Nobody can create a file in /proc, not even root.
 #[test]
 #[ignore = "needs QEMU's user-mode emulator"]
 fn a_recording_that_cannot_be_kept_is_replayed() {

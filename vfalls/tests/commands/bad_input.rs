@@ -1,4 +1,4 @@
-//! Bad input: one clear line on standard error, and exit status 2.
+//! Tests that bad input leads to one clear line on standard error, and to exit status 2.
 
 use std::fs::File;
 use std::process::Command;
@@ -103,7 +103,7 @@ fn standard_error_that_cannot_be_written() {
             assert_eq!(end(shell, b"").status, 2, "{arguments:?} {stderr}");
         }
     }
-    // A note that cannot be printed changes nothing.
+    // If a note cannot be printed, the result is the same.
     let refs = place.file("refs.txt", crate::stat::program(10));
     let mut shell = Command::new("sh");
     shell.args(["-c", "\"$@\" 2>/dev/full", "sh", crate::program::PROGRAM]);
@@ -111,7 +111,7 @@ fn standard_error_that_cannot_be_written() {
     assert_eq!(end(shell, b"").status, 0);
 }
 
-/// Endless files and files that are too long are refused.
+/// Endless files and files that are too long lead to an error.
 #[test]
 fn what_is_too_long() {
     let place = Place::new("too-long");

@@ -2,8 +2,9 @@ use serde_json::json;
 
 use crate::program::{Place, squeezed, vfalls};
 
-/// Each of the bundled program's eight clerks (threads) counts 2,500 coins in a counter of its own; all these counters are in one cache
-/// line. Together the clerks take 4,000 tickets from another counter: see the program's README.
+/// The bundled program has eight clerks, each of which is a thread. Each clerk counts 2,500 coins
+/// in its own counter; all eight counters are in one cache line. In total, the clerks take 4,000
+/// tickets from another counter. The program's README explains this.
 #[test]
 fn the_bundled_program_shares_falsely_and_truly() {
     let place = Place::new("c2c");
@@ -15,7 +16,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
         .map(|line| (line["sharing"].as_str().unwrap(), line["home"].as_u64().unwrap()))
         .collect();
     assert_eq!(found, [("false sharing", 1), ("true sharing", 1)]);
-    // Each of the eight clerks has 8 bytes of the first line to itself.
+    // Each of the eight clerks uses its own 8 bytes of the first line.
     for thread in 0..8 {
         let users = lines[0]["users"].as_array().unwrap().iter();
         let counts: Vec<_> = users
@@ -28,7 +29,7 @@ fn the_bundled_program_shares_falsely_and_truly() {
     let users = lines[1]["users"].as_array().unwrap();
     assert!(users.iter().all(|user| user["function"] == "take_ticket" && user["bytes"] == "0-7"));
 
-    // The hubs' counters show the same number of transfers: see the README of simulator.
+    // According to the README of `simulator`, the hubs' counters show the same number of transfers.
     assert_eq!(json["cost"]["transfers"], 23_762);
     assert_eq!(json["cost"]["cycles"], 5_795_391);
     let (cost, apart) = (&json["cost"], &json["apart"]);
@@ -37,7 +38,8 @@ fn the_bundled_program_shares_falsely_and_truly() {
         let (as_is, apart) = (cost[part].as_u64().unwrap(), apart["cost"][part].as_u64().unwrap());
         assert!(apart < as_is, "{part}: {apart} {as_is}");
     }
-    // With the bytes in separate lines, the cost is lower by the cost of moving the first line.
+    // If the bytes are in separate lines, the program saves about the cost of moving the first
+    // line.
     let moved = |part: &str| lines[0][part].as_u64().unwrap();
     let saved = |part: &str| cost[part].as_u64().unwrap() - apart["cost"][part].as_u64().unwrap();
     for part in ["transfers", "invalidations"] {
@@ -49,7 +51,8 @@ fn the_bundled_program_shares_falsely_and_truly() {
         "# the bundled recording: 8 threads",
         "# batoka with 4 nodes; placement: spread",
         "#1 0x402a40 false sharing crowded",
-        // The source lines of `crowded[clerk]++` and of the statement that takes the next ticket.
+        // These are the source lines of `crowded[clerk]++`, and of the statement that takes the
+        // next ticket.
         "32-39 0 4 store 2500 count_in_one_line workload.c:243",
         "0-7 0-3 0-7 load 4000 take_ticket workload.c:210",
     ] {

@@ -1,11 +1,12 @@
-//! Tests what calls return (FWARC/2007/529 section 3; sun4v specification, "API versioning").
+//! Tests the results of calls (FWARC/2007/529 section 3; sun4v specification, "API versioning").
 
 use guest_abi::ApiGroup;
 use guest_abi::trap::PerfFunction;
 
 use crate::program::{Place, with_input};
 
-/// Makes the calls of the left column from standard input, and again from a file. Compares the registers with the right column.
+/// Makes the calls in the left column, first from standard input and then from a file. Compares the
+/// registers after each call with the right column.
 fn session(name: &str, arguments: &[&str], calls: &[(&str, &str)]) {
     let input: String = calls.iter().map(|(call, _)| format!("{call}\n")).collect();
     let place = Place::new(name);
@@ -35,14 +36,15 @@ fn registers_are_set_and_got() {
             ("0 fast 0x106 2 0x22 3 4 5", "0x7 0x22 0x3 0x4 0x5 0x106"),
             ("0 core 0 0x205 1 1 8 9", "0x0 0x1 0x1 0x8 0x9 0x0"),
             ("70 core 3 0x205 7 7 8 9", "0x0 0x1 0x1 0x8 0x9 0x3"),
-            // A DRAM PCR has 8 bits. Every node reads the same value from it. A write (set) leaves %o1 to %o4 unchanged.
+            // A DRAM PCR has 8 bits, and has the same value on every node. A set leaves %o1 to %o4
+            // unchanged.
             ("0 fast 0x107 2 0x1ff 3 4 5", "0x0 0x1ff 0x3 0x4 0x5 0x107"),
             ("70 fast 0x106 2 0x22 3 4 5", "0x0 0xff 0x3 0x4 0x5 0x106"),
             ("70 fast 262 6 0 3 4 5", "0x0 0x0 0x3 0x4 0x5 0x106"),
-            // A DRAM PIC is two counters of 31 bits.
+            // A DRAM PIC consists of two counters of 31 bits.
             ("0 fast 0x107 3 0xffffffffffffffff", "0x0 0xffffffffffffffff 0x0 0x0 0x0 0x107"),
             ("0 fast 0x106 3", "0x0 0xffffffffffffffff 0x0 0x0 0x0 0x106"),
-            // Each strand has its own SPARC PCR, here with HT.
+            // Each strand has its own SPARC PCR. Here, the set includes the bit HT.
             ("5 fast 0x107 0 0xc000000000000009", "0x0 0xc000000000000009 0x0 0x0 0x0 0x107"),
             ("5 fast 0x106 0", "0x0 0x9 0x0 0x0 0x0 0x106"),
             ("6 fast 0x106 0 1", "0x0 0x0 0x0 0x0 0x0 0x106"),
@@ -50,7 +52,8 @@ fn registers_are_set_and_got() {
             ("0 fast 0x107 1 7", "0x0 0x7 0x0 0x0 0x0 0x107"),
             ("63 fast 0x106 1", "0x0 0x3 0x0 0x0 0x0 0x106"),
             ("64 fast 0x106 1", "0x0 0x0 0x0 0x0 0x0 0x106"),
-            // An LPU has two selects of 8 bits, GPD and ASU two of 4 bits. Hubs' counters have 64 bits.
+            // A PCR of an LPU has two selects of 8 bits. The PCRs of GPD and ASU have two selects
+            // of 4 bits. Hubs' counters have 64 bits.
             ("0 fast 0x107 18 0x12345", "0x0 0x12345 0x0 0x0 0x0 0x107"),
             ("70 fast 0x106 18", "0x0 0x2345 0x0 0x0 0x0 0x106"),
             ("0 fast 0x107 30 0xffff", "0x0 0xffff 0x0 0x0 0x0 0x107"),
@@ -68,31 +71,34 @@ fn refusals_leave_the_registers_alone() {
         &["--guest", "0-127:global+strand", "--guest", "128,130-191:none"],
         &[
             ("0 core 0 0x205 1 1", "0x0 0x1 0x1 0x0 0x0 0x0"),
-            // The second guest has not negotiated. Even after it negotiates, it has no rights.
+            // The second guest has not negotiated yet. After it has negotiated, it still has no
+            // rights.
             ("128 fast 0x106 2 1 2 3 4", "0x7 0x1 0x2 0x3 0x4 0x106"),
             ("128 core 0 0x205 1 5", "0x0 0x1 0x5 0x0 0x0 0x0"),
             ("191 fast 0x106 2 1 2 3 4", "0xa 0x1 0x2 0x3 0x4 0x106"),
             ("191 fast 0x107 0 1 2 3 4", "0xa 0x1 0x2 0x3 0x4 0x107"),
             ("191 fast 0x106 90 1 2 3 4", "0x6 0x1 0x2 0x3 0x4 0x106"),
-            // HT needs the grant htstrand. `global` does not include DRAM of nodes on which the guest has no strand.
+            // HT needs the grant htstrand. The grant global does not include DRAM channels of nodes
+            // on which the guest has no strand.
             ("0 fast 0x107 0 9", "0xa 0x9 0x0 0x0 0x0 0x107"),
             ("0 fast 0x106 0 9", "0x0 0x0 0x0 0x0 0x0 0x106"),
             ("0 fast 0x106 14 1", "0xa 0x1 0x0 0x0 0x0 0x106"),
-            // The comparison of ids, function numbers and versions includes all 64 bits.
+            // Ids, function numbers and versions are compared in all 64 bits.
             ("0 fast 0x106 90 1 2 3 4", "0x6 0x1 0x2 0x3 0x4 0x106"),
             ("0 fast 0x106 0x100000002 1", "0x6 0x1 0x0 0x0 0x0 0x106"),
             ("0 fast 0x100000106 2 1 2 3 4", "0x7 0x1 0x2 0x3 0x4 0x100000106"),
             ("0 fast 0x105 2 1", "0x7 0x1 0x0 0x0 0x0 0x105"),
             ("0 core 4 1 2", "0x7 0x2 0x0 0x0 0x0 0x4"),
             ("0 core 0x100000000 0x205 1 1", "0x7 0x1 0x1 0x0 0x0 0x100000000"),
-            // Software traps without a service return EBADTRAP in %o0, and preserve the other five registers.
+            // Software traps without a service return EBADTRAP in %o0, and leave the other five
+            // registers unchanged.
             ("0 trap 0x81 1 2 3 4 5 6", "0x7 0x2 0x3 0x4 0x5 0x6"),
             ("128 trap 0x83", "0x7 0x0 0x0 0x0 0x0 0x0"),
             ("0 trap 254 2 0 0 0 0 0x106", "0x7 0x0 0x0 0x0 0x0 0x106"),
             ("0 core 0 0x209 1 0", "0x6 0x1 0x0 0x0 0x0 0x0"),
             ("0 core 0 0x205 2 0", "0xd 0x2 0x0 0x0 0x0 0x0"),
             ("0 core 0 0x205 0x100000001 0", "0xd 0x100000001 0x0 0x0 0x0 0x0"),
-            // A version that is given up is no longer negotiated.
+            // After a guest gives up a version, it must negotiate again.
             ("0 core 0 0x205 0 0", "0x0 0x0 0x0 0x0 0x0 0x0"),
             ("0 fast 0x106 2", "0x7 0x0 0x0 0x0 0x0 0x106"),
         ],
@@ -132,7 +138,7 @@ fn versions_and_machines_have_registers() {
             ("0 fast 0x106 18 1", "0xd 0x1 0x0 0x0 0x0 0x106"),
         ],
     );
-    // A hub answers, even if nodes are missing.
+    // A hub answers even if some nodes are missing.
     session(
         "one-node",
         &["--nodes", "1"],
@@ -152,7 +158,8 @@ fn comments_and_space_are_no_calls() {
     assert_eq!(with_input(&["call"], "").well(), "");
 }
 
-/// The hypervisor of `call` (`vfalls/src/cmd/call/session.rs`) has each group and function that `guest-abi` names.
+/// The hypervisor of `call` (`vfalls/src/cmd/call/session.rs`) serves each group and each function
+/// that `guest-abi` names.
 #[test]
 fn every_named_function_is_served() {
     let groups =

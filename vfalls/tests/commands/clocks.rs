@@ -2,12 +2,12 @@ use serde_json::Value;
 
 use crate::program::{Ended, Place};
 
-/// Runs `clocks` for a short time. Returns how it ended, and its JSON.
+/// Runs `clocks` for a short time. Returns the ended command, and its JSON.
 fn clocks(name: &str, arguments: &str) -> (Ended, Value) {
     of(name, &format!("--seconds 0.1 {arguments}"))
 }
 
-/// Runs `clocks`. Returns how it ended, and its JSON.
+/// Runs `clocks`. Returns the ended command, and its JSON.
 fn of(name: &str, arguments: &str) -> (Ended, Value) {
     let place = Place::new(name);
     let ended = place.run(&format!("clocks --json clocks.json {arguments}"));
@@ -21,7 +21,8 @@ fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
     clocks.find(|clock| clock["name"] == name).unwrap()
 }
 
-/// Returns the number of present clocks that have a nominal frequency. Does not count the named clock.
+/// Returns how many clocks are present and have a nominal frequency. The clock `name` does not
+/// count.
 fn others(report: &Value, name: &str) -> usize {
     let all = NAMES.iter().filter(|other| ![name, "tsc"].contains(other));
     all.filter(|other| clock(report, other)["present"] == true).count()
@@ -39,13 +40,15 @@ fn all_are_measured_and_the_best_is_chosen() {
         for number in ["hz", "read", "rating"] {
             assert_eq!(clock[number].is_number(), present, "{name} {number}");
         }
-        // A clock is measured against another clock with a nominal frequency. Only the cycle counter has none.
+        // A clock is measured against another clock that has a nominal frequency. The cycle counter
+        // has no nominal frequency.
         let measured = &clock["measured"];
         assert_eq!(measured.is_object(), present && others(&report, name) > 0);
         if let Some(hz) = measured["hz"].as_f64() {
             let [nominal, error] =
                 [&clock["hz"], &measured["uncertainty"]].map(|number| number.as_f64().unwrap());
-            // The interrupt that updates the coarse clock may be later than the clock's resolution says.
+            // The interrupt that updates the coarse clock may come later than the clock's
+            // resolution promises.
             let near = (hz - nominal).abs() < error + nominal / 1000.0;
             assert!(error > 0.0 && (near || name == "monotonic_coarse"));
             assert!(measured["by"] != name && measured["by"] != "tsc");
@@ -71,7 +74,8 @@ fn all_are_measured_and_the_best_is_chosen() {
     assert_eq!(drift.len(), present * (present - 1));
 }
 
-/// Each clock is one of a witness's clocks. A single witness proves nothing, and the verdict says so.
+/// Each clock belongs to a witness. If there is only one witness, the verdict says that it proves
+/// nothing.
 #[test]
 fn clocks_are_grouped_by_witness() {
     let (ended, report) = clocks("clocks-witnesses", "");
@@ -100,7 +104,8 @@ fn clocks_are_grouped_by_witness() {
     }
 }
 
-/// `--lock` compares five ways in six situations. The way that ships does not step back, and its corrections never change direction.
+/// `--lock` compares five ways in six situations. With the way that the hypervisor uses, the time
+/// does not step back, and the corrections never change their direction.
 #[test]
 fn ways_to_lock_a_clock_are_compared() {
     let (ended, report) = of("clocks-lock", "--lock");

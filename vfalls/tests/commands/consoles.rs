@@ -1,4 +1,4 @@
-//! Consoles and exits: CORE functions 1 and 2.
+//! Tests guests' consoles and exits, which are CORE functions 1 and 2.
 
 use crate::program::{Place, with_input};
 
@@ -25,7 +25,7 @@ fn an_exit_stops_its_guest_alone() {
     let answers = "0x9 0x8 0x7 0x6 0x5 0x2\n0x0 0x1 0x1 0x0 0x0 0x0\n0x0 0x0 0x0 0x0 0x0 0x106\n";
     assert_eq!(with_input(&arguments, calls).well(), answers);
 
-    // An exit stops the guest's other strands too.
+    // An exit also stops the guest's other strands.
     let calls = format!("{calls}0 fast 0x106 0\n");
     let wrong =
         ":4: found '0', expected a strand of a guest that runs (guest 0 stopped in line 1)\n";
@@ -33,13 +33,13 @@ fn an_exit_stops_its_guest_alone() {
     ended.badly(&format!("error: standard input{wrong}"));
     assert_eq!(ended.stdout, answers);
 
-    // The whole file is checked before the first call.
+    // The whole file is checked before its first call is made.
     let place = Place::new("exit");
     let file = place.file("calls", &calls);
     let ended = with_input(&[&arguments[..], &[&file]].concat(), "");
     ended.badly_at_once(&format!("error: {file}{wrong}"));
 
-    // Only function 2 is an exit. All 64 bits of the number are compared.
+    // Only CORE function 2 is an exit. The function number is compared in all 64 bits.
     let calls = "0 fast 2\n0 core 0x100000002\n0 core 2\n";
     let answers =
         "0x7 0x0 0x0 0x0 0x0 0x2\n0x7 0x0 0x0 0x0 0x0 0x100000002\n0x0 0x0 0x0 0x0 0x0 0x2\n";

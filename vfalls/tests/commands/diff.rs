@@ -105,7 +105,7 @@ fn what_is_no_run_is_named() {
     vfalls(&["diff", &good, "nowhere.json"]).badly("nowhere.json: cannot be read");
 }
 
-/// Entries are matched by their fields, not by their positions in the lists.
+/// The entries of a list are matched by their fields, not by their positions.
 #[test]
 fn traffic_is_compared_by_nodes_and_kind() {
     let place = Place::new("diff-traffic");

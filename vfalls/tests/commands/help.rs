@@ -28,7 +28,7 @@ fn no_command_is_shown_the_help() {
     shows_help_without_arguments(PROGRAM, "vfalls");
 }
 
-/// The help of `stat` and `boot` names each key that a step of a scenario can have.
+/// The help of `stat` and `boot` names all keys that a step of a scenario can have.
 #[test]
 fn the_help_names_the_keys_of_a_step() {
     let place = Place::new("help-steps");
@@ -44,7 +44,7 @@ fn the_help_names_the_keys_of_a_step() {
     }
 }
 
-/// The help of `--guests` names each key that a file of guests can have.
+/// The help of `--guests` names all keys that a file of guests can have.
 #[test]
 fn the_help_names_the_keys_of_a_guest() {
     let place = Place::new("help-guests");

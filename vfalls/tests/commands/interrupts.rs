@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::program::{Place, command, start};
 
-/// Returns the start of a recording: enough bytes to identify the format.
+/// Returns the start of a recording, which is long enough for `stat` to identify the format.
 fn begin() -> Vec<u8> {
     b"I  04001090,3\n".repeat(40)
 }
@@ -37,8 +37,8 @@ pub(crate) fn wait_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     panic!("not within a minute");
 }
 
-/// Waits for the end without closing the program's input. Returns the exit status, or `None` if a signal without a handler ended
-/// the process.
+/// Waits until the process ends, without closing its input. Returns the exit status, or `None` if a
+/// signal without a handler ended the process.
 pub(crate) fn ended(mut child: Child) -> Option<i32> {
     wait_for(|| child.try_wait().unwrap()).code()
 }
@@ -78,15 +78,15 @@ fn an_interrupted_replay_shows_what_happened_so_far() {
     assert_eq!(place.names("."), [""; 0]);
 }
 
-/// Returns whether the process has a handler for SIGTERM, number 15.
+/// Returns `true` if the process has a handler for SIGTERM, which is signal 15.
 pub(crate) fn handles_term(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     u64::from_str_radix(mask.unwrap().trim(), 16).unwrap() & 1 << (15 - 1) != 0
 }
 
-/// The program installs the handler before it begins any file. Without a handler, the kernel may ignore the signal, as for process 1 of a
-/// container.
+/// The program installs its signal handlers before it creates any file. Without a handler, the
+/// kernel may ignore the signal, as it does for process 1 of a container.
 #[test]
 fn signals_are_handled_before_anything_is_written() {
     for signal in ["INT", "TERM", "HUP"] {
@@ -98,8 +98,9 @@ fn signals_are_handled_before_anything_is_written() {
     }
 }
 
-/// A library that sends SIGTERM as soon as the kernel knows a handler for this signal. No earlier signal can reach the handler, and
-/// the program has not yet stored what the handler does.
+/// A library that sends SIGTERM as soon as the kernel knows a handler for this signal. No earlier
+/// signal can reach the handler. At this moment, the program has not yet stored what its handler
+/// must do.
 const AT_ONCE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -132,10 +133,10 @@ fn early_signals_end_the_replay() {
     let place = Place::new("interrupted-early");
     for instant in 0..200 {
         let child = stat(&["--json", &place.at("results.json")], &begin());
-        // The times are spread over 20 ms, in no order.
+        // The times are spread over 20 ms, and are in no particular order.
         thread::sleep(Duration::from_micros(instant * 7919 % 20_000));
         send("TERM", &child);
-        // There is no exit status if the signal came before the program's first statement.
+        // If the signal came before the program's first statement, there is no exit status.
         let status = ended(child);
         assert!(matches!(status, Some(130) | None), "{status:?}");
         assert_eq!(place.names("."), [""; 0]);

@@ -1,4 +1,4 @@
-//! Runs the commands as a person or a script does.
+//! Runs the commands as a user or a script does.
 
 mod alone;
 mod bad_input;

@@ -32,7 +32,7 @@ fn build_dump_and_check() {
          ldg1               1    1  global  yes         72,80\n\
          ldg2               2    2  none    no          88\n"
     );
-    // For the source, `md check` prints the same as for the binary description.
+    // `md check` prints the same text for the source as for the binary description.
     assert_eq!(vfalls(&["md", "check", &source]).well(), check);
 }
 
@@ -136,7 +136,7 @@ fn stat_takes_machine_and_guests() {
     for (name, machine, nodes, guests, counters) in [
         ("maramba-2", "maramba", 2, "primary global+strand, ldg1 htstrand", 10),
         ("batoka-4", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 58),
-        // With a disabled channel, there are two counters fewer.
+        // A disabled channel reduces the number of counters by two.
         ("batoka-4-disabled", "batoka", 4, "primary global+htstrand, ldg1 htstrand, ldg2 none", 56),
     ] {
         let results = replayed(&place, &format!("refs.txt --md {}", source(name)));

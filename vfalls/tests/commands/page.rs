@@ -33,7 +33,8 @@ fn what_was_run_is_said_and_what_stands_out() {
         "1,000,000 cycles, 1.000 ms",
         "✗ 1 of 1 counters do not show what happened.",
         "the guest measured 70, the truth is 60",
-        // The numbers are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and 620 of 1,000 lines.
+        // The percentages are 900,000 of 1,400,000 cycles, 700,000 of 1,000,000 waiting cycles, and
+        // 620 of 1,000 lines.
         "<li>Threads spend 64% of their cycles waiting for memory of another node.</li>\
          <li>70% of all waiting is in the function 0x1000.</li>\
          <li>62% of node 1's misses are served by node 0's memory (620 of 1,000 lines).</li></ol>",
@@ -51,7 +52,8 @@ fn marks_are_where_the_numbers_say() {
             assert!(figure(&page, id).contains(mark), "{id}: {mark}");
         }
     };
-    // The threads take 4 and 10 cycles per instruction. The axis, up to 10, is from x = 92 to 328.
+    // The threads take 4 and 10 cycles per instruction. The axis ends at 10, and lasts from x = 92
+    // to 328.
     has(
         "stacks",
         &[
@@ -62,8 +64,8 @@ fn marks_are_where_the_numbers_say() {
             "<title>1 on strand 64: memory of another node, 900,000 cycles, 90%</title>",
         ],
     );
-    // The rates are 40,000, 80,000, 0 and 160,000. In truth, the fourth rate is 120,000. The scale ends at 200,000, which is 26 units high.
-    // The chart is drawn from x = 112 to 354.
+    // The measured rates are 40,000, 80,000, 0 and 160,000; the true fourth rate is 120,000. The
+    // scale ends at 200,000, and is 26 units high. The chart lasts from x = 112 to 354.
     has(
         "counter-0",
         &[
@@ -76,7 +78,8 @@ fn marks_are_where_the_numbers_say() {
             "href=\"data:text/csv;charset=utf-8,%22until,%20ms%22,%22NODE0_MCU0,%20reading%22,%22NODE0_MCU0,%20truth%22%0A0.2500,10,10%0A",
         ],
     );
-    // The channel moves half of 10 GB/s. It is busy for half of the time, and then for all of it.
+    // The channel moves 5 of at most 10 GB/s. It is busy for half of the time, and later for all of
+    // the time.
     has(
         "channels",
         &[
@@ -85,7 +88,8 @@ fn marks_are_where_the_numbers_say() {
             "<path class=\"limit\" d=\"M112 6H354\"",
         ],
     );
-    // The channels are busy for 20% and 0.5% of the time. The links are busy for 6,300 of 2,000,000 cycles in two directions.
+    // The channels are busy for 20% and 0.5% of the time. The links, which have two directions, are
+    // busy for 6,300 of 2,000,000 cycles.
     has(
         "map",
         &[
@@ -99,7 +103,8 @@ fn marks_are_where_the_numbers_say() {
         "traffic",
         &["<title>lines from memory, from node 0 to node 1: 620 lines, 31% of all</title>"],
     );
-    // A cell with 7 misses has the last colour, and a cell with 1 miss the first colour after "nothing".
+    // A cell with 7 misses has the last colour. A cell with 1 miss has the first colour after the
+    // colour for 0.
     has(
         "misses",
         &[
@@ -114,7 +119,7 @@ fn marks_are_where_the_numbers_say() {
             "<td class=\"w\">0x1000</td><td>49.0</td><td>300</td><td>600</td><td>80</td><td>700000</td>",
         ],
     );
-    // 64 bytes are 242 units wide, and begin at x = 112.
+    // The 64 bytes of a line are 242 units wide, and start at x = 112.
     has(
         "line-1",
         &[
@@ -131,8 +136,8 @@ fn marks_are_where_the_numbers_say() {
             "76 of the 100 calls are the guest's reading of its counters for the charts over time: 3 samples, about 25 calls each.",
         ],
     );
-    // The dots are at 10, 100 and 1,000 ns. The axis has two decades, from x = 128 to 346. The
-    // parts are below 32 ns, and from 992 ns on.
+    // The dots are at 10, 100 and 1,000 ns. The axis covers two decades, from x = 128 to 346. One
+    // of the parts is below 32 ns, and the other starts at 992 ns.
     has(
         "latencies",
         &[
@@ -147,7 +152,7 @@ fn marks_are_where_the_numbers_say() {
     has("conflicts", &["7 conflicts in all", "<td>0.6000</td><td>0</td><td>4</td>"]);
     has("waits", &["<td>0</td><td>1000</td><td>2500</td><td>2.50</td>"]);
     has("events", &["get_perfreg (2)"]);
-    // Without transfers between caches there is no heat map.
+    // If no line moves between caches, there is no heat map of transfers.
     assert!(!page.contains("<figure id=\"transfers\""));
 }
 
@@ -180,7 +185,7 @@ fn a_report_without_details_says_how_to_get_them() {
     assert!(page.contains("<figure id=\"stacks\"") && !page.contains("<figure id=\"counter-0\""));
 }
 
-/// Each picture is a file with its own colours and legend.
+/// A picture is a separate file with its own colours and its own legend.
 #[test]
 fn a_picture_stands_alone() {
     let page = parsed(REPORT);
@@ -224,7 +229,7 @@ fn a_profile_has_its_numbers() {
     ] {
         assert!(all.contains(says), "{says}");
     }
-    // The functions have 60% and 40% of the samples, and in truth 55% and 45%.
+    // The two functions have 60% and 40% of the samples. The true shares are 55% and 45%.
     for (id, mark) in [
         ("self-0", "sum&lt;int&gt; has 60% of the events, in truth 55%."),
         ("self-0", "20% apart (total variation); as many random events are 10% apart on average."),
@@ -235,12 +240,13 @@ fn a_profile_has_its_numbers() {
             "<td class=\"w\">sum&lt;int&gt;</td><td>60.00</td><td>55.00</td><td>6</td><td>606</td><td>550</td>\
              <td class=\"w\">libsum.so</td><td class=\"w\">sum.c:3</td>",
         ),
-        // Of the samples of main and its callees, 40% are main's own.
+        // Of the samples of `main` and its callees, 40% are in `main` itself.
         (
             "inclusive-0",
             "<td class=\"w\">main</td><td>100.00</td><td>100.00</td><td>40.00</td><td>45.00</td><td>10</td><td>1000</td>",
         ),
-        // Ten samples are 36 units wide each. The rows are 15 high: all, the event, main and sum.
+        // Each of the ten samples is 36 units wide. The four rows (all, the event, main and sum)
+        // are 15 units high each.
         (
             "flames",
             "<svg viewBox=\"0 0 360 60\" role=\"img\" aria-label=\"Flame graph. 10 samples of 2 stacks.",
@@ -269,7 +275,8 @@ fn a_profile_has_its_numbers() {
     }
     assert!(!all.contains("http") && !all.contains("<script"));
 
-    // The file that `--json` writes has no stacks and no lines.
+    // The file that `--json` writes contains no stacks and no source lines, so their figures are
+    // missing.
     let page = page(PROFILE);
     assert!(page.contains("<figure id=\"self-0\"") && !page.contains("<figure id=\"flames\""));
 }
@@ -282,7 +289,7 @@ fn what_has_no_page_is_refused_in_one_line() {
     report["version"] = 999.into();
     let other_version = report.to_string();
     let empty = |kind: &str| json!({ "version": 1, "kind": kind }).to_string();
-    // Most fields of a scenario are those of a replay.
+    // A scenario has most of the fields of a replay.
     let mut scenario: Value = serde_json::from_str(REPORT).unwrap();
     scenario["kind"] = "scenario".into();
     scenario["scenario"] = "a".into();
@@ -331,7 +338,7 @@ fn a_run_that_executes_has_a_page() {
     has("event-0", "In all, 100.");
     has("event-0", "<title>node 0: 75</title>");
     has("event-1", "<td>3</td><td>40</td>");
-    // An axis ends above 0 even if nothing happened.
+    // If nothing happened, an axis still ends above 0.
     has("event-2", ">1.0</text>");
     has("map", ">1 strand</text>");
     has("map", "<title>MCU 0: busy for 20% of the time</title>");

@@ -27,7 +27,8 @@ impl Place {
         Self(tests::program::Place::below(env!("CARGO_TARGET_TMPDIR"), name))
     }
 
-    /// Runs the program in this directory, without input. The arguments are the words of `line`.
+    /// Runs the program in this directory with an empty input. `line` contains the arguments,
+    /// separated by spaces.
     pub(crate) fn run(&self, line: &str) -> Ended {
         self.0.run(Command::new(PROGRAM), line)
     }
@@ -45,7 +46,7 @@ impl Deref for Place {
     }
 }
 
-/// Returns a line with a single space between words.
+/// Returns a line with exactly one space between words.
 pub(crate) fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

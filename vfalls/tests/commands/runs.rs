@@ -1,4 +1,4 @@
-//! Tests the JSON of each kind of run.
+//! Tests the JSON of every kind of run.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use simulator::run::Run;
 
 use crate::program::{Place, vfalls};
 
-/// Threads on two nodes write to one line alternately.
+/// Threads on two nodes, which write to one line in turn.
 const REFERENCES: &str =
     "0 i 0x4000 4\n0 w 0x1000 8\n64 i 0x4000 4\n64 w 0x1008 8\n0 w 0x1000 8\n64 w 0x1008 8\n";
 

@@ -6,14 +6,15 @@ use simulator::replay::Selection;
 
 use crate::program::{Place, contains_all, vfalls, with_input};
 
-/// A program that loads from many places, stores to few, and fills some sets of the L2 caches. It causes every kind of miss,
-/// transfers between caches, and lines that are written back.
+/// Returns a program that loads from many places, stores to few places, and fills some sets of the
+/// L2 caches. The program causes every kind of miss, transfers between caches, and lines that are
+/// written back.
 pub(crate) fn program(references: u64) -> String {
     let mut text = String::from("==1== a message\n\n");
     for number in 0..references / 2 {
         let step = number * 0x9e37_79b9 % 0x120_0000;
         let _ = writeln!(text, "I  {:x},4", 0x40_0000 + number % 5000 * 4);
-        // Lines 256 KB apart share a set of 16 ways.
+        // Lines that are 256 KB apart share a set, which has 16 ways.
         let one_set = number % 64 * 0x4_0000;
         let _ = match number % 4 {
             0 => writeln!(text, " L {:x},8", 0x1000_0000 + step),
@@ -25,7 +26,7 @@ pub(crate) fn program(references: u64) -> String {
     text
 }
 
-/// Deals the references of one program to two strands of each node.
+/// An option that deals the references of one program to two strands of each node.
 const DEALT: &str = "--place deal:0,8,64,72,128,136,192,200";
 
 /// Returns the JSON of `stat`, which must succeed.
@@ -56,11 +57,13 @@ fn by_default_a_guest_measures_the_bundled_program() {
     let by_status = hypercalls["by_status"].as_object().unwrap();
     let sum: u64 = by_status.values().map(|count| count.as_u64().unwrap()).sum();
     assert_eq!(hypercalls["total"], sum);
-    // One guest has all rights, and finds hubs busy now and then. The other guest has no rights.
+    // The first guest has all rights, and sometimes finds a hub busy. The second guest has no
+    // rights.
     for status in ["EOK", "EWOULDBLOCK", "ENOACCESS"] {
         assert!(by_status[status].as_u64().unwrap() > 0, "{status}");
     }
-    // There are 8 channels, 16 link port units, 4 serialization units and 8 strands, with two counters each.
+    // The 8 channels, 16 link port units, 4 serialization units and 8 strands have two counters
+    // each.
     assert_eq!(counters(&results).len(), 72);
     for counter in counters(&results) {
         let keys = ["perfreg", "counter", "strand", "name", "event", "measured", "truth"];
@@ -83,7 +86,7 @@ fn what_it_prints() {
     place.file("refs.txt", program(5_000));
     let stat = "stat refs.txt --place 200 --calls --interval 2000 -e dram:mem_reads,pic:Instr_cnt";
     let output = place.run(stat).well();
-    // There are three samples of 8 channels and a strand, under one header.
+    // Under one header, there are three samples of 8 channels and a strand.
     for (text, count) in [("NODE3_MCU1", 3), ("strand 200 %pic", 3), ("instance", 1)] {
         assert_eq!(output.matches(text).count(), count, "{text}");
     }
@@ -145,7 +148,7 @@ fn every_event_shows_what_happened() {
     let runs = names.iter().map(|(_, names)| names.len().div_ceil(2)).max().unwrap();
     let mut active = Vec::new();
     for run in 0..runs {
-        // Each run has two events of every class.
+        // Each run counts two events of every class.
         let events: Vec<String> = (names.iter())
             .flat_map(|(class, names)| {
                 let pair = [2 * run, 2 * run + 1].map(|index| names[index % names.len()]);
@@ -208,7 +211,8 @@ fn recordings_come_together() {
     let results = json(&place, "refs.txt refs.txt -e pic:Instr_cnt");
     assert_eq!(results["references"], 6_000);
     assert_eq!(results["placement"], "spread");
-    // Every second reference is an instruction fetch. The second program's thread is on the next node.
+    // Every second reference is an instruction fetch. The thread of the second program executes on
+    // the next node.
     assert_eq!(measured(&results), [1_500, 1_500]);
     let strands: Vec<_> = counters(&results).iter().map(|counter| &counter["strand"]).collect();
     assert_eq!(strands, [0, 64]);
@@ -231,13 +235,13 @@ fn guests_from_a_file() {
         "[[guest]]\nname = \"old\"\nstrands = \"0-63\"\ngrant = \"global+strand\"\ncompatible = true\n\n\
          [[guest]]\nname = \"new\"\nstrands = \"64-127,200\"\ngrant = \"htstrand\"\n",
     );
-    // A guest that has only the grant htstrand measures its own strands and nothing else.
+    // With only the grant htstrand, a guest measures its own strands and nothing else.
     let results = json(&place, "--guests guests.toml refs.txt --place deal:64,65");
     assert_eq!(counters(&results).len(), 4);
     assert!(counters(&results).iter().all(|counter| counter["name"] == "%pic"));
     assert_eq!(results["guests"][0]["name"], "old");
     assert_eq!(results["guests"][1]["grant"], "htstrand");
-    // The first guest may use channels only on nodes where it has strands. It may use all hubs.
+    // The first guest may use the channels of nodes where it has strands, and all hubs.
     let results = json(&place, "--guests guests.toml refs.txt --place 3");
     let names: Vec<&str> =
         counters(&results).iter().map(|counter| counter["name"].as_str().unwrap()).collect();

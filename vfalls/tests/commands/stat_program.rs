@@ -1,4 +1,4 @@
-//! `stat -- COMMAND` with the real emulator. `cargo xtask test` runs these tests.
+//! Tests `stat -- COMMAND` with the real emulator. `cargo xtask test` runs these tests.
 
 use std::fs;
 use std::process::Stdio;

@@ -5,7 +5,8 @@ use crate::stat::program;
 
 const BUNDLED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../simulator/scenarios/transfer.toml");
 
-/// Both guests have strands on both nodes. The first guest measures, and executes the program on strand 0.
+/// Both guests have strands on both nodes. The first guest measures, and also executes the program
+/// on strand 0.
 const GUESTS: &str = "[[guest]]\nname = \"old\"\nstrands = \"0-15,64-79\"\ngrant = \"global+htstrand\"\n\n\
                       [[guest]]\nname = \"new\"\nstrands = \"16-31,80-95\"\ngrant = \"none\"\n\n";
 
@@ -21,12 +22,13 @@ fn play(place: &Place, steps: &str) -> (Value, String) {
     (place.json("results.json"), output)
 }
 
-/// Returns the result of `look` for each item of a list.
+/// Calls `look` with each item of a list, and returns the results.
 fn each<'a, T>(list: &'a Value, look: impl Fn(&'a Value) -> T) -> Vec<T> {
     list.as_array().unwrap().iter().map(look).collect()
 }
 
-/// Returns the number of a guest's counters in a phase, except those of strands.
+/// Returns the number of counters that a guest has in a phase. Counters of strands are not
+/// included.
 fn units_of(phase: &Value, guest: usize) -> usize {
     let counters = phase["guests"][guest]["counters"].as_array().unwrap();
     counters.iter().filter(|c| c["name"] != "%pic").count()
@@ -42,7 +44,7 @@ fn global_moves_in_the_middle_of_the_run() {
     let moved = &results["steps"][0];
     assert_eq!(moved["awaited"], 32);
     assert!(moved["cross_calls"].as_u64().unwrap() > 32);
-    // No guest has the right until all strands have acknowledged. The first guest keeps %pcr.
+    // Until all strands have acknowledged, no guest has the right. The first guest keeps %pcr.
     let meanwhile = each(&moved["meanwhile"], |asked| {
         format!("{} {} {}", asked["guest"], asked["register"], asked["status"])
     });
@@ -55,11 +57,11 @@ fn global_moves_in_the_middle_of_the_run() {
             r#""new" "L2_PERF_CONFIG" "ENOACCESS""#,
         ]
     );
-    // The registers are L2_PERF_CONFIG, and the registers of 4 channels and 4 hubs.
+    // The registers are L2_PERF_CONFIG, and those of 4 channels and 4 hubs.
     let found = &moved["found"][0];
     assert_eq!((&found["guest"], &found["registers"]), (&"new".into(), &81.into()));
     assert_eq!(found["not_zero"].as_array().unwrap().len(), 0);
-    // There are 4 channels, 16 link port units and 4 serialization units, with two counters each.
+    // The 4 channels, 16 link port units and 4 serialization units have two counters each.
     let [before, after] = [0, 1].map(|phase| &results["phases"][phase]);
     assert_eq!((&before["from"], &before["to"]), (&0.into(), &5_000.into()));
     assert_eq!([units_of(before, 0), units_of(before, 1)], [48, 0]);

@@ -1,4 +1,4 @@
-//! The placement and the table of threads in `stat`.
+//! Tests the placement and the table of threads in `stat`.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::program::{Place, contains_all, squeezed};
 use crate::stat::{json, measured, program};
 
 /// The references of two threads. The requests that they cause follow from MOESI, and from the
-/// interleaving of memory: each node in turn has 512 bytes.
+/// interleaving of memory, in which each node in turn has 512 bytes.
 const SHARING: &str = "\
 # strand, what it does, address, bytes
 0  w 0x0 8      # misses, and reads the line from the memory of node 0: local
@@ -43,14 +43,14 @@ fn threads_are_served_where_theory_says() {
         served(&results),
         [json!([0, 0, requests(1, 1, 0, 0)]), json!([1, 64, requests(1, 1, 1, 2)])]
     );
-    // Two strands of one core share a data cache. A store does not allocate a line in it.
+    // Two strands of one core share a data cache. A store does not allocate a line in this cache.
     let results = json(&place, "sharing --place pack");
     assert_eq!(results["placement"], "pack");
     assert_eq!(
         served(&results),
         [json!([0, 0, requests(1, 1, 0, 0)]), json!([1, 1, requests(2, 0, 2, 0)])]
     );
-    // The option lists strands. Each of the two recordings has its own memory.
+    // The option lists strands. The two recordings do not share memory.
     let results = json(&place, "sharing sharing --place 7,64-66");
     assert_eq!(results["placement"], "7,64-66");
     let strands: Vec<_> = served(&results).iter().map(|thread| thread[1].clone()).collect();
@@ -65,9 +65,10 @@ fn a_summary_is_a_screen() {
     let parts = [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
-        // Three lines are read: one that both threads use, and two that only the second one loads.
+        // Three lines are read. Both threads use the first one, and only the second thread loads
+        // the other two.
         "dram:mem_reads               3",
-        // Without instructions, the table has neither CPI nor MPKI.
+        // The program has no instructions, so the table shows neither CPI nor MPKI.
         "-     -        1      1       1    2",
         "Truth: all 60 counters show exactly what happened (8 references in",
     ];
@@ -76,7 +77,7 @@ fn a_summary_is_a_screen() {
     let calls = place.run("stat sharing --calls").well();
     assert!(calls.contains("Hypercalls by guest and status:"), "{calls}");
 
-    // Thread n of 40 threads executes n + 1 instructions.
+    // Each of the 40 threads executes one instruction more than its number.
     let mut text = String::new();
     for strand in 0..40 {
         for number in 0..=strand {
@@ -89,7 +90,8 @@ fn a_summary_is_a_screen() {
     assert!(lines.len() <= 24, "{output}");
     assert!(lines.iter().all(|line| line.len() <= 100), "{output}");
     assert!(output.contains("placement: as the recording says, 40 threads on strands 0-39"));
-    // The busiest threads come first. One row adds up the others, with 1 to 33 instructions.
+    // The threads with the most instructions come first. One row adds up the others, which have 1
+    // to 33 instructions.
     let row = |start: &str| {
         let found = lines.iter().map(|line| squeezed(line)).find(|row| row.starts_with(start));
         found.unwrap_or_else(|| panic!("{start}:\n{output}"))
@@ -99,7 +101,7 @@ fn a_summary_is_a_screen() {
     }
 }
 
-/// `deal` splits one thread's references, so the strands have no threads of their own.
+/// `deal` splits the references of one thread, so the strands do not have their own threads.
 #[test]
 fn dealing_is_called_artificial() {
     let place = Place::new("stat-deal");

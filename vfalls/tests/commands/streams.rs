@@ -1,4 +1,4 @@
-//! Long scripts of `call`, and scripts that wait for an answer.
+//! Gives `call` long scripts, and scripts that wait for an answer.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
@@ -23,7 +23,7 @@ fn a_hundred_thousand_calls() {
     assert!(with_input(&["call", &file], "").well() == answers);
     assert!(with_input(&["call"], &calls).well() == answers);
 
-    // An error at the end of a file is found before the first call.
+    // An error at the end of a file is found before the first call is made.
     let file = place.file("mistake", calls + "0 fast\n");
     let says = format!("{file}:100002: found '0 fast', expected STRAND fast|core FUNCTION");
     with_input(&["call", &file], "").badly_at_once(&says);
@@ -40,7 +40,7 @@ fn calls_are_answered_one_by_one() {
             sender.send(line.unwrap()).unwrap();
         }
     });
-    // Waits for an answer, but fails after a minute.
+    // Waits for an answer. Fails after a minute.
     let answer = || answers.recv_timeout(Duration::from_secs(60)).unwrap();
 
     input.write_all(b"0 core 0 0x205 1 1\n").unwrap();
@@ -63,11 +63,11 @@ fn a_closed_pipe_is_no_error() {
     unread(&["call"], &"0 core 3 0\n".repeat(10_000)).well();
 }
 
-/// Runs the program with a closed standard output.
+/// Runs the program with a standard output that is a closed pipe.
 fn unread(arguments: &[&str], input: &str) -> Ended {
     let mut child = start(command(arguments));
     drop(child.stdout.take());
-    // The program may end before it has read everything.
+    // The program may end before it has read all its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     wait(child)
 }
@@ -79,7 +79,7 @@ fn a_list_that_nobody_reads_is_no_error() {
     }
 }
 
-/// Because the pipe is closed, the file is not written, either.
+/// The standard output is a closed pipe, so the program also leaves the file unwritten.
 #[test]
 fn a_closed_pipe_is_an_error_if_a_file_is_wanted() {
     let place = Place::new("closed-pipe");

@@ -1,7 +1,9 @@
-//! Records and replays real programs whose behaviour is known. The counts must be as theory predicts.
+//! Records and replays real programs whose behaviour is known. The counts must be as theory
+//! predicts.
 //!
-//! Some counts include the C library's own work. The test then compares two runs, the second with twice the work. The difference
-//! is the work of the program alone.
+//! Some counts include the C library's own work. In these cases, the test compares two runs, of
+//! which the second does twice the work. The difference between the runs is the work of the program
+//! alone.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,7 +23,8 @@ fn compile(place: &Place, compiler: Compiler, name: &str, flags: &str) {
     compiler.compile(place, name, &fs::read_to_string(source).unwrap(), &flags);
 }
 
-/// Records a program with thread n on node n modulo 4, and returns the JSON of its replay. `options` are options of `stat`.
+/// Records a program, and returns the JSON of its replay. Thread number n is on node n modulo 4.
+/// `options` are further options of `stat`.
 fn replay(place: &Place, command: &str, options: &str) -> Value {
     let recorded = place.run(&format!("record --force --output recording -- {command}"));
     assert_eq!(recorded.status, 0, "{command}: {}", recorded.stderr);
@@ -34,13 +37,15 @@ fn total(results: &Value, event: &str) -> i64 {
     counters.map(|counter| counter["measured"].as_i64().unwrap()).sum()
 }
 
-/// Returns each thread's number of accesses that `way` served: `l2`, `local`, `remote` or `c2c`.
+/// Returns, for each thread, the number of accesses that were served in the way `way`: `l2`,
+/// `local`, `remote` or `c2c`.
 fn served(results: &Value, way: &str) -> Vec<i64> {
     let threads = results["threads"].as_array().unwrap().iter();
     threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()
 }
 
-/// Two runs of a program, the second with twice the work. Each count is the difference between the runs.
+/// Two runs of a program. The second run does twice the work. Each count is the difference between
+/// the runs.
 struct Twice {
     once: Value,
     twice: Value,
@@ -63,19 +68,21 @@ impl Twice {
     }
 }
 
-/// Asserts that a count is as expected. The count may differ by a thousandth, and by a few accesses because the C library's runs differ.
+/// Asserts that a count is as expected. A difference of a thousandth is allowed. A few accesses
+/// more are allowed, because the C library's work differs between runs.
 #[track_caller]
 fn near(found: i64, expected: i64) {
     let apart = (found - expected).abs();
     assert!(apart <= expected / 1000 + 32, "{found}, expected {expected}");
 }
 
-/// A matrix product on one strand has the misses that cachegrind finds with caches of the same geometry, on the same instructions
-/// and addresses. Cachegrind allocates a line on a store, and the machine does not. Therefore the program stores only to elements
-/// that it has just read.
+/// A matrix product runs on one strand. Its misses must be those that cachegrind finds for the same
+/// instructions and addresses, with caches of the same geometry. Cachegrind allocates a line on a
+/// store, and the machine does not. Therefore the program stores only to elements that it has just
+/// read.
 ///
-/// On a processor with AVX, cachegrind refuses lines of 16 bytes, because a register is longer. Therefore cachegrind runs on an
-/// emulated processor without AVX.
+/// On a processor with AVX, cachegrind refuses lines of 16 bytes, because an AVX register is
+/// longer. Therefore cachegrind runs on an emulated processor without AVX.
 #[test]
 #[cfg(target_arch = "x86_64")]
 #[ignore = "needs qemu-user and valgrind"]
@@ -88,7 +95,8 @@ fn a_matrix_product_misses_as_cachegrind_says() {
         [("CPU_st_to_PCX", "Dw"), ("L2_dmiss_ld", "DLmr")],
     ];
     let some = [[("DC_miss", "D1mr"), ("L2_dmiss_ld", "DLmr")]];
-    // Each string is a cache: bytes, ways, and bytes in a line. The first caches are those of a T2 Plus.
+    // Each string describes a cache: its bytes, its ways, and the bytes in a line. The first row
+    // has the caches of a T2 Plus.
     for ([l1i, l1d, l2], pairs) in [
         (["16384,8,32", "8192,4,16", "4194304,16,64"], &all[..]),
         (["4096,2,64", "32768,8,32", "1048576,8,64"], &some),
@@ -108,12 +116,14 @@ fn a_matrix_product_misses_as_cachegrind_says() {
             let expected = [theory[of_event], theory[of_other]];
             assert_eq!(found, expected, "{event}, {other}: {l1d}, {l2}");
         }
-        // There are 96 * 96 * 96 products, so a thousandth of the count is more than a few accesses.
+        // The product has 96 * 96 * 96 multiplications. So a thousandth of the count is more than
+        // the few accesses that may differ.
         assert!(theory["D1mr"] > 50_000, "{}", theory["D1mr"]);
     }
 }
 
-/// Returns cachegrind's counts for the program `matrix`, with these instruction, data and last-level caches.
+/// Returns cachegrind's counts for the program `matrix`. The arguments are the instruction cache,
+/// the data cache and the last-level cache.
 #[cfg(target_arch = "x86_64")]
 fn cachegrind(place: &Place, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> {
     let mut qemu = Command::new("qemu-x86_64");
@@ -133,8 +143,9 @@ fn cachegrind(place: &Place, [l1i, l1d, l2]: [&str; 3]) -> HashMap<String, i64> 
     names.zip(summary.iter().map(|count| count.parse().unwrap())).collect()
 }
 
-/// Threads on four nodes count one after another. If their counters share lines, each thread finds every line in the cache of the
-/// previous node, and invalidates the line there. If each counter has a line of its own, no line moves.
+/// Threads on four nodes count one after another. If their counters share lines, each thread finds
+/// every line in the cache of the previous thread's node, and invalidates the line there. If each
+/// counter has its own line, no line moves.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn counters_in_one_line_and_in_lines_of_their_own() {
@@ -153,14 +164,15 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
             near(of_thread, lines);
         }
         near(one.total("cycles_cache_hit"), 15 * lines);
-        // Each invalidation goes to the three other nodes.
+        // Each invalidation is sent to the three other nodes.
         near(one.total("cycles_INV_egress"), 3 * 15 * lines);
 
         let own = Twice::new(&place, "./turns own", LINES, events);
         near(own.served("c2c").iter().sum(), 0);
         near(own.total("cycles_cache_hit"), 0);
         near(own.total("cycles_INV_egress"), 0);
-        // The first four threads read the lines from memory. A quarter of the lines is in the memory of a thread's own node.
+        // The first four threads read the lines from memory. For each thread, a quarter of the
+        // lines is in the memory of its own node.
         let (local, remote) = (own.served("local"), own.served("remote"));
         for thread in 0..4 {
             near(local[thread], lines / 4);
@@ -170,8 +182,8 @@ fn counters_in_one_line_and_in_lines_of_their_own() {
     }
 }
 
-/// Threads on four nodes read a buffer on node 0. Each node reads each line once: node 0 from its own memory, the other nodes from
-/// remote memory.
+/// Threads on four nodes read a buffer on node 0. Each node reads each line once. Node 0 reads from
+/// its own memory, and the other nodes read from remote memory.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_buffer_on_one_node_is_remote_to_the_others() {
@@ -194,8 +206,9 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
     }
 }
 
-/// A program reads 8 MB repeatedly. The L2 cache of 4 MB never has the next line. Then the program
-/// writes 8 MB repeatedly: each line is read before it is written, and is written back.
+/// A program reads 8 MB repeatedly. The next line is never in the L2 cache of 4 MB. Then the
+/// program writes 8 MB repeatedly. Each line is read before it is written, and is written back
+/// later.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {

@@ -1,5 +1,5 @@
-//! Guests that attack the production image: see `simulator::conform::attacks`. The attacks find an image that lacks a guarding
-//! instruction.
+//! Guests attack the production image with the attacks of `simulator::conform::attacks`. The
+//! attacks succeed on images that lack a guarding instruction.
 
 use std::env;
 use std::ops::Range;
@@ -18,13 +18,14 @@ use xtask::qemu::build::Production;
 use crate::contract::{conformed, requests};
 use crate::{MEMORY, image};
 
-/// With `PRODUCTION_LONG` in the environment, makes all attacks of every kind. Otherwise makes
-/// every `stride`-th attack, which still uses every entry of every list.
+/// With `PRODUCTION_LONG` in the environment, the test makes all attacks of every kind. Otherwise
+/// it makes every `stride`-th attack, which still covers every entry of every list.
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // For each kind: the number of its attacks, and three numbers for the short test: attacks made,
-    // attacks with a demanded outcome, and attacks with a demanded trap.
+    // Each row is a kind of attack. It has the number of attacks of this kind, and three numbers
+    // for the short test: the attacks that the test makes, the attacks with a demanded outcome, and
+    // the attacks with a demanded trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),
@@ -62,7 +63,8 @@ fn attacks_reach_nothing() {
     }
 }
 
-/// An image that lacks a guarding instruction fails one kind of attack, for the expected reason.
+/// On an image that lacks a guarding instruction, one kind of attack succeeds. It makes an access
+/// that the missing instruction prevents.
 #[test]
 #[ignore = "builds images"]
 fn attacks_break_what_is_broken() {
@@ -71,7 +73,7 @@ fn attacks_break_what_is_broken() {
         let image = conformed(&with_word(&hypervisor, address, word));
         // The second guest attacks.
         let (sides, guest) = &SIDES[2];
-        // The neighbour makes no calls, because they would fail, too.
+        // The neighbour makes no calls, because on this image its calls would fail, too.
         let numbers = (first..kind.count).step_by(step);
         let outcome = attacked(&image, (sides, *guest), &[], (kind, numbers));
         let Err(Failure::Forbidden(access)) = outcome else {
@@ -84,21 +86,23 @@ fn attacks_break_what_is_broken() {
 /// The memory of the second guest, which attacks.
 const OWN: Range<u64> = map::PARTITION + MEMORY..map::PARTITION + 2 * MEMORY;
 
-/// An image without one guarding instruction.
+/// An image in which one guarding instruction is replaced.
 struct Broken {
     what: &'static str,
-    /// The attacks that find the missing instruction: kind, first number, and step to the next.
+    /// The attacks that detect the change: their kind, the number of the first attack, and the step
+    /// to the next attack.
     kind: &'static Kind,
     first: usize,
     step: usize,
     /// The address of the changed instruction, and the instruction that replaces it.
     address: u64,
     word: u32,
-    /// Returns whether the missing instruction should have prevented this access.
+    /// Returns `true` if the original instruction prevents this access.
     reason: fn(&Observed) -> bool,
 }
 
-/// Returns whether a guest makes an access of this kind outside the guest's memory.
+/// Returns `true` if a guest makes this access, the access is of the kind `kind`, and its address
+/// is outside the guest's memory.
 fn is_outside(access: &Observed, kind: Access) -> bool {
     (access.level, access.kind) == (Level::Privileged, kind) && !OWN.contains(&access.physical)
 }
@@ -116,7 +120,7 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
         address.wrapping_add_signed(4 * words)
     };
     let without_bound = |what, kind, code_of: Range<u64>, reason| {
-        // bgeu,pn %xcc
+        // The opcode of `bgeu,pn %xcc`.
         let is_bound = |(address, code): &&(u64, u32)| {
             let branches = code >> 19 == 0x1a60_0000 >> 19 && target(*address, *code) == trapped;
             branches && code_of.contains(address)
@@ -137,11 +141,13 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
             data..end,
             |access| is_outside(access, Access::Load),
         ),
-        // The trap table's entry for spills of the guest's windows now uses the stack pointer.
+        // In this image, the trap table's entry for spills of the guest's windows stores a window
+        // at the address in the stack pointer.
         Broken {
             what: "a spill",
             kind: &STACKS,
-            // From attack 399 on, calls nest deeply, and stack pointers put a window into the neighbour's memory.
+            // From attack 399 on, calls nest deeply, and the stack pointer makes the processor
+            // store a window in the neighbour's memory.
             first: 399,
             step: 2 * 26,
             address: table + 0xa0 * 32,

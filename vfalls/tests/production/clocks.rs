@@ -9,25 +9,27 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, fast};
 use super::{Booted, Guest, strand};
 
-/// A hypercall that waits for an interrupt, and two that read and set the time of day.
+/// [`CPU_YIELD`] waits for an interrupt. [`TOD_GET`] reads the time of day, and [`TOD_SET`] sets
+/// it.
 const CPU_YIELD: Entry = fast(0x12, 0, 0);
 const TOD_GET: Entry = fast(0x50, 0, 9);
 const TOD_SET: u64 = 0x51;
 
 const EINVAL: u64 = 6;
 
-/// When the machine is switched on, in seconds since 1970.
+/// The time at which the machine is switched on, in seconds since 1970.
 const ON: u64 = 1_790_000_000;
 
-/// The period of the checks, in nanoseconds and in cycles of a T5440.
+/// The period of the checks in nanoseconds. [`CYCLES`] is the same period in cycles of a T5440.
 const PERIOD: u64 = 10_000_000;
 const CYCLES: u64 = 11_653_793;
 
 const STICK: Clock = Clock::Stick(None);
 const TICK: Clock = Clock::Tick(None);
 
-/// Returns a machine that compares its clocks if `compares`. Guest 0 has strands 0 and 8, guest 1 has strand 64. All strands wait for
-/// interrupts, and strand 64 reads the time of day after each interrupt.
+/// Returns a booted machine. Its hypervisor compares the clocks if `compares` is `true`. Guest 0
+/// has strands 0 and 8, and guest 1 has strand 64. All strands wait for interrupts. After each
+/// interrupt, strand 64 reads the time of day.
 fn machine(compares: bool) -> Booted {
     let guests = [Guest::listed(&[0, 8], "strand"), Guest::listed(&[64], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
@@ -41,7 +43,7 @@ fn machine(compares: bool) -> Booted {
     booted
 }
 
-/// Executes for a number of periods.
+/// Runs the machine for a number of check periods.
 fn pass(booted: &mut Booted, periods: u64) {
     let until = booted.0.now() + periods * CYCLES;
     booted.0.run(Limits { cycles: until, ..Limits::NONE });
@@ -55,8 +57,9 @@ const fn is_no_longer_trusted(clock: Clock) -> &'static str {
     }
 }
 
-/// Two clocks go wrong one after the other, in every order and with faults of every kind. Within two periods of the first fault, the log
-/// names the bad clock, which is no longer trusted. After the second fault, the log says that the time is in doubt.
+/// Two clocks go wrong one after the other, in every order and with faults of every kind. Within
+/// two periods of the first fault, the log names the bad clock and says that it is not trusted any
+/// more. After the second fault, the log says that the time is in doubt.
 #[test]
 #[ignore = "builds images"]
 fn a_clock_that_goes_wrong_is_named() {
@@ -67,7 +70,8 @@ fn a_clock_that_goes_wrong_is_named() {
         (Change::Stop, ["stands still"; 2]),
         (Change::Jump(300_000_000), ["is too fast"; 2]),
         (Change::Jump(-300_000_000), ["went back"; 2]),
-        // While the clock loses time, it stands still. A check may come then, or later.
+        // The clock stands still while it loses time. If a check comes in this phase, it finds that
+        // the clock stands still; a later check finds that the clock is too slow.
         (Change::Lose(5_000_000), ["is too slow", "stands still"]),
     ];
     let mut ready = machine(true);
@@ -105,7 +109,7 @@ fn a_clock_that_goes_wrong_is_named() {
     }
 }
 
-/// A clock of one strand goes wrong. The watchdog of this strand finds the fault.
+/// The clock %stick of one strand stops. The watchdog of this strand finds the fault.
 #[test]
 #[ignore = "builds images"]
 fn a_clock_of_one_strand_that_goes_wrong_is_named() {
@@ -136,7 +140,8 @@ fn the_checks_go_on_without_dead_strands() {
     assert!(log[0].contains("it stands still, on strand 64"), "{log:?}");
 }
 
-/// A strand whose own timer fails is interrupted by other strands, also if one of the other strands is dead.
+/// If a strand's own timer fails, other strands interrupt this strand, even if one of the others is
+/// dead.
 #[test]
 #[ignore = "builds images"]
 fn a_dead_strand_keeps_no_other_from_its_checks() {
@@ -152,8 +157,8 @@ fn a_dead_strand_keeps_no_other_from_its_checks() {
     }
 }
 
-/// %stick has stopped on all strands, so only the PTIMER's alarm begins checks. It may be set for a strand that dies. The strand that
-/// carries out the operator's step goes on with the checks.
+/// %stick has stopped on all strands, so only the PTIMER's alarm begins checks. If the alarm is set
+/// for a strand that dies, the strand that carries out the operator's step continues the checks.
 #[test]
 #[ignore = "builds images"]
 fn the_alarm_does_not_die_with_its_strand() {
@@ -177,7 +182,8 @@ fn the_alarm_does_not_die_with_its_strand() {
     }
 }
 
-/// %stick jumps by five seconds. The guest's time of day does not jump if the clocks are compared.
+/// %stick jumps by five seconds. If the hypervisor compares the clocks, the guest's time of day
+/// does not jump.
 #[test]
 #[ignore = "builds images"]
 fn a_jump_does_not_stay_in_the_time_of_day() {
@@ -194,7 +200,7 @@ fn a_jump_does_not_stay_in_the_time_of_day() {
     }
 }
 
-/// A guest sets its own time of day, and not that of another guest.
+/// A guest that sets its time of day does not change the time of day of another guest.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_sets_its_own_time_of_day() {

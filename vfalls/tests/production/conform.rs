@@ -1,4 +1,5 @@
-//! The check of images (`vfalls conform`): the shipped image passes, and an image with one defect fails for this defect alone.
+//! The check of images (`vfalls conform`). The shipped image passes. Each image with one defect
+//! fails, and the report shows only this defect.
 
 use std::fs;
 
@@ -17,12 +18,14 @@ fn check(hypervisor: &[u8], quick: bool) -> Report {
     conform::check(&conformed(hypervisor), &ours, &options, &mut |_, _| true).unwrap()
 }
 
-/// A difference: call, registers, demand, finding.
+/// A row of the report: the call, its registers, what the contract demands, and what the check
+/// found.
 type Shown = [&'static str; 4];
 
 const BEYOND: &str = "90-255,258,345,0x400,0x10000,0x10002,...";
 
-/// The defects in the order of the image's numbers, and what a quick check says of each.
+/// The defects, in the order of their numbers in the image. Each has the rows that a quick check
+/// reports.
 const DEFECTS: [(&str, &[Shown]); 11] = [
     ("none", &[]),
     ("a mask", &[["set", "2,4,6,8,10,12", "stores the value's bits", "stores others"]]),
@@ -82,7 +85,7 @@ fn each_defect_is_found_alone() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The shipped image has all of the contract, and everything was checked.
+/// The shipped image serves the whole contract, and the check leaves nothing unchecked.
 #[test]
 #[ignore = "builds images"]
 fn the_shipped_image_passes() {

@@ -1,4 +1,5 @@
-//! The contract sweep on the production image. Two guests with two strands each make calls at the same time.
+//! The contract sweep on the production image. Two guests with two strands each make calls at the
+//! same time, and every answer is checked.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,24 +17,25 @@ use xtask::qemu::build::Production;
 
 use super::image;
 
-/// The maximum number of instructions between calls.
+/// The maximum number of instructions that a strand executes between two calls.
 const CALL: u64 = 1_000_000;
 
-/// Returns an image as the check of images takes it.
+/// Converts an image to the form that the check of images (`simulator::conform`) takes.
 pub(crate) fn conformed(hypervisor: &[u8]) -> Image {
     let elf = elf::parse(hypervisor).unwrap();
     let (text, interfaces) = (elf::text(&elf), elf::interfaces(&elf).unwrap());
     Image { segments: elf::loaded(hypervisor).unwrap(), text, interfaces }
 }
 
-/// With `PRODUCTION_LONG` in the environment, makes many more calls.
+/// With `PRODUCTION_LONG` in the environment, the test makes many more calls.
 #[test]
 #[ignore = "builds images"]
 fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
     let requests = requests(env::var_os("PRODUCTION_LONG").is_some());
     let hypervisor = conformed(&image(Production::Shipped));
     let mut statuses: BTreeMap<u64, usize> = BTreeMap::new();
-    // The guests are on one core, on two nodes, and on three nodes.
+    // In the first case, both guests are on one core. In the second case, the guests are on two
+    // nodes, and in the third case on three nodes.
     let cases: [Sides; 3] = [
         [([0, 1], Grant::GLOBAL_HTSTRAND), ([2, 3], Grant::STRAND)],
         [([0, 64], Grant::HTSTRAND), ([1, 72], Grant::GLOBAL)],
@@ -43,7 +45,8 @@ fn calls_of_two_guests_at_the_same_time_are_as_in_the_contract() {
         let Ready { mut execution, strands, mut callers, watch, world } =
             Ready::boot(&hypervisor, sides, case).unwrap();
         let (execution, ids) = (&mut execution, strands.concat());
-        // Each strand makes all calls, and each starts at a different call.
+        // Each strand makes all calls in the same cyclic order, but each strand starts at a
+        // different call.
         let mut left: BTreeMap<StrandId, _> = (0..)
             .zip(&ids)
             .map(|(number, id)| {

@@ -1,4 +1,5 @@
-//! Unexpected traps of the hypervisor. Such a trap ends the guest of its strand, and everything else continues.
+//! Unexpected traps of the hypervisor. Such a trap ends the guest that owns the trapped strand;
+//! everything else continues.
 
 use guest_abi::{Mcu, Node};
 use hv_core::GuestId;
@@ -14,14 +15,15 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, repeated};
 use super::{Booted, Guest, image, strand};
 
-/// Software trap 3, which is unexpected because the hypervisor executes no `ta`.
+/// The number of a software trap. The hypervisor executes no `ta`, so it does not expect this trap.
 const UNEXPECTED: u64 = 3;
 
 /// The maximum number of waits before a test gives up. Each wait runs [`SLICE`] instructions.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
-/// The distance between two injected traps while the hypervisor carries out an operator's request, in instructions of the hypervisor.
+/// While the hypervisor carries out an operator's request, a test injects a trap at every 97th
+/// instruction of the hypervisor.
 const REQUESTS: u64 = 97;
 
 /// Returns a list with every kind of call. Only the last two calls store their results in the list.
@@ -56,7 +58,8 @@ pub(super) fn running(hypervisor: &[u8]) -> Booted {
     booted
 }
 
-/// Makes the hypervisor take an unexpected trap on strand 0. Returns what is wrong afterwards.
+/// Makes the hypervisor take an unexpected trap on strand 0. `step` is `true` if a request of the
+/// operator is pending. Returns a description of what is wrong afterwards, or `None`.
 pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let mut booted = Booted(at.clone());
     if booted.0.strand_mut(strand(0)).take(Trap::software(UNEXPECTED).into()).is_err() {
@@ -79,7 +82,7 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     let (told, _) = booted.told();
     let is_trap =
         |told: &str| told.starts_with("the hypervisor took the unexpected trap 0x103 at 0x1");
-    // L2 control is out of service if the strand was using it.
+    // If the strand was using L2 control, L2 control goes out of service.
     let l2_works = match &*told {
         [trap] if is_trap(trap) => true,
         [trap, l2]
@@ -93,12 +96,14 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     if step && answer(&mut booted).is_none() {
         return Some("the operator gets no answer".to_owned());
     }
-    // Everything that the strand held is free: the guest restarts, and both guests' calls are served.
+    // The guest restarts and both guests' calls are served, so everything that the strand held is
+    // free.
     booted.0.operate(strand(8), &Step::Reset(GuestId::new(0).unwrap())).unwrap();
     if answer(&mut booted).is_none() {
         return Some("the guest is not reset".to_owned());
     }
-    // A request that has moved rights, in whole or in part, is undone.
+    // The interrupted request may have moved some rights or all rights, so the first rights are
+    // granted again.
     if step && !(0..SLICES).any(|_| is_done(&mut booted, &Step::Reconfigure(grants(0)))) {
         return Some("the rights do not return".to_owned());
     }
@@ -106,7 +111,8 @@ pub(super) fn wrong_after_trap(at: &Execution, step: bool) -> Option<String> {
     not_served(&mut booted, &all[..if l2_works { 5 } else { 4 }])
 }
 
-/// Returns the rights of two guests: both have `strand`, and one has `global`.
+/// Returns the grants of two guests. Both guests have `strand`, and guest number `global` has
+/// `global`.
 fn grants(global: usize) -> Grants {
     let mut grants = Grants::none(2).unwrap();
     for (guest, right) in [(0, Right::Strand), (1, Right::Strand), (global, Right::Global)] {
@@ -115,7 +121,8 @@ fn grants(global: usize) -> Grants {
     grants
 }
 
-/// Makes strand 8 carry out a request of the operator. Returns `true` if it is done in time.
+/// Makes strand 8 carry out a request of the operator. Returns `true` if the operator gets an
+/// answer in time, and the answer is not an error.
 fn is_done(booted: &mut Booted, step: &Step) -> bool {
     booted.0.operate(strand(8), step).unwrap();
     matches!(answer(booted), Some(Ok(_)))
@@ -129,8 +136,8 @@ fn answer(booted: &mut Booted) -> Option<Answer> {
     })
 }
 
-/// Runs until the gets in `all` (strand and register) are served. If some are not served in time, returns a message that names
-/// them.
+/// Runs until the gets in `all` are served. Each get is a strand and a register. If some gets are
+/// not served in time, returns a message that lists them.
 fn not_served(booted: &mut Booted, all: &[(usize, u64)]) -> Option<String> {
     let calls = booted.calls();
     let is_served = |(strand, register): &(usize, u64)| {
@@ -158,7 +165,7 @@ fn the_hypervisor_traps_at_any_instruction() {
     assert!(wrong.is_empty(), "{} of {number} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Injects traps at the instructions with which the hypervisor carries out a request of the operator.
+/// Injects traps while the hypervisor carries out a request of the operator.
 #[test]
 #[ignore = "builds images"]
 fn the_hypervisor_traps_in_any_request() {
@@ -176,9 +183,10 @@ fn the_hypervisor_traps_in_any_request() {
     }
 }
 
-/// Injects traps on strand 0 among the hypervisor's next `most` instructions, but only until the operator's request `step` is answered.
-/// Without a request, every 11th instruction traps; with a request, every [`REQUESTS`]th. If `ALL` is set in the environment, every
-/// instruction traps. Returns the number of instructions, and what is wrong.
+/// Injects traps on strand 0 among the next `most` instructions of the hypervisor. With a request
+/// `step`, stops when the operator gets an answer. Without a request, every 11th instruction traps;
+/// with a request, every [`REQUESTS`]th instruction. If `ALL` is set in the environment, every
+/// instruction traps. Returns the number of instructions, and a description of each failure.
 fn traps_everywhere(booted: &mut Booted, most: u64, step: Option<&Step>) -> (u64, Vec<String>) {
     let every = if step.is_some() { REQUESTS } else { 11 };
     let every = if std::env::var_os("ALL").is_some() { 1 } else { every };
@@ -213,7 +221,8 @@ fn without_guest() -> Booted {
     booted
 }
 
-/// A strand without a guest takes an unexpected trap while it serves the operator. The strand leaves service, and the guests go on.
+/// A strand without a guest takes an unexpected trap while it serves the operator. The strand
+/// leaves service, and the guests continue.
 #[test]
 #[ignore = "builds images"]
 fn a_strand_without_a_guest_leaves_service() {
@@ -254,14 +263,15 @@ fn a_strand_without_a_guest_leaves_service() {
     assert!(number > 300, "{number}");
 }
 
-/// Strand 8 dies. Its guest has all rights. Strand 0, which has no guest, takes the rights away, finds that a memory controller is
-/// faulty, and takes this memory controller out of service.
+/// Strand 8 dies. Its guest has all rights. Strand 0, which has no guest, revokes these rights for
+/// the operator. Meanwhile, strand 0 finds that a memory controller is faulty, and takes it out of
+/// service.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_fails_on_a_strand_without_a_guest() {
     let mut booted = without_guest();
     booted.0.devices().set_faulty(FaultyUnit::Mcu(Node::Node0, Mcu::ALL[0]), true);
-    // Strand 8 dies in its guest, so it holds nothing.
+    // Strand 8 dies while it executes its guest's code, so it holds nothing in the hypervisor.
     while booted.0.strand(strand(8)).level() == Level::Hyperprivileged {
         booted.0.step(strand(8));
     }
@@ -277,8 +287,10 @@ fn a_unit_fails_on_a_strand_without_a_guest() {
     assert!(matches!(answer(&mut booted), Some(Ok(Some(_)))));
 }
 
-/// Makes the hypervisor take an unexpected trap on strand 0. Returns `true` if the strand is parked, so that only the operator can
-/// end its guest; `false` if the guest has ended. Fails if another guest cannot get the rights afterwards, or is not served.
+/// Makes the hypervisor take an unexpected trap on strand 0. Returns `false` if the guest has
+/// ended, and `true` if the strand is parked. The guest of a parked strand ends when the operator
+/// reports the strand's death. Returns an error if another guest cannot get the rights afterwards,
+/// or is not served.
 fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     let mut booted = Booted(at.clone());
     let trap = Trap::software(UNEXPECTED).into();
@@ -307,7 +319,7 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     for step in [Step::Died(strand(0)), Step::Reconfigure(grants)] {
         operate(step)?.map_err(|refusal| refusal.to_string())?;
     }
-    // L2 control is out of service now if the strand was using it.
+    // If the strand was using L2 control, L2 control is out of service now.
     let seen = operate(Step::Look(2))?.unwrap().unwrap();
     let l2_works = seen.units[Unit::L2(Node::Node0).number()].in_service;
     if booted.0.guest(0) != GuestState::Failed {
@@ -320,8 +332,9 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// A second unexpected trap comes while the hypervisor handles the first trap. If the operator has been told of the first trap, and
-/// the guest has not ended, the strand is parked.
+/// While the hypervisor handles an unexpected trap, a second one comes. The guest ends, or the
+/// strand is parked. Once a second trap at some instruction parks the strand, a second trap at
+/// every later instruction parks it too, until the guest has ended.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

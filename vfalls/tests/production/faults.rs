@@ -13,14 +13,15 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, EWOULDBLOCK, Entry, GET, HUB_PCR, SET, fast, repeated, retried};
 use super::{Booted, ENOACCESS, Guest, image, strand};
 
-/// Stores to devices fail after their call has returned, or while the call waits for the store. The units are then out of service,
-/// everything else works, and the neighbour is not affected.
+/// Stores to devices fail, either after their call has returned or while the call waits for the
+/// store. Afterwards, the units are out of service, everything else works, and the neighbour is not
+/// affected.
 #[test]
 #[ignore = "builds images"]
 fn a_store_fails_late() {
     const MCU: [u64; 2] = [2, 4];
     const L2: u64 = 1;
-    // The entry is a loop of 3000 instructions.
+    // A loop of 3000 instructions.
     const WAIT: Entry = [4, 1000, 0, 0, 0, 0, 0, 0];
     let guests = [Guest::listed(&[0], "global,strand"), Guest::listed(&[8], "strand")];
     let mut booted = Booted::new(Production::Shipped, &guests);
@@ -39,7 +40,7 @@ fn a_store_fails_late() {
         (fast(GET, MCU[0], 0), ENOACCESS),
         (fast(SET, MCU[0] + 1, 0), ENOACCESS),
         (fast(SET, 0, 2), 0),
-        // This store fails during the next call. That call succeeds.
+        // This store fails while the next call runs. The next call succeeds.
         (fast(SET, MCU[1], 0x11), 0),
         (fast(SET, L2, 1), 0),
         (WAIT, 0),
@@ -81,7 +82,8 @@ fn a_store_fails_late() {
             made.iter().find(|call| (call.function, call.arguments[0]) == (*number, register));
         of_register.unwrap()
     };
-    // The store takes at least 80 cycles, so it was still in flight when the L2 call began.
+    // A store takes at least 80 cycles. The next call began sooner, so the store was still in
+    // flight.
     let (set, next) = (of_first(&SET, MCU[1]), of_first(&SET, L2));
     assert!(next.began < set.ended + 80, "{set:?} {next:?}");
     let neighbours = made.iter().filter(|call| call.strand.index() == 8);
@@ -93,12 +95,13 @@ fn a_store_fails_late() {
     assert!(calls > 100 && last > booted.0.now() - 1000, "{calls}");
 }
 
-/// The operator reports the death of two strands. One of them held a hub, and the other had asked for this hub. Before the report, no
-/// strand gets the hub. After the report, all other strands have their turns. The neighbour is not affected.
+/// Two strands die: one holds a hub, and the other has asked for this hub. Until the operator
+/// reports the deaths, no strand gets the hub. After the report, all other strands have their
+/// turns. The neighbour is not affected.
 #[test]
 #[ignore = "builds images"]
 fn a_strand_dies_with_a_hub() {
-    /// The address of `ba .` in unused memory.
+    /// The address of an endless loop (`ba .`) in unused memory. A dead strand executes this loop.
     const DEAD: u64 = map::PARTITION + 0x7f_0000;
     const WORDS: [u32; 2] = [0x1080_0000, 0x0100_0000];
     const TURNS: usize = 8;
@@ -112,7 +115,8 @@ fn a_strand_dies_with_a_hub() {
         booted.list(0, cpu, &list);
     }
     booted.list(1, 0, &[repeated(GET, 0, 0), AGAIN]);
-    // One strand dies after its store to the hub, and another strand dies when it asks for the hub again.
+    // The first strand dies after its store to the hub. The second strand dies when it begins
+    // another call for the hub.
     let image = image(Production::Shipped);
     let elf = elf::parse(&image).unwrap();
     let dead: Vec<StrandId> = ["perfctr_wait_hub", "perfctr_slow"]
@@ -155,7 +159,7 @@ fn a_strand_dies_with_a_hub() {
     assert!(neighbours.all(|call| call.status == 0));
 }
 
-/// The operator learns of the death of a guest's last strand. A reset does not restart the guest,
+/// The operator reports the deaths of all strands of a guest. A reset cannot restart this guest,
 /// because it has no strand left. The other guest is not affected.
 #[test]
 #[ignore = "builds images"]

@@ -1,4 +1,5 @@
-//! How a hub serves strands that all ask for it, and how many instructions this costs.
+//! Measures how a hub serves strands that all ask for it at the same time, and how many hypervisor
+//! instructions each served call costs.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,8 +12,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, GET, HUB_PCR, repeated};
 use super::{Booted, Guest};
 
-/// Strands that ask for one hub without a pause are served in equal shares. Prints the hypervisor's instructions for each served
-/// call.
+/// If several strands ask for one hub without a pause, each strand is served equally often. The
+/// test prints the number of hypervisor instructions for each served call.
 #[test]
 #[ignore = "builds images"]
 fn strands_fight_for_a_hub() {

@@ -1,4 +1,4 @@
-//! Boots the guest in Rust that prints what it finds: see `tests/images/kernel`.
+//! Boots two guests with the Rust kernel of `tests/images/kernel`, which prints what it finds.
 
 use std::fs;
 
@@ -9,8 +9,9 @@ use xtask::qemu::toolchain::Toolchain;
 
 use super::{Booted, Guest, MEMORY, REAL};
 
-/// Two guests find only their own CPUs and memory in their machine descriptions. Each CPU counts exactly the instructions of a loop, and
-/// the number of its samples in each of four loops agrees with theory. Each channel counts exactly the lines of a stream.
+/// Two guests find only their own CPUs and memory in their machine descriptions. Each CPU counts
+/// exactly the instructions of a loop. Each CPU also samples four loops, and the number of samples
+/// in each loop agrees with theory. Each channel counts exactly the lines of a stream.
 #[test]
 #[ignore = "builds images"]
 fn guests_find_themselves_and_count_what_they_do() {
@@ -22,8 +23,8 @@ fn guests_find_themselves_and_count_what_they_do() {
     let mut booted = Booted::with(Production::Shipped, &guests, Some(Config::default()));
     booted.end();
     let consoles = booted.consoles();
-    // Only the first guest may read the memory channels. Its second stream has 8192 lines. Each channel of node 0 has an eighth of
-    // the lines.
+    // Only the first guest may read the memory channels. Its second stream has 8192 lines. Each
+    // channel of node 0 serves an eighth of the lines.
     let reads = ["8192 lines: reads 1024 1024", "no right to memory channels: NoAccess"];
     for (number, (strands, reads)) in strands.into_iter().zip(reads).enumerate() {
         assert_eq!(booted.0.guest(number), GuestState::Exited(0));
@@ -51,21 +52,24 @@ fn guests_find_themselves_and_count_what_they_do() {
     }
 }
 
-/// Compares a CPU's output with its program. Rounds of 240 atomic instructions (16, 32, 64 and 128 in four loops) are sampled. A period of
-/// 240 always samples the same place. With random periods from 120 to 360, every place of a round is equally likely, whatever the place of
-/// the previous sample was. So the number of samples in a loop has a binomial distribution, with the loop's share of the round. Of 20 such
-/// numbers, one is more than 4 standard deviations from its mean in one of 800 programs.
+/// Compares a CPU's output with its program. The CPU repeats a round of 240 atomic instructions:
+/// 16, 32, 64 and 128 in four loops. A fixed sampling period of 240 always samples the same place.
+/// With random periods from 120 to 360, every place of a round is equally likely, and does not
+/// depend on the place of the previous sample. So the number of samples in a loop has a binomial
+/// distribution, whose probability is the loop's share of the round. With a correct program, it
+/// happens in one of 800 cases that any of 20 such numbers is more than 4 standard deviations from
+/// its mean.
 fn judge(cpu: usize, line: &str) {
     let numbers: Vec<f64> = (line.split(|character: char| !character.is_ascii_digit()))
         .filter_map(|part| part.parse().ok())
         .collect();
-    // A loop of an atomic instruction and three others executes 2000 times.
+    // The counted loop has one atomic instruction and three others, and executes 2000 times.
     assert_eq!(numbers[..3], [cpu as f64, 2000.0, 8000.0], "{line}");
     let (fixed, random) = numbers[3..].split_at(5);
     assert_eq!(fixed.iter().copied().fold(0.0, f64::max), 1000.0, "{line}");
     assert_eq!(fixed.iter().sum::<f64>(), 1000.0, "{line}");
     let n: f64 = random.iter().sum();
-    // 240,000 atomic instructions with a mean period of 240 make 1000 samples. The standard
+    // With a mean period of 240, the 240,000 atomic instructions make 1000 samples. The standard
     // deviation of a uniform period is 240 / sqrt(12).
     let deviation = (1000.0_f64 / 12.0).sqrt();
     assert!((n - 1000.0).abs() < 4.0 * deviation, "{line}");

@@ -1,6 +1,6 @@
-//! Stores that fail late. Whatever the strand does when the report comes, everything except the
-//! unit is as in a run without the fault. Both runs are made with each latency of the stores up to
-//! [`LONGEST`].
+//! Stores that fail late. A report of a failed store can arrive whatever the strand is doing.
+//! Except for the failed unit, everything must be as in a run without the fault. The tests compare
+//! both runs for latencies of the stores up to [`LONGEST`].
 
 mod banks;
 mod blame;
@@ -22,7 +22,7 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, LISTS, SET, repeated};
 use super::{Booted, ENOACCESS, Guest, image, levels};
 
-/// The maximum latency of stores, in cycles. The tests use each latency from 1 on.
+/// The maximum latency of stores, in cycles. The minimum is 1.
 const LONGEST: u64 = 300;
 
 /// The number of the control register of channel 0 on the strand's node. [`OTHER`] is the number
@@ -47,12 +47,13 @@ const fn core(function: u64, o0: u64, o1: u64) -> Entry {
     [11, o0, o1, 0, 0, 0, function, 0]
 }
 
-/// A call on the unit that fails. Its value distinguishes this call from all others.
+/// Returns a call on the unit that fails. The value 0x5a5a distinguishes this call from all other
+/// calls.
 const fn ask(register: u64) -> Entry {
     call(GET, register, 0x5a5a)
 }
 
-/// What the strand does after it has set channel 0: lists, each with a name.
+/// Lists that the strand executes after it has set channel 0. Each list has a name.
 const BEHIND: &[(&str, &[Entry])] = &[
     ("the guest", &[]),
     ("a get of the PCR", &[call(GET, 0, 7)]),
@@ -89,7 +90,8 @@ fn symbol(name: &str) -> u64 {
     elf::address(&elf::parse(&image(Production::Shipped)).unwrap(), name).unwrap()
 }
 
-/// Returns a machine of one node. Its guest, on strand 0, has reached its first entry.
+/// Returns a machine of one node. Its guest has booted on strand 0, and is about to execute the
+/// first entry of its list.
 fn ready() -> Execution {
     thread_local! {
         static READY: OnceCell<Execution> = const { OnceCell::new() };
@@ -107,7 +109,7 @@ fn ready() -> Execution {
     READY.with(|ready| ready.get_or_init(boot).clone())
 }
 
-/// A unit that fails.
+/// A unit that fails, and the expected answer of later calls on it.
 #[derive(Clone, Copy)]
 struct Failing {
     unit: FaultyUnit,
@@ -192,8 +194,10 @@ fn is_for_unit(entry: &Entry, register: u64) -> bool {
             || (2..18).contains(&register) && of_channel.contains(&entry[1]))
 }
 
-/// Runs a list in which a unit fails, and the same list without the fault. Returns the first difference, other than the unit's
-/// answers. Once an answer of the unit is ENOACCESS, no later answer may be EOK. The last answer must be `failing.status`.
+/// Runs a list in which a unit fails, and the same list without the fault. Returns the first
+/// difference, or `None`. The answers of the failed unit may differ from the answers without the
+/// fault. After its first answer ENOACCESS, every answer must be `failing.status`. The last answer
+/// must always be `failing.status`.
 fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option<String> {
     let list = [list, &[WAIT, ask(failing.register), WAIT]].concat();
     let last = list.len() - 2;
@@ -210,7 +214,8 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
             return Some(why);
         }
         let (right, mut found) = (right.registers(), found.registers());
-        // The latest call may be on the unit that fails.
+        // An answer ENOACCESS may come from the unit that fails, so the registers with the answer
+        // may differ.
         if found.registers.get(Register::O0) == ENOACCESS {
             for register in [Register::O0, Register::O0.odd()] {
                 found.registers.set(register, right.registers.get(register));
@@ -244,8 +249,8 @@ fn difference(list: &[Entry], latency: StoreLatency, failing: Failing) -> Option
     differs.map(|word| format!("memory at {:#x}", 8 * word))
 }
 
-/// Returns the latencies to try for a list: all with `ALL` in the environment, otherwise every
-/// tenth. Different lists begin at different latencies.
+/// Returns the latencies to try for a list. With `ALL` in the environment, these are all latencies.
+/// Otherwise they are every tenth latency, and different lists begin at different latencies.
 fn latencies(number: usize) -> impl Iterator<Item = u64> {
     let every = if std::env::var_os("ALL").is_some() { 1 } else { 10 };
     (1 + number as u64 % every..=LONGEST).step_by(every as usize)
@@ -305,7 +310,7 @@ fn a_hub_or_l2_fails_while_its_call_waits() {
     }
 }
 
-/// Three stores are in flight, and two of them fail. Their latencies are random.
+/// Several stores are in flight at the same time, and some of them fail. The latencies are random.
 #[test]
 #[ignore = "builds images"]
 fn reports_that_come_together() {
@@ -320,7 +325,7 @@ fn reports_that_come_together() {
     }
 }
 
-/// The operator's interrupt comes at about the same time as the report of the failed store.
+/// The operator's interrupt arrives at about the same time as the report of the failed store.
 #[test]
 #[ignore = "builds images"]
 fn a_channel_fails_while_an_interrupt_comes() {
@@ -344,8 +349,9 @@ fn a_channel_fails_while_an_interrupt_comes() {
     }
 }
 
-/// The hypervisor's Rust code waits for a store that fails, while the operator takes the rights. When the access returns to Rust, the trap
-/// level of the report must be clear, because a slow call may then go back to the guest.
+/// While the hypervisor's Rust code waits for a store that fails, the operator revokes the rights.
+/// When the failed access returns to the Rust code, the trap level of the report must be clear. A
+/// slow call may return to the guest from there, and then the guest could read this trap level.
 #[test]
 #[ignore = "builds images"]
 fn a_failed_access_leaves_no_trap_level() {
@@ -366,7 +372,8 @@ fn a_failed_access_leaves_no_trap_level() {
     assert_eq!((execution.operated(), number > 0), (Some(Ok(None)), true), "{number}");
 }
 
-/// A guest sets a channel in a loop without a pause, and the channel breaks. Guest and neighbour go on.
+/// A guest sets a channel in a loop without a pause, and the channel breaks. The guest and its
+/// neighbour continue.
 #[test]
 #[ignore = "builds images"]
 fn a_channel_breaks_under_load() {
@@ -390,7 +397,8 @@ fn a_channel_breaks_under_load() {
         let last = |strand| calls.iter().rfind(|call| call.strand.index() == strand).unwrap();
         assert_eq!((last(0).status, last(8).status), (ENOACCESS, 0), "{pause}");
         assert_eq!(booted.consoles(), ["", "", "", ""]);
-        // The operator is told only of one failure, of whichever of the two stores comes first after the break.
+        // The operator is told of one failure only. The failed access is either of the two stores
+        // in the loop, whichever comes first after the break.
         let expected = ["0x8400000400", "0x8400000408"].map(|address| {
             let told = format!("NODE0_MCU0 is out of service: an access failed at {address}, on strand 0 of guest 0");
             (vec![told], 1)

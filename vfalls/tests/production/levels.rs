@@ -1,4 +1,5 @@
-//! The trap levels that a guest can select. A guest reads them, and returns from them.
+//! The trap levels that a guest can select. A guest can read the trap registers of these levels,
+//! and can return from these levels.
 
 use simulator::execute::map;
 use simulator::interpreter::{Strand, TrapFrame};
@@ -12,8 +13,9 @@ const GUESTS: usize = 2;
 /// The hypervisor's level of globals in TSTATE.
 const MAXGL: u64 = 3;
 
-/// Returns `true` if the trap level shows something of the hypervisor (an address, its privilege, or its level of globals), or if only
-/// some of its registers are cleared.
+/// Returns `true` in two cases: the trap level shows an address, the privilege or the level of
+/// globals of the hypervisor; or the level's addresses are cleared, but its other registers are
+/// not.
 fn is_hypervisors(frame: &TrapFrame) -> bool {
     let TrapFrame { pc, npc, state, number, hpstate } = *frame;
     let is_cleared = pc == 0 && npc == 0;
@@ -23,7 +25,8 @@ fn is_hypervisors(frame: &TrapFrame) -> bool {
         || is_cleared && (state, number) != (0, 0)
 }
 
-/// Checks the trap levels of a strand that runs its guest. The error shows what the hypervisor left behind in the trap levels.
+/// Checks the trap levels of a strand that runs its guest. The error shows a trap level that still
+/// contains values of the hypervisor.
 pub(super) fn judge(strand: &Strand) -> Result<(), String> {
     let (used, unused) = strand.control.frames();
     match used.iter().chain(unused).take(GUESTS).find(|frame| is_hypervisors(frame)) {

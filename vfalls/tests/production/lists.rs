@@ -28,9 +28,10 @@ pub(super) type Entry = [u64; 8];
 /// The address of CPU 0's list in a guest's memory. [`LIST`] is the distance to the next list.
 pub(super) const LISTS: u64 = 0x10_0000;
 const LIST: u64 = 0x8000;
-/// The offset, in the guest, of a word with the address of the instruction after a call.
+/// The offset, in a guest's memory, of a word that contains the address of the instruction after a
+/// call.
 const ANSWERED: u64 = 0x88;
-/// The offset, in a CPU's list, of the numbers that the CPU writes.
+/// The offset, in a CPU's list, of the numbers that the CPU writes when it samples.
 const BEHIND: u64 = 0x7f00;
 
 pub(super) const AGAIN: Entry = [6, 0, 0, 0, 0, 0, 0, 0];
@@ -91,7 +92,7 @@ impl Booted {
         self.words(guest, LISTS + cpu * LIST + 64 * number as u64)
     }
 
-    /// Returns the numbers that a CPU has written after its list.
+    /// Returns the numbers that a CPU has written at [`BEHIND`] in its list.
     pub(super) fn sampled(&mut self, guest: u64, cpu: u64) -> [u64; 5] {
         self.words(guest, LISTS + cpu * LIST + BEHIND)
     }
@@ -105,10 +106,12 @@ impl Booted {
     }
 }
 
-/// Lets strand 0 make the calls of a list and end. Returns the number of the hypervisor's instructions in each call.
+/// Lets strand 0 make the calls of a list and exit. Returns, for each call, the number of
+/// instructions that the hypervisor executed.
 pub(super) fn counted(booted: &mut Booted, list: &[Entry]) -> Vec<u64> {
     booted.list(0, 0, list);
-    // The hypervisor's instructions since the guest's previous instruction, and the counts of all calls.
+    // The number of hypervisor instructions since the guest's latest instruction, and the counts of
+    // the finished calls.
     let counted = Rc::new(RefCell::new((0_u64, Vec::new())));
     let counts = Rc::clone(&counted);
     let mut before = 0;
@@ -127,12 +130,13 @@ pub(super) fn counted(booted: &mut Booted, list: &[Entry]) -> Vec<u64> {
     })));
     booted.end();
     assert_eq!(booted.0.guest(0), GuestState::Exited(0));
-    // The first two calls are negotiations of the guest's start.
+    // The guest negotiates twice when it starts. These first two calls are not part of the list.
     counted.take().1.split_off(2)
 }
 
-/// On the simulator, the shipped image has the real %pcr and devices. The image for QEMU has %pcr in memory. Each kind of call takes the
-/// same number of instructions on both images.
+/// Each kind of call takes the same number of instructions on the simulator and on QEMU. On the
+/// simulator, the shipped image runs, with the real %pcr and devices. On QEMU, an image runs that
+/// keeps %pcr in memory.
 #[test]
 #[ignore = "builds images"]
 fn calls_take_the_instructions_that_qemu_counts() {
@@ -180,7 +184,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
     let console = String::from_utf8(console).unwrap();
     assert_eq!(end, End::Code(0), "{console}");
     let ticks = console.lines().map(|line| u64::from_str_radix(line, 16));
-    // %tick advances by 102.4 for each instruction. The difference includes the `ta` and one `rd`.
+    // %tick advances by 102.4 for each instruction. The two instructions to subtract are the `ta`
+    // and one `rd`.
     let there: Vec<_> =
         ticks.map_while(Result::ok).map(|ticks| (ticks * 10 + 512) / 1024 - 2).collect();
 
@@ -193,8 +198,8 @@ fn calls_take_the_instructions_that_qemu_counts() {
     OF_SPARC.keep(&named(&here)).unwrap();
 }
 
-/// Guests count the instructions of loops of known length, and the reads of memory. Each of the
-/// node's two channels has an eighth of the lines.
+/// A guest counts the instructions of loops of known length, and the reads of memory. Each of the
+/// node's two channels serves an eighth of the lines.
 #[test]
 #[ignore = "builds images"]
 fn what_a_guest_counts_is_what_happened() {
@@ -247,7 +252,7 @@ fn what_a_guest_counts_is_what_happened() {
 /// The stores to the words of a hub's gate.
 #[derive(Default)]
 struct Stores {
-    /// The address of the gate's words, known from the first access to the hub on.
+    /// The address of the gate's words. It becomes known at the first access to the hub.
     gate: Option<u64>,
     stores: Vec<Observed>,
 }
@@ -287,10 +292,10 @@ struct Waits {
     /// For each waiting strand, how often other strands were served since its refusal.
     waiting: BTreeMap<usize, usize>,
     ended: usize,
-    /// The number of waits that the gate cut short, because other strands asked too often before
-    /// the strand asked again.
+    /// The number of waits that the gate cut short. The gate forgets a waiting strand if other
+    /// strands ask too often before the waiting strand asks again.
     cut: usize,
-    /// The maximum number of refusals on behalf of one strand.
+    /// The largest number of refusals during one turn.
     refusals: u32,
 }
 
@@ -305,7 +310,8 @@ impl Waits {
             0 => {
                 // On the fast path, one store writes this word and the next word.
                 let state = if store.size == 8 { store.value >> 32 } else { store.value };
-                // A free hub may be reserved for the strand of the turn.
+                // The word can also reserve a free hub for the strand of the turn. A reserved hub
+                // counts as free here.
                 let state = if state & 1 != 0 { 0 } else { state & !(1 << 31) };
                 let before = std::mem::replace(&mut words.state, state);
                 if state == before || state == 0 {
@@ -343,11 +349,11 @@ impl Waits {
     }
 }
 
-/// All strands of a guest ask for one hub repeatedly, and each is served. The stores to the gate's
-/// words show that the gate keeps its two promises: how many accesses a strand waits for, and how
-/// often it is refused for strands that have gone. The guest has 16 strands of one node. With
-/// `PRODUCTION_LONG` in the environment, the test also uses 64 strands of four nodes, and takes
-/// half a minute.
+/// All strands of a guest ask for one hub repeatedly, and each strand is served. The stores to the
+/// gate's words show that the gate keeps two limits: how many accesses of other strands a strand
+/// waits for, and how many refusals a turn lasts if its strand does not ask again. The guest has 16
+/// strands of one node. With `PRODUCTION_LONG` in the environment, the test also uses 64 strands of
+/// four nodes, and takes half a minute.
 #[test]
 #[ignore = "builds images"]
 fn every_strand_has_its_turn_at_a_hub() {

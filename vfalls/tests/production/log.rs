@@ -1,4 +1,5 @@
-//! The hypervisor's log: what the operator reads about failures and moved rights, also when a guest floods the log.
+//! The hypervisor's log, in which the operator reads about failures and moved rights. The log stays
+//! useful when a guest causes many messages.
 
 use guest_abi::{Hub, Mcu, Node};
 use hv_core::GuestId;
@@ -13,7 +14,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, fast, repeated};
 use super::{Booted, ENOACCESS, Guest, Task, image, running, strand};
 
-/// The first register of channel 0 of the strand's own node, and the register of its L2 control.
+/// The number of the first register of channel 0 on the strand's node. [`L2`] is the number of the
+/// node's L2 control register.
 const CHANNEL: u64 = 2;
 const L2: u64 = 1;
 
@@ -26,7 +28,8 @@ fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     grants
 }
 
-/// Each kind of unit fails in a call: in a read and in a write, on the fast path and on the slow path. Each failure is one line.
+/// Each kind of unit fails in a call: in a read and in a write, on the fast path and on the slow
+/// path. The log has one line for each failure.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_fails() {
@@ -60,8 +63,9 @@ fn a_unit_that_fails() {
     }
 }
 
-/// A strand dies with a hub, and nobody reports its death. The strand that asks again and again finds the hub busy for too long. Between
-/// two calls, this strand waits for a slow store, so that the test takes few instructions.
+/// A strand dies while it holds a hub, and nobody reports its death. Another strand asks for the
+/// hub repeatedly, and finds it busy for too long. Between two calls for the hub, this strand waits
+/// for a slow store, so that the test takes few instructions.
 #[test]
 #[ignore = "builds images"]
 fn a_unit_that_stays_busy() {
@@ -120,8 +124,10 @@ fn rights_that_move() {
     assert_eq!(booted.consoles(), [""; 4]);
 }
 
-/// Every store of a guest fails, and the processor does not say where: the unit stays in service, and the guest goes on. The operator
-/// reads a few lines, and the number of lines that were left out. The line about a hub that breaks meanwhile is not left out.
+/// Every store of a guest to a unit fails, and the processor does not report the address. So the
+/// unit stays in service, and the guest continues. The log contains a few lines, and the number of
+/// lines that were left out. A hub breaks at the same time; the line about this hub is not left
+/// out.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_that_floods() {
@@ -150,7 +156,8 @@ fn a_guest_that_floods() {
     assert_eq!(booted.0.guest(1), GuestState::Runs);
 }
 
-/// A guest traps whenever the operator has reset it. Each end is in the records, and the console has few lines.
+/// The operator resets a guest 40 times, and the guest traps after each reset. The records of
+/// failures count each trap, and the log has few lines.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_that_traps_again_and_again() {

@@ -45,8 +45,8 @@ use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, SPARC_GCC};
 
 const MEMORY: u64 = 8 << 20;
-/// The offset of the guest's task in its memory. The number of CPUs and an address follow. The
-/// results begin at [`RESULTS`].
+/// The offset of the guest's task in its memory. The two words after the task are the number of
+/// CPUs and an address that the task uses. The results begin at [`RESULTS`].
 const TASK: u64 = 0x40;
 const RESULTS: u64 = 0x80;
 /// The address of the trap table in `guest.s`.
@@ -185,7 +185,8 @@ impl Booted {
         assert_eq!(stop, Stop::Off, "{:?}", self.consoles());
     }
 
-    /// Returns what the operator is told of failures: the latest records, and the number of all records.
+    /// Returns the failures that the operator is told about: the latest records as text, and the
+    /// total number of records.
     fn told(&mut self) -> (Vec<String>, u64) {
         let (failures, number) = self.0.failures();
         (failures.iter().map(ToString::to_string).collect(), number)
@@ -266,7 +267,8 @@ fn all_cpus_of_two_guests_run() {
             assert_eq!(booted.0.guest(number), GuestState::Exited(0));
             for cpu in 0..guest.strands.len() as u64 {
                 let result = booted.results(number as u64, 8 + 8 * cpu);
-                // The count is 100 `nop`s, plus the `wr` before them or the `rd` after them.
+                // The counter counts 100 `nop`s and one more instruction: either the `wr` before
+                // them or the `rd` after them.
                 let expected = [cpu, 0x100 + cpu, TABLE, 0, result[4], 0, PCR];
                 assert_eq!(result, expected, "CPU {cpu} of {count} strands");
                 assert_eq!(result[4], 101, "CPU {cpu} of {count} strands");
@@ -298,8 +300,8 @@ fn a_guest_takes_its_own_traps() {
     assert_eq!(booted.0.guest(0), GuestState::Runs);
 }
 
-/// An access beyond the guest's memory traps, although the next guest's memory is there. In an
-/// image without the check of the bound, the guest reads the next guest's memory.
+/// A guest's access beyond its own memory traps, although the address belongs to the next guest's
+/// memory. In an image that does not check this bound, the guest reads the next guest's memory.
 #[test]
 #[ignore = "builds images"]
 fn isolation_is_the_bound() {
@@ -332,8 +334,10 @@ fn a_guest_ends_alone() {
     assert!(after > before, "the other goes on");
 }
 
-/// A guest can return from trap levels that it never entered. The trap registers of these levels do not hold the hypervisor's privilege,
-/// not even after a call in which a device access trapped. An image that does not clear these registers gives the guest the privilege.
+/// A guest can return from trap levels that it never entered. If the trap registers of such a level
+/// hold the hypervisor's privilege, the guest gets this privilege. The shipped image clears the
+/// registers, even after a call in which a device access trapped. An image without the clearing
+/// instructions gives the guest the privilege.
 #[test]
 #[ignore = "builds images"]
 fn a_guest_cannot_climb() {
@@ -359,8 +363,8 @@ fn a_guest_cannot_climb() {
     assert!(climbs(&without));
 }
 
-/// QEMU has no %pcr. The image for QEMU has a load for each `rd` of the shipped image, and a store for each `wr`. All other instructions of
-/// the entry code are the same.
+/// QEMU has no %pcr, so the image for QEMU has a load in place of each `rd`, and a store in place
+/// of each `wr`. All other instructions of the entry code are the same as in the shipped image.
 #[test]
 #[ignore = "builds images"]
 fn qemu_executes_the_same_entry_code() {
@@ -370,12 +374,14 @@ fn qemu_executes_the_same_entry_code() {
         [&shipped, &other, &unbounded].map(|file| elf::parse(file).unwrap());
     assert_eq!(entry::difference(&shipped, &other, &[]).unwrap(), None);
     assert_eq!(entry::difference(&shipped, &unbounded, &[]).unwrap(), None);
-    // The exception is for one direction only: the shipped image is the one with `rd` and `wr`.
+    // The comparison allows these replacements in one direction only: the first image must be the
+    // image with `rd` and `wr`.
     let back = entry::difference(&other, &shipped, &[]).unwrap();
     assert!(back.unwrap().starts_with("93440000 at "));
 }
 
-/// The operator takes a right from one guest, and resets the other guest. Both make calls meanwhile.
+/// While both guests make calls, the operator moves a right from one guest to the other, and then
+/// resets the guest that received the right.
 #[test]
 #[ignore = "builds images"]
 fn the_operator_is_heard() {

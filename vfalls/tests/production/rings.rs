@@ -26,7 +26,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, counted, fast, repeated};
 use super::{Booted, Guest, Task, image};
 
-/// Returns the rings of the booted image, after it has been told to record. The image has a note of them.
+/// Tells the booted image to record events, and returns the image's rings. The image contains a
+/// note with the address of the rings.
 fn switched_on(booted: &mut Booted, production: Production) -> Rings {
     let file = image(production);
     let file = elf::parse(&file).unwrap();
@@ -41,7 +42,8 @@ fn switched_on(booted: &mut Booted, production: Production) -> Rings {
     rings
 }
 
-/// What guests of the load do: calls of every kind, some of which are refused, and fights for a hub.
+/// Returns the list of a CPU under load: calls of every kind, some of which are refused, and
+/// repeated calls for a hub that all CPUs use.
 fn load(cpu: u64) -> Vec<Entry> {
     vec![
         fast(GET, 2 + cpu % 16, 0),
@@ -63,7 +65,7 @@ fn load(cpu: u64) -> Vec<Entry> {
     ]
 }
 
-/// Boots two guests with 64 strands on two nodes. The second guest has few rights.
+/// Boots two guests with 64 strands in total on two nodes. The second guest has few rights.
 fn under_load(production: Production) -> (Booted, Vec<NamedGuest>) {
     let strands: Vec<usize> = (0..32).chain(64..96).collect();
     let (first, second) = strands.split_at(48);
@@ -84,7 +86,8 @@ fn under_load(production: Production) -> (Booted, Vec<NamedGuest>) {
     (booted, guests.iter().enumerate().map(named).collect())
 }
 
-/// Executes some instructions, and reads the rings whenever `between` of them are executed.
+/// Executes `instructions` instructions, and reads the rings after every `between` instructions.
+/// Returns the calls.
 fn recorded(
     booted: &mut Booted,
     rings: &mut Rings,
@@ -98,7 +101,8 @@ fn recorded(
     calls.borrow().clone()
 }
 
-/// With 64 strands under load, each event is either recorded as the machine saw it, or lost and counted as lost. Prints the counts.
+/// With 64 strands under load, each event is either recorded as the machine saw it, or lost and
+/// counted as lost. The test prints the counts.
 #[test]
 #[ignore = "builds images"]
 fn recorded_and_lost_are_what_the_machine_saw() {
@@ -120,13 +124,14 @@ fn recorded_and_lost_are_what_the_machine_saw() {
         let Compared { seen, recorded, lost, others, others_lost, .. } = found;
         assert_eq!(recorded + lost, seen);
         assert_eq!((lost > 0, others, others_lost), (loses, 0, 0), "{found}");
-        // cpu_start and cpu_myid, which are functions of another service.
+        // The calls cpu_start and cpu_myid belong to another service, so they are not recorded.
         let of_another = calls.iter().filter(|call| [0x10, 0x16].contains(&call.function));
         assert_eq!(found.unrecorded, of_another.count() as u64);
         let kept: usize = trace.events();
         assert_eq!(kept as u64, recorded + found.unreturned);
         assert_eq!(trace.lost(), lost);
-        // An event that differs from what the machine saw is found. The last events may be of calls that have not returned.
+        // The comparison must find an event that differs from what the machine saw. The test does
+        // not change a stream's last events, because their calls may not have returned.
         let mut bent = trace.streams;
         let event = bent[40].entries.iter_mut().rev().skip(2).find_map(|entry| match entry {
             StreamEntry::Event(event) if event.id == Get::ID => Some(event),
@@ -138,7 +143,9 @@ fn recorded_and_lost_are_what_the_machine_saw() {
     }
 }
 
-/// Prints how many instructions calls take while tracing is off and on. The first event of a strand begins a packet, so it takes more.
+/// Prints the number of instructions of each call while tracing is off and while it is on. Each
+/// call is made twice and only the second one is printed, because an event that begins a packet
+/// takes more instructions.
 #[test]
 #[ignore = "builds images"]
 fn what_recording_costs() {
@@ -174,7 +181,8 @@ fn what_recording_costs() {
     }
 }
 
-/// `vfalls events --memory` decodes the last events in the memory of a machine that stands still, here in the middle of a call.
+/// The command `vfalls events --memory` decodes the latest events from the memory of a stopped
+/// machine. Here the machine stops in the middle of a call.
 #[test]
 #[ignore = "builds images"]
 fn a_dump_has_the_last_events() {
@@ -220,7 +228,8 @@ fn a_dump_has_the_last_events() {
     assert_eq!(ended.status.code(), Some(2));
 }
 
-/// A strand that is asked for a heartbeat records one, in a guest and where the strand waits. While tracing is off, it records nothing.
+/// A strand that is asked for a heartbeat records a heartbeat event, both in a guest and where the
+/// strand waits. While tracing is off, it records nothing.
 #[test]
 #[ignore = "builds images"]
 fn strands_record_heartbeats() {

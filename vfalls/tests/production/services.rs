@@ -1,4 +1,4 @@
-//! The services of the image for a small kernel, besides the performance counters.
+//! The services of the image, except the performance counters, as a small kernel uses them.
 
 use hv_core::GuestId;
 use perfctr_service::mailbox::Step;
@@ -11,9 +11,11 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, core, fast, retried};
 use super::{Booted, ENOACCESS, Guest, MEMORY, REAL, strand};
 
-/// The address of two words in the guest: where CPUs begin, and where their trap table is.
+/// The address of two words in the guest: the address where CPUs begin, and the address of their
+/// trap table.
 const START: u64 = 0x90;
-/// The address of a string that the test writes. The guest writes another string at [`COPY`].
+/// The address of a string that the test writes. At [`COPY`], the guest receives a copy of the
+/// string from the hypervisor.
 const TEXT: u64 = 0x8_0000;
 const COPY: u64 = 0x8_0040;
 
@@ -22,15 +24,15 @@ const EINVAL: u64 = 6;
 const EBADTRAP: u64 = 7;
 const EWOULDBLOCK: u64 = 9;
 
-/// The states of CPUs.
 const STOPPED: u64 = 1;
 const RUNNING: u64 = 2;
 
 /// A list entry with a loop, which gives other CPUs time to start or stop.
 const WAIT: Entry = [4, 2000, 0, 0, 0, 0, 0, 0];
 
-/// A CPU of a guest makes these calls. Meanwhile the second CPU makes other calls, and the third
-/// yields. %o1 is 9 at first.
+/// A CPU of a guest makes the calls below. Calls that take one argument have 9 in %o1, so the test
+/// sees whether they change %o1. Meanwhile the guest's second CPU repeats another call, and its
+/// third CPU yields.
 #[test]
 #[ignore = "builds images"]
 fn a_kernel_is_served() {
@@ -42,14 +44,14 @@ fn a_kernel_is_served() {
     booted.0.load(TIME, &1_790_000_000_u64.to_be_bytes()).unwrap();
     booted.0.input(0, b"in");
     let starts = [1, 1, cpu, traps, 1, 0, 0x10, 0];
-    // The calls. Each has its status, and its %o1 after the call.
+    // Each row is a call, its expected status, and the expected value of %o1 after the call.
     let calls = [
-        // Calls cpu_state. The neighbour's CPUs do not exist for this guest.
+        // cpu_state. The guest has CPUs 0 to 2; no number selects a CPU of the neighbour.
         (fast(0x17, 0, 9), 0, RUNNING),
         (fast(0x17, 1, 9), 0, RUNNING),
         (fast(0x17, 2, 9), 0, RUNNING),
         (fast(0x17, 3, 9), ENOCPU, 9),
-        // Calls cpu_stop, and then cpu_start again.
+        // cpu_stop, and then cpu_start for the same CPU.
         (fast(0x11, 0, 9), EINVAL, 9),
         (retried(0x11, 1, 9), 0, 9),
         (fast(0x17, 1, 9), 0, STOPPED),
@@ -57,19 +59,19 @@ fn a_kernel_is_served() {
         (starts, 0, cpu),
         (WAIT, 0, 0),
         (fast(0x17, 1, 9), 0, RUNNING),
-        // Calls mach_set_soft_state and mach_get_soft_state, which need group 3 to be negotiated.
+        // mach_set_soft_state and mach_get_soft_state. The guest must negotiate group 3 first.
         (fast(0x70, 1, REAL + TEXT), EBADTRAP, REAL + TEXT),
         (core(0, 3, 1), 0, 0),
         (fast(0x70, 1, REAL + TEXT), 0, REAL + TEXT),
         (fast(0x71, REAL + COPY, 9), 0, 1),
-        // The group Diagnosis is known, but its functions are refused.
+        // A guest can negotiate the group Diagnosis, but its functions are refused.
         (fast(0x200, REAL, 9), EBADTRAP, 9),
         (core(0, 0x300, 1), 0, 0),
         (fast(0x200, REAL, 9), ENOACCESS, 9),
         (fast(0x201, REAL, 9), ENOACCESS, 9),
-        // Calls tod_get, less than a second after power-on.
+        // tod_get, less than a second after power-on.
         (fast(0x50, 0, 9), 0, 1_790_000_000),
-        // Calls cons_getchar and cons_write.
+        // cons_getchar and cons_write.
         (fast(0x60, 0, 9), 0, b'i'.into()),
         (fast(0x60, 0, 9), 0, b'n'.into()),
         (fast(0x60, 0, 9), EWOULDBLOCK, 9),
@@ -94,8 +96,8 @@ fn a_kernel_is_served() {
     assert_eq!(copy, text);
     assert_eq!(booted.consoles()[..2], ["normal state", ""]);
 
-    // The third CPU stays in cpu_yield until an interrupt. This interrupt comes when the operator
-    // revokes a right of the guest.
+    // The third CPU stays in cpu_yield until an interrupt comes. The hypervisor interrupts this CPU
+    // when the operator revokes a right of the guest.
     assert_eq!(booted.0.state(strand(66)), State::Halted);
     let [_, unanswered, ..] = booted.entry(0, 2, 0);
     assert_eq!(unanswered, 5);

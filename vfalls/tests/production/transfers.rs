@@ -22,11 +22,12 @@ const DRAM_PIC: u64 = 3;
 
 const SAMPLE: Entry = [8, 0, 0, 0, 0, 0, 0, 0];
 
-/// The number of cycles after the operator's request in which the losing guest may still use its right. The hypervisor needs these cycles
-/// to carry out the step, with code that is in no cache (82,328 cycles when this was measured).
+/// The losing guest may still use its right for this number of cycles after the operator's request.
+/// The hypervisor needs this time to carry out the step with code that is in no cache. A measured
+/// value is 82,328 cycles.
 const SOON: u64 = 120_000;
 
-/// Moves `global` and `strand` from one guest to `next`. Returns the time of the request.
+/// Gives the rights `global` and `strand` to the guest `next`. Returns the time of the request.
 fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u64 {
     let mut grants = Grants::none(2).unwrap();
     for right in [Right::Global, Right::Strand] {
@@ -37,10 +38,11 @@ fn transfer(booted: &mut Booted, next: usize, on: usize, instructions: u64) -> u
     asked
 }
 
-/// Two guests sample on all their strands and read shared counters, while the right to these
-/// counters moves back and forth. Until the new owner writes a counter, the counter shows the number
-/// of events since the transfer. Then it shows the written value plus the number of events since the
-/// write. No guest finds its lost values in %pic, and all samples are in the guest's own program.
+/// Two guests sample on all their strands and read shared counters, while the rights move back and
+/// forth. After a transfer, a counter shows the number of events since the transfer. After the new
+/// owner has written the counter, it shows the written value plus the number of events since the
+/// write. Whenever a guest starts to sample, even after a loss, its %pic is 0. All samples are in
+/// the guest's own program.
 #[test]
 #[ignore = "builds images"]
 fn who_gets_a_right_finds_nothing_of_the_owner_before() {
@@ -52,8 +54,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
         Guest { program: &program, real: OTHER, ..Guest::listed(&strands[1], "") },
     ];
     let mut booted = Booted::with(Production::Shipped, &guests, Some(Config::default()));
-    // The value that each guest writes. Both counters stay far below the distance between the
-    // values, so they cannot be confused.
+    // Each guest writes its own value to the counters. The difference between the two values is
+    // much larger than the number of events, so the test can tell whose value a counter shows.
     const MARKS: [u64; 2] = [0x1000_0000, 0x2000_0000];
     let own = MARKS.map(|mark| {
         let number = mark >> 28;
@@ -68,8 +70,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
         for cpu in 0..8 {
             let mut list = vec![SAMPLE];
             list.extend([DRAM_PCR, DRAM_PIC].map(|register| repeated(GET, register, 0)));
-            // Only CPU 0 writes registers, and only CPU 0 reads registers that need a lock. Other
-            // CPUs would wait for the lock.
+            // Only CPU 0 writes registers, and only CPU 0 reads registers that need a lock. If
+            // other CPUs did so, they would wait for the lock.
             if cpu == 0 {
                 list.extend([HUB_PCR, L2].map(|register| repeated(GET, register, 0)));
                 list.extend(own.map(|(register, value)| repeated(SET, register, value)));
@@ -90,7 +92,8 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
     let truth = booted.0.truth().unwrap();
     let most = truth.dram(Node::Node0, Mcu::ALL[0], DramEvent::Reads);
     assert!(most < MARKS[0]);
-    // For each guest, how often it read a value that nobody wrote, how often it read a value of its own, and how often it was refused.
+    // For each guest, the number of gets that returned a scrubbed value, the number of gets that
+    // returned the guest's own value, and the number of refused gets.
     let mut found = [[0_u64; 3]; 2];
     for (tenure, times) in times.windows(2).enumerate() {
         let of_tenure = |call: &&Call| (times[0]..times[1]).contains(&call.began);
@@ -109,14 +112,15 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             if call.status != 0 {
                 continue;
             }
-            // The call may have begun before the right was revoked.
+            // A call of the losing guest may succeed if it began shortly after the request.
             assert!(
                 guest == owner || call.began - times[0] < SOON,
                 "{} cycles: {call:x?}",
                 call.began - times[0]
             );
             let (_, mine) = own[guest].iter().find(|(id, _)| *id == register).unwrap();
-            // After its scrub, a channel whose PCR is 0 counts reads.
+            // The scrub clears the channel's PCR, and with this PCR the channel counts reads. So a
+            // scrubbed counter may show a small number.
             let counts = [call.value >> 32, call.value & 0xffff_ffff];
             let (scrubbed, written) = match register {
                 DRAM_PIC => [0, MARKS[guest]]
@@ -142,21 +146,23 @@ fn who_gets_a_right_finds_nothing_of_the_owner_before() {
             let [samples, lowest, highest, begun, pic] = booted.sampled(guest, cpu);
             assert!(samples > 100, "{samples} of CPU {cpu} of guest {guest}");
             assert!(real <= lowest && highest < real + MEMORY, "{lowest:#x} to {highest:#x}");
-            // Sampling begins at the start, and again after each loss. The run may end before
-            // sampling begins again after the last loss.
+            // Sampling begins when the guest starts, and again after each loss of the right. The
+            // run may end before sampling begins again after the last loss.
             assert!(begun >= 2, "CPU {cpu} of guest {guest}: {begun}");
             assert_eq!(pic, 0, "CPU {cpu} of guest {guest}");
         }
     }
 }
 
-/// The right moves back and forth between two guests while all strands make calls. All strands of the new owner are served within a
-/// fixed number of cycles, plus some cycles for each strand of the loser, because the loser's strands acknowledge one after another.
-/// The guests have 32 strands of four nodes. With `PRODUCTION_LONG` in the environment, the test also uses all 256 strands.
+/// The rights move back and forth between two guests while all strands make calls. All strands of
+/// the new owner are served within a fixed number of cycles plus a number of cycles for each strand
+/// of the loser. The time grows with the number of strands because the loser's strands acknowledge
+/// one after another. The guests have 32 strands on four nodes. With `PRODUCTION_LONG` in the
+/// environment, the test also uses all 256 strands.
 #[test]
 #[ignore = "builds images"]
 fn all_strands_call_while_rights_change() {
-    // The limits are one and a half times the measured values.
+    // The limits are 1.5 times the measured values.
     const FIRST: u64 = 75_000;
     const EACH: u64 = 3_000;
     let mut cases = vec![8];
@@ -169,7 +175,7 @@ fn all_strands_call_while_rights_change() {
         let guests = [Guest::listed(&strands[0], "global,strand"), Guest::listed(&strands[1], "")];
         let mut booted = Booted::new(Production::Shipped, &guests);
         let cpus = strands[0].len() as u64;
-        // The channel is on one of the guest's nodes.
+        // Each guest calls for a channel on one of its own nodes.
         for (guest, register) in [(0, DRAM_PIC), (1, DRAM_PIC + 8)] {
             for cpu in 0..cpus {
                 booted.list(guest, cpu, &[repeated(GET, register, 0), AGAIN]);

@@ -1,4 +1,4 @@
-//! Hypercalls and hypervisor events.
+//! Details of hypercalls and of the hypervisor's events.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,21 +15,22 @@ use crate::events::{Stream, Trace, TracedEvent};
 use crate::json;
 use crate::nearest::status_name;
 
-/// The maximum number of events that are shown. They are chosen from at most [`STRETCHES`] stretches of time.
+/// The maximum number of events that are shown. They are chosen from stretches of time, and
+/// [`STRETCHES`] is the maximum number of stretches.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
-/// The maximum number of parts in a histogram.
+/// The maximum number of parts in a histogram of durations.
 const PARTS: u32 = 32;
 
-/// Hypercalls of one guest with the same function, register class and status.
+/// The hypercalls of one guest that have the same function, register class and status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Calls {
     pub guest: String,
     /// `get`, `set`, `set_version` or `fast`.
     pub call: Cow<'static, str>,
-    /// The register class of a `get` or `set`: `strand`, `l2`, `dram` or `hub`.
+    /// The class of the registers that a `get` or `set` names: `strand`, `l2`, `dram` or `hub`.
     pub registers: Cow<'static, str>,
     pub status: String,
     pub count: u64,
@@ -38,8 +39,8 @@ pub struct Calls {
 
 /// A distribution of durations, in ticks of the machine's clock.
 ///
-/// The p-th percentile of n sorted durations is the duration with number p * n / 100, rounded up
-/// and counted from 1.
+/// If n durations are sorted and numbered from 1, the p-th percentile is the duration with the
+/// number p * n / 100, rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Durations {
@@ -47,9 +48,10 @@ pub struct Durations {
     pub p90: u32,
     pub p99: u32,
     pub longest: u32,
-    /// The number of ticks that each part of the histogram spans.
+    /// The length of each part of the histogram, in ticks.
     pub part: u32,
-    /// The start of each part and the number of calls in it. There are at most 32 parts, and empty parts are left out.
+    /// The parts of the histogram. Each has its start in ticks, and its number of calls. There are
+    /// at most 32 parts, and empty parts are left out.
     pub histogram: Vec<(u32, u64)>,
 }
 
@@ -92,20 +94,20 @@ fn call(event: &TracedEvent) -> Option<TracedCall> {
     event.event().as_ref().and_then(TracedCall::from_event)
 }
 
-/// An event of the hypervisor, decoded for a time line.
+/// A decoded event of the hypervisor, to show on a time line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ShownEvent {
-    /// The time in ticks of the machine's clock, like [`Series::clock`](super::Series::clock).
+    /// The time in ticks of the machine's clock, as in [`Series::clock`](super::Series::clock).
     pub time: u64,
     #[serde(with = "json")]
     pub strand: StrandId,
     pub name: Cow<'static, str>,
-    /// The fields of the event by name.
+    /// The values of the event's fields, by field name.
     pub fields: Map<String, Value>,
 }
 
-/// Returns at most 1,000 events, chosen by [`spread`], in the order of time.
+/// Returns at most 1,000 events in the order of time. [`spread`] chooses them.
 pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
     let events = || {
         let streams = trace.streams.iter();
@@ -130,17 +132,20 @@ pub(super) fn shown(trace: &Trace) -> Vec<ShownEvent> {
 /// Returns the indices of at most `most` events, in order. `events` returns for each event its time, its kind, and whether the event is a
 /// call that succeeded.
 ///
-/// If there are more events, the time from the first to the last is divided into stretches of equal length. The same limit applies to
-/// each kind of event in each stretch. Successful calls are kept only if the other events leave room for them. If some events are
-/// dropped, the kept events are evenly spaced.
+/// If there are more than `most` events, the time from the first to the last event is divided into
+/// stretches of equal length. In each stretch, the same limit applies to each kind of event.
+/// Successful calls are kept only if the other events of the stretch and kind leave room for them.
+/// If only some events of a group are kept, they are evenly spaced.
 fn spread<E: Iterator<Item = (u64, u16, bool)>>(most: usize, events: impl Fn() -> E) -> Vec<usize> {
     let first = events().map(|(time, ..)| time).min().unwrap_or(0);
     let last = events().map(|(time, ..)| time).max().unwrap_or(0);
     let kinds: BTreeSet<u16> = events().map(|(_, kind, _)| kind).collect();
-    // In each stretch there is room for at least one event of each kind.
+    // The number of stretches is limited, so that each stretch has room for at least one event of
+    // each kind.
     let stretches = (most / kinds.len().max(1)).clamp(1, STRETCHES) as u128;
     let part = |time: u64| u128::from(time - first) * stretches / (u128::from(last - first) + 1);
-    // By stretch and kind: the number of events that are not successful calls, and the number of successful calls.
+    // The key is the stretch and the kind. The value is the number of events that are not
+    // successful calls, and the number of successful calls.
     let mut counts = BTreeMap::<_, [usize; 2]>::new();
     for (time, kind, ended_well) in events() {
         counts.entry((part(time), kind)).or_default()[usize::from(ended_well)] += 1;
@@ -186,12 +191,14 @@ mod tests {
 
     #[test]
     fn shown_events_are_of_the_whole_time() {
-        // 900 calls happen at once, then 9 calls in the rest of the time. Each of the last nine of ten stretches has one call.
+        // 900 calls happen at once. 9 calls follow later, one in each of the last nine of ten
+        // stretches.
         let mut events = vec![(0, 1, true); 900];
         events.extend((1..10).map(|n| (10 * n + 5, 1, true)));
         let all_later: Vec<usize> = (900..909).collect();
         assert_eq!(kept(10, &events), [&[899], &all_later[..]].concat());
-        // The first stretch gets the room that the other stretches do not need: it keeps every 90th call.
+        // The other stretches do not need all their room, so the first stretch gets more. It keeps
+        // every 90th call.
         let shown = kept(19, &events);
         assert_eq!(shown[..3], [89, 179, 269]);
         assert_eq!(shown[9..], [&[899], &all_later[..]].concat());
@@ -199,11 +206,11 @@ mod tests {
 
     #[test]
     fn what_did_not_end_well_is_shown_first() {
-        // There are two stretches, each with room for one event.
+        // There are two stretches, and each has room for one event.
         let events =
             [(0, 1, true), (1, 1, true), (2, 1, false), (3, 1, true), (9, 1, false), (9, 1, true)];
         assert_eq!(kept(2, &events), [2, 4]);
-        // Each kind has the same room, no matter how many events it has.
+        // Each kind has the same room, whatever its number of events.
         let mut events = vec![(0, 1, false); 30];
         events.extend([(0, 2, true); 3]);
         assert_eq!(kept(6, &events), [9, 19, 29, 30, 31, 32]);
@@ -215,7 +222,7 @@ mod tests {
         assert_eq!(of(&[26, 10, 26]), [(10, 1), (26, 2)]);
         let part = |longest| Durations::new(vec![longest]).part;
         assert_eq!([part(0), part(31), part(32), part(1000)], [1, 1, 2, 32]);
-        // Each part of the histogram spans two ticks.
+        // Each part of this histogram spans two ticks.
         assert_eq!(of(&[32, 33, 0, 1, 2]), [(0, 2), (2, 1), (32, 2)]);
         let all: Vec<u32> = (0..1000).collect();
         let parts = of(&all);

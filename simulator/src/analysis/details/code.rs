@@ -1,4 +1,4 @@
-//! Cache misses by instruction.
+//! Counts cache misses by instruction.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use crate::counts::{Counts, counts};
 use crate::json;
 use crate::memory::{Served, Waited};
 
-/// The maximum number of instructions whose misses are counted during a replay.
+/// The maximum number of instructions whose misses are counted separately during a replay.
 const MOST: usize = 1 << 16;
 /// The maximum number of instructions in [`Details`](super::Details).
 pub(crate) const MOST_CODE: usize = 1024;
@@ -18,9 +18,11 @@ pub(crate) const MOST_CODE: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct InstructionMisses {
-    /// The number of the program that has the instruction. Programs are numbered from 0 in the order of the recordings.
+    /// The number of the program that contains the instruction. Programs are numbered from 0 in the
+    /// order of the recordings.
     pub program: usize,
-    /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
+    /// The address of the instruction. `None` for references that belong to no instruction, as in
+    /// handwritten recordings.
     #[serde(with = "json")]
     pub address: Option<u64>,
     #[serde(flatten)]
@@ -32,7 +34,7 @@ pub struct InstructionMisses {
 pub struct Missed {
     /// Loads and fetches that missed the L1 caches, and all stores, by the unit that served them.
     pub misses: Served,
-    /// The cycles that strands waited at these instructions, for any reason.
+    /// The number of cycles for which strands waited at these instructions, for any reason.
     pub cycles: u64,
 }
 
@@ -40,7 +42,7 @@ counts! {
     Missed { misses, cycles }
 }
 
-/// The number of a program, and the address of an instruction in it.
+/// The number of a program, and the address of one of its instructions.
 type Address = (usize, Option<u64>);
 
 #[derive(Debug, Default)]
@@ -61,7 +63,7 @@ impl Misses {
         }
     }
 
-    /// Returns all instructions in descending order of waiting cycles.
+    /// Returns all instructions. The instruction with the most waiting cycles is first.
     fn sorted(&self) -> Vec<(Address, Missed)> {
         let instructions = self.instructions.iter();
         let mut sorted: Vec<_> = instructions.map(|(at, missed)| (*at, *missed)).collect();
@@ -69,7 +71,8 @@ impl Misses {
         sorted
     }
 
-    /// Returns the 1,024 instructions with the most waiting cycles, in descending order, and the sum of all other instructions.
+    /// Returns the 1,024 instructions with the most waiting cycles, in descending order of these
+    /// cycles. Also returns the sum of all other instructions.
     pub(super) fn code(&self) -> (Vec<InstructionMisses>, Missed) {
         let mut sorted = self.sorted();
         let mut others = self.others;

@@ -1,4 +1,4 @@
-//! Cache misses by address and time.
+//! Counts cache misses by address and time.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,42 +7,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::json;
 
-/// The binary logarithm of the size of the smallest block of memory, a page of the machine.
+/// The binary logarithm of the size of the smallest block of memory. This block is a page of the
+/// machine.
 const PAGE_SHIFT: u32 = 13;
 
-/// The maximum number of blocks that are counted during a replay. [`ROWS`] is the maximum number of rows.
+/// The maximum number of blocks that are counted separately during a replay. [`ROWS`] is the
+/// maximum number of rows in the result.
 const BLOCKS: usize = 4096;
 const ROWS: usize = 64;
 
-/// The maximum number of columns. [`WIDTH`] is the number of cycles that a column spans at first.
+/// The maximum number of columns. [`WIDTH`] is the number of cycles that a column spans at the
+/// start of a replay.
 const COLUMNS: usize = 128;
 const WIDTH: u64 = 256;
 
 /// Misses of the L2 caches by address and time.
 ///
-/// A row is a range of a program's addresses. There are at most 64 rows. While there are more, the two neighbouring rows that
-/// together span the fewest bytes are merged. So distant regions stay separate. A column is a span of time. There are at most 128
-/// columns: when one more is needed, each pair of columns is merged into one.
+/// A row is a range of a program's addresses. If there are more than 64 rows, pairs of neighbouring
+/// rows are merged, starting with the pair that spans the fewest bytes. So distant regions stay
+/// separate. A column is a span of time. If there are more than 128 columns, each pair of columns
+/// is merged into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heat {
-    /// The number of bytes of the smallest block of memory that has its own counts.
+    /// The size in bytes of the smallest block of memory that has its own counts.
     pub page_bytes: u64,
-    /// For each row, the number of its program, in the order of the recordings.
+    /// The number of each row's program. Programs are numbered from 0 in the order of the
+    /// recordings.
     pub program: Vec<usize>,
     /// The first address of each row.
     #[serde(with = "json")]
     pub first: Vec<u64>,
     /// The number of bytes that each row spans.
     pub bytes: Vec<u64>,
-    /// The time in cycles at which each column ends. The first column begins at 0.
+    /// The time in cycles at which each column ends. The first column starts at 0.
     pub cycles: Vec<u64>,
-    /// By row, then by column: the number of requests that missed the L2 cache of the node.
+    /// The number of requests that missed the L2 cache of the node. The outer index is the row, and
+    /// the inner index is the column.
     pub misses: Vec<Vec<u64>>,
-    /// By row, then by column: the part of `misses` that the L2 cache of another node served.
+    /// The part of `misses` that the L2 cache of another node served. The outer index is the row,
+    /// and the inner index is the column.
     pub transfers: Vec<Vec<u64>>,
 }
 
-/// The number of misses and of transfers in each column.
+/// The numbers of misses and of transfers in each column.
 type Cells = [[u64; 2]; COLUMNS];
 
 /// The number of a program, and the number of a block of its memory.
@@ -54,7 +61,7 @@ pub(super) struct Map {
     shift: u32,
     /// The number of cycles that a column spans.
     width: u64,
-    /// The last column with a count.
+    /// The index of the last column that has a count.
     last: usize,
 }
 
@@ -63,7 +70,8 @@ impl Map {
         Self { blocks: BTreeMap::new(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
     }
 
-    /// Adds a program's misses and transfers at an address and at the time `now`.
+    /// Adds misses and transfers of a program at an address and at the time `now`. `counts` are the
+    /// numbers of both.
     pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
         while now / self.width >= COLUMNS as u64 {
             self.widen();
@@ -134,7 +142,8 @@ impl Map {
     }
 }
 
-/// A row under construction. `blocks` has the numbers of the row's first block and of the block after the row's last block.
+/// A row under construction. `blocks` are the number of its first block, and the number of the
+/// block after its last block.
 struct HeatRow {
     program: usize,
     blocks: [u64; 2],
@@ -174,7 +183,7 @@ mod tests {
         assert_eq!(heat.misses[0][..3], [2, 1, 0]);
         map.note(0, 0x1000, 32_768, [1, 1]);
         let heat = map.heat(32_800);
-        // There are 64 columns of 512 cycles, and a 65th has begun.
+        // The map has 64 columns of 512 cycles, and has started a 65th column.
         assert_eq!(heat.cycles.len(), 65);
         assert_eq!((heat.cycles[0], heat.cycles[64]), (512, 32_800));
         assert_eq!((heat.misses[0][0], heat.misses[0][63]), (3, 1));
@@ -208,7 +217,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// No miss is lost, rows are sorted and do not overlap, and each row counts the misses at its addresses.
+        /// No miss is lost. The rows are sorted and do not overlap. Each row counts the misses at
+        /// its addresses.
         #[test]
         fn every_miss_is_in_its_row(misses in prop::collection::vec((any::<u64>(), 0..60_u32, 0..1_000_000_u64), 1..300)) {
             let mut map = Map::new();

@@ -20,18 +20,20 @@ const SHOWN: usize = 20;
 pub struct Lines {
     /// The number of different lines that moved.
     pub moved: usize,
-    /// Misses that the cache of another node served.
+    /// The number of misses that the cache of another node served.
     pub transfers: u64,
-    /// Copies of lines that a node lost because another node wrote to the line.
+    /// The number of copies of lines that a node lost because another node wrote to the line.
     pub invalidations: u64,
-    /// The 20 lines that moved most often, in descending order, with their users since the first move.
+    /// The 20 lines that moved most often, in descending order. Each has the instructions that have
+    /// used it since its first move.
     pub hottest: Vec<SharedLine>,
 }
 
 /// Records the users of lines that have moved.
 pub(super) struct Moved {
     users: Users,
-    /// `true` if the references of one thread are [dealt](crate::replay::placement::Placement::Deal) to several strands.
+    /// Whether the references of one thread are [dealt](crate::replay::placement::Placement::Deal)
+    /// to several strands.
     dealt: bool,
 }
 
@@ -62,7 +64,8 @@ impl Moved {
         self.users.note(thread, strand, offset, reference);
     }
 
-    /// Returns the moved lines. `all` has every line that moved, in any order; `home` returns the home node of a line.
+    /// Returns the moved lines. `all` contains every line that moved, in any order. `home` returns
+    /// the home node of a line.
     pub(super) fn lines(&self, all: Vec<(u64, Moves)>, home: impl Fn(u64) -> Node) -> Lines {
         let line = |(line, moves)| {
             let (address, mut users) = self.users.users_of(line);

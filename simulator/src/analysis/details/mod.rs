@@ -1,9 +1,11 @@
-//! Details of a replay for charts: counts over time, by address, by instruction, and by line of memory.
+//! Details of a replay for charts: counts over time, by address, by instruction, and by line of
+//! memory.
 //!
-//! Details cost time: programs are replayed reference by reference, and the guest reads its counters more often. So details are
-//! collected only if a [setup](crate::replay::Setup::details) requests them. All counts are exact. Memory is bounded: each part
-//! documents what it merges or adds up in a long replay. An observer can read the details at each sample of a replay, in
-//! [`Now`](crate::replay::Now).
+//! Details cost time, because programs are replayed reference by reference, and the guest reads its
+//! counters more often. So they are collected only if a [setup](crate::replay::Setup::details)
+//! requests them. All counts are exact. The memory for details is bounded: the documentation of
+//! each part says what the part merges or adds up in a long replay. During a replay, an observer
+//! can read the details at each sample, in [`Now`](crate::replay::Now).
 
 mod calls;
 mod code;
@@ -39,19 +41,21 @@ pub struct Details {
     pub series: Series,
     /// Misses by address and time.
     pub heat: Heat,
-    /// Misses by instruction: the 1,024 instructions with the most waiting cycles, in descending order.
+    /// The misses of the 1,024 instructions with the most waiting cycles, in descending order of
+    /// these cycles.
     pub code: Vec<InstructionMisses>,
-    /// The misses of all instructions that are not in `code`.
+    /// The sum of the misses of all other instructions.
     pub code_others: Missed,
-    /// Lines that moved between nodes, and their users.
+    /// The lines that moved between nodes, and the users of these lines.
     pub lines: Lines,
-    /// Hypercalls with their durations, by guest, function, register class and status; empty during the replay.
+    /// The hypercalls and their durations, by guest, function, register class and status. Empty
+    /// during the replay.
     pub calls: Vec<Calls>,
-    /// The number of calls that found their hub taken, by time; empty during the replay.
+    /// The number of calls that found their hub taken, by time. Empty during the replay.
     pub conflicts: Vec<Conflicts>,
-    /// At most 1,000 hypervisor events, spread over the whole time; empty during the replay.
+    /// At most 1,000 events of the hypervisor, spread over the whole time. Empty during the replay.
     pub events: Vec<ShownEvent>,
-    /// The number of lost events, which are missing from `calls`, `conflicts` and `events`.
+    /// The number of lost events. These events are missing from `calls`, `conflicts` and `events`.
     pub events_lost: u64,
 }
 
@@ -70,11 +74,11 @@ impl Details {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ProgramDetails {
     pub name: String,
-    /// The command line, if it is recorded.
+    /// The command line; `None` if the recording does not contain it.
     pub command: Option<String>,
     pub threads: usize,
-    /// The files that the program had mapped; empty if they are not recorded. These files have the symbols of the program's
-    /// instructions.
+    /// The files that the program had mapped, which contain the symbols of its instructions. Empty
+    /// if the recording does not name them.
     pub mappings: Vec<Mapping>,
 }
 
@@ -100,7 +104,8 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// `dealt` says whether the references of one thread are [dealt](crate::replay::placement::Placement::Deal) to several strands.
+    /// Returns empty details. `dealt` is `true` if the references of one thread are
+    /// [dealt](crate::replay::placement::Placement::Deal) to several strands.
     pub(crate) fn new(programs: &[Recording], dealt: bool) -> Self {
         Self {
             programs: programs.iter().map(ProgramDetails::new).collect(),
@@ -112,17 +117,19 @@ impl Watcher {
         }
     }
 
-    /// Sets the names of the guests and counters in all [points](Self::add).
+    /// Sets the names of the guests and counters that all [points](Self::add) have.
     pub(crate) fn name(&mut self, guests: Vec<String>, counters: Vec<CounterName>) {
         self.points = Some(series::Points::new(guests, counters));
     }
 
-    /// Returns the number of references at which the next point is due; `u64::MAX` before [`name`](Self::name) is called.
+    /// Returns the number of references after which the next point is due. Returns `u64::MAX` until
+    /// [`name`](Self::name) is called.
     pub(crate) fn due(&self) -> u64 {
         self.points.as_ref().map_or(u64::MAX, series::Points::due)
     }
 
-    /// Records that the guest made `calls` hypercalls only to read its counters for the next point.
+    /// Records that the guest has made `calls` hypercalls only because it had to read its counters
+    /// for the next point.
     pub(crate) fn note_read(&mut self, calls: u64) {
         if let Some(points) = &mut self.points {
             points.note_read(calls);
@@ -161,8 +168,8 @@ impl Watcher {
         self.moved.note(thread, strand, offset, reference, watched);
     }
 
-    /// Returns the details until the time `now`. `moves` has every line that moved, in any order; `home` returns the home node of a
-    /// line.
+    /// Returns the details up to the time `now`. `moves` contains every line that moved, in any
+    /// order. `home` returns the home node of a line.
     pub(crate) fn details(
         &self,
         now: u64,

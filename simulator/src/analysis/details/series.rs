@@ -1,4 +1,4 @@
-//! Counts over time.
+//! Counts over time, in intervals.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,8 @@ use crate::json;
 use crate::memory::Usage;
 use crate::memory::geometry::LINE_SHIFT;
 
-/// The maximum number of points. Short intervals and many counters lower the maximum, but not below `LEAST`.
+/// The maximum number of points. If the intervals are short or if there are many counters, the
+/// maximum is lower, but at least `LEAST`.
 const MOST: usize = 256;
 const LEAST: usize = 32;
 
@@ -18,37 +19,39 @@ const NUMBERS: usize = 1 << 14;
 
 const STEP: u64 = 512;
 
-/// Intervals with fewer references are short. At most `LEAST` short intervals are kept, because the guest makes hundreds of
-/// hypercalls at each point.
+/// An interval with at least this number of references is long. At most `LEAST` short intervals are
+/// kept, because the guest makes hundreds of hypercalls at each point.
 const LONG: u64 = 1 << 14;
 
 /// Counts in successive intervals of time.
 ///
-/// All intervals except the last have the same number of references, at first 512. When there are 32 intervals, each pair is
-/// merged into one. Intervals of at least 16,384 references are merged only when there are 256. (If there are more than 64
-/// counters, the limit is lower, but at least 32.)
+/// All intervals except the last have the same number of references, which is 512 at first. When
+/// there are 32 intervals, each pair of neighbours is merged into one. Intervals of at least 16,384
+/// references are merged only when there are 256 intervals. This limit is lower if there are more
+/// than 64 counters, but at least 32.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Series {
-    /// The number of references replayed by the end of each interval. The first interval begins at 0.
+    /// The number of references that were replayed by the end of each interval. The first interval
+    /// starts at 0.
     pub references: Vec<u64>,
     /// The cycles that the programs had taken by the end of each interval.
     pub cycles: Vec<u64>,
-    /// The machine's clock at the end of each interval. Hypercalls also advance the clock. The times of events
-    /// are from this clock.
+    /// The machine's clock at the end of each interval. Hypercalls advance this clock, too. The
+    /// times of events come from this clock.
     pub clock: Vec<u64>,
-    /// How often the guest read its counters for this series.
+    /// The number of times that the guest read its counters for this series.
     pub reads: Reads,
     /// The hypercalls of each guest.
     pub hypercalls: Vec<GuestSeries>,
-    /// The counters that have an event.
+    /// The counters that count an event.
     pub counters: Vec<CounterSeries>,
     /// The enabled DRAM channels of the machine.
     pub channels: Vec<ChannelSeries>,
     pub links: Vec<LinkSeries>,
 }
 
-/// The guest's extra reads of its counters for a [`Series`].
+/// The reads of counters that a guest makes only for a [`Series`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Reads {
@@ -69,24 +72,24 @@ pub struct GuestSeries {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CounterName {
-    /// The class of the counter's event, as [`Selection::parse`](crate::replay::Selection::parse) accepts
-    /// it.
+    /// The class of the counter's event, in the form that
+    /// [`Selection::parse`](crate::replay::Selection::parse) accepts.
     pub class: Cow<'static, str>,
-    /// The name of the counter's PMU, or of its strand.
+    /// The name of the PMU or the strand that has the counter.
     pub unit: String,
     /// The name of the counter's register.
     pub name: Cow<'static, str>,
-    /// Which of the unit's two counters this is.
+    /// The number of the counter within its unit, which has two counters.
     #[serde(with = "json")]
     pub counter: Counter,
     pub event: Cow<'static, str>,
-    /// The node, if the counter belongs to a DRAM channel or a strand.
+    /// The node of a counter of a DRAM channel or a strand; otherwise `None`.
     #[serde(default, with = "json")]
     pub node: Option<Node>,
-    /// The hub, if the counter belongs to a hub.
+    /// The hub of a counter of a hub; otherwise `None`.
     #[serde(default, with = "json")]
     pub hub: Option<Hub>,
-    /// The strand, if the counter belongs to a strand.
+    /// The strand of a strand's counter; otherwise `None`.
     #[serde(default, with = "json")]
     pub strand: Option<StrandId>,
 }
@@ -99,17 +102,18 @@ pub struct CounterSeries {
     pub name: CounterName,
     /// The counts that the guest measured.
     pub measured: Vec<u64>,
-    /// The true counts, which the simulator records independently of the counters.
+    /// The true counts. The simulator records them independently of the counters.
     pub truth: Vec<u64>,
 }
 
 /// The use of a channel or a link in each interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSeries {
-    /// The number of cycles for which the channel or link was busy with the lines of each interval. A link's two directions are
-    /// added up.
+    /// The number of cycles for which the channel or link was busy with the lines of each interval.
+    /// For a link, the cycles of both directions are added up.
     pub busy: Vec<u64>,
-    /// The number of bytes that the channel read and wrote, or that the link's node received and sent.
+    /// The number of bytes in each interval: the bytes that the channel read and wrote, or that the
+    /// link's node received and sent.
     pub bytes: Vec<u64>,
 }
 
@@ -134,7 +138,7 @@ pub struct LinkSeries {
     pub used: UseSeries,
 }
 
-/// Cumulative counts at a point in time.
+/// Counts from the start of the replay to a point in time.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) references: u64,
@@ -142,7 +146,7 @@ pub(crate) struct Point {
     pub(crate) clock: u64,
     /// The number of hypercalls of each guest.
     pub(crate) calls: Vec<u64>,
-    /// For each counter, the measured count and the true count.
+    /// The measured count and the true count of each counter.
     pub(crate) counters: Vec<[u64; 2]>,
     pub(crate) usage: Usage,
 }
@@ -158,24 +162,26 @@ pub(super) struct Points {
 
 impl Points {
     pub(super) fn new(guests: Vec<String>, counters: Vec<CounterName>) -> Self {
-        // The limit is even, because half of the points are dropped when it is reached.
+        // Half of the points are dropped when the limit is reached, so the limit must be even.
         let most = (NUMBERS / counters.len().max(1)).clamp(LEAST, MOST) & !1;
         Self { guests, counters, reads: Reads::default(), points: Vec::new(), most, step: STEP }
     }
 
-    /// Returns the number of references at which the next point is due.
+    /// Returns the number of references after which the next point is due.
     pub(super) fn due(&self) -> u64 {
         let last = self.points.last().map_or(0, |last| last.references);
         (last / self.step + 1) * self.step
     }
 
-    /// Records that the guest made `calls` hypercalls only to read its counters for the next point.
+    /// Records that the guest has made `calls` hypercalls only because it had to read its counters
+    /// for the next point.
     pub(super) fn note_read(&mut self, calls: u64) {
         self.reads.samples += 1;
         self.reads.calls += calls;
     }
 
-    /// Adds the latest point. Replaces the previous point if both have the same number of references.
+    /// Adds a point. If the previous point has the same number of references, the new point
+    /// replaces it.
     pub(super) fn add(&mut self, point: Point) {
         self.points.retain(|earlier| earlier.references < point.references);
         self.points.push(point);
@@ -190,7 +196,7 @@ impl Points {
         }
     }
 
-    /// Returns the counts between the points.
+    /// Returns the differences between successive points.
     pub(super) fn series(&self) -> Series {
         let each = |part: &dyn Fn(&Point) -> u64| -> Vec<u64> {
             let mut before = 0;
@@ -198,7 +204,7 @@ impl Points {
             self.points.iter().map(part).map(since).collect()
         };
         let all = |part: fn(&Point) -> u64| self.points.iter().map(part).collect();
-        // `part` returns the busy cycles and the number of lines.
+        // `part` returns two numbers: the busy cycles, and the lines.
         let used = |part: &dyn Fn(&Usage) -> [u64; 2]| UseSeries {
             busy: each(&|point| part(&point.usage)[0]),
             bytes: each(&|point| part(&point.usage)[1] << LINE_SHIFT),
@@ -277,10 +283,12 @@ mod tests {
         assert_eq!(series.cycles[5], 9_000);
         assert_eq!(series.counters[0].measured, [1024, 1024, 1024, 1024, 1024, 880]);
         assert_eq!(series.counters[0].truth, [512, 512, 512, 512, 512, 440]);
-        // 31 intervals of 512 references become 16 of 1,024.
+        // When a 32nd interval of 512 references is added, the intervals become 16 intervals of
+        // 1,024 references.
         assert_eq!(points(1, 31 * 512).series().references.len(), 31);
         assert_eq!(points(1, 32 * 512).series().counters[0].truth, [1024; 16]);
-        // 255 intervals of 16,384 references become 128 of 32,768.
+        // When a 256th interval of 16,384 references is added, the intervals become 128 intervals
+        // of 32,768 references.
         let long = points(1, 255 << 14).series();
         assert_eq!(long.counters[0].truth, [1 << 14; 255]);
         let long = points(1, 256 << 14).series();

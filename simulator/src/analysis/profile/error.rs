@@ -5,14 +5,14 @@ use crate::memory::{MemoryError, Stray};
 use crate::recording::RecordingError;
 use crate::replay::placement::PlacementError;
 
-/// Why a list of events cannot be sampled.
+/// The reason why a list of events cannot be sampled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum EventError {
     #[error("found '{0}', expected EVENT[,EVENT]...")]
     EmptyName(String),
-    /// The unit has no event of this name. The message suggests similar names.
+    /// The unit has no event with this name. The message suggests similar names.
     #[error("{0}")]
     Unknown(String),
     #[error("there is no event {0}, but 0 to 31")]
@@ -23,7 +23,7 @@ pub enum EventError {
     TooMany { found: usize, most: usize },
 }
 
-/// Why a program cannot be sampled.
+/// The reason why a program cannot be sampled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]

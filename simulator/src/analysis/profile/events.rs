@@ -1,4 +1,4 @@
-//! The events to sample: a list of names, as option `-e` accepts it.
+//! Parses the events to sample, which are a list of names in the form that the option `-e` accepts.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
@@ -10,7 +10,7 @@ use super::r10000;
 use crate::memory::Modelled;
 use crate::nearest::unknown;
 
-/// The counters with which a program is sampled.
+/// The kind of counters with which a program is sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledUnit {
     /// The counters of a strand of an UltraSPARC T2 Plus.
@@ -20,10 +20,10 @@ pub enum SampledUnit {
 }
 
 impl SampledUnit {
-    /// All units, in the order of this enum.
+    /// All units, in the order in which this enum declares them.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Returns the unit's name on command lines.
+    /// Returns the name of the unit on command lines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -33,24 +33,25 @@ impl SampledUnit {
     }
 }
 
-/// An event to sample.
+/// An event that is to be sampled.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Selected<E> {
     pub event: E,
     pub name: &'static str,
-    /// Why the event never happens, so that its count is always 0; `None` if it can happen.
+    /// The reason why the event never happens, so that its count is always 0. `None` if the event
+    /// can happen.
     pub absence: Option<&'static str>,
-    /// The number of events per sample, if the user gives no period.
+    /// The usual number of events per sample, which applies if the user gives no period.
     pub usual: u32,
 }
 
-/// How often to sample.
+/// How often to take samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rate {
-    /// The number of events per sample; `None` for the usual period of each event.
+    /// The number of events per sample. `None` selects the usual period of each event.
     pub period: Option<Period>,
-    /// The seed of random periods; `None` if periods do not vary.
+    /// The seed of random periods; `None` if the periods do not vary.
     pub seed: Option<u64>,
 }
 
@@ -59,12 +60,13 @@ pub struct Rate {
 const SPREAD: u32 = 3;
 
 impl Rate {
-    /// Returns the given period, or the usual period of the event if none is given.
+    /// Returns the period that the user gives. If there is none, returns the usual period of the
+    /// event.
     pub fn period<E>(&self, selected: &Selected<E>) -> Period {
         self.period.unwrap_or_else(|| Period::nearest(selected.usual.into()))
     }
 
-    /// Returns the profiler's request to sample an event.
+    /// Returns the request that makes the profiler sample an event.
     pub fn request<E: Copy>(&self, selected: &Selected<E>) -> Request<E> {
         let pace = Pace::every(self.period(selected));
         Request {
@@ -77,14 +79,15 @@ impl Rate {
     }
 }
 
-/// An event in a list of a unit's events.
+/// An entry in the list of a unit's events.
 #[derive(Clone, Debug)]
 pub struct Listed {
     /// The name that [`sparc`] and [`r10000()`] accept.
     pub name: String,
     /// Whether a recording can cause the event.
     pub occurs: bool,
-    /// Why the event cannot occur, or what it counts, or what limits its use. May be empty.
+    /// The reason why the event cannot occur. If it can occur, what the event counts or what limits
+    /// its use. May be empty.
     pub about: &'static str,
 }
 
@@ -118,7 +121,7 @@ fn names(list: &str) -> Result<Vec<&str>, EventError> {
     Ok(names)
 }
 
-/// Returns the events, or an error if an event is selected twice.
+/// Returns the events unchanged. Returns an error if an event is selected twice.
 fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, EventError> {
     for (at, one) in selected.iter().enumerate() {
         if selected[..at].iter().any(|other| other.event == one.event) {
@@ -128,11 +131,11 @@ fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, Ev
     Ok(selected)
 }
 
-/// Parses a list of events for the counters of a strand. `flow` says whether the recording [has control
-/// flow](crate::recording::Recording::has_flow).
+/// Parses a list of events for the counters of a strand. `flow` is `true` if the recording [has
+/// control flow](crate::recording::Recording::has_flow).
 ///
 /// # Errors
-/// A name is unknown, or an event is named twice.
+/// Returns an error if a name is unknown, or if an event is named twice.
 pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, EventError> {
     let select = |name: &&str| {
         let event = match *name {
@@ -165,12 +168,13 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
-/// count an event, the counter with fewer of the listed events gets it. `flow` says whether the recording [has control
+/// Parses a list of events for the counters of an R10000. Events have the names or the numbers that
+/// `perfex` uses. If both counters can count an event, the event is assigned to the counter that
+/// has fewer of the listed events. `flow` is `true` if the recording [has control
 /// flow](crate::recording::Recording::has_flow).
 ///
 /// # Errors
-/// A name or number is unknown, or an event is named twice.
+/// Returns an error if a name or number is unknown, or if an event is named twice.
 pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, EventError> {
     let names = names(list)?;
     let candidates =
@@ -228,7 +232,8 @@ fn r10000_period(event: R10000Event) -> u32 {
     }
 }
 
-/// The usual period of cycles. All usual periods are prime numbers, so that few loops run in step with them.
+/// The usual period for counting cycles. All usual periods are prime numbers, so that few loops
+/// keep step with them.
 const EVERY_CYCLE: u32 = 2003;
 
 /// The usual period of events that nearly every instruction causes.

@@ -1,11 +1,11 @@
-//! The functions of a recorded program, and the function or page that holds an address.
+//! The functions of a recorded program. Finds the function or the page that contains an address.
 
 use crate::setters::opaque;
 
 /// The binary logarithm of the size of a page of code.
 const PAGE_SHIFT: u32 = 12;
 
-/// The symbols of a recorded program, by address.
+/// The symbols of a recorded program. They are looked up by address.
 pub trait Functions {
     /// Returns the start and the name of the function that holds the address; `None` if the function is unknown.
     fn function(&self, address: u64) -> Option<(u64, &str)>;
@@ -19,17 +19,19 @@ pub trait Functions {
 
 opaque!(dyn Functions + '_, "Functions");
 
-/// The function that holds an address, or the page if no function is known there.
+/// The function that contains an address. If no function is known there, the page that contains the
+/// address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
-    /// The start of the function or page.
+    /// The first address of the function or page.
     pub address: u64,
     /// The name of the function; `None` for a page.
     pub function: Option<&'a str>,
 }
 
 impl<'a> CodePlace<'a> {
-    /// Returns the function or page that holds an address.
+    /// Returns the function that contains an address. If `symbols` has no function there, returns
+    /// the page.
     #[must_use]
     pub fn at(address: u64, symbols: Option<&'a dyn Functions>) -> Self {
         match symbols.and_then(|symbols| symbols.function(address)) {
@@ -38,7 +40,7 @@ impl<'a> CodePlace<'a> {
         }
     }
 
-    /// Returns the function's name, or the page's address.
+    /// Returns the name of the function. For a page, returns `page` and the address.
     #[must_use]
     pub fn name(&self) -> String {
         let page = || format!("page {:#x}", self.address);

@@ -1,4 +1,5 @@
-//! The guest that samples. It handles the interrupts of the counters and of the timer, and reads the samples at timer ticks.
+//! The guest that takes samples. It handles the interrupts of the counters and of the timer. At
+//! each tick of the timer, it reads the samples.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::AddAssign;
@@ -11,17 +12,18 @@ use guest_abi::sampling::{
 use super::error::ProfileError;
 use super::stacks::{Point, StackId};
 
-/// The maximum number of pairs of events that take turns on the two counters.
+/// The maximum number of pairs of events that can take turns on the two counters.
 pub(crate) const TURNS: usize = 16;
 
-/// The maximum number of samples between two ticks of the timer. Further samples are lost.
+/// The maximum number of samples between two ticks of the timer. If there are more samples, the
+/// others are lost.
 pub(crate) const RING: usize = 4096;
 
-/// The period of the timer interrupt, in cycles. At each tick the next pair of events gets the counters, and the guest reads the
-/// waiting samples.
+/// The period of the timer interrupt, in cycles. At each tick, the next pair of events takes its
+/// turn on the counters, and the guest reads the samples that have been taken.
 pub(crate) const TICK: u64 = 1 << 14;
 
-/// The samples of one instruction with one call stack.
+/// The number of samples of one instruction with one call stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Weight {
@@ -39,7 +41,7 @@ impl AddAssign for Weight {
 
 pub(crate) type Taken = HashMap<Point, Weight>;
 
-/// The guest's profiler, and the samples read so far.
+/// A guest's profiler, and the samples that the guest has read so far.
 pub(crate) struct SamplingGuest<U: CounterUnit> {
     strand: StrandId,
     profiler: Box<Profiler<U, TURNS, RING>>,
@@ -52,7 +54,8 @@ pub(crate) struct SamplingGuest<U: CounterUnit> {
 }
 
 impl<U: CounterUnit> SamplingGuest<U> {
-    /// Returns a guest that samples events on a strand. The program executes in `mode`, and only events in `modes` are counted.
+    /// Returns a guest that samples events on a strand. The program executes in `mode`. Only events
+    /// in one of the modes `modes` are counted.
     pub(crate) fn new(
         strand: StrandId,
         mode: U::Mode,
@@ -81,7 +84,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.start(unit, time).map_err(refused::<U>)
     }
 
-    /// Handles a counter interrupt that arrives just before the instruction `next`.
+    /// Handles an interrupt of the counters that arrives just before the instruction `next`.
     pub(crate) fn interrupt(
         &mut self,
         unit: &mut U,
@@ -92,7 +95,7 @@ impl<U: CounterUnit> SamplingGuest<U> {
         self.profiler.handle(unit, &at).map_err(refused::<U>)
     }
 
-    /// Handles a timer interrupt that arrives just before the instruction `next`.
+    /// Handles an interrupt of the timer that arrives just before the instruction `next`.
     pub(crate) fn tick(
         &mut self,
         unit: &mut U,

@@ -1,4 +1,4 @@
-//! Samples a program on strands or on an R10000.
+//! Samples a program on the strands of a machine, or on an R10000.
 
 use std::ops::ControlFlow;
 
@@ -29,7 +29,7 @@ use crate::replay::scheduler::Scheduler;
 use crate::replay::{Progress, stopped_after};
 use crate::setters::setters;
 
-/// A program to sample, and the settings for sampling.
+/// A program to sample, and the settings for sampling it.
 ///
 /// [`Job::new`] sets the fields to the values that most jobs need. To change a field, call the method with the field's name.
 #[derive(Debug)]
@@ -37,21 +37,23 @@ use crate::setters::setters;
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Job<'a> {
     pub program: Recording,
-    /// The machine whose strands execute the program. Sampling on an R10000 ignores it.
+    /// The machine whose strands execute the program. A job on an R10000 ignores this field.
     pub machine: Machine,
-    /// The machine's caches, and the times of the machine's operations.
+    /// The caches of the machine, and the times that its operations take.
     pub memory: Config,
-    /// Which strand executes which thread; `None` for the [default](Placement::default_for).
+    /// The strand that executes each thread. `None` selects the [default](Placement::default_for).
     pub placement: Option<Placement>,
     pub rate: Rate,
-    /// Whether events in exception mode also count. The handler that refills the TLB of an R10000 causes such events.
+    /// Whether to count events in exception mode, too. On an R10000, the handler that refills the
+    /// TLB executes in this mode.
     pub exceptions: bool,
-    /// The symbols of the program; `None` for a report by page.
+    /// The symbols of the program. Without symbols, the report has a row for each page.
     pub symbols: Option<&'a dyn Functions>,
 }
 
 impl<'a> Job<'a> {
-    /// Returns a job that samples a program on this machine, with T2 Plus processors and without symbols.
+    /// Returns a job that samples a program on this machine. The job has T2 Plus processors and no
+    /// symbols.
     #[must_use]
     pub fn new(machine: Machine, program: Recording, rate: Rate) -> Self {
         let (memory, placement) = (Config::T2_PLUS, None);
@@ -70,7 +72,8 @@ impl<'a> Job<'a> {
     /// report has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
-    /// An event is unknown, there are too many events, threads cannot be placed, or the recording cannot be read.
+    /// Returns an error if an event is unknown, if there are too many events, if threads cannot be
+    /// placed, or if the recording cannot be read.
     pub fn run(
         self,
         unit: SampledUnit,
@@ -145,7 +148,7 @@ impl<'a> Job<'a> {
             true => ModeSet::from(mode) | R10000Mode::Exception.into(),
             false => mode.into(),
         };
-        // The scheduler sees an R10000 as a machine with one strand.
+        // For the scheduler, an R10000 is a machine with one strand.
         let only = StrandId::new(0).expect("every machine has it");
         let guest = self.guest(only, mode, modes, selected)?;
         let events = selected.iter().map(|one| one.event).collect();
@@ -162,8 +165,9 @@ impl<'a> Job<'a> {
         execution.report(SampledUnit::R10000, processor, guests, selected, rate, symbols)
     }
 
-    /// Executes the program on processors. `placed` has the strand of each thread. If `is_dealt` is set, `placed` has the strands to
-    /// which the references of the only thread are [dealt](Placement::Deal).
+    /// Executes the program on processors. `placed` contains the strand of each thread. If
+    /// `is_dealt` is `true`, `placed` contains the strands to which the references of the only
+    /// thread are [dealt](Placement::Deal).
     fn execute(
         self,
         processor: &mut impl Processor,
@@ -174,7 +178,8 @@ impl<'a> Job<'a> {
         let program = self.program;
         let (name, threads) = (program.name().to_owned(), program.threads());
         let mut notes = program.notes().to_vec();
-        // Dealt references are not executed in the order of their thread, so there are no call stacks.
+        // Dealt references are not executed in the order of their thread, so call stacks cannot be
+        // reconstructed.
         let mut unwinder = (program.has_flow() && !is_dealt)
             .then(|| Unwinder::new(threads, program.target(), self.symbols));
         let mut scheduler = Scheduler::placed(vec![program], placed, is_dealt);
@@ -207,7 +212,8 @@ struct Execution {
 }
 
 impl Execution {
-    /// Returns a report with the samples of the guests. The report has no configuration yet.
+    /// Returns a report with the samples of the guests. The caller must add the configuration to
+    /// it.
     fn report<U: CounterUnit>(
         self,
         unit: SampledUnit,

@@ -1,9 +1,12 @@
-//! Profiles of recorded programs, by sampling: which code causes the events.
+//! Profiles of recorded programs. Sampling finds the code that causes events.
 //!
-//! A processor executes the recorded instructions, and its counters count the events. When a counter overflows, the processor
-//! enters the interrupt handler of a guest ([`guest_abi::sampling`]), which takes a sample of the next instruction.
-//! Independently of the counters, the simulator records the instruction that causes each event: the truth. Every report has the total
-//! variation distance between the samples and the truth.
+//! A processor executes the recorded instructions, and its counters count the events. When a
+//! counter overflows, the processor enters the interrupt handler of a guest
+//! ([`guest_abi::sampling`]). The handler takes a sample of the next instruction.
+//!
+//! Independently of the counters, the simulator records which instruction causes each event. This
+//! is the truth. Every report contains the total variation distance between the samples and the
+//! truth.
 
 mod error;
 pub mod events;

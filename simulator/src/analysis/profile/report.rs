@@ -1,4 +1,4 @@
-//! The report of a profile, for tables, files and flame graphs.
+//! The report of a profile. Tables, files and flame graphs are made of it.
 
 use std::borrow::Cow;
 
@@ -21,33 +21,38 @@ pub struct EventProfile {
     pub event: Cow<'static, str>,
     /// Whether the processor model can cause the event.
     pub modelled: bool,
-    /// Why the event cannot happen; `None` if it is modelled.
+    /// The reason why the event cannot happen; `None` if the event is modelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absence: Option<Cow<'static, str>>,
     /// The number of events per sample.
     pub period: u32,
     pub samples: u64,
-    /// The number of samples lost because the guest's buffer was full.
+    /// The number of samples that were lost because the guest's buffer was full.
     pub lost: u64,
     /// The number of periods that ended before the interrupt of the previous period was handled.
     pub missed: u64,
-    /// The guest's count. It is scaled up for the time in which other events had the counter.
+    /// The guest's count of the event. If events take turns on the counter, the count is scaled up
+    /// for the time of the other events.
     pub count: u64,
-    /// The standard error of `count`: 0 if the event was counted all the time, `None` if unknown.
+    /// The standard error of `count`. It is 0 if the event was counted all the time, and `None` if
+    /// it is unknown.
     pub count_error: Option<u64>,
     /// The guest's count without scaling.
     pub counted: u64,
     /// The true number of events.
     pub exact_count: u64,
-    /// What a row is: `function` with symbols, `page` without.
+    /// What a row stands for: `function` if there are symbols, otherwise `page`.
     pub rows_by: Cow<'static, str>,
-    /// Samples and events by function or page, the hottest first.
+    /// The samples and events of each function or page. The row with the largest share is first.
     pub rows: Vec<CodeRow>,
-    /// The total variation distance between the samples and the truth, over all rows: from 0 to 1.
+    /// The total variation distance between the samples and the truth over all rows. It is between
+    /// 0 and 1.
     pub total_variation: f64,
-    /// The mean total variation distance if the same number of samples is drawn at random from the true events.
+    /// The mean total variation distance between the truth and the same number of samples drawn at
+    /// random from the true events.
     pub total_variation_by_chance: f64,
-    /// Like `rows`, but each row includes its callees; `None` without call stacks.
+    /// Rows as in `rows`, but each row includes the function's callees. `None` if there are no call
+    /// stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inclusive: Option<Vec<CodeRow>>,
     #[serde(skip)]
@@ -57,7 +62,7 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event, summed over the reports of all guests.
+    /// Returns the profile of an event. It is the sum over the reports of all guests.
     #[must_use]
     pub fn new<E>(
         selected: &Selected<E>,
@@ -108,7 +113,8 @@ impl EventProfile {
     }
 }
 
-/// Returns the standard error of a sum, rounded up. `errors` are the standard errors of the independent terms.
+/// Returns the standard error of a sum, rounded up. `errors` are the standard errors of its terms,
+/// which are independent.
 fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let variance = errors.map(|error| error.map(|error| u128::from(error).pow(2)));
     let variance: u128 = variance.sum::<Option<u128>>()?;
@@ -116,7 +122,8 @@ fn together(errors: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     u64::try_from(root + u128::from(root * root < variance)).ok()
 }
 
-/// The profile of a program. In JSON, the first event's profile is on the top level; the other profiles are in a list.
+/// The profile of a program. In JSON, the profile of the first event is on the top level, and the
+/// profiles of further events are in a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -128,15 +135,16 @@ pub struct ProfileReport {
     pub program: String,
     pub threads: usize,
     pub instructions: u64,
-    /// The number of replayed references, fetches included.
+    /// The number of replayed references, including fetches.
     pub references: u64,
     pub cycles: u64,
     pub interrupts: u64,
     /// Whether periods vary at random.
     pub randomised: bool,
-    /// Notes for the reader: whole sentences without a full stop.
+    /// Notes for the reader. Each is a whole sentence without a full stop.
     pub notes: Vec<String>,
-    /// Whether the observer stopped the job. If so, all numbers are for the part of the job before the stop.
+    /// Whether the observer stopped the job. If so, all numbers are for the part of the job before
+    /// this stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
     #[serde(flatten)]
@@ -152,7 +160,8 @@ impl ProfileReport {
         std::iter::once(&self.first).chain(&self.further_events)
     }
 
-    /// Returns the call stacks of the program. Without control flow in the recording, there is only the empty stack.
+    /// Returns the call stacks of the program. If the recording has no control flow, the empty
+    /// stack is the only one.
     #[must_use]
     pub fn stacks(&self) -> &Stacks {
         &self.stacks

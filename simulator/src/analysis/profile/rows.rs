@@ -1,4 +1,5 @@
-//! Samples and true events by function or page, and the distance between the two distributions.
+//! Adds up samples and true events by function or page, and computes the distance between the two
+//! distributions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,43 +15,47 @@ use crate::json;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct CodeRow {
-    /// The name of the function, or `page` and its address.
+    /// The name of the function. For a page, it is `page` and the address.
     pub name: String,
-    /// The start of the function or page.
+    /// The first address of the function or page.
     #[serde(with = "json")]
     pub address: u64,
-    /// The file that holds the code, if it is known.
+    /// The path of the file that contains the code; `None` if it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The source of the function's first instruction as `FILE:LINE`, if it is known.
+    /// The source line of the function's first instruction as `FILE:LINE`; `None` if it is not
+    /// known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// The row's share of the sampled events, in percent.
+    /// The row's share of all sampled events, in percent.
     pub percent: f64,
     pub samples: u64,
     /// The number of events that the samples represent.
     pub events: u64,
-    /// The row's share of the true events, in percent.
+    /// The row's share of all true events, in percent.
     pub exact_percent: f64,
     /// The true number of events.
     pub exact: u64,
 }
 
-/// All functions or pages with samples or events, and the distance between samples and truth.
+/// All functions or pages that have samples or events, and the distance between the samples and the
+/// truth.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// The rows, the hottest first.
+    /// The rows. The row with the largest share is first.
     pub rows: Vec<CodeRow>,
-    /// The total variation distance: half the sum of the differences between the shares; 0 if there are no events.
+    /// The total variation distance, which is half the sum of the differences between the two
+    /// shares of each row. It is 0 if there are no events.
     pub total_variation: f64,
-    /// The mean total variation distance if the same number of samples is drawn at random from the true events.
+    /// The mean total variation distance between the truth and the same number of samples drawn at
+    /// random from the true events.
     pub by_chance: f64,
 }
 
 type Sum = (Weight, u64);
 
 impl Rows {
-    /// Sums samples and events by function or page.
+    /// Adds up samples and events by function or page.
     #[must_use]
     pub fn new(taken: &Taken, exact: &Exact, symbols: Option<&dyn Functions>) -> Self {
         let rows = rows(taken, exact, symbols, |point| vec![CodePlace::at(point.address, symbols)]);
@@ -65,7 +70,7 @@ impl Rows {
     }
 }
 
-/// Sums samples and events by function or page. Each row includes its callees.
+/// Adds up samples and events by function or page. Each row includes the function's callees.
 #[must_use]
 pub fn inclusive(
     taken: &Taken,
@@ -73,7 +78,8 @@ pub fn inclusive(
     symbols: Option<&dyn Functions>,
     stacks: &Stacks,
 ) -> Vec<CodeRow> {
-    // The callers depend on the stack and on the point's function, because a function that has made a tail call is also a caller.
+    // The callers depend not only on the stack but also on the function of the point. If that
+    // function was reached by a tail call, the function that made the tail call is also a caller.
     let mut callers: BTreeMap<(StackId, CodePlace<'_>), BTreeSet<CodePlace<'_>>> = BTreeMap::new();
     rows(taken, exact, symbols, |point| {
         let own = CodePlace::at(point.address, symbols);
@@ -87,7 +93,8 @@ pub fn inclusive(
     })
 }
 
-/// Returns a row for each function or page, the hottest first. A point counts once in each of its `places`.
+/// Returns a row for each function or page. The row with the largest share is first. `places`
+/// returns the functions or pages of a point, and the point counts once in each of them.
 fn rows<'a>(
     taken: &Taken,
     exact: &Exact,
@@ -128,7 +135,8 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Returns the mean total variation distance of `samples` randomly drawn samples.
+/// Returns the mean total variation distance between the truth and `samples` samples drawn at
+/// random from the true events.
 fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
     if samples == 0 {
         return 0.0;
@@ -138,8 +146,8 @@ fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
     apart / samples as f64 / 2.0
 }
 
-/// Returns the mean absolute deviation of a binomial distribution of `n` trials with probability `p`:
-/// 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1 (de Moivre).
+/// Returns the mean absolute deviation of a binomial distribution of `n` trials with probability
+/// `p`. De Moivre's formula is 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1.
 fn mean_deviation(n: u64, p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
         return 0.0;
@@ -187,7 +195,7 @@ mod tests {
                 row("page 0x3000", 0x3000, 0.0, 0, 0, 25.0, 100),
             ]
         );
-        // The distance is half of 0.375 + 0.125 + 0.25.
+        // The distance is half of the sum 0.375 + 0.125 + 0.25.
         assert_eq!(rows.total_variation, 0.375);
     }
 
@@ -211,10 +219,12 @@ mod tests {
         near(mean_deviation(1, 0.5), 0.5);
         near(mean_deviation(2, 0.5), 0.5);
         near(mean_deviation(3, 0.5), 0.75);
-        // Three trials with probability 0.1: 0.3 * 0.729 + 0.7 * 0.243 + 1.7 * 0.027 + 2.7 * 0.001.
+        // For three trials with probability 0.1, the deviation is 0.3 * 0.729 + 0.7 * 0.243 + 1.7 *
+        // 0.027 + 2.7 * 0.001.
         near(mean_deviation(3, 0.1), 0.4374);
         assert_eq!((mean_deviation(9, 0.0), mean_deviation(9, 1.0)), (0.0, 0.0));
-        // For many trials, the result is the standard deviation times sqrt(2 / pi): 500 * 0.797885.
+        // For many trials, the deviation is the standard deviation times sqrt(2 / pi), which is 500
+        // * 0.797885.
         near(mean_deviation(1_000_000, 0.5), 398.942);
 
         let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);

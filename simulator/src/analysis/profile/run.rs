@@ -1,4 +1,4 @@
-//! Executes a recorded program, instruction by instruction.
+//! Executes a recorded program instruction by instruction.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -9,10 +9,11 @@ use crate::memory::{Executed, Quantum};
 use crate::replay::Progress;
 use crate::replay::scheduler::Scheduler;
 
-/// Processors with counters that execute recorded instructions.
+/// Processors that execute recorded instructions and have counters.
 pub(crate) trait Processor {
-    /// Executes an instruction: its fetch, loads and stores. Its call stack is `stack`. (A recording may begin with data, without a
-    /// fetch.) Lets guests handle pending interrupts. Adds the events to `truth` without using the counters.
+    /// Executes an instruction, with its fetch, loads and stores. If a recording starts with data,
+    /// its first instruction has no fetch. `stack` is the call stack of the instruction. Lets
+    /// guests handle pending interrupts. Adds the events to `truth` without using the counters.
     fn execute(
         &mut self,
         instruction: &Quantum<'_>,
@@ -20,18 +21,18 @@ pub(crate) trait Processor {
         truth: &mut Truth,
     ) -> Result<Executed, ProfileError>;
 
-    /// Completes pending instructions at the end of the program, and stops the counters. `now` is the scheduler's time. Returns the
-    /// total number of cycles.
+    /// Completes pending instructions at the end of the program, and stops the counters. `now` is
+    /// the scheduler's time. Returns the total number of cycles.
     fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError>;
 }
 
-/// The true number of occurrences of one event, by instruction and call stack.
+/// The true number of occurrences of one event. The key is the instruction and its call stack.
 pub(crate) type Exact = HashMap<Point, u64>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) instructions: u64,
-    /// The number of replayed references, fetches included.
+    /// The number of replayed references, including fetches.
     pub(crate) references: u64,
     pub(crate) cycles: u64,
     /// Whether the observer stopped the program.
@@ -55,7 +56,8 @@ pub(super) type Observe<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 /// The number of instructions between two calls of the observer.
 const PROGRESS: u64 = 1 << 14;
 
-/// Executes the program to its end. Guests sample `events` different events, and the unwinder tracks the calls.
+/// Executes the program until its end, or until the observer stops it. Guests sample `events`
+/// different events. The unwinder tracks the calls.
 pub(super) fn run(
     processor: &mut impl Processor,
     scheduler: &mut Scheduler,
@@ -84,7 +86,7 @@ pub(super) fn run(
         }
     }
     if !truth.stopped {
-        // The job is complete, whatever the observer answers.
+        // The job is complete, so the answer of the observer does not matter.
         let _ = observe(scheduler.progress(truth.references));
     }
     truth.cycles = processor.finish(scheduler.now(), &mut truth)?;

@@ -1,4 +1,5 @@
-//! Strands of the simulated machine. Each has a guest that samples with the strand's own counters.
+//! The strands of the simulated machine. On each strand, a guest samples with the strand's own
+//! counters.
 
 use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::sampling::{OwnCounters, SparcMode};
@@ -28,23 +29,25 @@ pub(crate) fn guest(machine: Machine) -> GuestConfig {
 /// The driver of a strand's counters.
 pub(crate) type Counters<'a> = OwnCounters<SimulatedStrand<'a>, SimulatedStrand<'a>>;
 
-/// A strand, and the guest that samples on it. The time of both advances only while the strand executes instructions.
+/// A strand, and the guest that samples on it. Their time advances only while the strand executes
+/// instructions.
 struct SampledStrand<'a> {
     id: StrandId,
     unit: Counters<'a>,
     guest: SamplingGuest<Counters<'a>>,
-    /// The true count of each sampled event at the latest call of [`note`](Self::note).
+    /// The true count of each sampled event, as of the latest call of [`note`](Self::note).
     before: Vec<u64>,
-    /// The cycles of the executed instructions.
+    /// The number of cycles that the executed instructions took.
     time: u64,
     next_tick: u64,
     at: Point,
-    /// The address after the current instruction.
+    /// The address of the instruction after the current one.
     next: u64,
 }
 
 impl SampledStrand<'_> {
-    /// Adds to `truth` the events since the previous call of this function. These events belong to the current instruction.
+    /// Adds the events since the previous call of this function to `truth`. The current instruction
+    /// has caused these events.
     fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
         for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
             let now = happened.strand(self.id, *select, PerfConfig::All);
@@ -52,8 +55,9 @@ impl SampledStrand<'_> {
         }
     }
 
-    /// Lets the guest handle pending interrupts before the instruction `next`: first the trap of the counters, then the trap of
-    /// the timer. Both handlers execute in privileged mode at the highest PIL.
+    /// Lets the guest handle pending interrupts before the instruction `next`. The trap of the
+    /// counters comes first, and then the trap of the timer. Both handlers execute in privileged
+    /// mode at the highest PIL.
     fn interrupt(&mut self, devices: &Devices, next: Point) -> Result<(), ProfileError> {
         let mut strand = devices.strand_unit(self.id);
         let overflow = strand.softint();
@@ -78,18 +82,18 @@ impl SampledStrand<'_> {
     }
 }
 
-/// The strands and the memory system of the machine.
+/// All strands of the machine, and its memory system.
 pub(crate) struct Sparc<'a, V: Variant> {
     devices: &'a Devices,
     memory: Work<'a, V>,
     selects: Vec<SparcSelect>,
-    /// The strands by number; `None` for a strand without a thread.
+    /// The strands. The index is the strand's number. `None` for a strand without a thread.
     strands: Vec<Option<SampledStrand<'a>>>,
 }
 
 impl<'a, V: Variant> Sparc<'a, V> {
-    /// Returns the strands of the guests after reset, with their counters running. `memory` must be the memory system of
-    /// `devices`. The true counts of the events in `selects` are recorded.
+    /// Returns the strands of the guests after a reset, with running counters. `memory` must be the
+    /// memory system of `devices`. The true counts of the events in `selects` are recorded.
     pub(crate) fn new(
         memory: Work<'a, V>,
         devices: &'a Devices,
@@ -118,7 +122,7 @@ impl<'a, V: Variant> Sparc<'a, V> {
         Ok(Self { devices, memory, selects, strands })
     }
 
-    /// Returns the guests of the strands that executed instructions.
+    /// Returns the guests of all strands that have executed instructions.
     pub(crate) fn into_guests(self) -> impl Iterator<Item = SamplingGuest<Counters<'a>>> {
         let strands = self.strands.into_iter().flatten();
         strands.filter(|strand| strand.time > 0).map(|strand| strand.guest)

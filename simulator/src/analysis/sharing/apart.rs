@@ -11,16 +11,18 @@ use crate::memory::geometry::{ADDRESS_MASK, INTERLEAVE_SHIFT, LINE_SHIFT};
 const LINE: u64 = 1 << LINE_SHIFT;
 const NODES: usize = Node::ALL.len();
 
-/// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. For
-/// each node, the node's bytes move to a separate line with the same home, channel and bank. A reference moves with its first byte.
+/// New addresses for the bytes of falsely shared lines, as if the program had padding between them.
+/// A byte belongs to the node that uses it most. The bytes of each node move to a separate line,
+/// which has the same home, channel and bank as the old line. The address of a reference's first
+/// byte decides where the whole reference moves.
 pub(super) struct Apart {
     /// The key is the number of a line. The value has the start of the new line for each byte of the line; `None` for an unused byte.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 
 impl Apart {
-    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. Memory interleaves between
-    /// `homes` nodes.
+    /// Moves the bytes of falsely shared lines to the region at `free`. Lines that do not fit into
+    /// the region stay. Memory interleaves between `homes` nodes.
     pub(super) fn new(lines: &[SharedLine], homes: u64, free: Option<u64>) -> Self {
         let mut apart = HashMap::new();
         let shared = lines.iter().filter(|line| line.sharing == Sharing::False);
@@ -46,7 +48,8 @@ impl Apart {
         self.lines.len()
     }
 
-    /// Returns the new address of the data at an address.
+    /// Returns the address to which the data at an address moves. Returns the same address if the
+    /// data do not move.
     pub(super) fn address(&self, address: u64) -> u64 {
         let byte = address % LINE;
         let line = self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT));
@@ -55,8 +58,8 @@ impl Apart {
     }
 }
 
-/// Returns the node that uses a byte of a line most. If several nodes do, returns the lowest of them. Returns `None` if no node
-/// uses the byte.
+/// Returns the node that uses a byte of a line most. If several nodes use it equally often, returns
+/// the node with the lowest number. Returns `None` if no node uses the byte.
 fn owner(line: &SharedLine, byte: usize) -> Option<Node> {
     let mut times = [0; NODES];
     for user in line.users.iter().filter(|user| user.bytes >> byte & 1 != 0) {

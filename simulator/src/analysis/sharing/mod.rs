@@ -1,9 +1,10 @@
-//! Sharing of memory lines between nodes: which lines move, which threads use which bytes of a line, and what separate lines for
-//! these bytes would save.
+//! Sharing of memory lines between nodes. Finds the lines that move, the threads that use each byte
+//! of a line, and what separate lines for these bytes would save.
 //!
-//! A program is replayed up to three times. The first replay finds the lines that move most between the L2 caches of nodes. The
-//! second replay finds which threads use the bytes of these lines. If nodes use different bytes of a line, the third replay has these
-//! bytes in separate lines. A replay is deterministic, so only false sharing makes the first and the third replay differ.
+//! A program is replayed up to three times. The first replay finds the lines that move most between
+//! the L2 caches of nodes. The second replay finds the threads that use the bytes of these lines.
+//! If nodes use different bytes of a line, the third replay has these bytes in separate lines. A
+//! replay is deterministic, so the first and the third replay differ only because of false sharing.
 
 mod apart;
 mod report;
@@ -32,7 +33,8 @@ pub use report::{Cost, Separated, SharedLine, Sharing, SharingReport};
 pub(crate) use users::Users;
 pub use users::{Code, Use, User, byte_list};
 
-/// How to examine a program, and the machine that replays it.
+/// The settings for examining how a program's threads share lines, and the machine that replays the
+/// program.
 ///
 /// [`Job::new`] sets the fields to the values that most examinations need. To change a field, call the method with the field's name.
 #[derive(Clone, Debug)]
@@ -40,15 +42,16 @@ pub use users::{Code, Use, User, byte_list};
 pub struct Job {
     /// The machine that replays the program.
     pub machine: Machine,
-    /// The machine's caches, and the times of the machine's operations. A line of the L2 cache must have 64 bytes.
+    /// The caches of the machine, and the times that its operations take. A line of the L2 cache
+    /// must have 64 bytes.
     pub memory: Config,
-    /// Which strand executes which thread; `None` for the [default](Placement::default_for).
+    /// The strand that executes each thread. `None` selects the [default](Placement::default_for).
     pub placement: Option<Placement>,
     /// The maximum number of lines to report.
     pub most: usize,
 }
 
-/// Why sharing cannot be examined.
+/// The reason why the sharing of lines cannot be examined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
@@ -65,10 +68,10 @@ pub enum SharingError {
     Lines(u64),
 }
 
-/// The number of quanta between two calls of the observer.
+/// The number of the scheduler's quanta between two calls of the observer.
 const PROGRESS: u64 = 1 << 16;
 
-/// Returns the `most` lines with the most moves, in descending order.
+/// Returns the `most` lines that moved most often, in descending order of moves.
 pub(crate) fn hottest(mut lines: Vec<(u64, Moves)>, most: usize) -> Vec<(u64, Moves)> {
     lines.sort_unstable_by_key(|(line, moves)| (std::cmp::Reverse(moves.all()), *line));
     lines.truncate(most);
@@ -81,13 +84,14 @@ struct Examined {
     complete: bool,
     /// Whether the observer stopped the job.
     stopped: bool,
-    /// The lines that moved, each with its number, in no particular order.
+    /// The lines that moved, in no particular order. Each has its number and its moves.
     lines: Vec<(u64, Moves)>,
     notes: Vec<String>,
 }
 
 impl Job {
-    /// Returns a job that examines a program on this machine, with T2 Plus processors, and reports at most 10 lines.
+    /// Returns a job that examines a program on this machine. The job has T2 Plus processors, and
+    /// reports at most 10 lines.
     #[must_use]
     pub const fn new(machine: Machine) -> Self {
         Self { machine, memory: Config::T2_PLUS, placement: None, most: 10 }
@@ -105,7 +109,8 @@ impl Job {
     /// [stopped](SharingReport::stopped).
     ///
     /// # Errors
-    /// The recording cannot be read, the threads cannot be placed, or the machine has no memory.
+    /// Returns an error if the recording cannot be read, if the threads cannot be placed, or if the
+    /// machine has no memory.
     pub fn run(
         &self,
         mut open: impl FnMut() -> Result<Recording, RecordingError>,
@@ -114,7 +119,8 @@ impl Job {
         self.observed(&mut open, &mut observe)
     }
 
-    /// Does the same as [`run`](Self::run). This function is not generic, so the replay is compiled with this crate.
+    /// Does the work of [`run`](Self::run). This function is not generic, so that the replay is
+    /// compiled with this crate.
     fn observed(
         &self,
         open: &mut dyn FnMut() -> Result<Recording, RecordingError>,
@@ -151,7 +157,7 @@ impl Job {
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
-                // The program has only one thread, which all strands execute.
+                // The program has only one thread. Its references are executed by all strands.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
             SharedLine::new(address, home.home(line), moves, users)

@@ -1,4 +1,4 @@
-//! The report of a program's shared lines.
+//! The report about a program's shared lines.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub struct SharingReport {
     pub machine: Cow<'static, str>,
     pub nodes: usize,
     pub configuration: Configuration,
-    /// Which strand executed which thread.
+    /// The strand that executed each thread.
     pub placement: Placement,
     pub threads: usize,
     /// The cost of the replay with the recorded addresses.
@@ -30,11 +30,12 @@ pub struct SharingReport {
     pub lines_moved: usize,
     /// The lines that moved most, in descending order of moves.
     pub lines: Vec<SharedLine>,
-    /// The cost with separate lines; `None` if no line is falsely shared.
+    /// The cost of the replay with separate lines; `None` if no line is falsely shared.
     pub apart: Option<Separated>,
-    /// Notes for the reader: whole sentences without a full stop.
+    /// Notes for the reader. Each is a whole sentence without a full stop.
     pub notes: Vec<String>,
-    /// Whether the observer stopped the job. If so, the costs or the users of lines are not complete.
+    /// Whether the observer stopped the job. If so, the costs or the users of the lines are
+    /// incomplete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
 }
@@ -47,7 +48,7 @@ pub struct Cost {
     pub cycles: u64,
     /// The number of misses that the cache of another node served.
     pub transfers: u64,
-    /// The number of copies that a node lost because another node wrote to the line.
+    /// The number of copies of lines that a node lost because another node wrote to the line.
     pub invalidations: u64,
 }
 
@@ -60,19 +61,20 @@ pub struct Separated {
     pub cost: Cost,
 }
 
-/// How nodes share a line.
+/// How nodes share a line of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sharing {
-    /// Nodes share the line but hardly any data. Bytes that one node writes and another uses cause less than a tenth of the moves.
+    /// Nodes share the line, but hardly any data. Less than a tenth of the moves come from bytes
+    /// that one node writes and another node uses.
     #[serde(rename = "false sharing")]
     False,
-    /// Nodes share data: they use bytes that other nodes write.
+    /// Nodes share data, because they use bytes that other nodes write.
     #[serde(rename = "true sharing")]
     True,
 }
 
 impl Sharing {
-    /// Returns the name that tables and JSON show.
+    /// Returns the name that tables and JSON contain.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,24 +91,27 @@ pub struct SharedLine {
     /// The address of the line in the program.
     #[serde(with = "json")]
     pub address: u64,
-    /// The node whose memory holds the line; in JSON, the node's number.
+    /// The node whose memory contains the line. In JSON, it is the node's number.
     #[serde(with = "json")]
     pub home: Node,
-    /// How often the line moved between nodes.
+    /// The number of times that the line moved between nodes.
     #[serde(flatten)]
     pub moves: Moves,
-    /// Whether nodes share data, or only the line.
+    /// Whether the nodes share data, or share only the line.
     pub sharing: Sharing,
-    /// The instructions that use the line, sorted by thread. The instructions of a thread are in descending order of uses.
+    /// The instructions that use the line, sorted by thread. For each thread, the instruction with
+    /// the most uses is first.
     pub users: Vec<User>,
-    /// The names of the variables in the line; `None` until a tool that has the program's symbols sets the field.
+    /// The names of the variables in the line. A tool that has the program's symbols sets this
+    /// field; until then it is `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<String>>,
 }
 
 impl SharedLine {
     pub(crate) fn new(address: u64, home: Node, moves: Moves, users: Vec<User>) -> Self {
-        // Two instructions that use the same bytes move the line at most twice per use: to the other node, and back.
+        // If two instructions use the same bytes, each use moves the line at most twice: to the
+        // other node, and back.
         let moved = |one: &User, other: &User| {
             let apart = one.strand.node() == other.strand.node() || one.bytes & other.bytes == 0;
             let shares = !apart && (one.writes() || other.writes());

@@ -8,7 +8,7 @@ fn report(text: &str) -> SharingReport {
     placed(text, None)
 }
 
-/// Examines a handwritten recording on a Batoka with four nodes.
+/// Examines a handwritten recording on a machine of model Batoka with four nodes.
 fn placed(text: &str, placement: Option<&str>) -> SharingReport {
     let open = || std::io::Cursor::new(text.to_owned());
     let machine = Machine::new(Model::Batoka, 4).unwrap();
@@ -35,7 +35,8 @@ fn a_search_that_is_stopped_reports_what_it_knows() {
     let (whole, told) = run(3);
     assert_eq!(told, [(0, 4, Some(4)), (1, 4, Some(4)), (2, 4, Some(4))]);
     assert!(!whole.stopped && whole.notes.is_empty());
-    // The job is stopped after the replay that finds the lines, and after the replay that finds their users.
+    // In the first case, the job is stopped after the replay that finds the lines. In the second
+    // case, it is stopped after the replay that finds their users.
     for (last, users) in [(0, 0), (1, 2)] {
         let (part, told) = run(last);
         assert_eq!(told.len(), last + 1);
@@ -53,7 +54,8 @@ const fn moves(transfers: u64, invalidations: u64) -> Moves {
     Moves { transfers, invalidations }
 }
 
-/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write except the first moves the line.
+/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write except
+/// the first one moves the line.
 const FALSE: &str = "0 w 1000\n64 w 1008\n0 w 1000\n64 w 1008\n";
 
 #[test]
@@ -61,7 +63,8 @@ fn nodes_that_use_different_bytes_share_falsely() {
     let report = report(FALSE);
     let line = only(&report);
     assert_eq!(line.address, 0x1000);
-    // Bits 38:9 of the address are 8. Memory interleaves between four nodes, so the home is node 0.
+    // Bits 38:9 of the address are 8. Memory interleaves between four nodes, so the home is node 8
+    // modulo 4, which is node 0.
     assert_eq!(line.home, Node::Node0);
     assert_eq!(line.moves, moves(3, 3));
     assert_eq!(line.sharing, Sharing::False);
@@ -76,15 +79,15 @@ fn nodes_that_use_different_bytes_share_falsely() {
 
 #[test]
 fn nodes_that_use_the_same_byte_share_truly() {
-    // The strands write bytes 0 to 7 and bytes 4 to 11.
+    // The first strand writes bytes 0 to 7, and the second strand writes bytes 4 to 11.
     let report = report("0 w 1000\n64 w 1004\n");
     assert_eq!(report.lines[0].sharing, Sharing::True);
     assert_eq!(report.lines[0].moves, moves(1, 1));
     assert_eq!(report.apart, None);
 }
 
-/// Node 0 clears the line. Strands of nodes 1 and 2 increment their counters in turns. Node 0 reads both counters at the end, which
-/// causes only few of the moves.
+/// Node 0 clears the line. Then strands of nodes 1 and 2 increment their counters in turns. At the
+/// end, node 0 reads both counters, which causes only a few of the moves.
 #[test]
 fn counters_that_are_read_at_the_end_are_falsely_shared() {
     let count = "64 m 1000\n128 m 1008\n".repeat(100);
@@ -95,12 +98,13 @@ fn counters_that_are_read_at_the_end_are_falsely_shared() {
     // The first increment takes the line from node 0. Each later increment takes the line from the node of the previous increment. Node 0's
     // read takes the line back.
     assert_eq!(line.moves, moves(201, 200));
-    // Each counter now has its own line. Node 0 clears and reads both lines; the counter's node increments the counter.
+    // Each counter now has its own line. Node 0 clears and reads both lines. Each counter is
+    // incremented by its own node.
     let apart = report.apart.unwrap().cost;
     assert_eq!((apart.transfers, apart.invalidations), (3, 1));
 }
 
-/// The reads of one node move the line away from the node that writes to it.
+/// When a node reads the line, the line moves away from the node that writes to it.
 #[test]
 fn a_line_that_moves_when_it_is_read_is_truly_shared() {
     let text = "0 w 1000\n0 w 1000\n0 w 1000\n0 w 1000\n64 r 1000\n".repeat(10);
@@ -119,11 +123,13 @@ fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
     assert_eq!(line.sharing, Sharing::False);
     let apart = report.apart.unwrap().cost;
     assert_eq!((apart.transfers, apart.invalidations), (0, 0));
-    // With separate lines, the last read hits the data cache and does not wait for the other node.
+    // With separate lines, the last read hits in the data cache, so it does not wait for the other
+    // node.
     assert!(apart.cycles < report.cost.cycles);
 }
 
-/// A thread of 3,072 stores to one line is dealt to strands 0 and 64, 1,024 stores at a time.
+/// A thread makes 3,072 stores to one line. They are dealt to strands 0 and 64, 1,024 stores at a
+/// time.
 #[test]
 fn strands_to_which_a_thread_is_dealt_execute_that_thread() {
     let report = placed(&"0 w 1000\n".repeat(3 * Placement::TURN), Some("deal:0,64"));
@@ -150,9 +156,11 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(
         found,
         [
-            // Strand 64 reads the line from the cache of node 0, then strand 0 writes the line again.
+            // Strand 64 reads the line from the cache of node 0. Then strand 0 writes to the line
+            // again.
             (0x2000, moves(1, 1), Sharing::True),
-            // Bytes 60 to 63 of line 3000 and bytes 0 to 3 of line 3040 are written. Only line 3040 moves.
+            // A store writes bytes 60 to 63 of line 3000, and bytes 0 to 3 of line 3040. Only line
+            // 3040 moves.
             (0x3040, moves(1, 1), Sharing::True),
         ]
     );
@@ -163,8 +171,8 @@ fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them()
     assert_eq!(report.lines_moved, 2);
 }
 
-/// A byte keeps its home, hub, channel and bank when it gets a new address: bits 8:0 of both addresses are equal, and the other
-/// bits are equal modulo the number of homes.
+/// A byte that gets a new address keeps its home, hub, channel and bank. Bits 8:0 of both addresses
+/// are equal. The other bits of both addresses are equal modulo the number of homes.
 #[test]
 fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);

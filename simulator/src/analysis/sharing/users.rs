@@ -1,4 +1,4 @@
-//! The instructions that use a line, and the bytes that they use.
+//! The instructions that use a line of memory, and the bytes that they use.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -20,14 +20,14 @@ pub enum Use {
     Load,
     /// Writes to the line.
     Store,
-    /// Reads and writes in one step, as an atomic instruction does.
+    /// Reads and writes the line in one step, as an atomic instruction does.
     Modify,
-    /// The instruction itself is in the line.
+    /// Executes from the line: the instruction itself is there.
     Fetch,
 }
 
 impl Use {
-    /// Returns the name that tables and JSON show.
+    /// Returns the name that tables and JSON contain.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Use {
     }
 }
 
-/// Returns the numbers of the set bits as a list such as `0-7,16`.
+/// Returns a list of the set bits, such as `0-7,16`.
 #[must_use]
 pub fn byte_list(bits: u64) -> String {
     ranges((0..64).filter(|byte| bits >> byte & 1 != 0))
@@ -51,31 +51,35 @@ pub fn byte_list(bits: u64) -> String {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct User {
     pub thread: usize,
-    /// The strand that executes the thread; in JSON, the strand's number.
+    /// The strand that executes the thread. In JSON, it is the strand's number.
     #[serde(with = "json")]
     pub strand: StrandId,
-    /// The address of the instruction; `None` for references without an instruction, as in handwritten recordings.
+    /// The address of the instruction. `None` for references that belong to no instruction, as in
+    /// handwritten recordings.
     #[serde(with = "json")]
     pub instruction: Option<u64>,
     pub what: Use,
-    /// The used bytes of the line: bit n stands for byte n. In JSON, a list such as `0-7,16`.
+    /// The bytes of the line that the instruction uses. Bit n stands for byte n. In JSON, it is a
+    /// list such as `0-7,16`.
     #[serde(serialize_with = "listed", deserialize_with = "bytes")]
     pub bytes: u64,
     pub times: u64,
-    /// The place of the instruction; `None` until a tool that has the program's symbols sets the field.
+    /// The place of the instruction. A tool that has the program's symbols sets this field; until
+    /// then it is `None`.
     #[serde(flatten)]
     pub code: Option<Code>,
 }
 
-/// The place of an instruction that uses a line.
+/// The place of an instruction in the machine and in the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
-    /// The node that executes the instruction; in JSON, its number.
+    /// The node that executes the instruction. In JSON, it is the node's number.
     #[serde(with = "json")]
     pub node: Node,
-    /// The name of the function, or the instruction's address if the function is unknown; `None` without an instruction.
+    /// The name of the function. If the function is unknown, it is the instruction's address.
+    /// `None` if there is no instruction.
     pub function: Option<String>,
-    /// The source as `FILE:LINE`, if it is known.
+    /// The source line as `FILE:LINE`; `None` if it is not known.
     pub source: Option<String>,
 }
 
@@ -98,7 +102,7 @@ fn bytes<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 }
 
 impl User {
-    /// Returns whether the instruction writes to the line.
+    /// Returns `true` if the instruction writes to the line.
     #[must_use]
     pub const fn writes(&self) -> bool {
         matches!(self.what, Use::Store | Use::Modify)
@@ -107,12 +111,13 @@ impl User {
 
 const LINE: u64 = 1 << LINE_SHIFT;
 
-/// The binary logarithm of the size of a region. [`Users`] tracks which regions of memory a program uses.
+/// The binary logarithm of the size of a region. [`Users`] records which regions of memory a
+/// program uses.
 const REGION_SHIFT: u32 = 24;
 pub(super) const REGION: u64 = 1 << REGION_SHIFT;
 
 pub(crate) struct Users {
-    /// The address in the program of each line, by the line's number in memory.
+    /// The address of each line in the program. The key is the line's number in memory.
     lines: HashMap<u64, u64>,
     users: HashMap<(u64, usize, Option<u64>, Use), User>,
     /// The address of each thread's latest instruction.
@@ -130,7 +135,7 @@ impl Users {
         }
     }
 
-    /// Adds a line. Its users are recorded from now on.
+    /// Adds a line. From now on, its users are recorded.
     pub(crate) fn add(&mut self, line: u64) {
         self.lines.entry(line).or_insert(line << LINE_SHIFT);
     }
@@ -149,7 +154,8 @@ impl Users {
         self.users.retain(|key, _| keep(key.0));
     }
 
-    /// Records a reference of a thread. An address in memory is the program's address plus `offset`.
+    /// Records a reference of a thread. The program's address plus `offset` is the address in
+    /// memory.
     pub(crate) fn note(
         &mut self,
         thread: usize,
@@ -191,7 +197,8 @@ impl Users {
         }
     }
 
-    /// Returns a line's address in the program, and its users sorted by thread. A thread's users are in descending order of uses.
+    /// Returns the address of a line in the program, and the line's users sorted by thread. For
+    /// each thread, the user with the most uses is first.
     pub(crate) fn users_of(&self, line: u64) -> (u64, Vec<User>) {
         let users = self.users.iter().filter(|(key, _)| key.0 == line);
         let mut users: Vec<User> = users.map(|(_, user)| user.clone()).collect();
@@ -200,7 +207,8 @@ impl Users {
         (address, users)
     }
 
-    /// Returns the address of a region that the program does not use, if there is one.
+    /// Returns the address of a region that the program does not use; `None` if it uses all
+    /// regions.
     pub(super) fn free(&self) -> Option<u64> {
         let mut regions = 0..1 << (ADDRESS_BITS - REGION_SHIFT);
         regions.rfind(|region| !self.regions.contains(region)).map(|region| region << REGION_SHIFT)

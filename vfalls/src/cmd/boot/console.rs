@@ -1,9 +1,9 @@
-//! The output of a guest's UART: the guest's bytes, and the hypervisor's message that the guest has
-//! ended.
+//! The output of a guest's UART. It contains the guest's own bytes, and the hypervisor's message
+//! that the guest has ended.
 
 use platform::memory_map::escape::{DLE, END};
 
-/// Separates the guest's bytes from the hypervisor's message that the guest has ended.
+/// Separates the guest's own bytes from the hypervisor's message that the guest has ended.
 #[derive(Debug, Default)]
 pub struct Console {
     text: Vec<u8>,
@@ -20,7 +20,7 @@ enum State {
 }
 
 impl Console {
-    /// Adds the next bytes of the UART. Returns the bytes that belong to the guest's text.
+    /// Adds the next bytes from the UART. Returns the bytes that this adds to the guest's text.
     pub fn push(&mut self, bytes: &[u8]) -> &[u8] {
         let old = self.text.len();
         for byte in bytes {
@@ -40,12 +40,12 @@ impl Console {
         &self.text[old..]
     }
 
-    /// Returns all bytes except the hypervisor's message that the guest has ended.
+    /// Returns all bytes of the guest, without the hypervisor's message that the guest has ended.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Returns the exit code of the guest, if it has ended.
+    /// Returns the exit code of the guest; `None` if the guest has not ended.
     pub fn ended(&self) -> Option<u64> {
         match self.state {
             State::Ended(code) => Some(code),

@@ -7,14 +7,15 @@ use platform::memory_map::escape;
 use simulator::execute::Execution;
 use simulator::execute::mailbox::GuestState;
 
-/// The consoles of all guests, and of the hypervisor. With several guests, each line begins with the name of its guest. The lines of the
-/// hypervisor always begin with `hypervisor: `.
+/// The consoles of all guests and of the hypervisor. If there are several guests, each line starts
+/// with the name of its guest. The lines of the hypervisor always start with `hypervisor: `.
 pub(crate) struct Consoles {
     guests: Vec<GuestConsole>,
     hypervisor: Vec<u8>,
-    /// The number of bytes of the hypervisor's complete lines, which are printed.
+    /// The number of bytes of the hypervisor's output that have been printed. Only complete lines
+    /// are printed.
     printed: usize,
-    /// Whether the output ends with an incomplete line.
+    /// Whether the last printed line is incomplete.
     within_line: bool,
 }
 
@@ -32,7 +33,7 @@ impl Consoles {
         Self { guests: guests.collect(), hypervisor: Vec::new(), printed: 0, within_line: false }
     }
 
-    /// Prints the text that guests and the hypervisor have written since the previous call.
+    /// Prints the text that the guests and the hypervisor have written since the previous call.
     pub(crate) fn show(
         &mut self,
         execution: &mut Execution,
@@ -70,13 +71,14 @@ impl Consoles {
         output.flush()
     }
 
-    /// Ends the incomplete line of a console, if there is one, and prints a message on a line of its own.
+    /// Prints a message on its own line. If the last printed line is incomplete, ends that line
+    /// first.
     pub(crate) fn tell(&mut self, line: &str, output: &mut impl Write) -> io::Result<()> {
         self.end_alone(output)?;
         writeln!(output, "{line}")
     }
 
-    /// Prints the incomplete lines.
+    /// Prints the incomplete lines at the end of the consoles.
     pub(crate) fn end(&mut self, output: &mut impl Write) -> io::Result<()> {
         self.end_alone(output)?;
         for guest in self.guests.iter_mut().filter(|guest| !guest.line.is_empty()) {
@@ -90,7 +92,7 @@ impl Consoles {
         if std::mem::take(&mut self.within_line) { writeln!(output) } else { Ok(()) }
     }
 
-    /// Returns all that the hypervisor has written to its console.
+    /// Returns everything that the hypervisor has written to its console.
     pub(crate) fn hypervisor(&self) -> &[u8] {
         &self.hypervisor
     }
@@ -99,7 +101,8 @@ impl Consoles {
         self.guests[guest].console.text()
     }
 
-    /// Returns the state of a guest: what the hypervisor says in the mailbox, or on the guest's console if the mailbox says nothing.
+    /// Returns the state of a guest. The state comes from the hypervisor's mailbox, or from the
+    /// message on the guest's console if the mailbox does not contain the state.
     pub(crate) fn state(&self, execution: &mut Execution, guest: usize) -> GuestState {
         match (execution.guest(guest), self.guests[guest].console.ended()) {
             (GuestState::Absent | GuestState::Unknown, Some(code)) => match code {
@@ -112,7 +115,8 @@ impl Consoles {
         }
     }
 
-    /// Returns whether the consoles say that nothing more will happen: every guest has ended, or the hypervisor cannot start.
+    /// Returns `true` if nothing more will happen, because every guest has ended or the hypervisor
+    /// cannot start.
     pub(crate) fn all_ended(&self, execution: &mut Execution) -> bool {
         let mut ends = self.guests.iter().enumerate().map(|(number, guest)| {
             let is_said =

@@ -1,4 +1,5 @@
-//! The machine description that the hypervisor reads: the user's file plus the guests' memory, or a machine with one guest.
+//! The machine description that the hypervisor reads. It comes from the user's file, which is
+//! completed with the guests' memory, or it describes a machine with one guest.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -16,7 +17,7 @@ use simulator::machine::guests::NamedGuest;
 
 use crate::cmd::boot::images::Image;
 
-/// A machine description that the hypervisor can read, and the machine and guests that it describes.
+/// A complete machine description, and the machine and guests that it describes.
 pub(crate) struct Complete {
     /// The description in binary form.
     pub(crate) bytes: Vec<u8>,
@@ -25,8 +26,9 @@ pub(crate) struct Complete {
     pub(crate) images: Vec<Image>,
 }
 
-/// Reads a description, binary or TOML, and adds the memory and the entry of each guest. Without images, each guest is the bundled
-/// guest. Fails if the number of images differs from the number of guests.
+/// Reads a binary or TOML description, and adds the memory and the entry of each guest. If `images`
+/// is empty, each guest is the bundled guest. Fails if the number of images differs from the number
+/// of guests.
 pub(crate) fn from_file(path: &Path, images: Vec<Image>, memory: u64) -> anyhow::Result<Complete> {
     let name = || path.display().to_string();
     let description =

@@ -14,7 +14,8 @@ use simulator::execute::{Execution, Interfaces};
 /// An ELF file for SPARC V9, which [`parse`] has checked.
 pub type Elf<'a> = ElfFile64<'a, BigEndian>;
 
-/// Parses the headers of an ELF file for SPARC V9. The error says whether the file has another format or is truncated.
+/// Parses the headers of an ELF file for SPARC V9. The error explains whether the file has another
+/// format or is truncated.
 pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     // The fields e_ident, e_type and e_machine.
     let kind = file.get(..20).unwrap_or_default();
@@ -31,7 +32,8 @@ pub fn parse(file: &[u8]) -> anyhow::Result<Elf<'_>> {
     bail!("expected a program that can be loaded, found {found}")
 }
 
-/// Returns the address at which execution begins. Fails if a segment is outside `memory`, or if the address is in no segment.
+/// Returns the address at which execution starts. Fails if a segment is outside `memory`, or if the
+/// start address is in no segment.
 pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     let segments = segments(elf).context("expected a whole ELF file")?;
     let (first, last) = (memory.start, memory.end - 1);
@@ -54,7 +56,8 @@ pub fn entry(elf: &Elf<'_>, memory: &Range<u64>) -> anyhow::Result<u64> {
     Ok(entry)
 }
 
-/// Returns the address ranges of the loaded segments, or `None` if a segment extends beyond the end of the file.
+/// Returns the address ranges of the loadable segments. Returns `None` if a segment extends beyond
+/// the end of the file, or if it has more bytes in the file than in memory.
 fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     let mut segments = Vec::new();
     for header in elf.elf_program_headers() {
@@ -71,7 +74,7 @@ fn segments(elf: &Elf<'_>) -> Option<Vec<Range<u64>>> {
     Some(segments)
 }
 
-/// Returns the address range of all sections with instructions, from the first section to the last.
+/// Returns the address range from the first section with instructions to the last.
 #[must_use]
 pub fn text(elf: &Elf<'_>) -> Range<u64> {
     let executable = elf
@@ -82,7 +85,7 @@ pub fn text(elf: &Elf<'_>) -> Range<u64> {
     ranges.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))).map_or(0..0, |all| all.0..all.1)
 }
 
-/// Returns the physical address and the bytes of each segment.
+/// Returns the physical address and the bytes of each loadable segment.
 pub fn loaded(file: &[u8]) -> anyhow::Result<Vec<(u64, Vec<u8>)>> {
     let elf = parse(file)?;
     let parts = elf.elf_program_headers().iter().filter(|part| part.p_type(BigEndian) == PT_LOAD);
@@ -102,7 +105,7 @@ pub fn load(file: &[u8], execution: &mut Execution, moved: u64) -> anyhow::Resul
     Ok(())
 }
 
-/// Returns the interfaces of a hypervisor's image, from its [notes](platform::interfaces).
+/// Reads the interfaces of a hypervisor's image from its [notes](platform::interfaces).
 pub fn interfaces(elf: &Elf<'_>) -> anyhow::Result<Interfaces> {
     let mut found = Vec::new();
     for part in elf.elf_program_headers() {
@@ -118,7 +121,8 @@ pub fn interfaces(elf: &Elf<'_>) -> anyhow::Result<Interfaces> {
     Ok(Interfaces::new(found)?)
 }
 
-/// Returns the kinds of events that an image [describes](hv_core::trace::description). If it describes none, returns the project's kinds.
+/// Returns the kinds of events that an image [describes](hv_core::trace::description). If the image
+/// describes no kinds, returns the project's kinds.
 pub fn event_kinds(elf: &Elf<'_>) -> anyhow::Result<EventKinds> {
     match elf.section_by_name(SECTION) {
         Some(section) => Ok(EventKinds::parse(section.data()?)?),
@@ -132,12 +136,12 @@ pub fn address(elf: &Elf<'_>, name: &str) -> anyhow::Result<u64> {
     symbol.with_context(|| format!("the image has no symbol {name}"))
 }
 
-/// Returns the size in bytes of the section with this name, or 0 if there is no such section.
+/// Returns the size of a section in bytes; 0 if there is no such section.
 pub fn size(elf: &Elf<'_>, name: &str) -> u64 {
     elf.section_by_name(name).map_or(0, |section| section.size())
 }
 
-/// Returns the address and the code of each instruction in executable sections.
+/// Returns all instructions in executable sections. Each has its address and its code.
 pub fn instructions(elf: &Elf<'_>) -> anyhow::Result<Vec<(u64, u32)>> {
     let mut all = Vec::new();
     for section in elf.sections() {
@@ -151,19 +155,20 @@ pub fn instructions(elf: &Elf<'_>) -> anyhow::Result<Vec<(u64, u32)>> {
     Ok(all)
 }
 
-/// Returns an ELF file with these instructions as its only segment. Its load address and its entry are `address`.
+/// Returns an ELF file with one segment, which contains these instructions. The file is loaded at
+/// `address`, and starts there.
 pub fn program(address: u64, instructions: &[u32]) -> Vec<u8> {
     const HEADERS: u64 = 64 + 56;
     let size = 4 * instructions.len() as u64;
     let mut file = b"\x7fELF\x02\x02\x01".to_vec();
     file.resize(16, 0);
-    // The file is an executable for SPARC V9 with one program header and without sections.
+    // The header of an executable for SPARC V9, with one program header and no sections.
     file.extend([2, EM_SPARCV9.0].map(u16::to_be_bytes).concat());
     file.extend(1_u32.to_be_bytes());
     file.extend([address, 64, 0].map(u64::to_be_bytes).concat());
     file.extend(0_u32.to_be_bytes());
     file.extend([64_u16, 56, 1, 64, 0, 0].map(u16::to_be_bytes).concat());
-    // The segment's flags are PF_R | PF_X.
+    // The flags of the segment are PF_R | PF_X.
     file.extend([PT_LOAD.0, 5].map(u32::to_be_bytes).concat());
     let part = [HEADERS, address, address, size, size, 4];
     file.extend(part.map(u64::to_be_bytes).concat());

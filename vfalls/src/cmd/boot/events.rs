@@ -1,4 +1,5 @@
-//! The events of an execution: those that the hypervisor records in its rings, and what the machine sees.
+//! The events of an execution: the events that the hypervisor records in its rings, and the
+//! hypercalls that the machine sees.
 
 use std::cell::RefCell;
 use std::io::Write;
@@ -30,7 +31,8 @@ pub(super) struct EventArgs {
     #[command(flatten)]
     files: FileArgs,
 
-    /// Write the hypercalls that the machine itself sees to a directory like that of --events-out, whatever the hypervisor records
+    /// Write the hypercalls that the machine itself sees to a directory in the form of
+    /// --events-out, whatever the hypervisor records
     #[arg(long, value_name = "DIR")]
     observed_out: Option<PathBuf>,
 
@@ -39,28 +41,33 @@ pub(super) struct EventArgs {
     dump: Option<PathBuf>,
 }
 
-/// The number of instructions of all strands together between two reads of the rings: fewer than would fill the ring of one strand.
+/// The number of instructions between two reads of the rings, counted over all strands. This number
+/// of instructions does not fill the ring of one strand.
 const BETWEEN_READS: u64 = 1 << 14;
 
-/// The conditions that determine how often layouts need heartbeats. No strand delays an interrupt for longer than `longest_off_ns`.
+/// The conditions from which each layout's time between heartbeats follows. No strand delays an
+/// interrupt for longer than `longest_off_ns`.
 const CONDITIONS: Conditions =
     Conditions { hz: HZ, probe_ns: 200, timer_hz: 100, longest_off_ns: 20_000_000 };
 
-/// The files that the user wants, and what has been seen for them.
+/// The output files that the user wants, and the events for them.
 pub(super) struct Events {
     epoch: Option<Epoch>,
-    /// The files for the recorded events, and the rings; `None` if no such file is wanted, or if the image has no rings.
+    /// The files for recorded events, and the rings. `None` if the user wants no such file, or if
+    /// the image has no rings.
     recorded: Option<(Outputs, Rings)>,
     observed: Option<Outputs>,
     dump: Option<OutputFile>,
     calls: Rc<RefCell<Vec<Call>>>,
-    /// The strands of all guests, and when they were last asked for heartbeats, in cycles since the machine started.
+    /// The strands of all guests. `last_heartbeat` is the time at which they were last asked for
+    /// heartbeats, in cycles since the machine started.
     strands: Vec<StrandId>,
     last_heartbeat: u64,
 }
 
 impl Events {
-    /// Begins to write the files that `args` name. Switches the hypervisor's tracing on if its events are wanted.
+    /// Starts to write the files that `args` name. Switches tracing on in the hypervisor if the
+    /// user wants its events.
     pub(super) fn begin(
         args: &EventArgs,
         force: Force,
@@ -90,12 +97,13 @@ impl Events {
         Ok(Self { epoch, recorded, observed, dump, calls, strands, last_heartbeat: 0 })
     }
 
-    /// Returns the number of instructions after which [`read`](Self::read) is due.
+    /// Returns the number of instructions to execute before the next [`read`](Self::read).
     pub(super) fn patience(&self) -> u64 {
         if self.recorded.is_some() { BETWEEN_READS } else { u64::MAX }
     }
 
-    /// Reads what the hypervisor has recorded since the previous call, and asks the strands for heartbeats when these are due.
+    /// Reads the events that the hypervisor has recorded since the previous call. If heartbeats are
+    /// due, asks all strands for them.
     pub(super) fn read(&mut self, execution: &mut Execution) -> anyhow::Result<()> {
         if let Some((_, rings)) = &mut self.recorded {
             rings.read(&*execution);
@@ -111,7 +119,7 @@ impl Events {
         Ok(())
     }
 
-    /// Completes the files. Prints how many events are recorded and lost.
+    /// Completes the files. Prints the numbers of recorded and lost events.
     ///
     /// Fails if a recorded event differs from what the machine saw.
     pub(super) fn complete(
@@ -150,7 +158,8 @@ impl Events {
     }
 }
 
-/// Finds the rings of a hypervisor that has been loaded, and switches tracing on. Says so if there are none.
+/// Finds the rings of a loaded hypervisor, and switches tracing on. Prints a message if there are
+/// no rings.
 fn switched_on(
     execution: &mut Execution,
     hypervisor: &Image,

@@ -1,4 +1,4 @@
-//! The programs that are loaded: the hypervisor and the guests.
+//! The images that `boot` loads: the hypervisor and the guests.
 
 use std::io::Read;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::cmd::boot::elf;
 /// The length limit of an image file, in bytes.
 const LONGEST: u64 = 1 << 30;
 
-// Images compressed by gzip. bundled/README.md names their sources.
+// Images that gzip has compressed. bundled/README.md names their sources.
 const HYPERVISOR: &[u8] = include_bytes!("../../../bundled/hypervisor.elf.gz");
 const GUEST: &[u8] = include_bytes!("../../../bundled/guest.elf.gz");
 
@@ -63,7 +63,7 @@ impl Image {
         Ok(Self { name, path: path.map(Path::to_owned), bytes, entry })
     }
 
-    /// Returns the interfaces of a hypervisor.
+    /// Returns the interfaces that a hypervisor's image declares.
     pub(crate) fn interfaces(&self) -> anyhow::Result<Interfaces> {
         let found = elf::parse(&self.bytes).and_then(|elf| elf::interfaces(&elf));
         found.with_context(|| self.name.clone())
@@ -74,7 +74,7 @@ impl Image {
         elf::load(&self.bytes, execution, moved).with_context(|| self.name.clone())
     }
 
-    /// Returns the file's name without its extension; `guest` for a bundled image.
+    /// Returns the file's name without its directory and extension; `guest` for a bundled image.
     pub(crate) fn short(&self) -> String {
         let stem = self.path.as_deref().and_then(Path::file_stem);
         stem.map_or_else(|| "guest".to_owned(), |stem| line(&stem.to_string_lossy()))

@@ -123,8 +123,9 @@ pub(crate) struct BootArgs {
     #[arg(long)]
     fast: bool,
 
-    /// Have the hypervisor compare %stick, %tick and the PTIMER every 10 ms of the machine's time. It says in its log which clock it does
-    /// not trust any more, and takes the guests' time of day from the others
+    /// Have the hypervisor compare %stick, %tick and the PTIMER every 10 ms of the machine's time.
+    /// The hypervisor's log names each clock that is not trusted any more; the guests' time of day
+    /// then comes from the other clocks
     #[arg(long)]
     clocks: bool,
 
@@ -147,7 +148,8 @@ pub(crate) struct BootArgs {
     force: Force,
 }
 
-/// The maximum number of instructions between two checks of the consoles and the operator's steps.
+/// The maximum number of instructions between two checks. A check prints the consoles, and carries
+/// out steps of the operator.
 const BATCH: u64 = 1 << 20;
 
 /// The period of the hypervisor's watchdog for clocks, in microseconds.
@@ -253,7 +255,8 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     ended(&mut execution, stop, &consoles, &complete.guests)
 }
 
-/// Says which of the optional interfaces an image does not have, and which it has in a version that this program does not know.
+/// Prints which optional interfaces an image lacks, and which interfaces it has in a version that
+/// this program does not know.
 fn tell_interfaces(image: &str, interfaces: &Interfaces) {
     let lacking: Vec<_> = interfaces.lacking().map(|one| format!("no {}", one.name())).collect();
     if !lacking.is_empty() {
@@ -343,13 +346,15 @@ fn load(
     execution
         .load(map::DESCRIPTION.start, &complete.bytes)
         .context("the machine description is too long")?;
-    // A hypervisor that does not read the description finds the machine and the entry at these addresses.
+    // Some hypervisors do not read the description. They find the machine and the guest's entry at
+    // these two addresses.
     execution.load(MACHINE, &machine_word(complete.machine).to_be_bytes())?;
     execution.load(ENTRY, &complete.images[0].entry.to_be_bytes())?;
     Ok(())
 }
 
-/// Executes until the machine stops. Carries out the operator's steps, prints the consoles and reads the events meanwhile.
+/// Executes until the machine stops. Meanwhile, carries out the operator's steps, prints the
+/// consoles, and reads the events.
 fn execute(
     execution: &mut Execution,
     (consoles, events, operator): &mut (&mut Consoles, &mut Events, &mut Operator),
@@ -364,7 +369,7 @@ fn execute(
     let mut stop = Stop::Limit;
     loop {
         let executed = match stop {
-            // No strand will execute another instruction, so every step is due.
+            // No strand will execute another instruction, so all remaining steps are due.
             Stop::Ended => u64::MAX,
             _ => most - left,
         };

@@ -1,4 +1,4 @@
-//! Prints the functions and source lines of the addresses in the message of a fatal trap.
+//! Prints the function and source line of each address in the message of a fatal trap.
 
 use std::io::{self, Write};
 
@@ -12,8 +12,8 @@ use crate::cmd::boot::{elf, fatal};
 use crate::disassembly::sparc::disassembly;
 use crate::symbols::debugging::Debugging;
 
-/// For each guest whose console ends with a fatal trap, prints the function and the source line of each address in the printed registers.
-/// Also prints the instruction at %tpc.
+/// Looks for consoles that end with the message of a fatal trap. For each of them, prints the
+/// function and the source line of each address in the message, and the instruction at %tpc.
 pub(crate) fn print(
     output: &mut impl Write,
     consoles: &Consoles,
@@ -48,7 +48,7 @@ pub(crate) fn print(
 }
 
 impl Image {
-    /// Returns the word at a virtual address, from the image file.
+    /// Reads the word at a virtual address from the image file.
     fn word(&self, address: u64) -> Option<u32> {
         let elf = elf::parse(&self.bytes).ok()?;
         let mut parts = elf.elf_program_headers().iter();
@@ -60,7 +60,8 @@ impl Image {
         })
     }
 
-    /// Returns the function and the source line of an address, or the function alone without debugging information.
+    /// Returns the function and the source line of an address. Without debugging information,
+    /// returns the function alone.
     fn place(&self, address: u64) -> Option<String> {
         if let Some(place) = place(&self.bytes, address) {
             return Some(place);
@@ -72,7 +73,8 @@ impl Image {
     }
 }
 
-/// Returns the function and the source line of an address, from debugging information.
+/// Returns the function and the source line of an address; `None` if the file has no debugging
+/// information for it.
 fn place(elf: &[u8], address: u64) -> Option<String> {
     let debugging = Debugging::new(elf, None).ok()?;
     let mut frames = debugging.frames(address)?;

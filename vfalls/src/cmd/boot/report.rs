@@ -49,7 +49,8 @@ pub(crate) fn print(output: &mut impl Write, run: &Executed) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a line about a failure. Further lines show the registers of an unexpected trap.
+/// Returns a failure as text. Its first line describes the failure, and further lines show the
+/// registers of an unexpected trap.
 fn told(failure: &Failure) -> String {
     let named = failure.named_registers().map(|(name, value)| format!("{name} {value:#x}"));
     let named: Vec<_> = named.collect();
@@ -57,7 +58,7 @@ fn told(failure: &Failure) -> String {
     format!("operator: {failure}\n") + &lines.collect::<String>()
 }
 
-/// Returns a line about a step of the scenario file `scenario`.
+/// Returns a line about a step of the operator. `scenario` is the name of the scenario file.
 pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
     let mut line = format!("operator: {} ({scenario}:{})", step.action, step.line);
     if let Some(reason) = &step.rejected {
@@ -70,7 +71,7 @@ pub(crate) fn step(scenario: &str, step: &StepRun) -> String {
     line
 }
 
-/// Prints the instructions and registers that are not simulated in full.
+/// Prints a list of the instructions and registers that the machine does not simulate in full.
 pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
     for Noted { strand, pc, what } in log.entries() {
         write!(output, "strand {strand} at {pc:#x}: {what}")?;
@@ -88,7 +89,7 @@ pub(crate) fn log(output: &mut impl Write, log: &Log) -> io::Result<()> {
     }
 }
 
-/// Returns a row for each event, with its count on each node or hub.
+/// Returns a table with a row for each event, and a column for its count on each node or hub.
 fn events(run: &Executed) -> String {
     let places = run.events.iter().map(|event| event.by_place.len()).max().unwrap_or(0);
     let header: String = (0..places).map(|node| format!("|>node {node}")).collect();
@@ -118,7 +119,7 @@ fn strand_table(run: &Executed) -> String {
     table::text(&table)
 }
 
-/// Returns a row for each guest, with its number of hypercalls by status.
+/// Returns a table with a row for each guest. The columns are its numbers of hypercalls by status.
 fn calls(run: &Executed) -> String {
     let statuses: Vec<&String> = run.hypercalls.by_status.keys().collect();
     let counts: String = statuses.iter().map(|status| format!("|>{status}")).collect();

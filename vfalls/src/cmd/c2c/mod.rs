@@ -1,4 +1,4 @@
-//! `c2c`: the lines that move between nodes, and the code that uses them.
+//! `c2c`: shows the lines of memory that move between nodes, and the code that uses them.
 
 mod text;
 
@@ -85,7 +85,8 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     output::complete_json(json, &Run::from(found))
 }
 
-/// Adds the names of the variables in each line, and the function and source line of each user of the line.
+/// Adds names to a report: the variables in each line, and the function and source line of each
+/// user of the line.
 fn name(found: &mut SharingReport, symbols: Option<&Symbols>) {
     for line in &mut found.lines {
         let addresses = line.address..line.address.saturating_add(64);

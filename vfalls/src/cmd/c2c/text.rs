@@ -1,4 +1,4 @@
-//! The lines that move between nodes, as text.
+//! The lines of memory that move between nodes, as text.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +14,14 @@ use simulator::machine::strands::ranges;
 /// The maximum number of rows in the table of a line's users.
 const MOST_GROUPS: usize = 24;
 
-/// The maximum number of characters that are shown of a function's name.
+/// The maximum number of characters of a function's name that the text shows.
 const MOST_NAME: usize = 40;
 
 /// The maximum number of variables that the text names for a line.
 const MOST_VARIABLES: usize = 3;
 
-/// Prints the lines, the users of each line, and the cost of a replay with the falsely shared bytes in separate lines.
+/// Prints the lines, the users of each line, and the cost of a replay in which falsely shared bytes
+/// are in separate lines.
 pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Result<()> {
     let SharingReport { program, configuration, placement, threads, .. } = report;
     let SharingReport { cost, lines_moved, lines, apart, .. } = report;
@@ -87,7 +88,7 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
     write!(output, "{}", table::text(&table))
 }
 
-/// Threads that use the same bytes with the same instruction.
+/// The threads that use the same bytes with the same instruction.
 #[derive(Default)]
 struct Group<'a> {
     code: Option<&'a Code>,
@@ -96,7 +97,8 @@ struct Group<'a> {
     times: u64,
 }
 
-/// Returns a table of the users of a line, sorted by their lowest byte and then by their number of uses, largest first.
+/// Returns a table of the users of a line. Users with the lowest bytes are first. Among users with
+/// the same lowest byte, the user with the largest number of uses is first.
 fn users(line: &SharedLine) -> String {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for user in &line.users {

@@ -15,7 +15,7 @@ pub(super) const HELP: &str = "Add a guest: its strands (0-127 or 0,2,8-15), its
     global+htstrand), and compat, with which version 1.0 gives the guest the registers of version 1.1 \
     [default: one guest with all strands and every right]";
 
-/// Parses a value of the [form](FORM).
+/// Parses the option's value, which has the form [`FORM`].
 pub(super) fn parse(text: &str) -> anyhow::Result<GuestConfig> {
     let (list, rest) =
         text.split_once(':').context("expected STRANDS:GRANT, such as 0-127:global+htstrand")?;

@@ -23,7 +23,7 @@ pub(super) enum Trap {
     Core,
 }
 
-/// An error in a line.
+/// The error of a line that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Malformed {
     pub(super) found: String,
@@ -38,7 +38,7 @@ impl Malformed {
 
 const FORM: &str = "STRAND fast|core FUNCTION [ARG0 .. ARG4], or STRAND trap NUMBER [ARG0 .. ARG5]";
 
-/// Parses a line. Returns `None` for an empty line or a comment.
+/// Parses a line. Returns `None` for an empty line or a line with only a comment.
 pub(super) fn parse(text: &str) -> Result<Option<CallLine>, Malformed> {
     let text = text.split('#').next().unwrap_or_default().trim();
     if text.is_empty() {
@@ -66,7 +66,7 @@ pub(super) fn parse(text: &str) -> Result<Option<CallLine>, Malformed> {
     Ok(Some(CallLine { strand, trap, registers }))
 }
 
-/// Parses the number of a software trap other than the fast and core traps.
+/// Parses the number of a software trap, which must not be the number of the fast or the core trap.
 fn trap_number(word: &str) -> Result<u8, Malformed> {
     match number(word)? {
         number @ 0x81..=0xfe => Ok(number as u8),
@@ -74,7 +74,7 @@ fn trap_number(word: &str) -> Result<u8, Malformed> {
     }
 }
 
-/// Parses a number of 64 bits, decimal or 0x hexadecimal.
+/// Parses a number of 64 bits, which is decimal or, after 0x, hexadecimal.
 fn number(word: &str) -> Result<u64, Malformed> {
     numbers::parse(word)
         .ok_or_else(|| Malformed::new(word, "a number of 64 bits, decimal or 0x hexadecimal"))

@@ -1,4 +1,4 @@
-//! `call`: hypercalls to a simulated hypervisor, from a script or a terminal.
+//! `call`: makes hypercalls to a simulated hypervisor. The calls come from a script or a terminal.
 
 mod guests;
 mod line;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: CallArgs) -> anyhow::Result<()> {
     }
 }
 
-/// Reads a whole script, then makes its calls.
+/// Reads the whole script, and then makes its calls.
 fn make_all(
     mut script: Script<impl Read>,
     mut output: Answers<'_, impl Write>,
@@ -95,7 +95,7 @@ fn make_all(
     output.flush()
 }
 
-/// Makes each call as soon as its line is read, and prints the answer before it waits for the next line.
+/// Makes each call as soon as its line is read. Prints the answer before reading the next line.
 fn make_as_read(
     mut script: Script<impl Read>,
     mut output: Answers<'_, impl Write>,
@@ -113,7 +113,7 @@ fn make_as_read(
     }
 }
 
-/// Makes calls and prints the registers after them.
+/// Makes calls, and prints the registers after each call.
 struct Answers<'a, W> {
     session: Session<'a>,
     terminal: bool,
@@ -126,7 +126,8 @@ impl<W: Write> Answers<'_, W> {
         let [o0, o1, o2, o3, o4, o5] = after.to_array();
         write!(self.stream, "{o0:#x} {o1:#x} {o2:#x} {o3:#x} {o4:#x} {o5:#x}")?;
         if self.terminal {
-            // Consoles write to standard error. A flush after each call keeps their output and the answers in order.
+            // The guests' consoles write to standard error. A flush after each call keeps their
+            // output and the answers in order.
             writeln!(self.stream, "  {}", names::describe(call, &after))?;
             return self.flush();
         }

@@ -1,4 +1,4 @@
-//! Reads calls from a file or stream, and checks that their guests still execute.
+//! Reads calls from a file or stream, and checks that their guests have not stopped.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -28,7 +28,7 @@ pub(super) struct ScriptCall {
 struct ScriptGuest {
     id: GuestId,
     config: GuestConfig,
-    /// The number of the line that stopped the guest.
+    /// The number of the line whose call stopped the guest; `None` if the guest has not stopped.
     stopped: Option<u64>,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Script<R> {
 }
 
 impl<R: Read> Script<R> {
-    /// Returns the script in `stream`. Error messages name it `name`.
+    /// Returns the script in `stream`. `name` is the script's name in error messages.
     pub(super) fn new(name: String, stream: R, guests: &[GuestConfig]) -> Self {
         let guests = guests.iter().enumerate().filter_map(|(number, config)| {
             GuestId::new(number).map(|id| ScriptGuest { id, config: *config, stopped: None })
@@ -61,7 +61,7 @@ impl<R: Read> Script<R> {
         self.reader.buffer().contains(&b'\n')
     }
 
-    /// Reads the next line. Returns `false` at the end.
+    /// Reads the next line. Returns `false` at the end of the script.
     pub(super) fn read_line(&mut self) -> anyhow::Result<bool> {
         self.line.clear();
         let read = (&mut self.reader).take(LONGEST as u64).read_until(b'\n', &mut self.line);
@@ -74,7 +74,8 @@ impl<R: Read> Script<R> {
         Ok(length > 0)
     }
 
-    /// Returns the call in the latest line, if there is one. Fails if the guest has stopped.
+    /// Returns the call in the latest line; `None` if the line contains no call. Fails if the guest
+    /// has stopped.
     pub(super) fn call(&mut self) -> anyhow::Result<Option<ScriptCall>> {
         let Some(line) = line::parse(&self.text()).map_err(|wrong| self.error(wrong))? else {
             return Ok(None);
@@ -89,7 +90,8 @@ impl<R: Read> Script<R> {
         Ok(Some(ScriptCall { caller, trap: line.trap, registers: line.registers }))
     }
 
-    /// Returns a strand and the index of its guest. The error says what was expected instead.
+    /// Returns the strand with this number, and the index of its guest. The error describes the
+    /// strand that was expected.
     fn guest_of(&self, number: u64) -> Result<(StrandId, usize), String> {
         let strand = usize::try_from(number).ok().and_then(StrandId::new);
         let found = strand.and_then(|strand| {

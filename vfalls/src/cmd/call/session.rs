@@ -1,4 +1,4 @@
-//! The simulated hypervisor that takes the calls.
+//! The simulated hypervisor that receives the calls.
 
 use crate::plain::raw_stderr;
 use std::io::Write;
@@ -24,7 +24,7 @@ impl Embedder for StderrConsole {
             ConsoleOutput::Byte(byte) => &[byte][..],
             ConsoleOutput::Break => b"(break)",
         };
-        // An error is ignored, because a console must accept everything even if nobody reads it.
+        // A console must accept all output even if nobody reads it, so an error is ignored.
         let _ = raw_stderr().write_all(bytes);
         Ok(())
     }
@@ -43,7 +43,7 @@ pub(super) fn hypervisor<'a>(
 }
 
 pub(super) struct Session<'a> {
-    /// The strands of all guests, by number.
+    /// The strands of all guests. A strand's index is its number.
     strands: Vec<Option<Strand<'a, CallServices<'a>, StderrConsole>>>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Session<'a> {
         Self { strands: strands.collect() }
     }
 
-    /// Makes a call and returns the registers after it.
+    /// Makes a call, and returns the registers after the call.
     pub(super) fn make(&self, call: &ScriptCall) -> Registers {
         let mut registers = call.registers;
         if let Some(strand) = &self.strands[call.caller.strand.index()] {

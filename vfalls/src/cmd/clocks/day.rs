@@ -1,4 +1,5 @@
-//! A time of day that is computed from the chosen clock, and corrected by the system's time of day.
+//! A time of day that is computed from the chosen clock and corrected to follow the system's time
+//! of day.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use serde::Serialize;
 
 use crate::cmd::clocks::host::HostClock;
 
-/// Counts the readings of the system's time of day, and the corrections that they caused.
+/// The number of readings of the system's time of day, and of the corrections that followed them.
 #[derive(Serialize, Default)]
 pub(super) struct Day {
     readings: u32,
@@ -17,12 +18,12 @@ pub(super) struct Day {
     slewed: u32,
     /// Readings after which the time stepped forward or stood still.
     stepped: u32,
-    /// By how much the computed time is ahead of the system's time of day at the end, in nanoseconds.
+    /// The difference at the end, in nanoseconds: the computed time minus the system's time of day.
     ahead: i64,
 }
 
 impl Day {
-    /// Counts a reading by the correction that it caused.
+    /// Counts a reading, and the correction that followed it.
     fn note(&mut self, followed: Followed) {
         self.readings += 1;
         match followed {
@@ -42,7 +43,7 @@ impl fmt::Display for Day {
     }
 }
 
-/// A time of day that follows the system's.
+/// A time of day that follows the system's time of day.
 pub(super) struct Following<C> {
     clock: C,
     step: u64,
@@ -52,8 +53,8 @@ pub(super) struct Following<C> {
 }
 
 impl<C: Clock> Following<C> {
-    /// Begins with the system's time of day. Returns `None` if the system has none. `step` is the smallest step of `clock`, in
-    /// nanoseconds.
+    /// Starts with the system's time of day. Returns `None` if the system has no time of day.
+    /// `step` is the smallest step of `clock`, in nanoseconds.
     pub(super) fn new(clock: C, step: u64) -> Option<Self> {
         let system = HostClock::time_of_day()?;
         Some(Self {
@@ -65,13 +66,14 @@ impl<C: Clock> Following<C> {
         })
     }
 
-    /// Reads the system's time of day, and corrects the computed time by it.
+    /// Reads the system's time of day, and corrects the computed time.
     pub(super) fn follow(&mut self) {
         let reading = read(&self.clock, self.step, &self.system);
         self.found.note(self.day.follow(reading));
     }
 
-    /// Measures by how much the computed time is ahead of the system's time at the end, and returns the counts.
+    /// Measures the difference between the computed time and the system's time, and returns it with
+    /// the counts.
     pub(super) fn end(mut self) -> Day {
         let reading = read(&self.clock, self.step, &self.system);
         let day = self.day.at(reading.after);
@@ -80,11 +82,13 @@ impl<C: Clock> Following<C> {
     }
 }
 
-/// Reads the system's time of day between two readings of a clock. Returns the quickest of several tries.
+/// Reads a clock, the system's time of day, and the clock again. Returns the quickest of several
+/// such readings.
 fn read(clock: &impl Clock, step: u64, system: &HostClock) -> DayReading {
     let try_once = || DayReading {
         before: clock.ticks(),
-        // `clock` may be behind by up to `step`, and then the system's time seems ahead. In a reading it must never be ahead.
+        // `clock` may be behind by up to `step`, so the system's time can seem to be ahead by
+        // `step`. A reading must never be ahead, so `step` is subtracted.
         day: system.now().saturating_sub(step),
         after: clock.ticks(),
         late: system.describe().step.saturating_add(step),

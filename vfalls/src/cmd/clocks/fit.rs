@@ -1,18 +1,19 @@
 //! Fits a straight line to the differences between two clocks. The slope of the line is the drift.
 
-/// A line through points (x, y), by least squares.
+/// A straight line through points (x, y), fitted by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Fit {
-    /// The growth of y as x grows by 1.
+    /// The change of y when x grows by 1.
     pub(crate) slope: f64,
     /// The standard error of the slope.
     pub(crate) error: f64,
-    /// The root mean square of the distances between points and line.
+    /// The root mean square of the distances between the points and the line, along y.
     pub(crate) scatter: f64,
 }
 
 impl Fit {
-    /// Returns the line through these points; `None` for fewer than three points, or if all x are equal.
+    /// Returns the line through these points; `None` if there are fewer than three points, or if
+    /// all x are equal.
     pub(crate) fn through(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len() as f64;
         if points.len() < 3 {

@@ -1,4 +1,4 @@
-//! The clocks that a host may have, how to find them, and how to read them.
+//! The clocks that a host may have: how to find and read each of them.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -17,16 +17,17 @@ use crate::cmd::clocks::outside::Discipline;
 pub(crate) enum ClockName {
     /// The cycle counter of x86 processors.
     Tsc,
-    /// CLOCK_MONOTONIC_RAW, at the rate of the hardware.
+    /// CLOCK_MONOTONIC_RAW. The system does not adjust its rate.
     MonotonicRaw,
-    /// CLOCK_MONOTONIC. The system adjusts its rate by up to 500 parts per million, to follow the true time.
+    /// CLOCK_MONOTONIC. The system adjusts its rate by up to 500 parts per million, to follow true
+    /// time.
     Monotonic,
-    /// CLOCK_MONOTONIC_COARSE, the time of the latest timer interrupt.
+    /// CLOCK_MONOTONIC_COARSE, which shows the time of the latest timer interrupt.
     MonotonicCoarse,
 }
 
 impl ClockName {
-    /// All clocks, the best first.
+    /// All clocks, in order of preference.
     pub(crate) const ALL: [Self; 4] =
         [Self::Tsc, Self::MonotonicRaw, Self::Monotonic, Self::MonotonicCoarse];
 
@@ -48,7 +49,8 @@ impl ClockName {
         }
     }
 
-    /// Returns the system's number of the clock, or `None` if the system has no such clock.
+    /// Returns the number by which the system knows the clock, or `None` if the system has no such
+    /// clock.
     const fn id(self) -> Option<ClockId> {
         match self {
             Self::Tsc => None,
@@ -94,7 +96,8 @@ impl HostClock {
             });
         }
         let hazards = match name {
-            // The system reads this clock from a variable that a timer interrupt updates. It reads no counter.
+            // The system copies this clock from a variable that a timer interrupt updates. It reads
+            // no counter, so the hazards of counters do not apply.
             ClockName::MonotonicCoarse => Hazards::default(),
             _ => processors.kernel_hazards(),
         };
@@ -111,8 +114,9 @@ impl HostClock {
         Self::of_system(dynamic(open(path)?)?, "ptp", 0, Hazards::default())
     }
 
-    /// Returns the clock that a file shows in whole seconds. The clock's time, in nanoseconds, is exact at the moment of a step. Returns
-    /// `None` if the file cannot be read.
+    /// Returns a clock that a file shows in whole seconds. The clock counts nanoseconds, and is
+    /// exact only at the moment when the file's value changes. Returns `None` if the file cannot be
+    /// read.
     pub(crate) fn of_seconds(path: &Path) -> Option<Self> {
         let file = open(path)?;
         seconds(file)?;
@@ -146,13 +150,13 @@ impl HostClock {
         self
     }
 
-    /// Marks the clock as one that differs between processors.
+    /// Returns the clock, marked as a clock that can differ between processors.
     pub(crate) fn unsynchronised(mut self) -> Self {
         self.description.scope = Scope::StrandUnsynchronised;
         self
     }
 
-    /// Returns the time in ticks; 0 if the clock cannot be read.
+    /// Returns the clock's time in ticks; 0 if the clock cannot be read.
     pub(crate) fn now(&self) -> u64 {
         match self.how {
             How::Cycles => cycles(),
@@ -179,25 +183,26 @@ fn nanoseconds(time: nix::sys::time::TimeSpec) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(rest)
 }
 
-/// Opens a file that stays open as long as the program runs.
+/// Opens a file. The file stays open until the program ends.
 fn open(path: &Path) -> Option<&'static File> {
     Some(Box::leak(Box::new(File::open(path).ok()?)))
 }
 
-/// Returns the kernel's number of the clock that belongs to an open device: clock_getres(2), "Dynamic clocks".
+/// Returns the kernel's number for the clock of an open device. The formula is in clock_getres(2),
+/// "Dynamic clocks".
 #[cfg(target_os = "linux")]
 fn dynamic(file: &File) -> Option<ClockId> {
     use std::os::fd::AsRawFd;
     Some(ClockId::from_raw((!file.as_raw_fd() << 3) | 3))
 }
 
-/// Returns `None`: other systems have no such clocks.
+/// Returns `None`, because other systems have no such clocks.
 #[cfg(not(target_os = "linux"))]
 fn dynamic(_: &File) -> Option<ClockId> {
     None
 }
 
-/// Returns the seconds that a file shows, in nanoseconds.
+/// Reads the number of seconds that a file contains, and converts it to nanoseconds.
 fn seconds(file: &File) -> Option<u64> {
     let mut text = [0; 24];
     let length = file.read_at(&mut text, 0).ok()?;
@@ -205,24 +210,25 @@ fn seconds(file: &File) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)
 }
 
-/// Returns how the kernel's time of day is corrected; `None` if the kernel does not say.
+/// Returns how the kernel corrects its time of day; `None` if the kernel does not report it.
 #[cfg(target_os = "linux")]
 pub(super) fn discipline() -> Option<Discipline> {
     use nix::libc::{adjtimex, timex};
-    // SAFETY: a `timex` consists of integers, and 0 is a value of each.
+    // SAFETY: a `timex` consists of integers, and 0 is a valid value of every integer.
     let mut found: timex = unsafe { std::mem::zeroed() };
     // SAFETY: the call writes to `found` only. `modes` is 0, so the call changes nothing.
     let state = unsafe { adjtimex(&raw mut found) };
     (state >= 0).then(|| Discipline::new(found.status, found.freq as f64, found.tick as f64))
 }
 
-/// Returns `None`: other systems are not asked.
+/// Returns `None`, because there is no portable way to ask other systems.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn discipline() -> Option<Discipline> {
     None
 }
 
-/// Reads the processor's cycle counter. No instruction before or after the read is reordered with it.
+/// Reads the processor's cycle counter. The processor does not reorder the read with instructions
+/// before or after it.
 #[cfg(target_arch = "x86_64")]
 fn cycles() -> Option<u64> {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};
@@ -236,7 +242,7 @@ fn cycles() -> Option<u64> {
     }
 }
 
-/// Returns `None`: the cycle counters of other architectures are not read.
+/// Returns `None`, because the tool reads no cycle counters of other architectures.
 #[cfg(not(target_arch = "x86_64"))]
 fn cycles() -> Option<u64> {
     None

@@ -4,17 +4,18 @@ use std::fs;
 
 use guest_abi::clock::{Hazards, Scope};
 
-/// The facts that Linux reports about the processors. Other systems report nothing.
+/// The facts that Linux reports about the processors. On other systems, nothing is known about
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Processors {
-    /// The number of processors; 1 if it is unknown.
+    /// The number of processors, or 1 if the number is unknown.
     pub(crate) count: usize,
     /// The flags of /proc/cpuinfo that all processors have.
     flags: Vec<String>,
     pub(crate) kernel: Option<KernelClocks>,
 }
 
-/// The counters from which a kernel can derive its own time, and the counter that it uses.
+/// The counters from which a kernel can derive its own time, and the one that the kernel uses now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelClocks {
     pub(crate) available: Vec<String>,
@@ -67,8 +68,8 @@ impl Processors {
         }
     }
 
-    /// Returns the hazards of the system's clocks, which the kernel derives from its counter. An
-    /// unknown counter may be the cycle counter.
+    /// Returns the hazards of the system's clocks, which the kernel derives from a counter. If the
+    /// counter is unknown, it may be the cycle counter, so the cycle counter's hazards apply.
     pub(crate) fn kernel_hazards(&self) -> Hazards {
         let current = self.kernel.as_ref().map(|clocks| &*clocks.current);
         match current {
@@ -79,8 +80,8 @@ impl Processors {
         }
     }
 
-    /// Returns the scope of the cycle counter. The kernel compares the processors' counters, and
-    /// removes `tsc` from its list if they differ.
+    /// Returns the scope of the cycle counter. The kernel compares the processors' cycle counters.
+    /// If they differ, the kernel removes `tsc` from its list of counters.
     pub(crate) fn scope(&self) -> Scope {
         let listed = |clocks: &KernelClocks| clocks.available.iter().any(|name| name == "tsc");
         if self.kernel.as_ref().is_some_and(listed) {

@@ -30,7 +30,8 @@ impl Comparison {
         Self { of, by, meter }
     }
 
-    /// Adds a pair of readings: the closest pair of several tries.
+    /// Makes several tries to read both clocks together, and adds the try with the shortest
+    /// duration.
     pub(crate) fn read(&mut self) {
         let readings = (0..32).map(|_| Reading {
             before: self.by.now(),
@@ -41,7 +42,8 @@ impl Comparison {
         closest.into_iter().for_each(|reading| self.meter.add(reading));
     }
 
-    /// Waits until the clock steps by a whole second, and adds a reading of this step. Adds no reading if there is no such step in 1.5 s.
+    /// Waits until the clock steps by a whole second, and adds a reading of this step. If the clock
+    /// makes no such step within 1.5 s, adds no reading.
     pub(crate) fn read_at_step(&mut self) -> anyhow::Result<()> {
         const SECOND: u64 = 1_000_000_000;
         const LONGEST: Duration = Duration::from_millis(1500);
@@ -68,13 +70,14 @@ impl Comparison {
         self.by.describe().name
     }
 
-    /// Returns the measured frequency.
+    /// Returns the measured frequency, or `None` if the readings do not determine it.
     pub(crate) fn frequency(&self) -> Option<Frequency> {
         self.meter.frequency()
     }
 }
 
-/// Returns the frequency of a clock in Hz, measured against a reference clock; 0 if it cannot be measured.
+/// Returns the frequency of a clock in Hz, measured against a reference clock. Returns 0 if the
+/// frequency cannot be measured.
 pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     let mut comparison = Comparison::new(of, by);
     comparison.read();
@@ -84,8 +87,8 @@ pub(crate) fn frequency(of: HostClock, by: HostClock) -> u64 {
     millihertz.map_or(0, |millihertz| (millihertz + 500) / 1000)
 }
 
-/// Returns how far the clock steps back between threads, in ticks: the largest difference between a reading and a smaller reading that a
-/// thread takes later.
+/// Returns how far the clock steps back between threads, in ticks. This is the largest difference
+/// between a reading and a smaller reading that any of the threads takes later.
 pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     const TIME: Duration = Duration::from_millis(30);
     let (latest, worst) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -107,7 +110,8 @@ pub(crate) fn step_back(clock: &HostClock, threads: usize) -> u64 {
     worst.into_inner()
 }
 
-/// Returns the duration of a read, in nanoseconds. It is the median of several batches.
+/// Returns how long a read of the clock takes, in nanoseconds: the median of several batches of
+/// reads.
 pub(crate) fn cost(clock: &HostClock) -> f64 {
     const READS: u32 = 500;
     let mut batches: Vec<f64> = (0..51)
@@ -123,14 +127,16 @@ pub(crate) fn cost(clock: &HostClock) -> f64 {
     batches[batches.len() / 2]
 }
 
-/// Returns the smallest step forward, in ticks; `None` if the clock stands still for 50 ms.
+/// Returns the clock's smallest step forward, in ticks. Returns `None` if the clock stands still
+/// for 50 ms.
 pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
     const TIME: Duration = Duration::from_millis(50);
     const STEPS: u32 = 2000;
     let begun = Instant::now();
     let (mut steps, mut smallest, mut last) = (0, None, clock.now());
     while steps < STEPS && begun.elapsed() < TIME {
-        // A check of the time takes longer than a read, so there are many reads for each check.
+        // A check of the elapsed time takes longer than a read of the clock, so 100 reads share one
+        // check.
         for _ in 0..100 {
             let now = clock.now();
             if now > last {
@@ -144,7 +150,8 @@ pub(crate) fn resolution(clock: &HostClock) -> Option<u64> {
     smallest
 }
 
-/// Rounds in which several clocks are read together. Times are in nanoseconds since the first round.
+/// Rounds of readings. In each round, all clocks are read one after another. Times are in
+/// nanoseconds since the first round.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     clocks: Vec<HostClock>,
@@ -164,7 +171,7 @@ impl Rounds {
         }
     }
 
-    /// Adds a round: the fastest of several tries to read all clocks.
+    /// Reads all clocks several times, and adds the fastest try as a round.
     pub(crate) fn read(&mut self) {
         let read = || {
             let begun = Instant::now();
@@ -182,10 +189,11 @@ impl Rounds {
         self.rounds.push(passed.collect());
     }
 
-    /// Returns the drift of `clock` relative to the clock `from`: slope and error in parts per
-    /// million, scatter in nanoseconds.
+    /// Returns the drift of `clock` relative to the clock `from`. Slope and error are in parts per
+    /// million; the scatter is in nanoseconds.
     pub(crate) fn drift(&self, clock: usize, from: usize) -> Option<Fit> {
-        // The first clock measures the time for every pair, so swapping two clocks changes only the sign of the drift.
+        // The first clock measures the time for every pair. Therefore, swapping the two clocks of a
+        // pair changes only the sign of the drift.
         let difference = |round: &Vec<f64>| {
             let apart = round.get(clock)? - round.get(from)?;
             Some((round.first()? / 1e9, apart))

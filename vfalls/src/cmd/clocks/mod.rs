@@ -1,4 +1,4 @@
-//! `clocks`: measures the clocks of this machine, and says which can be trusted.
+//! `clocks`: measures the clocks of this machine, and reports which clocks can be trusted.
 
 mod day;
 mod fit;
@@ -38,12 +38,14 @@ use self::witness::Witnesses;
 
 /// Measure the clocks of this machine, and choose one as a hypervisor does
 ///
-/// Prints for each clock: the frequency, measured against the best other clock, and its uncertainty; the resolution, the duration of a
-/// read, the jitter, and the drift from the other clocks; whether the clock is safe on this machine, or why not. Then prints the chosen
-/// clock, the faults that a watchdog found in this clock during the measurement, and how far a time of day computed from this clock
-/// drifted from the system's time of day. At the end it says which clocks are independent of each other, because clocks that are made of
-/// one counter agree whatever that counter does: real-time clocks and PTP clocks, where they can be read, are compared with the kernel's.
-/// The exit status is 1 if no clock can be used.
+/// Prints for each clock: the frequency, measured against the best other clock, and its
+/// uncertainty; the resolution, the duration of a read, the jitter, and the drift from the other
+/// clocks; whether the clock is safe on this machine, or why not. Then prints the chosen clock, the
+/// faults that a watchdog found in this clock during the measurement, and how far a time of day
+/// computed from this clock drifted from the system's time of day. At the end, it says which clocks
+/// are independent of each other. Clocks that are made of one counter agree even if the counter is
+/// wrong, so the kernel's clocks are also compared with real-time clocks and PTP clocks, where
+/// these can be read. The exit status is 1 if no clock can be used.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "The clocks: tsc, monotonic_raw, monotonic, monotonic_coarse\n\n\
                   Examples:\n  vfalls clocks\n  \
@@ -83,7 +85,7 @@ fn name(text: &str) -> anyhow::Result<ClockName> {
     by_name("clock", text, &ClockName::ALL, ClockName::text)
 }
 
-/// The number of rounds. Each round reads all clocks.
+/// The number of rounds. The clocks are read once in each round.
 const ROUNDS: u32 = 300;
 /// The number of rounds between two checks of the watchdog.
 const ROUNDS_PER_CHECK: u32 = 20;
@@ -121,7 +123,8 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
 
     let environment = Environment {
         strands: processors.count,
-        // The system reports neither `idles` nor `rate_changes`, so the worst case is assumed.
+        // The system does not report the two hazards `idles` and `rate_changes`, so the worst case
+        // is assumed.
         idles: true,
         rate_changes: true,
         cpu_hz: clocks[ClockName::Tsc as usize].map_or(0, |clock| clock.describe().hz),
@@ -175,7 +178,8 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
             watched.note(watchdog.check(keeper, strand));
             day.iter_mut().for_each(Following::follow);
         }
-        // The pauses are uneven, so that they do not keep step with a clock that an interrupt updates.
+        // The pauses are uneven, so that the rounds do not keep step with a clock that an interrupt
+        // updates.
         let uneven = 0.5 + (f64::from(round) * 0.618).fract();
         thread::sleep(Duration::from_secs_f64(args.seconds / f64::from(ROUNDS) * uneven));
     }
@@ -202,7 +206,7 @@ fn measure(args: &ClocksArgs) -> anyhow::Result<ClockReport> {
     }
     let mut drift = Vec::new();
     for (clock, name) in present.iter().enumerate() {
-        // The jitter is measured against the best of the other clocks.
+        // The jitter is measured against the best other clock.
         let best = present.iter().position(|other| other != name);
         let scatter = best.and_then(|best| rounds.drift(clock, best)).map(|line| line.scatter);
         rows[*name as usize].jitter = scatter;
@@ -253,7 +257,7 @@ fn find(
     Ok(clocks)
 }
 
-/// Compares a clock with the best other clock of known frequency.
+/// Starts a comparison of a clock with the best other clock of known frequency.
 fn compare(
     name: ClockName,
     clocks: &[Option<HostClock>; ClockName::ALL.len()],
@@ -294,7 +298,8 @@ fn row(name: ClockName, clock: Option<&HostClock>, verdict: Verdict) -> ClockRow
     }
 }
 
-/// Shows the next step of the work. Fails if there was an interrupt.
+/// Shows the next step of the work in the progress bar. Returns an error if the user has
+/// interrupted the program.
 fn step(progress: &ProgressBar, message: &'static str) -> anyhow::Result<()> {
     ensure!(!interrupt::happened(), Interrupted);
     progress.set_message(message);

@@ -1,4 +1,5 @@
-//! Clocks that the kernel does not make of its own counter: real-time clocks and PTP hardware clocks.
+//! Clocks that the kernel does not derive from its own counter: real-time clocks and PTP hardware
+//! clocks.
 
 use std::path::Path;
 use std::{fmt, fs};
@@ -15,20 +16,20 @@ pub(super) enum Kind {
     Ptp,
 }
 
-/// A clock in a device of its own.
+/// A device that contains a clock.
 #[derive(Clone, Debug)]
 pub(super) struct Device {
     pub(super) kind: Kind,
     /// The name of the device, such as `rtc0`.
     pub(super) name: String,
-    /// What the driver says of the device.
+    /// The model that the driver reports.
     pub(super) model: String,
-    /// `None` if this process cannot read the clock.
+    /// The clock; `None` if this process cannot read it.
     pub(super) clock: Option<HostClock>,
 }
 
 impl Device {
-    /// Returns the devices of a host. `root` is the host's root directory.
+    /// Returns the devices of a host. `root` is the root directory of the host's file system.
     pub(super) fn all(root: &Path) -> Vec<Self> {
         let list = |kind, class: &str, model: &str| {
             let class = root.join("sys/class").join(class);
@@ -54,7 +55,7 @@ impl Device {
     }
 }
 
-/// How a time server or the like corrects the kernel's time of day.
+/// The correction of the kernel's time of day, for example by a time server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Discipline {
     pub(super) synchronised: bool,
@@ -63,11 +64,11 @@ pub(super) struct Discipline {
 }
 
 impl Discipline {
-    /// Bit STA_UNSYNC of the status, in adjtimex(2): nothing corrects the time of day.
+    /// Bit STA_UNSYNC of the status in adjtimex(2): nothing corrects the time of day.
     const UNSYNCHRONISED: i32 = 0x40;
 
-    /// Takes the fields of these names that adjtimex(2) reports: `freq` is in units of 2^-16 parts per million, and `tick` is the number of
-    /// microseconds in 10 ms.
+    /// The arguments are the fields of these names that adjtimex(2) reports. `freq` is in units of
+    /// 2^-16 parts per million, and `tick` is the number of microseconds in 10 ms.
     pub(super) fn new(status: i32, freq: f64, tick: f64) -> Self {
         Self {
             synchronised: status & Self::UNSYNCHRONISED == 0,
@@ -76,7 +77,8 @@ impl Discipline {
     }
 }
 
-/// The difference of rates beyond which a clock and a device disagree, in parts per million. The kernel corrects a rate by at most this much.
+/// The largest difference of rates at which a clock and a device still agree, in parts per million.
+/// It is the largest correction that the kernel makes to a rate.
 const TOLERANCE: f64 = 500.0;
 
 /// A clock of the kernel, compared with a device.
@@ -84,12 +86,13 @@ const TOLERANCE: f64 = 500.0;
 pub(super) struct Compared {
     clock: &'static str,
     with: String,
-    /// By how much the clock is faster than the device. `None` if the device stands still, or no longer answers.
+    /// By how much the clock is faster than the device. `None` if the device stands still or does
+    /// not answer any more.
     faster: Option<Faster>,
     agree: bool,
 }
 
-/// A difference of two rates.
+/// A difference of two rates, with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Faster {
     parts_per_million: f64,
@@ -97,7 +100,8 @@ struct Faster {
 }
 
 impl Compared {
-    /// `frequency` is the frequency of the device, measured with the clock. The device counts nanoseconds.
+    /// Makes the result of a comparison. `frequency` is the frequency of the device, measured with
+    /// the clock. The device counts nanoseconds.
     pub(super) fn new(clock: &'static str, with: String, frequency: Option<Frequency>) -> Self {
         let faster = frequency.map(|frequency| Faster {
             parts_per_million: 1e6 - frequency.millihertz() as f64 / 1e6,
@@ -126,7 +130,8 @@ impl fmt::Display for Compared {
 pub(super) struct Comparisons(Vec<(Device, Comparison)>);
 
 impl Comparisons {
-    /// Takes the first readings. The reading of a real-time clock takes up to 1.5 s.
+    /// Takes the first readings. A reading of a real-time clock takes up to 1.5 s, until the clock
+    /// steps.
     pub(super) fn begin(devices: &[Device], by: Option<HostClock>) -> anyhow::Result<Self> {
         let pairs = devices.iter().filter_map(|device| Some((device, device.clock?, by?)));
         let mut all =
@@ -145,7 +150,7 @@ impl Comparisons {
         })
     }
 
-    /// Takes the last readings.
+    /// Takes the last readings, and returns the results.
     pub(super) fn end(mut self) -> anyhow::Result<Vec<Compared>> {
         self.read()?;
         let found = self.0.into_iter().map(|(device, comparison)| {
@@ -175,7 +180,7 @@ mod tests {
         file("sys/class/rtc/rtc0/since_epoch", "1290000000\n");
         file("sys/class/rtc/rtc1/since_epoch", "\n");
         file("sys/class/ptp/ptp0/clock_name", "KVM virtual PTP\n");
-        // An ordinary file has no clock.
+        // This device is an ordinary file, which has no PTP clock.
         file("dev/ptp0", "");
         file("sys/class/ptp/ptp1/clock_name", "igb\n");
         let devices = Device::all(root.path());
@@ -194,7 +199,8 @@ mod tests {
         assert!(Device::all(&root.path().join("dev")).is_empty());
     }
 
-    /// A real-time clock is read when it steps. Between the two steps of this test, at least a second passes.
+    /// A real-time clock is read at the moment when it steps. At least a second passes between the
+    /// two steps of this test.
     #[test]
     fn a_real_time_clock_is_compared_at_its_steps() {
         let root = tempfile::tempdir().unwrap();
@@ -204,7 +210,7 @@ mod tests {
         fs::write(&path, "1290000000").unwrap();
         let step_after = |milliseconds: u64, second: u32| {
             thread::sleep(Duration::from_millis(milliseconds));
-            // The file is never empty.
+            // The file is overwritten in place, so that it is never empty.
             let file = fs::File::options().write(true).open(&path).unwrap();
             file.write_at(second.to_string().as_bytes(), 0).unwrap();
         };
@@ -224,7 +230,8 @@ mod tests {
             panic!("one comparison")
         };
         assert_eq!(with, "rtc0");
-        // The device shows a second after at least 1 s and at most `longest`.
+        // Measured with the reference clock, the device's second lasts at least 1 s and at most
+        // `longest` seconds.
         let Faster { parts_per_million, uncertainty } = *faster;
         assert!(parts_per_million + uncertainty >= 0.0, "{faster:?}");
         assert!(parts_per_million - uncertainty <= 1e6 - 1e6 / longest, "{faster:?}");
@@ -232,14 +239,15 @@ mod tests {
 
     #[test]
     fn corrections_of_the_kernel() {
-        // STA_PLL and STA_NANO; then STA_UNSYNC too.
+        // The first status is STA_PLL and STA_NANO. The second status also has STA_UNSYNC.
         for (status, synchronised) in [(0x2001, true), (0x2041, false)] {
             let found = Discipline::new(status, -12.5 * 65_536.0, 10_001.0);
             assert_eq!(found, Discipline { synchronised, parts_per_million: 87.5 });
         }
     }
 
-    /// If a clock measures 1 GHz less 700 parts per million for a device, the clock is 700 parts per million too fast.
+    /// If a clock measures 1 GHz less 700 parts per million for a device that counts nanoseconds,
+    /// the clock is 700 parts per million too fast.
     #[test]
     fn a_clock_that_differs_from_its_witness_is_named() {
         let compared = |frequency| Compared::new("monotonic", "rtc0".to_owned(), frequency);

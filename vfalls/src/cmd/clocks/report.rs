@@ -12,7 +12,7 @@ use crate::cmd::clocks::outside::Compared;
 use crate::cmd::clocks::witness::{Witness, Witnesses};
 use crate::table;
 
-/// All measurements. The JSON file has this form.
+/// All measurements. The JSON file has the form of this struct.
 #[derive(Serialize)]
 pub(super) struct ClockReport {
     pub(super) architecture: &'static str,
@@ -25,9 +25,9 @@ pub(super) struct ClockReport {
     pub(super) time_of_day: Option<Day>,
     pub(super) witnesses: Witnesses,
     pub(super) compared: Vec<Compared>,
-    /// The devices whose clocks this process cannot read.
+    /// The names of the devices whose clocks this process cannot read.
     pub(super) unreadable: Vec<String>,
-    /// What the number of witnesses means.
+    /// The conclusion from the number of witnesses, as text.
     pub(super) verdict: String,
 }
 
@@ -37,7 +37,8 @@ pub(super) struct ClockRow {
     pub(super) present: bool,
     pub(super) hz: Option<u64>,
     pub(super) measured: Option<Measured>,
-    /// The smallest step of the clock, in nanoseconds. `jitter` and `read`, the duration of a read, are also in nanoseconds.
+    /// The smallest step of the clock. `resolution`, `read` (the duration of a read) and `jitter`
+    /// are in nanoseconds.
     pub(super) resolution: Option<f64>,
     pub(super) read: Option<f64>,
     pub(super) jitter: Option<f64>,
@@ -46,12 +47,12 @@ pub(super) struct ClockRow {
     pub(super) verdict: String,
 }
 
-/// A measured frequency, in Hz.
+/// A measured frequency and its uncertainty, in Hz.
 #[derive(Serialize)]
 pub(super) struct Measured {
     hz: f64,
     uncertainty: f64,
-    /// The reference clock, which is assumed to be right.
+    /// The name of the reference clock. The measurement assumes that this clock is right.
     pub(super) by: &'static str,
 }
 
@@ -81,7 +82,7 @@ pub(super) struct Drift {
     pub(super) error: f64,
 }
 
-/// The findings of the watchdog.
+/// What the watchdog's checks found.
 #[derive(Serialize, Default)]
 pub(super) struct Watched {
     pub(super) checks: u32,
@@ -90,9 +91,9 @@ pub(super) struct Watched {
     /// The number of checks that found a difference between clocks, but not which clock was wrong.
     pub(super) undecided: u32,
     pub(super) demoted: Vec<String>,
-    /// The frequency of the chosen clock.
+    /// The measured frequency of the chosen clock.
     pub(super) frequency: Option<Measured>,
-    /// Whether the chosen clock and the clock by which it was measured are made of the same counter.
+    /// Whether the chosen clock and its reference clock are derived from the same counter.
     pub(super) one_witness: bool,
 }
 
@@ -188,11 +189,11 @@ impl ClockReport {
 }
 
 impl Watched {
-    /// Counts the finding of a check.
+    /// Counts a check of the watchdog by its finding.
     pub(super) fn note(&mut self, finding: Finding) {
         self.checks += 1;
         match finding {
-            // The check compared nothing.
+            // These checks compared nothing, so they do not count.
             Finding::Begun | Finding::NoReference => self.checks -= 1,
             Finding::Agrees | Finding::Restored { .. } => self.agreed += 1,
             Finding::Skipped(_) => self.skipped += 1,

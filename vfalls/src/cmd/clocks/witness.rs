@@ -1,38 +1,43 @@
-//! Which clocks are independent of each other. Clocks that are made of one counter go wrong together: they are one witness.
+//! Groups clocks by the counter from which they are derived. Clocks that are derived from one
+//! counter go wrong together, so they count as one witness of the time.
 
 use serde::Serialize;
 
 use crate::cmd::clocks::machine::Processors;
 use crate::cmd::clocks::outside::{Compared, Device, Discipline, Kind};
 
-/// Clocks that are made of the same counter or oscillator, or that show the same other clock.
+/// Clocks that depend on each other, because they are derived from the same counter or oscillator,
+/// or because they show the time of the same other clock.
 #[derive(Debug, Serialize)]
 pub(super) struct Witness {
-    /// What the clocks are made of.
+    /// The counter, oscillator or clock from which the clocks are derived.
     pub(super) name: String,
     pub(super) clocks: Vec<String>,
-    /// How this is known.
+    /// The evidence that the clocks belong together, as text.
     pub(super) known: String,
 }
 
-/// The clocks of the host that can be read, by witness.
+/// The readable clocks of the host, grouped by witness.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(super) struct Witnesses(pub(super) Vec<Witness>);
 
-/// The timers, outside the processors, from which Linux can make its clocks.
+/// The timers outside the processors from which Linux can derive its clocks.
 const TIMERS: [&str; 3] = ["hpet", "acpi_pm", "pit"];
 
-/// The counters that a hypervisor offers. Each is the TSC, with numbers that convert the TSC to nanoseconds.
+/// The counters that a hypervisor offers to its guests. A guest reads the TSC, and converts its
+/// value to nanoseconds with numbers that the hypervisor provides.
 const CONVERTED: [&str; 4] =
     ["kvm-clock", "hyperv_clocksource_tsc_page", "hyperv_clocksource_msr", "xen"];
 
-/// The PTP clocks that a hypervisor offers: each shows the host's time of day.
+/// The PTP clocks that a hypervisor offers to its guests. Each of them shows the host's time of
+/// day.
 const OF_HOST: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
 
 impl Witnesses {
-    /// Groups the kernel's clocks, given by name, and devices. `discipline` is the correction of the clock `realtime`. While a time server
-    /// or the like corrects this clock, the clock shows the server's time.
+    /// Groups the devices and the kernel's clocks, which are given by name. `discipline` describes
+    /// how the clock `realtime` is corrected. While a time server or another source corrects this
+    /// clock, it shows the source's time.
     pub(super) fn new(
         processors: &Processors,
         clocks: &[&str],
@@ -76,13 +81,14 @@ impl Witnesses {
         }
     }
 
-    /// Returns whether these two clocks belong to one witness.
+    /// Returns whether the two clocks belong to the same witness.
     pub(super) fn are_one(&self, clocks: [&str; 2]) -> bool {
         let has = |witness: &Witness, name: &str| witness.clocks.iter().any(|clock| clock == name);
         self.0.iter().any(|witness| clocks.iter().all(|clock| has(witness, clock)))
     }
 
-    /// Returns what the number of witnesses means, and what the comparison of the kernel's clocks with devices has shown.
+    /// Returns a conclusion from the number of witnesses, and from the comparison of the kernel's
+    /// clocks with devices.
     pub(super) fn verdict(&self, compared: &[Compared]) -> String {
         let clocks: usize = self.0.iter().map(|witness| witness.clocks.len()).sum();
         let groups = self.0.iter().map(|of| format!("{} ({})", of.name, of.clocks.join(", ")));
@@ -102,7 +108,8 @@ impl Witnesses {
     }
 }
 
-/// Returns what the kernel's clocks are made of, and how this is known. In doubt, assumes the TSC if the processors have one.
+/// Returns the counter from which the kernel derives its clocks, and the evidence for it. If the
+/// counter is unknown, assumes the TSC if the processors have a TSC.
 fn of_kernel(processors: &Processors) -> (&str, String) {
     let current = processors.kernel.as_ref().map(|kernel| &*kernel.current);
     let has_tsc = processors.has("tsc");
@@ -125,7 +132,8 @@ fn of_kernel(processors: &Processors) -> (&str, String) {
     }
 }
 
-/// Returns what a timer outside the processors is made of. A hypervisor emulates its guests' timers with the host's clock.
+/// Returns the oscillator behind a timer outside the processors, and the evidence for it. In a
+/// virtual machine, the hypervisor emulates the timer with the host's clock.
 fn of_timer<'a>(processors: &Processors, timer: &'a str, what: &str) -> (&'a str, String) {
     match processors.has("hypervisor") {
         true => ("host", format!("{what}, {timer}, is emulated with the host's clock")),
@@ -201,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_guest_has_the_tsc_and_the_host() {
-        // The host emulates the RTC too.
+        // In a virtual machine, the host also emulates the RTC.
         for counter in ["kvm-clock", "hyperv_clocksource_tsc_page", "xen", "tsc"] {
             assert_eq!(
                 verdict(GUEST, counter, &[rtc(), ptp("KVM virtual PTP")]),
@@ -253,7 +261,7 @@ mod tests {
         );
         let all = Witnesses::new(&nothing, &[], &[], None);
         assert_eq!(all.verdict(&[]), "no clock can be read");
-        // A machine without a TSC has a counter of another name.
+        // The counter of a machine without a TSC has another name.
         let other = Processors::new("", Some(("arch_sys_counter", "arch_sys_counter")));
         let all = Witnesses::new(&other, &KERNEL[1..], &[], None);
         assert!(all.verdict(&[]).contains(" 1 witness: arch_sys_counter (monotonic_raw, "));

@@ -21,27 +21,29 @@ use simulator::recording::BUNDLED_SOURCE;
 /// The number of lines that are shown before and after a line with a count.
 const CONTEXT: u32 = 3;
 
-/// The maximum number of characters that are shown of an instruction.
+/// The maximum number of characters of an instruction that the output shows.
 const MOST_INSTRUCTION: usize = 60;
 
-/// Prints a profile of the instructions or source lines of functions.
+/// Prints the counts of functions by instruction or by source line.
 pub(crate) struct Annotator<'a> {
     pub(crate) report: &'a ProfileReport,
     pub(crate) symbols: &'a Symbols,
-    /// Whether this is the bundled program, whose source is part of this tool.
+    /// Whether the program is the bundled one. The source of the bundled program is part of this
+    /// tool.
     pub(crate) is_bundled: bool,
-    /// The first directory to search for sources.
+    /// The directory in which sources are searched first.
     pub(crate) source: Option<PathBuf>,
     /// Whether to show instructions instead of source lines.
     pub(crate) instructions: bool,
 }
 
-/// For each event of the report: the number that its samples estimate, and the true number.
+/// A pair of numbers for each event of the report: the number that the samples estimate, and the
+/// true number.
 type EventCounts = Vec<(u64, u64)>;
 
 impl Annotator<'_> {
-    /// Prints all functions with this name, or with a C++ or Rust path that ends with it. Fails if
-    /// none has samples or events.
+    /// Prints all functions that have this name, or whose C++ or Rust path ends with it. Fails if
+    /// none of them has samples or events.
     pub(crate) fn print(&self, output: &mut impl Write, name: &str) -> anyhow::Result<()> {
         let rows = || self.report.events().flat_map(|event| &event.rows);
         let is_meant = |one: &str| one == name || one.rsplit("::").next() == Some(name);
@@ -61,8 +63,8 @@ impl Annotator<'_> {
         self.symbols.function(address).map(|(start, _)| start)
     }
 
-    /// Returns the source lines of the hottest functions, with their counts. `functions` is the
-    /// number of functions for each event.
+    /// Returns the source lines of the functions with the most samples, with their counts. For each
+    /// event, `functions` functions are selected.
     pub(crate) fn hottest(&self, functions: usize) -> Vec<SourceLines> {
         let of_event = |event: &EventProfile| -> Vec<u64> {
             let rows = event.rows.iter().filter(|row| row.samples > 0);
@@ -71,7 +73,7 @@ impl Annotator<'_> {
         let found: Vec<u64> = self.report.events().flat_map(of_event).collect();
         let mut all = self.counts(&found.iter().copied().collect());
         let mut lines = Vec::new();
-        // A function that is hot for several events must appear only once.
+        // A function that is selected for several events must appear only once.
         for start in found {
             let Some(counts) = all.remove(&start) else {
                 continue;
@@ -93,8 +95,8 @@ impl Annotator<'_> {
         lines
     }
 
-    /// Returns the counts of the instructions of each function in `found`. The outer key is the first address of a function, and
-    /// the inner key is the address of an instruction.
+    /// Returns the counts of each function in `found`. The outer key is the first address of a
+    /// function. The inner key is the address of an instruction.
     fn counts(&self, found: &BTreeSet<u64>) -> BTreeMap<u64, BTreeMap<u64, EventCounts>> {
         let mut counts: BTreeMap<u64, BTreeMap<u64, EventCounts>> = BTreeMap::new();
         for (number, event) in self.report.events().enumerate() {
@@ -114,7 +116,7 @@ impl Annotator<'_> {
         counts
     }
 
-    /// Adds up the counts of instructions by file and line.
+    /// Adds up the counts of instructions that have the same file and line.
     fn by_line(
         &self,
         counts: &BTreeMap<u64, EventCounts>,
@@ -156,7 +158,7 @@ impl Annotator<'_> {
             let line = lines.entry(line.parse()?);
             line.or_insert_with(|| self.nothing());
         }
-        // The function's own file comes before the files of inlined functions.
+        // The file of the function itself comes first. The files of inlined functions follow.
         let mut files: Vec<_> = files.into_iter().collect();
         files.sort_by_key(|(file, _)| own.is_none_or(|(own, _)| own != file));
         for (file, lines) in files {
@@ -202,7 +204,7 @@ impl Annotator<'_> {
         Ok(print(output, &table)?)
     }
 
-    /// Returns the lines of a file. Prints a note if the file is not found.
+    /// Returns the lines of a source file. If the file is not found, prints a note.
     fn text_of(&self, file: &str) -> Vec<String> {
         if self.is_bundled && file.ends_with(BUNDLED_SOURCE.0) {
             return BUNDLED_SOURCE.1.lines().map(with_spaces).collect();
@@ -264,7 +266,7 @@ impl Annotator<'_> {
         Ok(print(output, &table)?)
     }
 
-    /// Returns a table without rows. Each event has two columns, or three if there is only one
+    /// Returns a table without rows. Each event has two columns, or three columns if it is the only
     /// event. The columns in `rest` come last.
     fn table(&self, rest: &str) -> Table {
         let events: Vec<_> = self.report.events().collect();
@@ -291,7 +293,7 @@ impl Annotator<'_> {
     }
 }
 
-/// Prints a table, with `#` before its header as in other profiles.
+/// Prints a table. Its header starts with `#`, as in other profiles.
 fn print(output: &mut impl Write, table: &Table) -> std::io::Result<()> {
     for (number, line) in table::text(table).lines().enumerate() {
         let mark = if number == 0 { "# " } else { "  " };

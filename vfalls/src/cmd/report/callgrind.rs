@@ -1,5 +1,6 @@
-//! The true events in callgrind's output format, version 1 (valgrind's manual, "Callgrind Format Specification"), for KCachegrind and
-//! `callgrind_annotate`.
+//! Writes the true events in callgrind's output format, version 1, for KCachegrind and
+//! `callgrind_annotate`. The format is in valgrind's manual, chapter "Callgrind Format
+//! Specification".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -10,7 +11,7 @@ use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::stacks::CallEdge;
 use simulator::text;
 
-/// The name that callgrind's own files use for anything unknown.
+/// The name that callgrind writes for an unknown function or file.
 const UNKNOWN: &str = "???";
 
 /// The number of events of each kind.
@@ -20,14 +21,15 @@ type Costs = Vec<u64>;
 struct FunctionCosts {
     /// The costs of the function's own instructions, by file and line.
     own: BTreeMap<(String, u32), Costs>,
-    /// The costs of the function's callees, by call.
+    /// The costs of the functions that this function calls, by call.
     calls: BTreeMap<CallEdge, Costs>,
 }
 
 /// Writes the events of each function by line, and the events of its callees by call.
 ///
-/// A tail call counts as a call from the first line of the function that makes it. The number of tail calls is not known: 1 is
-/// written, because `callgrind_annotate` counts the events of 0 calls as the function's own.
+/// A tail call is written as a call from the first line of the function that makes it. The number
+/// of tail calls is not known. The number 1 is written, because `callgrind_annotate` would add the
+/// events of 0 calls to the function's own events.
 pub(crate) fn write(
     output: &mut impl Write,
     report: &ProfileReport,
@@ -112,7 +114,7 @@ pub(crate) fn write(
     writeln!(output, "\ntotals: {}", joined(&totals))
 }
 
-/// Returns the calls of a stack, including tail calls, down to the instruction at `address`.
+/// Returns the calls of a stack that ends at the instruction at `address`. Tail calls are included.
 fn calls<'a>(
     calls: &[CallEdge],
     address: u64,

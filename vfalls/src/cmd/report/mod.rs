@@ -1,4 +1,4 @@
-//! `report`: the functions that cause events.
+//! `report`: shows the functions that cause events.
 
 pub(crate) mod annotate;
 mod callgrind;
@@ -83,7 +83,7 @@ pub(crate) struct ReportArgs {
     force: Force,
 }
 
-/// For each event, the number of functions whose source lines the page shows.
+/// The page shows the source lines of this number of functions for each event.
 const PAGE_FUNCTIONS: usize = 5;
 
 pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
@@ -131,7 +131,7 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
     output::complete_json(json, &Run::from(sampled.report))
 }
 
-/// Writes and completes a file, if the user names one.
+/// Writes and completes a file. Does nothing if the user names no file.
 fn complete(
     file: Option<OutputFile>,
     path: Option<PathBuf>,

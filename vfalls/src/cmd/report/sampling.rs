@@ -67,7 +67,7 @@ pub(crate) struct SamplingArgs {
 
 /// The result of sampling: the report, and the symbols that its output needs.
 pub(crate) struct Sampled {
-    /// The line that names the recording.
+    /// The line of the report that names the recording.
     pub(crate) line: String,
     pub(crate) report: ProfileReport,
     pub(crate) symbols: Option<Symbols>,
@@ -90,7 +90,8 @@ fn address(text: &str) -> anyhow::Result<u64> {
 }
 
 impl SamplingArgs {
-    /// Samples the program, and prints notes. With `children`, also collects call stacks.
+    /// Samples the program, and prints notes about the result. If `children` is `true`, also
+    /// collects call stacks.
     pub(crate) fn sample(&self, children: bool) -> anyhow::Result<Sampled> {
         ensure!(
             !self.exceptions || self.unit == SampledUnit::R10000,
@@ -141,8 +142,8 @@ impl SamplingArgs {
     }
 }
 
-/// Prints a note if most samples are outside the file's functions: the recording may be of another program, or the program may
-/// have been loaded elsewhere.
+/// Prints a note if most samples are outside the functions of the file. Then the recording may be
+/// of another program, or the program may have been loaded at another address.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;

@@ -1,4 +1,4 @@
-//! The state of the view, its keys, and its screen.
+//! The state of the view: its keys, and what is on the screen.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::cmd::top::view::{Look, View, ViewPage};
 use crate::numbers::count;
 use crate::text::layouts::time;
 
-/// The facts that stay the same during the replay.
+/// Properties of the replay that do not change while it runs.
 pub(crate) struct About {
     pub(crate) machine: Machine,
     /// The machine, the placement and the programs, on one line.
@@ -27,16 +27,16 @@ pub(crate) struct About {
     /// The size of an L2 cache line, in bytes.
     pub(crate) line: u64,
     pub(crate) names: Names,
-    /// The progress before the first reference.
+    /// The progress of the replay before its first reference.
     pub(crate) before: Progress,
     pub(crate) colours: bool,
 }
 
-/// What a key requests, unless it chooses a view.
+/// What a key requests. Keys that choose a view request nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     Nothing,
-    /// A new pace, and the number of intervals to replay during a pause.
+    /// Set a new pace. During a pause, replay this number of intervals.
     Pace(u64),
     /// Suspend the program, as Ctrl-Z does in a shell.
     Stop,
@@ -62,18 +62,19 @@ pub(crate) struct App {
     about: About,
     pub(crate) pace: Pace,
     view: View,
-    /// The column by which each view sorts its rows.
+    /// For each view, the number of the column by which its rows are sorted.
     sort: [usize; View::ALL.len()],
     scroll: usize,
-    /// Whether numbers count from the start of the replay, not from the end of the previous interval.
+    /// `true` if the numbers count from the start of the replay; `false` if they count from the end
+    /// of the previous interval.
     whole: bool,
     help: bool,
     ended: bool,
-    /// The latest sample, with numbers since the start.
+    /// The latest sample. Its numbers count from the start of the replay.
     now: Option<LiveSample>,
-    /// The numbers since the previous sample.
+    /// The difference between the latest sample and the previous one.
     last: Option<Replayed>,
-    /// The number of scrolling lines that fitted on the screen when it was last drawn.
+    /// The number of scrolling lines that fit on the screen, as of the latest drawing.
     room: usize,
 }
 
@@ -96,14 +97,15 @@ impl App {
 
     pub(crate) fn sample(&mut self, next: LiveSample) {
         let last = self.now.as_ref().map(|now| next.run.since(&now.run));
-        // The last sample adds nothing if the replay ends exactly at the end of an interval.
+        // If the replay ends exactly at the end of an interval, the last sample contains no new
+        // references. Then the previous interval stays.
         if last.as_ref().is_none_or(|last| last.references > 0) {
             self.last = Some(last.unwrap_or_else(|| next.run.clone()));
         }
         self.now = Some(next);
     }
 
-    /// Shows the totals of the whole replay, which has ended.
+    /// Shows the totals of the replay after its end.
     pub(crate) fn end(&mut self, run: &Replayed) {
         let progress = self.now.as_ref().map_or(self.about.before, |now| now.progress);
         self.sample(LiveSample { run: run.clone(), progress });
@@ -187,7 +189,8 @@ impl App {
         }
     }
 
-    /// Returns the lines above every view: the title, the progress, the interval that is shown, and the names of the views.
+    /// Returns the lines above all views: the title, the progress, the shown interval, and the
+    /// names of the views.
     fn head(&self, width: usize) -> Vec<Line<'static>> {
         let state = match (self.ended, self.pace.paused, self.pace.rate()) {
             (true, ..) => "ENDED".to_owned(),
@@ -259,7 +262,7 @@ impl App {
     }
 }
 
-/// Draws the list of keys over the middle of the screen.
+/// Draws the list of keys in the middle of the screen, on top of the view.
 fn help(frame: &mut Frame<'_>, area: Rect) {
     let keys = KEYS.map(|(key, does)| Line::from(format!(" {key:<14} {does} ")));
     let lines: Vec<_> = [title(" Keys"), Line::default()].into_iter().chain(keys).collect();
@@ -272,7 +275,7 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).reversed(), middle);
 }
 
-/// The maximum time to wait for a key before the view looks for the next sample.
+/// The time for which the view waits for a key before it looks for the next sample.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 #[cfg(test)]

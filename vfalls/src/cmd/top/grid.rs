@@ -1,16 +1,17 @@
-//! Columns, bars and numbers of the views. They are in ASCII, so that every terminal and every file shows them.
+//! Columns, bars and numbers of the views. They consist of ASCII characters, so that every terminal
+//! and every file can show them.
 
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 
-/// Rows of cells under a header, each column as wide as its widest cell.
+/// Rows of cells under headers. Each column is as wide as its widest cell.
 pub(crate) struct Grid {
     /// `true` for each column whose cells align right.
     right: Vec<bool>,
     /// The column by which the rows are sorted. Its header is underlined.
     sorted: Option<usize>,
     rows: Vec<Vec<Line<'static>>>,
-    /// The indexes in `rows` of the header rows. Each part of the grid has one header.
+    /// The indices of the header rows in `rows`. Each part of the grid has one header row.
     headers: Vec<usize>,
 }
 
@@ -33,7 +34,7 @@ impl Grid {
         self.row(names.map(|name| Line::from(name.to_owned())));
     }
 
-    /// Begins another part with an empty line and another header.
+    /// Starts another part of the grid, with an empty line and a new header.
     pub(crate) fn add_part(&mut self, header: &str) {
         self.row([]);
         self.header(header.split('|'));
@@ -48,7 +49,7 @@ impl Grid {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Returns all headers and rows, each column as wide as its widest cell.
+    /// Returns all headers and rows as lines. Each column is as wide as its widest cell.
     pub(crate) fn lines(self) -> Vec<Line<'static>> {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -95,7 +96,8 @@ pub(crate) fn ratio(number: f64, by: u64) -> String {
     }
 }
 
-/// Returns a bar of `width` characters that shows the used part of a limit: `[||||    12.3%]`.
+/// Returns a bar of `width` characters, which shows how much of a limit is used. An example is
+/// `[||||    12.3%]`.
 pub(crate) fn meter(used: u64, limit: u64, width: usize) -> Line<'static> {
     let share = if limit == 0 { 0.0 } else { used as f64 / limit as f64 };
     let inner = width.saturating_sub(2);
@@ -113,7 +115,8 @@ pub(crate) fn meter(used: u64, limit: u64, width: usize) -> Line<'static> {
     Line::from_iter([Span::from("["), bar, Span::from(text), Span::from("]")])
 }
 
-/// Returns a bar of `width` characters, divided in proportion to the numbers in `parts`: `[lllrrrrrcc]`.
+/// Returns a bar of `width` characters, which is divided in proportion to the numbers in `parts`.
+/// An example is `[lllrrrrrcc]`.
 pub(crate) fn shares(parts: &[(char, Color, u64)], width: usize) -> Line<'static> {
     let inner = width.saturating_sub(2);
     let all: u64 = parts.iter().map(|(.., part)| part).sum();

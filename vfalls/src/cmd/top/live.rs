@@ -1,4 +1,4 @@
-//! The replay. It runs in its own thread, at a pace that the view sets.
+//! The replay that the view shows. It runs in its own thread, at a pace that the view sets.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,15 @@ use anyhow::{Context, anyhow};
 use simulator::replay::{Now, Prepared, Progress, RunError, Stage};
 use simulator::run::Replayed;
 
-/// The numbers of samples per second from which `-` and `+` choose; `None` is full speed.
+/// The numbers of samples per second that the keys `-` and `+` select; `None` is full speed.
 const RATES: [Option<u32>; 8] =
     [Some(1), Some(2), Some(5), Some(10), Some(20), Some(50), Some(100), None];
 
-/// The index in [`RATES`] of 10 samples per second, which a user can follow.
+/// The index in [`RATES`] of 10 samples per second. A user can follow the view at this rate.
 const TEN_A_SECOND: usize = 3;
 
-/// The stack size of the replay's thread. Without optimisation, several stack frames each hold a service of 160 KB.
+/// The stack size of the replay's thread, in bytes. In a build without optimisation, several stack
+/// frames each contain a service of 160 KB.
 const STACK: usize = 8 << 20;
 
 /// The speed of the replay.
@@ -63,10 +64,10 @@ impl LiveSample {
 
 struct State {
     pace: Pace,
-    /// The number of samples that the replay may still make during a pause.
+    /// The number of samples that the replay still makes although it is paused.
     steps: u64,
     stopped: bool,
-    /// The latest sample, until the view takes it.
+    /// The latest sample; `None` if the view has taken it.
     latest: Option<LiveSample>,
 }
 
@@ -80,8 +81,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the view a sample; at full speed, only if the view has taken the previous one. Then waits for as long as the pace
-    /// requires. `since` is the end of the previous wait.
+    /// Gives the view a sample. At full speed, the sample is left out if the view has not taken the
+    /// previous one. Then waits for as long as the pace requires. `since` is the end of the
+    /// previous wait.
     fn sample(&self, make: impl FnOnce() -> LiveSample, since: &mut Instant) -> ControlFlow<()> {
         let mut state = self.state();
         let passes = !state.pace.paused && state.pace.rate().is_none();
@@ -116,7 +118,7 @@ impl Shared {
     }
 }
 
-/// A replay in progress.
+/// A replay that runs in its own thread.
 pub(crate) struct Live {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Result<Replayed, RunError>>>,
@@ -141,12 +143,12 @@ impl Live {
         Ok(Self { shared, thread: Some(thread.context("the replay's thread cannot be started")?) })
     }
 
-    /// Returns the latest sample, unless the view has taken it already.
+    /// Returns the latest sample; `None` if the view has taken it already.
     pub(crate) fn take(&self) -> Option<LiveSample> {
         self.shared.state().latest.take()
     }
 
-    /// Sets the pace. During a pause, the replay makes `steps` more samples.
+    /// Sets the pace. If the replay is paused, it makes `steps` more samples.
     pub(crate) fn set(&self, pace: Pace, steps: u64) {
         let mut state = self.shared.state();
         state.pace = pace;
@@ -154,7 +156,8 @@ impl Live {
         self.shared.changed.notify_all();
     }
 
-    /// Returns the result once, after the end of the replay. Returns `None` before the end.
+    /// Returns the result after the end of the replay, but only once. Returns `None` before the
+    /// end.
     pub(crate) fn ended(&mut self) -> anyhow::Result<Option<Replayed>> {
         let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
             return Ok(None);
@@ -164,7 +167,8 @@ impl Live {
     }
 }
 
-/// Stops the replay at its next sample. Does not wait, because the replay may wait for its input.
+/// Stops the replay at its next sample. This does not wait for the replay's thread, because that
+/// thread may wait for its input.
 impl Drop for Live {
     fn drop(&mut self) {
         self.shared.state().stopped = true;

@@ -119,7 +119,8 @@ pub(crate) fn run(args: TopArgs) -> anyhow::Result<()> {
     ensure_truth(&run)
 }
 
-/// Shows the replay until the user quits. Returns the result, if the replay has ended by then.
+/// Shows the replay until the user quits. Returns the result if the replay has ended; otherwise
+/// `None`.
 fn on_a_terminal(
     prepared: Prepared,
     program: &str,

@@ -1,4 +1,4 @@
-//! The names of the programs' functions and source lines.
+//! Finds the names of the programs' functions and source lines.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,14 +11,15 @@ use simulator::recording::Recording;
 /// The function and the source line of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
-    /// The name of the function, or the page if no function is known.
+    /// The name of the function. If no function is known, it is the address of the page.
     pub(crate) function: String,
-    /// The file, without its directory, and the line; empty if they are not known.
+    /// The source file without its directory, and the line. The text is empty if they are not
+    /// known.
     pub(crate) source: String,
 }
 
 pub(crate) struct Names {
-    /// For each program: its symbols, and its number of threads.
+    /// The symbols and the number of threads of each program.
     programs: Vec<(Option<Symbols>, usize)>,
     known: RefCell<HashMap<(usize, u64), Rc<Name>>>,
 }
@@ -36,7 +37,7 @@ impl Names {
         Self { programs: programs.iter().map(symbols).collect(), known: RefCell::default() }
     }
 
-    /// Returns the index of a thread's program.
+    /// Returns the index of the program to which a thread belongs.
     pub(crate) fn program_of(&self, thread: usize) -> usize {
         let ends = self.programs.iter().scan(0, |ends, (_, threads)| {
             *ends += threads;
@@ -45,7 +46,8 @@ impl Names {
         ends.take_while(|ends| *ends <= thread).count()
     }
 
-    /// Returns the name of an instruction of a program. Each name is looked up once.
+    /// Returns the name of an instruction. `program` is the index of its program. Each name is
+    /// looked up only once.
     pub(crate) fn name(&self, program: usize, address: Option<u64>) -> Rc<Name> {
         let Some(address) = address else {
             let function = "(data without instructions)".to_owned();

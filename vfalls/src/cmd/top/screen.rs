@@ -1,4 +1,5 @@
-//! The terminal, which is restored however the view ends, except by SIGKILL.
+//! The terminal on which the view is shown. When the view ends, the terminal is restored, unless
+//! SIGKILL ends the process.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -19,18 +20,18 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::prelude::{CrosstermBackend, Terminal};
 
-/// Whether the terminal shows the view, and so must be restored.
+/// Whether the terminal shows the view, so that it must be restored.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// The lock that a thread holds while it writes to the terminal.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// The terminal while the view is on it.
+/// The terminal while it shows the view.
 pub struct Screen(Terminal<CrosstermBackend<BufWriter<File>>>);
 
 impl Screen {
-    /// Saves what the terminal shows, and clears it for the view. The terminal is restored before a
-    /// panic is reported, and before an interrupt ends the process.
+    /// Saves the content of the terminal, and clears the terminal for the view. The terminal is
+    /// restored before a panic is reported, and before an interrupt ends the process.
     pub fn open() -> anyhow::Result<Self> {
         interrupt::clean_up()?;
         interrupt::before_end(close);
@@ -44,7 +45,7 @@ impl Screen {
         Ok(Self(Terminal::new(CrosstermBackend::new(output))?))
     }
 
-    /// Draws the view, unless the terminal has been restored.
+    /// Draws the view. Does nothing if the terminal has been restored.
     pub fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         match lock() {
             Some(_) if OPEN.load(Ordering::SeqCst) => self.0.draw(view).map(drop),
@@ -52,7 +53,7 @@ impl Screen {
         }
     }
 
-    /// Restores the terminal, calls `meanwhile`, and shows the view again.
+    /// Restores the terminal, calls `meanwhile`, and then shows the view again.
     pub fn without(&mut self, meanwhile: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         close();
         meanwhile()?;
@@ -67,13 +68,14 @@ impl Drop for Screen {
     }
 }
 
-/// Returns standard output without the process's lock and buffer, because a thread that has ended may still hold the lock.
+/// Returns standard output without the lock and buffer that the standard library shares between
+/// threads. A thread that has ended may still hold that lock.
 fn output() -> io::Result<File> {
     Ok(raw_stdout().as_fd().try_clone_to_owned()?.into())
 }
 
-/// Waits until no other thread writes to the terminal. Gives up after 100 ms, because the thread
-/// that holds the lock may have ended, or may be the calling thread.
+/// Waits until no other thread writes to the terminal. Gives up after 100 ms, because the lock may
+/// belong to a thread that has ended, or to the calling thread.
 fn lock() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..100 {
         match WRITING.try_lock() {
@@ -92,7 +94,8 @@ fn show() -> io::Result<()> {
     execute!(output()?, EnterAlternateScreen)
 }
 
-/// Restores the terminal, if it shows the view. Errors are ignored: nothing else can be done.
+/// Restores the terminal if it shows the view. Errors are ignored, because nothing can be done
+/// about them.
 fn close() {
     let _writing = lock();
     if !OPEN.swap(false, Ordering::SeqCst) {

@@ -1,4 +1,4 @@
-//! The view without a terminal: blocks of plain text.
+//! The output without a terminal, which consists of blocks of plain text.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,12 @@ use crate::numbers::count;
 use crate::table::WIDTH;
 use crate::text::layouts::time;
 
-/// Each of the first `BLOCKS` intervals of a replay gets a block of its own. Later blocks cover several intervals.
+/// The number of intervals at the start of a replay that have a block each. Later blocks cover
+/// several intervals.
 const BLOCKS: u64 = 50;
 
-/// Prints blocks less and less often, so that the text of a long replay stays short.
+/// Prints blocks of text. The blocks become less frequent, so that the text of a long replay stays
+/// short.
 #[derive(Default)]
 pub(crate) struct Blocks {
     intervals: u64,
@@ -20,7 +22,8 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Prints each of the first 50 samples, every second of the next 50, every fourth of the next 100, and so on.
+    /// Prints each of the first 50 samples, every second of the next 50 samples, every fourth of
+    /// the next 100, and so on.
     pub(crate) fn sample(
         &mut self,
         output: &mut impl Write,

@@ -7,16 +7,17 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Bar {
     pub label: String,
-    /// For each part: the class of its colour, its length, and its tooltip.
+    /// Each part has the class of its colour, its length, and its tooltip.
     pub parts: Vec<(&'static str, f64, String)>,
-    /// The text on the right of the bar.
+    /// The text to the right of the bar.
     pub value: String,
 }
 
 const STEP: f64 = 19.0;
 const ABOVE: f64 = 4.0;
 
-/// Draws bars on an axis from 0 to `end`. Labels are on the left of the bars or, if one of the labels is long, above the bars.
+/// Draws bars on an axis from 0 to `end`. The labels are to the left of the bars. If any label is
+/// long, all labels are above their bars.
 pub(crate) fn bars(bars: &[Bar], end: f64, title: &str) -> Drawing {
     let labels = room(bars.iter().map(|bar| &*bar.label));
     let above = labels > WIDTH / 3.0;

@@ -1,4 +1,4 @@
-//! The used bytes of a line of memory, with a row for each user.
+//! Draws which bytes of a line of memory are used. Each user of the line has a row.
 
 use std::ops::Range;
 
@@ -12,10 +12,11 @@ pub(crate) struct ByteUser {
     pub spans: Vec<Span>,
 }
 
-/// Neighbouring bytes that a user uses in the same way.
+/// A range of neighbouring bytes that one user uses in the same way.
 pub(crate) struct Span {
     pub bytes: Range<usize>,
-    /// Whether the bytes are read (a mark in the row's upper half), and whether they are written (a mark in its lower half).
+    /// Whether the bytes are read, and whether they are written. A read is drawn as a mark in the
+    /// row's upper half, and a write in its lower half.
     pub use_: [bool; 2],
     /// The class of the span's colour.
     pub class: &'static str,

@@ -1,4 +1,4 @@
-//! Distributions of durations, one in each row, on a logarithmic axis.
+//! Distributions of durations on a logarithmic axis. Each distribution has a row.
 
 use maud::html;
 
@@ -8,9 +8,11 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Dots {
     pub label: String,
-    /// For each dot, in order of duration: the duration, the class of its colour, and its tooltip.
+    /// The dots in order of duration. Each dot has its duration, the class of its colour, and its
+    /// tooltip.
     pub at: Vec<(f64, &'static str, String)>,
-    /// For each part of the distribution: its shortest and longest duration, and its number of calls.
+    /// The parts of the distribution. Each part has its shortest duration, its longest duration,
+    /// and its number of calls.
     pub parts: Vec<(f64, f64, u64)>,
 }
 
@@ -49,7 +51,8 @@ pub(crate) fn dots(rows: &[Dots], title: &str) -> Drawing {
             @if let (Some((shortest, ..)), Some((longest, ..))) = (row.at.first(), row.at.last()) {
                 path.range d={ "M" (round(place(*shortest))) " " (round(y)) "H" (round(place(*longest))) } {}
             }
-            // Drawn in reverse, so that the first of several equal durations is on top.
+            // The dots are drawn in reverse order, so that the first of several equal durations is
+            // on top.
             @for (value, class, words) in row.at.iter().rev() {
                 circle.edge.(*class) cx=(round(place(*value))) cy=(round(y)) r="4.5" { title { (row.label) ": " (words) } }
             }

@@ -1,4 +1,4 @@
-//! A flame graph, in which each function is above its caller.
+//! A flame graph, in which the box of each function is above the box of its caller.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,15 @@ use crate::page::figure::Drawing;
 
 /// The height of a box.
 const ROW: f64 = 15.0;
-/// An upper limit for the average width of a character.
+/// An upper limit for the average width of a character, in units of the drawing.
 const CHARACTER: f64 = 6.2;
-/// The width of the narrowest box that is drawn.
+/// Boxes narrower than this width are left out.
 const NARROWEST: f64 = 0.4;
 /// The maximum number of boxes that are drawn above each other. Deeper calls are left out.
 pub(crate) const DEEPEST: usize = 64;
 
-/// A function in a stack of calls: its samples, and the boxes of its callees, by name.
+/// A function in a stack of calls. A box has its number of samples, and the boxes of its callees by
+/// name.
 #[derive(Default)]
 struct FlameBox<'a> {
     samples: u64,
@@ -25,7 +26,8 @@ struct FlameBox<'a> {
 }
 
 impl FlameBox<'_> {
-    /// Returns the number of boxes in the highest stack that begins with this box. `unit` is the width of a sample.
+    /// Returns the height of the highest stack that starts with this box, in boxes. `unit` is the
+    /// width of a sample.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));
         1 + drawn.map(|frame| frame.depth(unit)).max().unwrap_or(0)
@@ -64,7 +66,8 @@ impl FlameBox<'_> {
     }
 }
 
-/// Draws stacks. Each has the names of its functions from the outermost on, and its number of samples.
+/// Draws stacks of calls. Each stack has the names of its functions, starting with the outermost
+/// function, and its number of samples.
 pub(crate) fn flame(stacks: &[(Vec<&str>, u64)]) -> Drawing {
     let mut all = FlameBox::default();
     for (frames, samples) in stacks {

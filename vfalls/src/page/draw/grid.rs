@@ -1,4 +1,4 @@
-//! Grids of cells whose colours show numbers.
+//! Grids of cells, in which the colour of a cell shows a number.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use super::{Axis, Scale, WIDTH, round};
 use crate::numbers::{TimeUnit, percent, short};
 use crate::page::figure::Drawing;
 
-/// Numbers over time, in rows.
+/// Numbers over time. Each row of cells has a name.
 pub(crate) struct Cells<'a> {
     pub rows: &'a [String],
-    /// For each row, a number for each interval.
+    /// The numbers of each row, one for each interval.
     pub numbers: &'a [Vec<u64>],
     /// The ends of the intervals, in cycles.
     pub ends: &'a [u64],
@@ -23,7 +23,7 @@ const CELL: f64 = 6.0;
 const ABOVE: f64 = 6.0;
 
 impl Cells<'_> {
-    /// Draws a heat map. Leaves out names that would overlap.
+    /// Draws a heat map. Leaves out names of rows that would overlap.
     pub(crate) fn heat(&self, scale: &Scale) -> Drawing {
         let axis = Axis::of_time(LEFT, self.ends.last().copied().unwrap_or(0), self.unit);
         let height = if self.rows.len() > 24 { CELL } else { 2.0 * CELL };
@@ -62,7 +62,8 @@ impl Cells<'_> {
     }
 }
 
-/// Draws a square of numbers for each kind of traffic. A number's row is the node that sends, its column the node that receives.
+/// Draws a square of numbers for each kind of traffic. The row of a number is the sending node, and
+/// its column is the receiving node.
 pub(crate) fn matrices(kinds: &[(String, Vec<Vec<u64>>)], scale: &Scale) -> Drawing {
     let sum: u64 = kinds.iter().flat_map(|(_, rows)| rows.iter().flatten()).sum();
     let nodes = kinds.first().map_or(0, |(_, rows)| rows.len());

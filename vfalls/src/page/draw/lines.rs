@@ -1,4 +1,4 @@
-//! Lines over time, above and below zero, and marks at single times.
+//! Lines over time, with values above and below zero, and marks at single times.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub(crate) struct Line<'a> {
     pub label: &'a str,
     /// The class of the colour.
     pub class: &'static str,
-    /// The times in cycles, and the values.
+    /// The points of the line: each is a time in cycles and a value.
     pub points: Vec<(u64, f64)>,
 }
 
@@ -21,9 +21,9 @@ pub(crate) struct Lines<'a> {
     pub lines: &'a [Line<'a>],
     /// The unit of the values.
     pub values: &'a str,
-    /// The times of the marks, in cycles, each with the class of its line and its tooltip.
+    /// Each mark has its time in cycles, the class of its line, and its tooltip.
     pub marks: &'a [(u64, &'static str, String)],
-    /// The time of the right end, in cycles.
+    /// The time at the right end of the axis, in cycles.
     pub cycles: u64,
     pub unit: TimeUnit,
 }
@@ -47,7 +47,7 @@ pub(crate) fn lines(chart: &Lines<'_>) -> Drawing {
             path
         })
     };
-    // Above and below zero, the grid has the same step, which suits the whole range of values.
+    // The grid has the same step above and below zero. The step suits the whole range of values.
     let steps = ticks(range, 5);
     let step = steps.get(1).copied().unwrap_or(range);
     let places = if step >= 1.0 { 0 } else { (-step.log10()).ceil().min(9.0) as usize };

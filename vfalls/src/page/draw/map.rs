@@ -1,4 +1,4 @@
-//! A map of the machine.
+//! A map of the machine's nodes, hubs, memory channels and links.
 
 use maud::{Markup, html};
 
@@ -10,17 +10,18 @@ use crate::page::figure::Drawing;
 pub(crate) struct Link {
     pub node: usize,
     pub hub: usize,
-    /// The share of the time, from 0 to 1, for which the link is busy.
+    /// The share of the time in which the link is busy, from 0 to 1.
     pub used: f64,
 }
 
-/// The parts of a machine. Each `f64` is the share of the time for which a part is busy.
+/// The parts of a machine. Each `f64` is the share of the time in which a part is busy, from 0 to
+/// 1.
 pub(crate) struct MachineMap {
-    /// For each channel of each node: its number, and the share of the time for which it is busy.
+    /// The channels of each node. Each channel has its number and its busy share.
     pub channels: Vec<Vec<(usize, f64)>>,
     /// The label of each node, such as `2 threads`.
     pub executes: Vec<String>,
-    /// For each hub: its number, and the share of the time for which it is busy.
+    /// Each hub has its number and its busy share.
     pub hubs: Vec<(usize, f64)>,
     pub links: Vec<Link>,
 }
@@ -30,7 +31,8 @@ const NODE_HEIGHT: f64 = 78.0;
 const HUB_TOP: f64 = 190.0;
 const HUB_HEIGHT: f64 = 40.0;
 
-/// Draws nodes with their memory channels above, hubs below, and links between them.
+/// Draws the nodes in a row, with their memory channels above them, the hubs below, and links
+/// between nodes and hubs.
 pub(crate) fn map(machine: &MachineMap, scale: &Scale) -> Drawing {
     let nodes = machine.channels.len().max(1) as f64;
     let step = WIDTH / nodes;

@@ -1,5 +1,6 @@
-//! Charts as SVG. Colours are classes of the style sheet, so that a chart can be light or dark. Charts are 360 units wide. Text is
-//! 10 units high, which is legible on a screen of 400 pixels.
+//! Charts as SVG. A chart's colours are classes of the style sheet, so that the chart can be light
+//! or dark. A chart is 360 units wide. Its text is 10 units high, which is legible on a screen of
+//! 400 pixels.
 
 mod bars;
 mod bytes;
@@ -28,7 +29,8 @@ use crate::page::figure::Legend;
 
 pub(super) const WIDTH: f64 = 360.0;
 
-/// The colour classes of parts, in the order of use. Colour-blind people can tell these colours apart (Okabe and Ito).
+/// The colour classes of parts, in the order in which charts use them. Colour-blind people can tell
+/// these colours apart (Okabe and Ito).
 pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"];
 
 /// The number of colours in a scale.
@@ -40,7 +42,7 @@ fn round(length: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// Returns the width of the longest label, with a gap.
+/// Returns the width that labels need: the width of the longest label, and a gap.
 fn room<'a>(labels: impl Iterator<Item = &'a str>) -> f64 {
     let longest = labels.map(|label| label.chars().count()).max();
     longest.unwrap_or(0) as f64 * 6.0 + 8.0
@@ -54,13 +56,14 @@ struct Axis {
 }
 
 impl Axis {
-    /// Returns the horizontal coordinate of a value.
+    /// Returns the horizontal coordinate that stands for a value.
     fn place(&self, value: f64) -> f64 {
         let part = if self.end > 0.0 { value / self.end } else { 0.0 };
         self.left + (self.right - self.left) * part
     }
 
-    /// Draws vertical lines from `top` to `bottom` at round values, the values below the lines, and the title.
+    /// Draws vertical lines from `top` to `bottom` at round values. Below the lines are the values
+    /// and the title.
     fn marks(&self, top: f64, bottom: f64, title: &str) -> Markup {
         let ticks = ticks(self.end, 6);
         let step = ticks.get(1).copied().unwrap_or(1.0);
@@ -81,22 +84,24 @@ impl Axis {
     }
 }
 
-/// A scale of colours for numbers.
+/// A scale that assigns colours to numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Scale {
-    /// The smallest number of each colour. The first colour, which stands for 0, is not in the list.
+    /// The smallest number of each colour. The list leaves out the first colour, which stands for
+    /// 0.
     least: Vec<f64>,
 }
 
 impl Scale {
-    /// Returns the scale for the share of the time, from 0 to 1, for which a part is busy. Every page has the same scale. Most
-    /// colours are for small shares.
+    /// Returns the scale for the share of the time in which a part is busy, from 0 to 1. All pages
+    /// have the same scale. Most of its colours are for small shares.
     pub(super) fn of_use() -> Self {
         let least = [f64::MIN_POSITIVE, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5];
         Self { least: least.to_vec() }
     }
 
-    /// Returns a scale for numbers up to `most`. Each colour's smallest number is a constant factor above the previous colour's.
+    /// Returns a scale for numbers up to `most`. The ratio between the smallest numbers of two
+    /// neighbouring colours is constant.
     pub(super) fn of_counts(most: u64) -> Self {
         let colours = SCALE - 1;
         let ratio = (most.max(1) as f64).powf(1.0 / colours as f64).max(1.0 + 1e-9);
@@ -108,7 +113,8 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns a scale for numbers up to `most`. Each colour's smallest number is a constant step above the previous colour's.
+    /// Returns a scale for numbers up to `most`. The difference between the smallest numbers of two
+    /// neighbouring colours is constant.
     pub(super) fn of_equal_parts(most: u64) -> Self {
         let colours = SCALE as u64 - 1;
         let mut least: Vec<f64> =
@@ -117,10 +123,10 @@ impl Scale {
         Self { least }
     }
 
-    /// Returns the index of a number's colour.
+    /// Returns the index of a number's colour class.
     pub(super) fn level(&self, number: f64) -> usize {
         let level = self.least.partition_point(|least| *least <= number);
-        // A scale with few levels skips some colours, but uses the last one.
+        // A scale with fewer levels than colours skips some colours. It still uses the last colour.
         level * (SCALE - 1) / self.least.len().max(1)
     }
 
@@ -172,7 +178,7 @@ mod tests {
         );
         let scale = Scale::of_equal_parts(70);
         assert_eq!([0.0, 1.0, 10.0, 60.0, 70.0].map(|n| scale.level(n)), [0, 1, 2, 7, 7]);
-        // A scale of small numbers has few colours.
+        // A scale of small numbers uses only a few colours.
         let scale = Scale::of_counts(1);
         assert_eq!(
             scale.legend(),

@@ -1,4 +1,4 @@
-//! Values over time, a strip for each series.
+//! Values over time. Each series of values has a strip.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub(crate) struct Strip {
     pub label: String,
     /// The value of each interval, drawn as an area.
     pub values: Vec<f64>,
-    /// For each interval, the value to compare with the area. It is drawn as a line.
+    /// A second value for each interval, to compare with the area. It is drawn as a line.
     pub truth: Option<Vec<f64>>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Strips<'a> {
     /// The value at the top of a strip.
     pub top: f64,
     pub top_text: String,
-    /// Whether the top is the maximum rate, which is drawn as a line.
+    /// Whether `top` is the maximum rate. If so, a line is drawn there.
     pub limit: bool,
     pub unit: TimeUnit,
 }
@@ -39,7 +39,7 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
     let axis = Axis::of_time(LEFT, ends.last().copied().unwrap_or(0), chart.unit);
     let bottom = ABOVE + STEP * chart.strips.len() as f64;
     let top = if *top > 0.0 { *top } else { 1.0 };
-    // Returns a path of steps. An area begins and ends at the base.
+    // Returns a path of steps. If the path is an area, it starts and ends at the base.
     let line = |values: &[f64], base: f64, area: bool| {
         let mut line = format!("M{} {}", round(axis.left), round(base));
         for (value, end) in values.iter().zip(*ends) {
@@ -49,7 +49,7 @@ pub(crate) fn strips(chart: &Strips<'_>) -> Drawing {
         }
         match area {
             true => line + &format!("V{}Z", round(base)),
-            // A line begins at the first value.
+            // A path that is not an area starts at the first value.
             false => line.replacen(&format!(" {}V", round(base)), " ", 1),
         }
     };

@@ -1,4 +1,4 @@
-//! Hypercalls, and the hypervisor's events.
+//! Charts of hypercalls, and of the hypervisor's events.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,8 @@ fn by_status(run: &Replayed, details: &Details) -> Option<Figure> {
     })
 }
 
-/// Returns a sentence about the calls that the guest makes only to supply the charts over time.
+/// Returns a sentence about the calls that a guest makes only to supply the charts over time with
+/// values.
 fn reads(run: &Replayed, details: &Details) -> String {
     let reads = details.series.reads;
     let Some(each) = reads.calls.checked_div(reads.samples) else {
@@ -142,7 +143,7 @@ fn latencies(run: &Replayed, calls: &[Calls]) -> Option<Figure> {
     })
 }
 
-/// The percentiles that are drawn as dots, each as the class of its colour and its name.
+/// The percentiles that are drawn as dots. Each has the class of its colour, and its name.
 const PERCENTILES: [(&str, &str); 4] =
     [("s2", "half within"), ("s4", "90% within"), ("s6", "99% within"), ("c4", "longest")];
 

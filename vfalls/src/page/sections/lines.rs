@@ -1,4 +1,4 @@
-//! The lines that move between nodes.
+//! Charts of the lines of memory that move between nodes.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use simulator::analysis::sharing::{SharedLine, Sharing, Use, User, byte_list};
 use simulator::machine::strands::ranges;
 use simulator::run::Replayed;
 
-/// The maximum number of lines whose users are drawn.
+/// The maximum number of lines whose users are shown.
 const MOST_LINES: usize = 3;
-/// The maximum number of users that are drawn for a line.
+/// The maximum number of users that are shown for a line.
 const MOST_USERS: usize = 32;
 
-/// The ways to use a line's bytes, each with the class of its colour and its name.
+/// The ways to use a line's bytes. Each way has the class of its colour, and its name.
 const USES: [(Use, &str, &str); 4] = [
     (Use::Fetch, "c0", "fetches"),
     (Use::Load, "c1", "loads"),
@@ -136,7 +136,7 @@ fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> 
     }
 }
 
-/// Returns the ranges of bytes that a user uses.
+/// Returns the ranges of bytes that a user uses, as spans to draw.
 fn spans(user: &User, class: &'static str, words: &'static str) -> impl Iterator<Item = Span> {
     let uses = [user.what != Use::Store, user.writes()];
     let bits = user.bytes;

@@ -1,4 +1,4 @@
-//! The addresses, functions and instructions that cause misses.
+//! Charts of the addresses, functions and instructions that cause misses.
 
 use crate::numbers::{TimeUnit, count, percent};
 use crate::page::draw::{Bar, Cells, Scale, bars};
@@ -60,15 +60,15 @@ fn heat_map(
     })
 }
 
-/// What serves misses: for each, the class of its colour and its name.
+/// What can serve a miss. Each entry has the class of its colour, and its name.
 const SERVED: [(&str, &str); 3] = [
     ("c2", "memory of the node"),
     ("c3", "memory of another node"),
     ("c4", "cache of another node"),
 ];
 
-/// The misses of a function by what served them, in the order of [`SERVED`], and the cycles for which the function waited for
-/// them.
+/// The misses of a function, counted by what served them in the order of [`SERVED`], and the number
+/// of cycles for which the function waited for these misses.
 struct FunctionMisses {
     name: String,
     misses: [u64; 3],

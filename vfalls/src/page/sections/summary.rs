@@ -67,7 +67,7 @@ fn verdict(run: &Replayed) -> Markup {
     }
 }
 
-/// Returns the settings whose values differ from a T2 Plus.
+/// Returns the settings whose values differ from those of a real T2 Plus.
 pub(in crate::page) fn settings(configuration: &Configuration) -> Vec<String> {
     let memory = &configuration.memory;
     let settings = Config::SETTINGS.iter().filter_map(|setting| {

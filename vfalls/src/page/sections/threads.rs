@@ -1,4 +1,4 @@
-//! The cycles that threads spend on work and on each kind of wait.
+//! A chart of the cycles that threads spend on work and on each kind of wait.
 
 use crate::numbers::{count, percent};
 use crate::page::draw::{Bar, PARTS, bars};
@@ -56,7 +56,7 @@ pub(super) fn figures(run: &Replayed) -> Vec<Figure> {
     let drawn: Vec<_> = shown.iter().map(bar).collect();
     let longest = run.threads.iter().map(|one| cpi(one.cycles, one.instructions));
     let colours = PARTS.iter().zip(names).filter(|(_, name)| {
-        // The legend leaves out a part if no thread spends cycles on it.
+        // If no thread spends cycles on a part, the legend leaves the part out.
         run.threads
             .iter()
             .any(|one| parts(&one.stack).iter().any(|(part, cycles)| part == name && *cycles > 0))

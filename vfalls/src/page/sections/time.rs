@@ -10,7 +10,7 @@ use simulator::run::Replayed;
 /// The maximum number of units in a chart.
 const MOST: usize = 32;
 
-/// Returns the charts in order of height, the shortest first.
+/// Returns the charts over time. The shortest chart is first.
 pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
     let mut figures = bandwidth(run, series);
     figures.extend(counters(run, series));
@@ -19,9 +19,9 @@ pub(super) fn figures(run: &Replayed, series: &Series) -> Vec<Figure> {
     figures
 }
 
-/// Returns a chart for each event.
+/// Returns one chart for each event.
 fn counters(run: &Replayed, series: &Series) -> Vec<Figure> {
-    // Events of different classes can have the same name.
+    // Events of different classes can have the same name, so the class is compared, too.
     let mut events: Vec<Vec<&CounterSeries>> = Vec::new();
     for counter in &series.counters {
         let same = |other: &CounterSeries| {
@@ -114,17 +114,17 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
     channels.into_iter().chain(links).collect()
 }
 
-/// A channel or a link, and its numbers for each interval.
+/// A channel or a link, with the numbers of its use in each interval.
 struct Way<'a> {
     label: String,
     used: &'a UseSeries,
-    /// The maximum rate of all directions together, in bytes per second.
+    /// The maximum rate of all directions in total, in bytes per second.
     limit: f64,
     directions: f64,
 }
 
 impl<'a> Way<'a> {
-    /// `limit` is the maximum rate of one direction.
+    /// `limit` is the maximum rate of one direction, in bytes per second.
     fn new(label: String, used: &'a UseSeries, limit: u64, directions: f64) -> Self {
         Self { label, used, limit: directions * limit as f64, directions }
     }
@@ -199,7 +199,8 @@ fn most_of(drawn: &[Strip]) -> f64 {
     values.copied().fold(0.0, f64::max)
 }
 
-/// Draws strips on a scale from 0 to `top`. If there is a maximum rate, `limit` is `top` divided by this rate.
+/// Draws strips on a scale from 0 to `top`. `limit` is `top` divided by the maximum rate; `None` if
+/// there is no maximum rate.
 fn chart(
     run: &Replayed,
     series: &Series,

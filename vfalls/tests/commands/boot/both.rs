@@ -1,4 +1,4 @@
-//! A replay and an execution of one scenario have the same effects.
+//! Plays one scenario in a replay and in an execution. Both must have the same effects.
 
 use std::fmt::Write as _;
 use std::io::Cursor;
@@ -23,10 +23,12 @@ use xtask::qemu::bundle;
 
 use crate::program::Place;
 
-/// The hypervisor boots before the first step. The replay ends after the last step.
+/// The steps of the scenario. In the execution, the hypervisor has booted before the first step.
+/// The replay ends after the last step.
 ///
 /// A guest loses rights while one of its strands is dead and a device is broken. Steps that the
-/// rights do not allow are rejected. One hub is out of service in the end, because no strand can scrub it.
+/// rights do not allow are rejected. At the end, one hub is out of service, because no strand can
+/// scrub it.
 const STEPS: &str = r#"
 step 2_100_000 kill      strand=65
 step 2_200_000 grant     right="global" guest="b"
@@ -130,7 +132,7 @@ fn replayed(place: &Place) -> Left {
     }
 }
 
-/// Executes guests that branch to themselves for ever.
+/// Executes guests whose only instruction branches to itself for ever.
 fn executed(place: &Place) -> Left {
     let hypervisor = bundle::bundled("hypervisor").unwrap();
     let interfaces = elf::interfaces(&ElfFile64::parse(&*hypervisor).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The events of an execution: `--events-out`, `--observed-out` and `--dump`.
+//! Tests the options for the events of an execution: `--events-out`, `--observed-out` and `--dump`.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use vfalls::cmd::boot::elf;
 
 use crate::program::Place;
 
-/// The last line of the report.
+/// Returns the last line of a report.
 fn last(said: &str) -> &str {
     said.lines().last().unwrap().trim()
 }
@@ -22,7 +22,9 @@ fn what_the_hypervisor_records_is_what_the_machine_sees() {
     let seen = rest.split_once(" that the machine saw").expect(compared).0;
     assert_eq!(recorded, seen);
 
-    // The hypervisor records an event a little before the guest goes on, and a dump has no names of guests, so only counts are compared.
+    // The traces are compared by their numbers of calls only. The other fields can differ: the
+    // hypervisor records an event a little before the guest continues, and a dump does not contain
+    // the names of guests.
     let calls = |directory: &str| {
         place.run(&format!("events {directory} --json calls.json --force")).well();
         let json = place.json("calls.json");
@@ -44,11 +46,12 @@ fn what_the_hypervisor_records_is_what_the_machine_sees() {
     place.run("events --layouts --events-out other").badly("expected --memory FILE");
 }
 
-/// A hypervisor without rings boots as any other. The guest's calls are seen by the machine.
+/// A hypervisor without rings boots like any other hypervisor. The machine still sees the guest's
+/// calls.
 #[test]
 fn a_hypervisor_without_rings() {
     let place = Place::new("boot-unrecorded");
-    // `ba .; nop`
+    // The image is `ba .; nop`.
     let image = elf::program(0x10_0000, &[0x1080_0000, 0x0100_0000]);
     place.file("mine.elf", image);
     let ended = place.run(

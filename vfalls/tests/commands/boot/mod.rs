@@ -57,7 +57,8 @@ fn guests_of_a_description() {
 #[test]
 fn a_fatal_trap_says_where() {
     let place = Place::new("fatal-trap");
-    // `nop; ldx [%g0 + 1], %g1`: the address is misaligned, and the guest has no trap table.
+    // The program is `nop; ldx [%g0 + 1], %g1`. The address is misaligned, and the guest has no
+    // trap table.
     let program = elf::program(0x8000_0000, &[0x0100_0000, 0xc258_2001]);
     let path = place.file("trap.elf", program);
     let json = place.path().join("out.json");
@@ -74,12 +75,14 @@ fn a_fatal_trap_says_where() {
     assert_eq!(last, Some("trap: %tpc 0x80000004 0xc2582001 (ldx [%g0 + 1], %g1)"));
 }
 
-/// The program has symbols and lines, and traps in a procedure. The test knows the value of every register.
+/// The program has symbols and source lines, and traps in a procedure. The test knows the value of
+/// every register.
 #[test]
 #[ignore = "needs a compiler for SPARC"]
 fn a_fatal_trap_has_registers_symbols_and_lines() {
-    /// The globals and %o registers, and the %l and %i registers of the procedure. The guest starts with its address in %o0 and
-    /// %o1. The procedure is called in window 1 (%tstate, bits 4:0) with PRIV and PEF (bits 12 and 10); %o7 is the call's address.
+    /// The guest starts with its address in %o0 and %o1. It calls a procedure, which executes in
+    /// window 1 (%tstate, bits 4:0) with PRIV and PEF (bits 12 and 10). In the procedure, %o7 is
+    /// the address of the call.
     const REGISTERS: &str = "\
 guest: trap 0x34 at 0x8000001c, TL 1
 %tpc 000000008000001c  %tnpc 0000000080000020  %tstate 0000000000001401
@@ -139,7 +142,7 @@ fn a_page_has_what_happened() {
     for part in ["Consoles", "Strands", "Hypercalls"] {
         assert!(page.contains(&format!(">{part}</h2>")), "{part}");
     }
-    // The page has tables of both strands, and of the only guest's calls.
+    // The page has a table of both strands, and a table of the guest's calls.
     for cell in ["guest's instructions", "hypervisor's", "CPI", "calls"] {
         assert!(page.contains(&format!("<th scope=\"col\">{cell}")), "{cell}");
     }
@@ -167,7 +170,8 @@ fn what_is_no_instruction_here_is_named() {
     }
 }
 
-/// The guest writes the message by which an image without a mailbox says that a guest has ended with 0.
+/// The guest writes the bytes with which an image without a mailbox reports that a guest has ended
+/// with the code 0.
 #[test]
 fn a_guest_cannot_forge_its_end() {
     let mut words = Vec::new();
@@ -203,7 +207,8 @@ fn bad_input() {
         (0, "another type"),
         (0x104, "another type"),
     ] {
-        // The program is `ta 0x71`. The type in its header keeps it from being loaded.
+        // The program is `ta 0x71`. The file type in its ELF header is not that of a loadable
+        // program.
         let mut elf = elf::program(0x8000_0000, &[0x91d0_2071]);
         elf[16..18].copy_from_slice(&u16::to_be_bytes(kind));
         let elf = place.file("guest.elf", elf);

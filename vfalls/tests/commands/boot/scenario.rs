@@ -1,19 +1,22 @@
-//! Carries out an operator's steps on the guests of a machine description.
+//! Boots the guests of a machine description, and carries out an operator's steps on them.
 
 use serde_json::{Value, json};
 
 use crate::boot::{THREE, run};
 use crate::program::Place;
 
-/// Returns a step as scenario files write it.
+/// Returns a step in the form of scenario files.
 fn step(at: u64, action: &str, keys: &[(&str, &str)]) -> String {
     let keys = keys.iter().map(|(key, value)| format!("{key} = {value}\n"));
     format!("[[step]]\nat = {at}\ndo = \"{action}\"\n{}", keys.collect::<String>())
 }
 
-/// The first guest has strands 0, 8 and 64, and at first no right to the memory channels. The second guest has strands 72 and 80, and the
-/// right to the channels. The third guest has strand 88, which dies. The first step comes when all guests run. A channel breaks before the
-/// first guest gets the right, and is mended before this guest is reset.
+/// The first guest has strands 0, 8 and 64. At first, it has no right to the memory channels. The
+/// second guest has strands 72 and 80, and has this right. The third guest has strand 88, which
+/// dies.
+///
+/// The first step comes when all guests run. A channel breaks before the first guest receives the
+/// right, and is mended before the first guest is reset.
 #[test]
 fn rights_move_units_break_and_strands_die() {
     let place = Place::new("scenario");
@@ -28,7 +31,7 @@ fn rights_move_units_break_and_strands_die() {
         step(3_500_000, "kill", &[("strand", "88")]),
         step(8_000_000, "mend", &[("unit", "\"NODE0_MCU1\"")]),
         step(8_500_000, "reset", &[("guest", "\"primary\"")]),
-        // When this step is due, all strands already wait for ever.
+        // When this step is due, all strands wait for ever.
         step(900_000_000, "grant", &[("right", "\"strand\""), ("guest", "\"ldg2\"")]),
     ];
     place.file("steps.toml", steps.concat());
@@ -52,7 +55,8 @@ fn rights_move_units_break_and_strands_die() {
         ]
     );
     let lines = |text: &str| happened.lines().filter(|line| line.contains(text)).count();
-    // Before the reset, three of the four channels work. After the reset, all four work, and the caches hold the lines.
+    // Before the reset, three of the four channels work. After the reset, all four channels work,
+    // and the caches hold the lines.
     assert_eq!(lines("primary: 3 strands, 60000 loads each"), 2);
     assert_eq!(lines("primary: 16384 lines read, "), 2);
     assert_eq!(lines(" reads in 3 memory channels"), 1);
@@ -60,11 +64,13 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(lines("ldg1: 16384 lines read, 0 reads in 0 memory channels"), 1);
     assert_eq!((lines("ldg2: 1 strands"), lines("ldg2: ")), (1, 1));
 
-    // The operator is told of the channel only once: when a call or the scrub finds the channel broken.
+    // A call or the scrub finds that the channel is broken. The operator is told of the channel
+    // only once.
     let told = "\noperator: NODE0_MCU1 is out of service: an access failed at 0x84000";
     assert_eq!(ended.stdout.matches(told).count(), 1, "{}", ended.stdout);
 
-    // The hypervisor says the same on its own console, beside the guests' lines, in the JSON and on the page.
+    // The hypervisor's log contains the same messages. The log appears beside the guests' output,
+    // in the JSON, and on the page.
     let report = place.json("out.json");
     let console = report["hypervisor"]["console"].as_str().unwrap();
     let said: Vec<_> = console.lines().map(|line| line.split_once("] ").unwrap().1).collect();
@@ -94,7 +100,7 @@ fn rights_move_units_break_and_strands_die() {
         (&json!(2_600_000), &json!(1), &Value::Null, &Value::Null)
     );
     assert!(grant["rejected"].is_string());
-    // The channel was broken when a guest lost the right, so nothing could scrub it.
+    // The channel was broken when a guest lost the right, so nothing has scrubbed it.
     let unit = json!({
         "unit": "NODE0_MCU1", "in_service": false, "clean": false, "faults": 1, "stuck": 0,
     });
@@ -107,7 +113,8 @@ fn rights_move_units_break_and_strands_die() {
     assert_eq!(refused, 1);
 }
 
-/// A change of rights and a reset do not wait for a dead strand. After the reset the guest no longer has the dead CPU.
+/// A change of rights and a reset do not wait for a dead strand. After the reset, the guest does
+/// not have the dead CPU any more.
 #[test]
 fn nobody_waits_for_the_dead() {
     let place = Place::new("scenario-of-the-dead");
@@ -131,7 +138,7 @@ fn nobody_waits_for_the_dead() {
     assert!(made.iter().all(|step| step["rejected"].is_null()), "{made:?}");
     for line in [
         "primary: 3 strands, 60000 loads each\n",
-        // CPU 1 has failed. The guest starts no further CPUs after the first that does not start.
+        // CPU 1 has failed. If a CPU does not start, the guest starts no further CPUs.
         "primary: 1 strands, 60000 loads each\n",
         // The node of the third guest has two channels.
         "ldg2: 16384 lines read, 0 reads in 2 memory channels\n",
@@ -149,8 +156,8 @@ fn a_step_after_the_end_is_not_reached() {
     assert_eq!((ended.status, &*ended.stderr), (0, note));
 }
 
-/// The result and the page compare each changed clock with the true time. The guest does not read %tick or the PTIMER, so it ends as it
-/// does without the steps.
+/// The result and the page compare each changed clock with the true time. The guest does not read
+/// %tick or the PTIMER, so the steps do not change its output.
 #[test]
 fn clocks_go_wrong() {
     let place = Place::new("scenario-clocks");
@@ -165,7 +172,7 @@ fn clocks_go_wrong() {
     let report = place.json("out.json");
     let cycles = report["time"]["cycles"].as_u64().unwrap();
     let stopped = report["clocks"][1]["changes"][0]["at"].as_u64().unwrap();
-    // The PTIMER is behind by the time that has passed since it stopped.
+    // The PTIMER is behind by the time that has passed since its stop.
     let behind = (u128::from(cycles - stopped) * 1_000_000_000).div_ceil(1_165_379_275);
     for line in [
         "operator: %tick of all strands jumps by 7000000 ns (steps.toml:1)\n",

@@ -14,7 +14,7 @@ fn chrome() {
         let trace = place.json("events.json");
         let events = trace["traceEvents"].as_array().unwrap();
         let of_kind = |ph: &'static str| events.iter().filter(move |event| event["ph"] == ph);
-        // Every call has a slice, and the slices of a strand do not overlap.
+        // Every call has a slice. The slices of one strand do not overlap.
         let summary = summary(&place, "events");
         let calls = summary["calls"].as_array().unwrap().iter();
         let calls: u64 = calls.map(|calls| calls["total"].as_u64().unwrap()).sum();
@@ -49,8 +49,8 @@ fn chrome() {
     }
 }
 
-/// Returns the names of processes and threads. Checks that their numbers begin with 1, and that
-/// every event has names.
+/// Returns the names of processes and threads. Asserts that their numbers start at 1, and that the
+/// process and the thread of every event have names.
 fn names_in_chrome(events: &[Value]) -> HashMap<(u64, Option<u64>), &str> {
     let mut names = HashMap::new();
     for event in events {

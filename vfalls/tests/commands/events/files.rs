@@ -8,7 +8,7 @@ use crate::interrupts::wait_for;
 use crate::program::{Place, command, start, wait};
 use crate::stat;
 
-/// Two runs write identical files: even the identifiers are the same.
+/// Two runs write identical files. Even the identifiers in the files are the same.
 #[test]
 fn files_are_the_same_each_time() {
     let place = Place::new("events-same");
@@ -26,7 +26,7 @@ fn existing_directories() {
     let place = Place::new("events-in-the-way");
     place.file("refs.txt", stat::program(100));
     let run = |arguments: &str| place.run(&format!("stat refs.txt --events-out {arguments}"));
-    // The directory is first missing, then empty, then holds a trace.
+    // The directory is missing at first. Then it is empty, and at last it contains a trace.
     run("events").well();
     fs::remove_dir_all(place.at("events")).unwrap();
     fs::create_dir(place.at("events")).unwrap();
@@ -35,7 +35,7 @@ fn existing_directories() {
     place.file("events/strand_001", "left over");
     run("events --force").well();
     assert_eq!(place.names("events"), ["metadata", "strand_000", "strand_248"]);
-    // The directory holds a file that is not part of a trace.
+    // The directory contains a file that is not part of a trace.
     place.file("other/letter", "");
     run("other --force").badly("other: is not empty, and holds no trace of this program");
     run("refs.txt --force").badly("is there and is no directory");
@@ -48,8 +48,8 @@ fn existing_directories() {
     assert_eq!(place.names("events").len(), 3);
 }
 
-/// During the replay, another program creates a file: in the trace's directory, or at the path of
-/// an output.
+/// During the replay, another program creates a file, either in the trace's directory or at the
+/// path of an output.
 #[test]
 fn what_comes_meanwhile_stays() {
     let place = Place::new("events-meanwhile");

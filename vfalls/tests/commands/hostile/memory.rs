@@ -1,4 +1,4 @@
-//! The budget of memory.
+//! Tests the budget of memory.
 
 use std::sync::Mutex;
 
@@ -29,7 +29,8 @@ fn a_command_that_takes_too_much_memory_ends() {
     place.run("regs --memory-limit 0").badly("0 is not in 1..=16777216");
 }
 
-/// Returns a recording of threads that all wait for the last thread. Each thread has at least `bytes` bytes in its frame.
+/// Returns a recording in which all threads wait for the last thread. Each thread has at least
+/// `bytes` bytes in its frame.
 fn waiting(threads: u32, bytes: usize) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
     let block = BlockDefinition { address: 0x1000, sizes: vec![4], exit: Exit::None };
@@ -64,7 +65,7 @@ fn waiting(threads: u32, bytes: usize) -> Vec<u8> {
     file
 }
 
-/// A small recording takes 1 GB at most, whatever its threads keep while they wait.
+/// A small recording takes at most 1 GB, whatever its threads keep in memory while they wait.
 #[test]
 fn threads_that_wait_stay_within_the_budget() {
     let place = Place::new("hostile-threads");

@@ -10,7 +10,8 @@ use refs::{
     BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Mapping, Program, Stored,
 };
 
-/// Returns a recording of a program whose only thread executes an instruction at 0x1000 with a load of 0x9000, a hundred times.
+/// Returns a recording of a program with one thread. The thread executes an instruction at 0x1000 a
+/// hundred times, and each time loads from 0x9000.
 fn recording(command: &str, mapped: &str, notes: &[&str]) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
     let block = BlockDefinition { address: 0x1000, sizes: vec![4], exit: Exit::None };

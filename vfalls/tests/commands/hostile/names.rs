@@ -1,4 +1,4 @@
-//! A deceptive name in every input, through every command.
+//! Puts a deceptive name into every kind of input, and gives these inputs to every command.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,14 +12,14 @@ use crate::hostile::recording;
 use crate::program::{PROGRAM, Place, command, end};
 use crate::top::tmux::Terminal;
 
-/// This name sets a terminal's title, clears the screen, begins a line, and reverses and isolates
-/// the direction of writing.
+/// A name that sets the terminal's title, clears the screen, starts a line, and reverses and
+/// isolates the direction of writing.
 const NAME: &str = "a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7f}";
 
-/// [`NAME`], escaped.
+/// The name with its special characters escaped.
 const SHOWN: &str = r"a\u{1b}]0;title\u{7}\u{9b}2J\r\nFORGED\u{202e}b\u{2066}c\u{7f}";
 
-/// [`NAME`] in a JSON or TOML string.
+/// The name as a string in JSON or TOML.
 const QUOTED: &str = r"a\u001b]0;title\u0007\u009b2J\r\nFORGED\u202eb\u2066c\u007f";
 
 /// The characters that change the direction of writing, and the breaks of lines and paragraphs.
@@ -28,7 +28,7 @@ const DIRECTIONS: [char; 14] = [
     '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
 ];
 
-/// Asserts that `text` cannot control a terminal, and that no line begins inside the name.
+/// Asserts that `text` cannot control a terminal, and that no line starts inside the name.
 fn is_harmless(text: &str, whence: &str) {
     let bad = |c: char| c.is_control() && c != '\n' || DIRECTIONS.contains(&c);
     assert_eq!(
@@ -40,7 +40,7 @@ fn is_harmless(text: &str, whence: &str) {
     assert_eq!(forged, None, "{whence}");
 }
 
-/// Compiles a program whose function, source file and source line are named [`NAME`]. Records it.
+/// Compiles and records a program whose function, source file and source line contain [`NAME`].
 fn program(place: &Place) {
     let plain = "q".repeat(NAME.len());
     let source = format!("int main(int n) {{ return 3 * n; }} // {NAME}\n");
@@ -84,7 +84,7 @@ fn inputs(place: &Place) {
         let ended = place.run(line);
         assert_eq!(ended.status, 0, "{line}: {}", ended.stderr);
     }
-    // This tool's files have the name escaped. Another tool's files may have it raw.
+    // In files of this tool, the name is escaped. Files of other tools may contain the name itself.
     let (shown, quoted) = (SHOWN.replace('\\', "\\\\"), QUOTED);
     for (name, wild) in [("shown.json", "run.json"), ("shown-profile.json", "profile.json")] {
         let text = fs::read_to_string(place.at(name)).unwrap();
@@ -97,7 +97,7 @@ fn inputs(place: &Place) {
     place.file("script", format!("0 fast {NAME}\n"));
 }
 
-/// The arguments of each command; `NAME` stands for the name.
+/// The arguments of each command. `NAME` stands for the deceptive name.
 const RUNS: &[(&str, &[&str])] = &[
     ("record", &["-- NAME", "-o NAME/NAME -- true"]),
     (
@@ -191,7 +191,7 @@ fn a_hostile_name_is_escaped_by_every_command() {
             let whence = format!("{name} {line}");
             is_harmless(&ended.stdout, &whence);
             is_harmless(&ended.stderr, &whence);
-            // clap breaks a line at the line break in the name.
+            // clap breaks a line where the name contains a line break.
             let part = r"FORGED\u{202e}b\u{2066}c";
             if ended.stdout.contains(part) || ended.stderr.contains(part) {
                 shown.insert(*name);
@@ -211,17 +211,18 @@ fn a_hostile_name_is_escaped_by_every_command() {
             }
         }
     }
-    // Each command has read the name, and shows it.
+    // Each command has read the name and shown it.
     assert_eq!(shown, commands);
     assert_eq!(files.len(), 6, "{files:?}");
-    // The description survives `dump` and `build` unchanged.
+    // `dump` and `build` leave the description unchanged.
     let dumped = place.run("md dump md.bin").well();
     place.file("dumped.toml", dumped);
     assert_eq!(place.run("md build dumped.toml -o dumped.bin").status, 0);
     assert_eq!(fs::read(place.at("dumped.bin")).unwrap(), fs::read(place.at("md.bin")).unwrap());
 }
 
-/// `top` itself draws with control characters, so the test uses a terminal: the terminal's title stays, and no line begins inside the name.
+/// `top` itself writes control characters, so the test uses a terminal. The terminal's title must
+/// not change, and no line may start inside the name.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_hostile_name_is_escaped_in_every_view_of_top() {

@@ -1,4 +1,4 @@
-//! Paths that a recording and an ELF file name.
+//! Tests the paths that a recording or an ELF file names.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::hostile::recording;
 use crate::program::{PROGRAM, Place, end};
 
-/// Runs `vfalls` with these arguments for 20 seconds at most, in 1 GB of address space.
+/// Runs `vfalls` with these arguments. The limits are 20 seconds and 1 GB of address space.
 fn run(place: &Place, arguments: &str) -> (i32, String) {
     let mut shell = Command::new("sh");
     let line = format!("ulimit -v 1000000; exec timeout 20 \"$0\" {arguments}");
@@ -43,7 +43,7 @@ fn a_recording_opens_ordinary_files_only() {
             let note = format!("note: functions without names: {path}: ");
             if command.starts_with("report") {
                 let why = said.strip_prefix(&note).unwrap_or_else(|| panic!("{path}: {said}"));
-                // The file may be missing on this machine, or may be unreadable.
+                // On this machine, the file may be missing or unreadable.
                 let ordinary = why != "is no ordinary file\n";
                 assert!(!ordinary || why.starts_with("cannot be read: "), "{path}: {said}");
             }
@@ -51,7 +51,8 @@ fn a_recording_opens_ordinary_files_only() {
     }
 }
 
-/// Debugging information names the source, and a file with more debugging information.
+/// The debugging information names the source file, and another file with more debugging
+/// information.
 #[test]
 fn debugging_information_opens_ordinary_files_only() {
     let place = Place::new("hostile-debugging");

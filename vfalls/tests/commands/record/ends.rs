@@ -1,4 +1,4 @@
-//! Records programs that replace themselves, start others, or are killed.
+//! Records programs that replace themselves, start other programs, or are killed.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::{HOST, Read, printed, record, recordings};
 use crate::interrupts::{ended, send, wait_for};
 use crate::program::{PROGRAM, Place, command, end};
 
-/// A program that stores 1000 words and prints their address. Then it does what its argument names.
+/// A program that stores 1000 words and prints their address. Its argument names what it does next.
 const STORE: &str = r#"
 #include <signal.h>
 #include <stdio.h>
@@ -58,8 +58,8 @@ fn place(name: &str) -> Place {
     place
 }
 
-/// Records the program with an argument. Returns how many times the program stored its words, what `record` printed from its summary on,
-/// and the notes in the recording.
+/// Records the program with an argument. Returns the number of times that the program stored its
+/// words, the lines that `record` printed from its summary on, and the notes in the recording.
 #[track_caller]
 fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     let place = place(name);
@@ -75,8 +75,8 @@ fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     (stores / 1000, said.skip(1).map(str::to_owned).collect(), read.notes)
 }
 
-/// Records `./store` with this argument. Asserts that the program stores its words `times` times, and that the terminal and the recording
-/// report its end as `said`.
+/// Records `./store` with an argument. Asserts that the program stores its words `times` times.
+/// Also asserts that `record` prints `said`, and that the recording has `said` as its note.
 fn ends(argument: &str, times: usize, said: &str) {
     let said = [said.to_owned()].to_vec();
     assert_eq!(stores(argument, &format!("-- ./store {argument}")), (times, said.clone(), said));
@@ -93,7 +93,8 @@ fn a_status_is_said() {
 fn a_program_that_becomes_another_one_is_named() {
     let said = "./store turned into /bin/true, which is not recorded: record /bin/true instead";
     ends("exec", 1, said);
-    // The program behaves like a version manager's shim, which becomes a shell first.
+    // The program behaves like a version manager's shim: it becomes a shell first, and then another
+    // program.
     let sleep = fs::canonicalize("/bin/sleep").unwrap();
     let said = format!(
         "./store turned into /bin/sh and at last into another program; neither is recorded: record that one instead, by: \
@@ -101,7 +102,7 @@ fn a_program_that_becomes_another_one_is_named() {
         sleep.display()
     );
     ends("shim", 1, &said);
-    // If `exec` finds no program, it fails, and the recorded program continues.
+    // If `exec` finds no program, the call fails, and the recorded program continues.
     assert_eq!(stores("no-exec", "-- ./store no-exec"), (2, vec![], vec![]));
 }
 
@@ -130,8 +131,9 @@ fn the_limit_ends_a_program() {
     let last = "./store was ended: it had made as many references as --limit allows";
     assert!(ended.stderr.ends_with(&format!("\n{last}\n")), "{}", ended.stderr);
     let read = Read::from_place(&place);
-    // A thread checks the limit only when it writes its log. A log has at most 1 MiB, with a word of 8 bytes for each block and
-    // access. Blocks of this program have fewer than 8 references.
+    // A thread checks the limit only when it writes its log to the recording. The log has at most 1
+    // MiB. It contains a word of 8 bytes for each block and each access. A block of this program
+    // has fewer than 8 references.
     assert!((100_000..1_200_000).contains(&read.references()), "{}", read.references());
     assert_eq!(read.notes, [last]);
 }
@@ -166,7 +168,8 @@ fn a_recording_that_grows_can_be_read_and_an_interrupt_keeps_it() {
 #[ignore = "needs qemu-user"]
 fn output_that_is_full_is_an_error_and_leaves_nothing() {
     let place = place("full");
-    // The limit is in blocks of 512 bytes. The limit applies to the plug-in's file, too, but this file is smaller.
+    // `ulimit` counts blocks of 512 bytes. The limit also applies to the file of the plug-in, but
+    // that file is smaller.
     assert_eq!(record(&place, "-- ./store three").status, 0);
     let record = format!("{PROGRAM} record -o full.refs -- ./store loop");
     let line = format!("trap '' XFSZ; ulimit -f 2048; exec {record}");

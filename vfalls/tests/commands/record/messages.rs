@@ -1,11 +1,11 @@
-//! Programs that cannot be recorded.
+//! Tests the messages about programs that cannot be recorded.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::program::Place;
 
-/// Asserts that `record` refuses a file with the content `content`. The message must contain `says`.
+/// Asserts that `record` refuses a file with this content. The error must contain `says`.
 #[track_caller]
 fn refused(name: &str, content: &[u8], says: &str) {
     let place = Place::new(&format!("refused-{name}"));

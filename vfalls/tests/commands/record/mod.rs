@@ -1,4 +1,5 @@
-//! `record`, with the real emulator: `cargo xtask test` runs the tests that need the emulator and compilers.
+//! Tests `record` with the real emulator. `cargo xtask test` runs the tests, which need the
+//! emulator and compilers.
 
 mod ends;
 mod messages;
@@ -48,7 +49,7 @@ struct Read {
 #[derive(Default)]
 struct Thread {
     references: Vec<Reference>,
-    /// The orders, each with the number of the reference that follows it.
+    /// The thread's orders. Each has the number of the reference that follows it.
     order: Vec<(usize, Order)>,
 }
 
@@ -79,14 +80,14 @@ impl Read {
     }
 }
 
-/// Returns the number that a program printed after a word.
+/// Returns the number that a program printed after the word `word`.
 fn printed(ended: &Ended, word: &str) -> u64 {
     let mut words = ended.stdout.split_whitespace().skip_while(|found| *found != word);
     let number = words.nth(1).unwrap_or_else(|| panic!("{word}: {}", ended.stdout));
     u64::from_str_radix(number.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// Returns the files in a place that are not compiled programs.
+/// Returns the recordings in a place, which have `refs` in their names.
 fn recordings(place: &Place) -> Vec<String> {
     let mut names = place.names(".");
     names.retain(|name| name.contains("refs"));

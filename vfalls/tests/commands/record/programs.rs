@@ -1,4 +1,4 @@
-//! Recordings of programs with one thread.
+//! Records programs with one thread.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use simulator::recording::{Flow, Kind};
 use super::{Compiler, HOST, Read, SPARC, SPARC_STATIC, printed, record};
 use crate::program::Place;
 
-/// Calls a function ten times. The function copies a thousand words.
+/// A program that calls a function ten times. The function copies a thousand words.
 const COPY: &str = r#"
 #include <stdio.h>
 static volatile long from[1000], to[1000];
@@ -42,7 +42,8 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
     let line = ended.stderr.lines().last().unwrap().replace(',', "");
     assert!(line.starts_with(&said.replace(',', "")), "{line}; {said}");
 
-    // Each call loads and stores each word once, eight bytes at a time, from the first word to the last.
+    // Each call of the function loads and stores each word once. The words have eight bytes, and
+    // are used in order.
     for (word, kind) in [("from", Kind::Load), ("to", Kind::Store)] {
         let begin = printed(&ended, word);
         let array = begin..begin + 8000;
@@ -53,7 +54,8 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
         assert!(found == expected, "{word}: {} accesses", found.len());
     }
 
-    // The function is called ten times and returns ten times. The function's loop branches back 999 times of 1000.
+    // The function is called ten times, and returns ten times. In each call, the loop's branch is
+    // taken in 999 of 1000 rounds.
     let begin = printed(&ended, "copy");
     let mut flows = HashMap::new();
     for one in thread.references.iter().filter(|one| one.kind.is_fetch()) {
@@ -68,7 +70,7 @@ fn counts(name: &str, compiler: Compiler, flags: &[&str]) {
     assert_eq!(returns.map(|(_, count)| count).collect::<Vec<_>>(), [&10]);
     assert_eq!(flows.get(&(begin, Flow::Next)), Some(&10));
     let calls = thread.references.windows(3).filter(|three| {
-        // On SPARC, the delay slot comes between the call and the function.
+        // On SPARC, the instruction in the delay slot comes between the call and the function.
         let fetched = three.iter().any(|one| one.kind.is_fetch() && one.address == begin);
         three[0].flow == Flow::Call && fetched
     });
@@ -123,7 +125,7 @@ fn shared_libraries_are_named_with_their_build_ids() {
         });
         assert!(executed, "{name}");
     }
-    // The recording names no file of the emulator.
+    // No file in the recording belongs to the emulator.
     let mut paths = read.recording.mappings().iter().map(|mapping| &mapping.path);
     assert!(!paths.any(|path| path.contains("qemu") || path.contains("recorder")));
 }

@@ -1,4 +1,4 @@
-//! Recordings of programs with several threads.
+//! Records programs with several threads.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,8 @@ use simulator::recording::{Cause, Kind, Order};
 use super::{Compiler, HOST, Read, SPARC_STATIC, Thread, printed, record};
 use crate::program::Place;
 
-/// Starts four threads one after another, and joins them. Each thread stores 500 words of its own.
+/// A program that starts four threads one after another, and joins them. Each thread stores to its
+/// own 500 words.
 const FOUR: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
@@ -44,8 +45,8 @@ fn waits(order: &[(usize, Order)]) -> Vec<u64> {
     order.iter().filter_map(wait).collect()
 }
 
-/// Follows all orders. Each thread continues until it must wait for another. Returns whether all
-/// threads reach their ends.
+/// Follows all orders: each thread continues until it must wait for another thread. Returns `true`
+/// if all threads reach their ends.
 fn ends(read: &Read) -> bool {
     let mut given = HashSet::new();
     let mut left: Vec<_> = read.threads.iter().map(|thread| &*thread.order).collect();
@@ -112,7 +113,7 @@ fn threads_begin_and_are_joined_on_sparc() {
     four("threads-sparc", SPARC_STATIC);
 }
 
-/// A program in which two threads alternate two hundred times.
+/// A program in which two threads take turns two hundred times.
 const TURNS: &str = r#"
 #include <pthread.h>
 #include <semaphore.h>
@@ -146,7 +147,7 @@ fn a_wake_comes_before_the_wait_that_it_ends() {
     assert_eq!(record(&place, "-- ./turns").status, 0);
     let read = Read::from_place(&place);
     let [first, second] = &*read.threads else { panic!("{} threads", read.threads.len()) };
-    // A thread does not have to wait in every turn.
+    // A thread does not wait if its turn has already come, so there may be fewer waits than turns.
     let ended_waits = |waiting: &Thread, waking: &Thread| {
         let signals: HashSet<_> = signals(&waking.order).into_iter().collect();
         let waits = waits(&waiting.order);

@@ -1,4 +1,4 @@
-//! Profiles of the bundled program.
+//! Tests profiles of the bundled program.
 
 use std::fs;
 use std::process::Command;
@@ -9,8 +9,8 @@ use crate::program::{Place, squeezed};
 use crate::report::{distance, number, profile, run};
 use crate::stat::program;
 
-/// Profiles the bundled program. Compares the instructions of each function with the program's
-/// README. Returns the text and the JSON.
+/// Profiles the bundled program. Compares the number of instructions of each function with the
+/// program's README. Returns the text and the JSON.
 fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (String, Value) {
     let (output, json) = profile(place, &format!("--unit {unit} {arguments}"));
     assert_eq!((&json["unit"], &json["event"]), (&unit.into(), &event.into()));
@@ -20,7 +20,7 @@ fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (
     assert_eq!(number(&json["exact_count"]), 2_552_121);
     let samples = number(&json["samples"]);
     assert!(samples >= 3_000, "{samples}");
-    // On each of the eight strands, the last instructions, less than one period, are not sampled.
+    // Each of the eight strands executes up to one period of instructions after its last sample.
     let all = 2_552_121 / number(&json["period"]);
     assert!((all - 8..=all).contains(&samples), "{samples}");
     assert_eq!(number(&json["lost"]), 0);
@@ -55,7 +55,7 @@ fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (
         let exact = row["exact_percent"].as_f64().unwrap();
         assert!((percent - exact).abs() < 3.0, "{name}: {percent}, {exact}");
     }
-    // Functions of the C library have names, too.
+    // Functions of the C library also have names.
     let unnamed = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with("page"));
     assert_eq!(unnamed, None);
     assert_eq!(rows[0]["name"], "sort_by_price");
@@ -79,8 +79,9 @@ fn by_default_a_strand_samples_the_bundled_program() {
     assert_eq!(ends, ["sort_by_price", "workload.c:138"]);
 }
 
-/// In the bundled program, `price_orders` calls `look_up_price` for 4,096 prices, and `serve_customers` takes 4,000 tickets. To
-/// reach static data, each callee first calls a procedure of two instructions that reads the program counter.
+/// In the bundled program, `price_orders` calls `look_up_price` for 4,096 prices, and
+/// `serve_customers` takes 4,000 tickets. Each callee needs static data, so it first calls a
+/// procedure of two instructions that reads the program counter.
 #[test]
 fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     let place = Place::new("profile-children");
@@ -106,7 +107,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     let header = "# Children In truth Self In truth Samples Function";
     let header_is = |line: &str| squeezed(line).starts_with(header);
     assert!(output.lines().any(header_is), "{output}");
-    // With and without its callees, the function has 248,805 and 56,032 of 2,552,121 instructions.
+    // Of 2,552,121 instructions, the function has 248,805 with its callees and 56,032 without them.
     let serves = |line: &&str| line.contains(" serve_customers");
     let serves = squeezed(output.lines().find(serves).unwrap());
     let cells: Vec<&str> = serves.split(' ').collect();
@@ -124,7 +125,7 @@ fn an_r10000_samples_the_bundled_program_with_all_that_functions_call() {
     assert!(samples(&format!("{work};sort_by_price;sort_by_price ")) > 700);
     assert!(samples(&format!("{work};serve_customers;find_order ")) > 100);
 
-    // These are the inclusive counts that callgrind_annotate shows for both events.
+    // For both events, callgrind_annotate shows these inclusive counts.
     let misses = |rows: &Value, name| {
         let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name);
         number(&row.unwrap()["exact"])

@@ -1,4 +1,4 @@
-//! The lists, help and error messages of `report`.
+//! Tests the lists, help and error messages of `report`.
 
 use guest_abi::event::SparcEvent;
 
@@ -29,7 +29,8 @@ fn what_is_not_modelled_says_so() {
     }
 }
 
-/// The list says which events a recording cannot cause, and what limits the others.
+/// The list marks the events that a recording cannot cause. For the other events, it explains what
+/// limits them.
 #[test]
 fn the_list_says_what_a_recording_cannot_cause() {
     let place = Place::new("profile-list");

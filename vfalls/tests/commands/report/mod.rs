@@ -26,13 +26,13 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-/// Returns the names of the rows, with the true number of events of each.
+/// Returns the name of each row, and its true number of events.
 fn exact(json: &Value) -> Vec<(&str, u64)> {
     let rows = json["rows"].as_array().unwrap().iter();
     rows.map(|row| (row["name"].as_str().unwrap(), number(&row["exact"]))).collect()
 }
 
-/// Returns the total variation distance between samples and truth, computed from the rows.
+/// Computes the total variation distance between samples and truth from the rows.
 fn distance(rows: &[Value]) -> f64 {
     let sum = |key: &str| rows.iter().map(|row| number(&row[key])).sum::<u64>() as f64;
     let (samples, exact) = (sum("samples"), sum("exact"));
@@ -48,7 +48,7 @@ fn without_symbols_there_are_pages() {
     place.file("refs.txt", program(4_000));
     let (output, json) = profile(&place, "refs.txt -c 10");
     assert_eq!((&json["rows_by"], number(&json["samples"])), (&"page".into(), 200));
-    // There are 2000 instructions of 4 bytes from 0x400000 on. A page has 1024 of them.
+    // The program has 2000 instructions of 4 bytes, from 0x400000 on. A page contains 1024 of them.
     let expected = [("page 0x400000", 1024), ("page 0x401000", 976)];
     assert_eq!(exact(&json), expected);
     let table = output.lines().filter(|line| line.contains(" page 0x"));
@@ -59,7 +59,8 @@ fn without_symbols_there_are_pages() {
     assert!(piped.replace("standard input", "").lines().skip(3).eq(output.lines().skip(3)));
 }
 
-/// Two strands execute 40 and 60 instructions. Either the file or `--place` names the strands. One R10000 executes all 100.
+/// Two strands execute 40 and 60 instructions. Either the file or the option `--place` names the
+/// strands. A single R10000 executes all 100 instructions.
 #[test]
 fn threads_of_a_file_by_hand() {
     let place = Place::new("profile-threads");
@@ -88,12 +89,13 @@ fn threads_of_a_file_by_hand() {
     }
 }
 
-/// Functions of a program have names. Addresses outside functions are shown by page.
+/// Functions of a program are shown by name. Addresses outside functions are shown by page.
 #[test]
 fn symbols_of_a_file() {
     let place = Place::new("profile-symbols");
     let line = |address: u64, times: usize| format!("I  {address:x},4\n").repeat(times);
-    // The addresses are in functions of the bundled program, except for one that may be in a stack.
+    // Two of the addresses are in functions of the bundled program. The third address is outside,
+    // such as an address in a stack.
     let refs = [line(0x10_0a84, 500), line(0x10_0cac, 300), line(0x1fff_0000, 200)].concat();
     place.file("refs.txt", refs);
     let (_, json) = profile(&place, &format!("refs.txt --symbols {BUNDLED_ELF} -c 10"));
@@ -112,7 +114,8 @@ fn symbols_of_another_program() {
     assert!(ended.stderr.ends_with(says), "{}", ended.stderr);
 }
 
-/// The test program itself is position-independent. valgrind loads it at 0x108000.
+/// The test uses its own program, which is position-independent. valgrind loads such programs at
+/// 0x108000.
 #[test]
 fn symbols_of_a_program_that_may_be_loaded_anywhere() {
     let place = Place::new("profile-anywhere");

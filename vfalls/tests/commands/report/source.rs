@@ -1,4 +1,4 @@
-//! Flame graphs, pages, and the lines and instructions of functions.
+//! Tests flame graphs, pages, and the lines and instructions of functions.
 
 use std::fs;
 
@@ -32,7 +32,7 @@ fn flame_graphs() {
     assert_eq!(total("Instr_ld"), number(&json["further_events"][0]["samples"]));
 }
 
-/// Lines 129 to 135 of the source are the function `find_order`, which starts at 0x100a84.
+/// The function `find_order` is in lines 129 to 135 of the source, and starts at 0x100a84.
 #[test]
 fn lines_of_a_function() {
     let place = Place::new("profile-annotate");
@@ -46,7 +46,8 @@ fn lines_of_a_function() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let shown = annotate("find_order", &["--source", root]).well();
     let lines = shown.lines().skip(4).map(str::trim_end).collect::<Vec<_>>();
-    // Each of the 100 samples comes after 10 more instructions. The second instruction is inlined.
+    // Each of the 100 samples is taken after 10 more instructions. The second instruction belongs
+    // to an inlined function.
     let expected = "\
 # Function: find_order
 # Source: simulator/bundled/workload.c
@@ -68,7 +69,7 @@ fn lines_of_a_function() {
                                   133          slot = (slot + 1) % SLOTS;";
     assert_eq!(lines, expected.lines().collect::<Vec<_>>());
 
-    // The source is neither at the path that the compiler noted nor below this directory.
+    // The source is not at the path that the compiler wrote, and not below this directory.
     let elsewhere = place.path().to_str().unwrap();
     let ended = annotate("find_order", &["--source", elsewhere]);
     let note = "note: simulator/bundled/workload.c: not found, so its lines have only numbers; --source DIR says where sources are\n";
@@ -91,8 +92,8 @@ fn the_page_is_made_of_lines_and_stacks() {
     let options = format!("--symbols {BUNDLED_ELF} -c 10 --source {root} --html page.html");
     place.run(&format!("report refs.txt {options}")).well();
     let page = fs::read_to_string(place.at("page.html")).unwrap();
-    // Each of the 80 samples is taken after 10 more instructions, and the last one at the end. The
-    // second instruction is inlined.
+    // Each of the 80 samples is taken after 10 more instructions, and the last sample is taken at
+    // the end. The second instruction belongs to an inlined function.
     let parts = [
         "find_order;slot_of",
         "return customer * 0x9e3779b97f4a7c15u &gt;&gt; 54;",
@@ -103,7 +104,8 @@ fn the_page_is_made_of_lines_and_stacks() {
     contains_all(&page, &parts);
 }
 
-/// The first instructions of this program's own `main`, which valgrind loads at 0x108000.
+/// The recording executes the first instruction of this program's own `main`. valgrind loads the
+/// program at 0x108000.
 #[test]
 fn instructions_of_a_function() {
     let place = Place::new("profile-asm");
@@ -115,7 +117,8 @@ fn instructions_of_a_function() {
         vfalls(&["annotate", "main", &refs, "--symbols", PROGRAM, "-c", "10", "--asm"]).well();
     let first = shown.lines().map(squeezed).find(|line| line.contains(&format!("{main:#x}")));
     let first = first.unwrap_or_else(|| panic!("{shown}"));
-    // The last sample is on the next instruction. The function has instructions on every host.
+    // The last sample is on the next instruction. On every host, the function has further
+    // instructions to show.
     assert!(first.starts_with(&format!("90.00% 90 100 {main:#x} ")), "{first}");
     let next = shown.lines().skip_while(|line| !line.contains(&format!("{main:#x}"))).nth(1);
     assert!(next.is_some_and(|next| next.contains("0x")), "{shown}");

@@ -1,10 +1,11 @@
-//! `top` in a terminal and in a pipe.
+//! Tests `top` in a terminal and in a pipe.
 
 mod terminal;
 mod text;
 pub(crate) mod tmux;
 
-/// Two threads of 500 instructions each, on two nodes. They read separate memory, and write to different bytes of one line.
+/// Returns a program with two threads on two nodes. Each thread has 500 instructions. The threads
+/// read different memory, and write to different bytes of one line.
 fn two_threads() -> String {
     let turn = |number: u64| {
         let (one, other) = (0x10_0000 + number * 64, 0x90_0000 + number * 64);

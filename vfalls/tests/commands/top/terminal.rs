@@ -1,4 +1,4 @@
-//! `top` in a real terminal. `cargo xtask test` runs these tests, which need tmux.
+//! Tests `top` in a real terminal. `cargo xtask test` runs these tests, which need tmux.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::top::two_threads;
 use simulator::run::Run;
 use vfalls::cmd::top::screen::Screen;
 
-/// Returns the detailed JSON of a replay whose guest reads its counters after every 100 references.
+/// Returns the detailed JSON of a replay. Its guest reads the counters after every 100 references.
 fn expected(terminal: &Terminal) -> Value {
     let machine = Machine::new(Model::Batoka, 4).unwrap();
     let setup = Setup::new(machine, Recording::open(terminal.path("program")).unwrap())
@@ -27,7 +27,8 @@ fn expected(terminal: &Terminal) -> Value {
     serde_json::from_str(&serde_json::to_string(&Run::from(replayed)).unwrap()).unwrap()
 }
 
-/// Opens a terminal, prints a line that must remain, and starts the program. The terminal's settings are in the file `before`.
+/// Opens a terminal, prints a line that must stay on the screen, and starts the program. The
+/// terminal's settings are saved in the file `before`.
 fn start(name: &str, (width, height): (usize, usize), options: &str) -> Terminal {
     let terminal = Terminal::new(name, width, height);
     fs::write(terminal.path("program"), two_threads()).unwrap();
@@ -41,20 +42,23 @@ fn start(name: &str, (width, height): (usize, usize), options: &str) -> Terminal
     terminal
 }
 
-/// Asserts that the program ended with the exit status `status`, and left the terminal as it was.
+/// Asserts that the program has ended with the exit status `status`, and that the terminal is as it
+/// was before.
 fn is_as_before(terminal: &Terminal, status: &str) -> String {
     terminal.wait(|screen| screen.contains(status));
     let screen = terminal.history();
     assert!(screen.contains("\nthis stays"), "{screen}");
     assert_eq!(terminal.state(), "0 1\n", "{screen}");
-    // In a narrow terminal, the typed command has more than one line. None of them is the word.
+    // In a narrow terminal, the typed command takes more than one line. The quotes keep these lines
+    // different from the printed word.
     terminal.line("stty -g > after; echo writ''ten");
     terminal.wait(|screen| screen.contains("\nwritten"));
     assert_eq!(terminal.read("after"), terminal.read("before"));
     screen
 }
 
-/// Returns the number in a column, counted from 0, of the row that begins with `row`.
+/// Returns the number in a column of the row that starts with `row`. The first column has the
+/// number 0.
 fn cell(screen: &str, row: &str, column: usize) -> u64 {
     let found = screen.lines().find_map(|line| line.trim_start().strip_prefix(row));
     let cells = found.unwrap_or_else(|| panic!("{row}: {screen}"));
@@ -66,7 +70,8 @@ fn is_coloured(screen: &str) -> bool {
     (1..4).any(|colour| screen.contains(&format!("38;5;{colour}m")))
 }
 
-/// Steps through the replay. At the end, each view shows the same as after a replay without pauses.
+/// Steps through the replay. At the end, each view must show the same as after a replay without
+/// pauses.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn every_view_shows_the_results() {
@@ -74,7 +79,7 @@ fn every_view_shows_the_results() {
     terminal.wait(|screen| screen.contains("the last 100 references") && screen.contains("PAUSED"));
     terminal.keys(&["s"]);
     terminal.wait(|screen| screen.contains("  200 references"));
-    // The test waits after each key, because the view would show the intervals of two quick steps
+    // The test waits after each key. If two steps came quickly, the view would show both intervals
     // together.
     terminal.keys(&["Right"]);
     terminal.wait(|screen| screen.contains("  300 references"));
@@ -140,7 +145,7 @@ fn every_view_shows_the_results() {
     assert!(results == expected, "a pause changes nothing");
 }
 
-/// The screen follows the terminal's size: 160 by 50, then 80 by 24.
+/// The screen follows the size of the terminal, which is 160 by 50 at first, and then 80 by 24.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn other_sizes_and_keys() {
@@ -156,7 +161,7 @@ fn other_sizes_and_keys() {
     let screen = terminal
         .wait(|screen| screen.lines().nth(23).is_some_and(|line| line.starts_with("space pause")));
     assert!(!screen.contains("where cycles go"), "{screen}");
-    // A shell can stop and continue the program.
+    // A shell can stop the program and continue it.
     terminal.keys(&["C-z"]);
     is_as_before(&terminal, "Stopped");
     terminal.line("fg; echo status $?");
@@ -166,7 +171,7 @@ fn other_sizes_and_keys() {
     assert!(screen.contains("stopped before the end"), "{screen}");
 }
 
-/// The test sends one signal, or two at once.
+/// The test sends one signal, or two signals at once.
 #[test]
 #[ignore = "needs tmux: cargo xtask test runs it"]
 fn a_signal_gives_the_terminal_back() {
@@ -183,7 +188,7 @@ fn a_signal_gives_the_terminal_back() {
     }
 }
 
-/// The next test runs this test in a terminal.
+/// The next test runs this test in a terminal. The variable `PANICS` makes it panic.
 #[test]
 #[ignore = "panics where a test wants it to"]
 fn panics() {

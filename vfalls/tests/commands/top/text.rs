@@ -1,11 +1,11 @@
-//! `top` without a terminal on standard output.
+//! Tests `top` when standard output is not a terminal.
 
 use std::fmt::Write;
 
 use crate::program::{Place, with_input};
 use crate::top::two_threads;
 
-/// Returns a column, counted from 0, of all rows of node 0.
+/// Returns a column of all rows of node 0. The first column has the number 0.
 fn column(text: &str, column: usize) -> Vec<u64> {
     let rows = text.lines().filter_map(|line| line.strip_prefix("   0 "));
     let cells = rows.map(|row| row.split_whitespace().nth(column).unwrap());
@@ -19,8 +19,8 @@ fn a_block_for_each_interval_and_then_what_stat_prints() {
         text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand)\n"),
         "{text}"
     );
-    // There are two events on each unit. The units are 8 channels, 2 strands, and on each of 4 hubs 4 link port units and an address
-    // serialization unit.
+    // Two events are counted on each of 30 units. These are 8 channels, 2 strands, and on each of
+    // the 4 hubs 4 link port units and one address serialization unit.
     let end = text.lines().last().unwrap();
     assert!(
         end.starts_with("Truth: all 60 counters show exactly what happened (2000 references in "),
@@ -36,7 +36,8 @@ fn a_block_for_each_interval_and_then_what_stat_prints() {
     assert!(!text.contains('\u{1b}'), "there is nothing for a terminal");
 }
 
-/// The blocks cover more and more intervals: first 50 blocks of one interval, then 25 of two, 25 of four, and so on.
+/// The blocks cover more and more intervals. The first 50 blocks cover one interval each, the next
+/// 25 blocks two, the next 25 blocks four, and so on.
 #[test]
 fn many_intervals_have_few_blocks() {
     let mut program = String::new();

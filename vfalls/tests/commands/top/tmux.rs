@@ -1,4 +1,4 @@
-//! A real terminal, which tmux (a Debian package) provides.
+//! A real terminal for tests. The terminal is provided by tmux, which is a Debian package.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use crate::program::Place;
 
-/// A terminal with a shell, in its own tmux server. The server ends when this value is dropped.
+/// A terminal that runs a shell, in its own tmux server. When this value is dropped, the server
+/// ends.
 pub(crate) struct Terminal {
     place: Place,
 }
@@ -37,12 +38,12 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Presses keys, by tmux's names for them.
+    /// Presses keys, which are given by the names that tmux uses.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
-    /// Types a line and Enter.
+    /// Types a line, and presses Enter.
     pub(crate) fn line(&self, line: &str) {
         self.tmux(&["send-keys", "-l", line]);
         self.keys(&["Enter"]);
@@ -57,7 +58,7 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
-    /// Returns the screen and the lines above it.
+    /// Returns the screen, and the lines that have scrolled off it.
     pub(crate) fn history(&self) -> String {
         self.tmux(&["capture-pane", "-p", "-S", "-"])
     }
@@ -67,7 +68,7 @@ impl Terminal {
         self.tmux(&["capture-pane", "-e", "-p"])
     }
 
-    /// Waits for at most half a minute until `so` accepts the screen. Returns the screen.
+    /// Waits until `so` returns `true` for the screen, at most half a minute. Returns the screen.
     pub(crate) fn wait(&self, so: impl Fn(&str) -> bool) -> String {
         let began = Instant::now();
         loop {
@@ -80,7 +81,8 @@ impl Terminal {
         }
     }
 
-    /// Returns tmux's flags for the alternate screen and the cursor.
+    /// Returns two flags of tmux: whether the alternate screen is on, and whether the cursor is
+    /// visible.
     pub(crate) fn state(&self) -> String {
         self.tmux(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"])
     }

@@ -1,4 +1,5 @@
-//! What may differ between a run with failures and the run without them.
+//! Compares a run with failures and the run without failures, and decides which differences are
+//! allowed.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,7 +17,8 @@ use super::image::Image;
 use super::plan::{Between, Fault, STRANDS, unit};
 use super::{End, Run, list_at};
 
-/// Returns the words of memory that differ: their physical addresses, and their values in each of the two runs.
+/// Returns the words of memory that differ between the two runs. Each has its physical address, and
+/// its value in each run.
 fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(u64, [u64; 2])> {
     const EMPTY: &[u8] = &[0; 8192];
     let of_range = |(address, _): &(u64, &[u8])| range.contains(address);
@@ -38,11 +40,11 @@ fn differences(right: &Execution, found: &Execution, range: Range<u64>) -> Vec<(
     words
 }
 
-/// The guests' memory.
 const GUESTS: Range<u64> = map::PARTITION..map::PARTITION + 2 * super::MEMORY;
 
-/// Compares a run with the run without failures, both at the end of a stage. Returns the number of calls that the failures change.
-/// The error says what is wrong.
+/// Compares a run with the run without failures, both at the end of a stage. Returns the number of
+/// calls that were refused because of the failures. An error describes a difference that is not
+/// allowed.
 pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usize, String> {
     let right = &end.execution;
     let told = told(stage, found)?;
@@ -107,7 +109,7 @@ pub(super) fn judge(stage: usize, end: &End, found: &mut Run<'_>) -> Result<usiz
     }
 }
 
-/// Compares the registers of a strand as its guest sees them, and judges its trap levels.
+/// Compares the registers of a strand as its guest sees them, and checks its trap levels.
 fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     levels::judge(found)?;
     let [right, found] = [right, found].map(Strand::seen_by_guest);
@@ -117,7 +119,7 @@ fn judge_strand(right: &Strand, found: &Strand) -> Result<(), String> {
     }
 }
 
-/// Compares what the operator sees at the end: the rights, and all units except those that fail.
+/// Compares the rights and the units that the operator sees at the end, except the units that fail.
 fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
     let mut right = *right;
     let seen = found.look.unwrap();
@@ -131,10 +133,11 @@ fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
 }
 
 /// Compares the hypervisor's memory. Only these words may differ:
-/// - the answers to the operator, the records of failures, the logger's state, and the contents of the stacks;
-/// - in a strand's block: the guest's registers that a slow call or another trap has saved, what a set of L2 control has read, and the
-///   reports;
-/// - in the services' state: at most `LIMIT` words, for counts and times of calls and waits, and for states of units.
+/// - the answers to the operator, the records of failures, the logger's state, and the stacks;
+/// - in a strand's block: the guest's registers that a slow call or another trap has saved, the
+///   values that a set of L2 control has read, and the reports;
+/// - in the services' state: at most `LIMIT` words, which are counts and times of calls and waits,
+///   and states of units.
 fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
     const LIMIT: usize = 60;
     let Image { services, blocks, log, stacks } = &found.ready.image;
@@ -145,8 +148,10 @@ fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
             MAILBOX.. => !(OPERATOR_WORDS..RECORDS).contains(&((address - MAILBOX) as usize / 8)),
             _ if address >= *stacks || log.contains(&address) => true,
             _ if blocks.contains(&address) => {
-                // The words that must be equal. Up to word 24: what the fast path only reads, the address of the stack, %pcr and
-                // %pic. From word 38 on: the handler, the functions that the handler serves, and the bounds of the guest's memory.
+                // Three groups of words in a strand's block must be equal. The first two groups are
+                // the values that the fast path only reads, the address of the stack, %pcr and
+                // %pic. The third group is the handler, the functions that the handler serves, and
+                // the bounds of the guest's memory.
                 let word = (address - blocks.start) % block / 8;
                 !matches!(word, 0..11 | 18..25 | 38..46)
             }
@@ -175,9 +180,12 @@ fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug)
     lines.map(|(right, found)| format!("{} in place of {}, ", found.trim(), right.trim())).collect()
 }
 
-/// Returns the units that the operator knows to have failed. In the first stage, also returns units whose failure a strand may be about to
-/// report to the operator. Fails if the operator is told twice about a unit. At the end, also fails if the report of a unit has arrived,
-/// but the operator has not been told about the unit.
+/// Returns the units that the operator knows to have failed. In the first stage, also returns the
+/// units for which a strand has read a failure report, because the strand may be about to tell the
+/// operator.
+///
+/// Returns an error if the operator is told twice about a unit. At the end, also returns an error
+/// if a report of a unit has been read, but the operator has not been told about the unit.
 fn told(stage: usize, run: &mut Run<'_>) -> Result<Vec<Unit>, String> {
     let (failures, number) = run.execution.failures();
     let may_repeat = (stage, run.plan.between) == (1, Between::Return);

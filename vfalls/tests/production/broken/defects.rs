@@ -1,4 +1,5 @@
-//! Images with one defect each. On each image, at least one random run (module `drawn`) must fail.
+//! Images with one defect each. On each image, at least one of the random runs of module `drawn`
+//! must fail.
 
 use object::{Object, ObjectSymbol};
 use platform::memory_map::MAILBOX;
@@ -16,18 +17,18 @@ use super::Ready;
 use super::drawn::{Table, make};
 use super::image::{table, unanswered};
 
-/// On each image, a run must fail with one of the first `SEEDS` seeds.
+/// The number of seeds to try. On each image, a run of one of the first `SEEDS` seeds must fail.
 const SEEDS: u64 = 300;
 
 /// Unused words of the image, in front of the trap table.
 const ROOM: u64 = 0x10_2000;
 
-/// Registers that the handler of reports may change before it examines the interrupted code.
+/// Global registers that the handler of reports may change before it examines the interrupted code.
 const G1: u32 = 1;
 const G2: u32 = 2;
 const G3: u32 = 3;
 
-/// Opcodes (op3). [`LONG`] is the bit that makes a shift operate on 64 bits.
+/// Values of the field op3. [`LONG`] is the bit that makes a shift operate on 64 bits.
 const ADD: u32 = 0x00;
 const SUB: u32 = 0x04;
 const ANDN: u32 = 0x05;
@@ -36,23 +37,24 @@ const SLLX: u32 = 0x25;
 const STX: u32 = 0x0e;
 const LONG: u32 = 1 << 12;
 
-/// Branches on %xcc: always without a delay slot, if not equal, and if less (unsigned).
+/// Branches on %xcc: always, with the delay slot annulled; if not equal; and if less (unsigned).
 const BA_A: u32 = 0x3068_0000;
 const BNE: u32 = 0x1260_0000;
 const BLU: u32 = 0x0a60_0000;
 
-/// `rdhpr %htstate, %g3`
+/// The instruction `rdhpr %htstate, %g3`.
 const READ_HTSTATE: u32 = computes(RDHPR, G3, 1, 0);
 const CLEAR_G3: u32 = computes(0x02, G3, 0, 0);
 const MEMBAR: u32 = 0x8143_e040;
-/// `mov %g0, %g2`. After this instruction, the handler of reports examines the interrupted code.
+/// The instruction `mov %g0, %g2`. After this instruction, the handler of reports examines the
+/// interrupted code.
 const HOOK: u32 = 0x8410_0000;
 
 const fn branch(condition: u32, from: u64, to: u64) -> u32 {
     condition | (to.wrapping_sub(from) as u32) >> 2 & 0x7_ffff
 }
 
-/// An image to change.
+/// The shipped image with changed instructions.
 struct Changed {
     file: Vec<u8>,
     instructions: Vec<(u64, u32)>,
@@ -63,7 +65,7 @@ impl Changed {
         elf::address(&elf::parse(&self.file).unwrap(), name).unwrap()
     }
 
-    /// Returns the addresses of the instructions with this code between two symbols.
+    /// Returns the addresses of all instructions `code` between two symbols.
     fn all(&self, code: u32, [first, end]: [&str; 2]) -> Vec<u64> {
         let range = self.symbol(first)..self.symbol(end);
         let of_range = self.instructions.iter().filter(|(address, _)| range.contains(address));
@@ -81,8 +83,8 @@ impl Changed {
         self.all(code, within).into_iter().for_each(|address| self.put(address, by));
     }
 
-    /// Inserts the instructions `more` before the instruction at an address. In `more`, [`BNE`] and [`BLU`] stand for branches to
-    /// `sun4v_trapped`.
+    /// Inserts the instructions `more` before the instruction at an address. In `more`, [`BNE`] and
+    /// [`BLU`] have no target; they become branches to `sun4v_trapped`.
     fn insert(&mut self, address: u64, more: &[u32]) {
         let (_, original) = *self.instructions.iter().find(|(at, _)| *at == address).unwrap();
         let trapped = self.symbol("sun4v_trapped");
@@ -97,7 +99,7 @@ impl Changed {
         self.put(at + 4, branch(BA_A, at + 4, address + 4));
     }
 
-    /// Inserts instructions into the handler of reports.
+    /// Inserts instructions into the handler of reports, before [`HOOK`].
     fn insert_late(&mut self, more: &[u32]) {
         self.insert(self.all(HOOK, LATE)[0], more);
     }
@@ -114,7 +116,7 @@ const fn write(privileged: u32, register: u32) -> u32 {
     computes(WRPR, privileged, register, 0)
 }
 
-/// `wr %g0, 0x55, %y`
+/// The instruction `wr %g0, 0x55, %y`.
 const CHANGE_Y: u32 = computes(WR, 0, 0, number(0x55));
 
 type Defect = (&'static str, fn(&mut Changed));
@@ -183,14 +185,15 @@ const DEFECTS: [Defect; 13] = [
     }),
 ];
 
-/// `srlx %g1, shift, %g2`
+/// The instruction `srlx %g1, by, %g2`.
 const fn shift(by: u32) -> u32 {
     computes(0x26, G2, G1, number(by) | LONG)
 }
 
-/// Changes %y just before the call of the Rust code that handles an interrupt. The compiled Rust code may change %y, too.
+/// Changes %y just before the hypervisor calls the Rust code that handles an interrupt, because
+/// compiled Rust code may change %y.
 fn change_y_in_rust(image: &mut Changed) {
-    // The instruction at `wait - 8` is the last instruction before the call that sets a window register.
+    // The instruction at `wait - 8` sets a window register. The call of the Rust code follows.
     let wait = image.all(MEMBAR, KEEP)[0];
     image.insert(wait - 8, &[CHANGE_Y]);
 }
@@ -203,10 +206,11 @@ fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
     changed.file
 }
 
-/// Returns the first seed whose runs fail, and why they fail.
+/// Returns the first seed for which a run fails, and the reason of the failure.
 fn found(hypervisor: &[u8], seeds: u64) -> Option<(u64, String)> {
     let mut ready = Ready::new(hypervisor);
-    // A changed image may lack the table of these ranges, so the shipped image's table is used.
+    // A changed image may lack the table of unanswered calls, so the table comes from the shipped
+    // image.
     ready.unanswered = unanswered(&elf::parse(&image(Production::Shipped)).unwrap());
     let mut made = (1..=seeds).map(|seed| (seed, make(&ready, seed, &mut Table::new())));
     made.find_map(|(seed, made)| Some((seed, made.err()?)))
@@ -227,8 +231,8 @@ fn each_defect_is_found() {
     }
 }
 
-/// If an image confuses the level of globals with the privilege level, it treats a trap at the first instructions of a handler as a
-/// trap of the guest.
+/// An image confuses the level of globals with the privilege level. It treats a trap at the first
+/// instructions of a handler as a trap of the guest, and the test of failures finds this.
 #[test]
 #[ignore = "builds images"]
 fn the_level_of_globals_is_not_the_hypervisors() {
@@ -243,7 +247,8 @@ fn the_level_of_globals_is_not_the_hypervisors() {
     assert!(why.starts_with("[Trapped, Runs]"), "{why}");
 }
 
-/// An image that switches the machine off where it should handle an unexpected trap is found, because the machine stops.
+/// An image switches the machine off where it should handle an unexpected trap. The test of
+/// failures finds this, because the machine stops.
 #[test]
 #[ignore = "builds images"]
 fn the_end_of_the_machine_is_found() {

@@ -1,4 +1,5 @@
-//! Random runs, from seeds that the test prints. Counts what the failures interrupt.
+//! Random runs, made from seeds. The test prints the seeds, and how often failures interrupted each
+//! kind of work.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,7 +18,7 @@ use super::{Ready, Run, compared};
 /// The number of runs with failures that are compared with one run without failures.
 const EACH: u64 = 20;
 
-/// The minimum number of rows in the table of 100,000 runs.
+/// The minimum number of rows in the table that 100,000 runs give.
 const KINDS: usize = 31;
 
 /// Whether a call on a failed unit was refused during a run.
@@ -29,7 +30,8 @@ enum Outcome {
 
 pub(super) type Table = BTreeMap<(&'static str, &'static str), [u64; 2]>;
 
-/// Makes the runs of a seed, and adds them to the table. Returns the number of runs in which failures interrupted nothing.
+/// Makes the runs of a seed, and adds their interruptions to the table. Returns the number of runs
+/// in which failures interrupted nothing.
 pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
     let mut random = Random(seed);
     let plan = Plan::drawn(&mut random);
@@ -63,7 +65,8 @@ pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, S
     Ok(without)
 }
 
-/// With `ALL` in the environment, makes 100,000 runs. The variable `SEED` sets the first seed, and `SEEDS` the number of seeds.
+/// Without variables, the test makes 2000 runs. With `ALL` in the environment, it makes 100,000
+/// runs. The variable `SEED` sets the first seed, and `SEEDS` the number of seeds.
 #[test]
 #[ignore = "builds images"]
 fn failures_stay_their_own_trouble() {

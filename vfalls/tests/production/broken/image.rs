@@ -1,11 +1,12 @@
-//! What the tests know of the image: addresses, and tables that the linker script collects.
+//! Addresses of the image, and tables that the linker script collects in the image.
 
 use std::ops::Range;
 
 use object::{Object, ObjectSection, ObjectSymbol};
 use vfalls::cmd::boot::elf;
 
-/// Addresses of the hypervisor's memory: the services' state, the blocks of all strands, the logger's state, and the stacks.
+/// Addresses in the hypervisor's memory: the ranges of the services' state, of the blocks of all
+/// strands, and of the logger's state, and the address at which the stacks start.
 pub(super) struct Image {
     pub(super) services: Range<u64>,
     pub(super) blocks: Range<u64>,
@@ -28,7 +29,7 @@ impl Image {
     }
 }
 
-/// Returns the words between two symbols of the image's constants.
+/// Returns the words between two symbols in the image's section `.rodata`.
 pub(super) fn table(elf: &elf::Elf<'_>, symbols: [&str; 2]) -> Vec<u64> {
     let [first, end] = symbols.map(|name| elf::address(elf, name).unwrap());
     let section = elf.section_by_name(".rodata").unwrap();
@@ -36,7 +37,7 @@ pub(super) fn table(elf: &elf::Elf<'_>, symbols: [&str; 2]) -> Vec<u64> {
     bytes.as_chunks().0.iter().map(|word| u64::from_be_bytes(*word)).collect()
 }
 
-/// Returns the ranges of instructions in which a call of the fast path has no answer.
+/// Returns the ranges of instructions in which a fast-path call does not have its answer yet.
 pub(super) fn unanswered(elf: &elf::Elf<'_>) -> Vec<Range<u64>> {
     let words = table(elf, ["__sun4v_unanswered", "__sun4v_unanswered_end"]);
     words.as_chunks().0.iter().map(|[first, end]| *first..*end).collect()

@@ -1,5 +1,6 @@
-//! Units that fail while two guests make calls. One guest uses the units on three strands. The other guest, its neighbour, uses the
-//! units as soon as it has the right to them. Each run is compared with the same run without failures.
+//! Units that fail while two guests make calls. The first guest uses the units on three strands.
+//! The second guest, its neighbour, is refused until it receives the right to the units. Each run
+//! is compared with the same run without failures.
 
 mod compared;
 mod defects;
@@ -32,15 +33,16 @@ use super::{Booted, Guest, MEMORY, REAL, strand};
 use image::{Image, unanswered};
 use plan::{Between, EXIT, FAILS, Fault, Plan, STRANDS, faulty};
 
-/// The limit for every wait, in cycles. [`QUIET`] is the time within which every report arrives.
+/// The limit for every wait, in cycles. [`QUIET`] is a time after which every report has arrived.
 const PATIENCE: u64 = 3_000_000;
 const QUIET: u64 = 3000;
 
-/// Indices in [`STRANDS`]: the strands of the guest that uses the units, and the strand of its neighbour.
+/// Indices in [`STRANDS`]: the three strands of the first guest, and the strand of its neighbour.
 const OWN: [usize; 3] = [0, 1, 2];
 const NEIGHBOUR: usize = 3;
 
-/// A list has fewer entries than this number. In memory, zeros follow the list up to this number of entries.
+/// The number of entries that a list has in memory. Zeros follow the entries that a strand
+/// executes.
 const LONGEST: usize = 40;
 
 /// The instruction `ldxa [%g1] DFESR, %g1`.
@@ -49,11 +51,13 @@ const READ_REPORT: u32 = 0xc2d8_4980;
 /// A machine whose guests have booted and wait for their lists.
 pub(super) struct Ready {
     execution: Execution,
-    /// Addresses in the guests' program: where a CPU begins its list, where the list has ended, and where the CPU idles.
+    /// Addresses in the guests' program: the start of the list, the instruction after the list, and
+    /// the idle loop.
     again: u64,
     finished: u64,
     idle: u64,
-    /// Addresses in the hypervisor: after the instruction that reads a report, and the handler of traps that are not hypercalls.
+    /// Addresses in the hypervisor: the instruction after the read of a report, and the handler of
+    /// traps that are not hypercalls.
     has_read: u64,
     trapped: u64,
     /// Ranges of the fast path's instructions in which a call has no answer yet.
@@ -82,8 +86,8 @@ impl Ready {
     }
 }
 
-/// The number of interruptions by failures. The key names the interrupted work, and what failed: a store, which is reported later,
-/// or an access that traps at once.
+/// Counts how often failures interrupted work. The key contains the interrupted work and the kind
+/// of failure: a store, which is reported later, or an access that traps at once.
 pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
 
 /// The state at the end of a stage.
@@ -92,22 +96,23 @@ struct End {
     look: Option<Seen>,
 }
 
-/// A run of a plan.
 struct Run<'a> {
     ready: &'a Ready,
     plan: &'a Plan,
     execution: Execution,
     begun: u64,
-    /// The times at which units fail (`true`) or work again (`false`), latest first.
+    /// Times at which a unit begins to fail (`true`) or works again (`false`). The latest time is
+    /// first.
     events: Vec<(u64, Unit, bool)>,
-    /// Whether each strand is at the end of its list.
+    /// For each strand, `true` if the strand has reached the end of its list.
     finished: [bool; STRANDS.len()],
     hits: Hits,
-    /// The units of the failed stores whose reports the hypervisor has read.
+    /// The units whose failed stores were reported. The hypervisor has read these reports.
     reported: Vec<Unit>,
-    /// What the operator sees at the end.
+    /// What the operator sees at the end of the run; `None` before.
     look: Option<Seen>,
-    /// The calls of this stage that had no answer when a report of their unit arrived, by strand and place in the list.
+    /// The calls of this stage that did not have an answer yet when a report of their unit arrived.
+    /// Each is a strand's number and a place in its list.
     must_refuse: Vec<(usize, usize)>,
 }
 
@@ -160,7 +165,7 @@ impl<'a> Run<'a> {
         seen(1, self)
     }
 
-    /// Makes the operator's change between the stages, and waits until the change is complete.
+    /// Makes the operator's change between the stages, and waits until it is complete.
     fn change(&mut self) -> Result<(), String> {
         let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
         match self.plan.between {
@@ -191,11 +196,11 @@ impl<'a> Run<'a> {
                 for fault in &self.plan.faults {
                     self.execution.devices().set_faulty(faulty(fault.unit), false);
                 }
-                // Each unit is returned to service twice: after the first time, the report of an earlier store to the unit may arrive, and
-                // take the unit out of service again.
+                // Each unit is returned to service twice. After the first time, the report of an
+                // earlier store to the unit may arrive and take the unit out of service again.
                 for _ in 0..2 {
                     for Fault { unit, .. } in &self.plan.faults {
-                        // Only strands of a node can access the L2 control of this node.
+                        // Only strands of the same node can access a node's L2 control.
                         let on = if *unit == Unit::L2(Node::Node1) { 2 } else { NEIGHBOUR };
                         self.operate(on, &Step::ReturnToService(*unit)).map(drop)?;
                     }
@@ -203,7 +208,8 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        // Wait for the rights: calls are refused until the guest has them.
+        // A transfer may take some time, and calls are refused meanwhile. So the test waits until
+        // no change is pending.
         for _ in 0..100 {
             let seen = self.operate(NEIGHBOUR, &Step::Look(2))?;
             if seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.pending.is_none())) {
@@ -229,7 +235,7 @@ impl<'a> Run<'a> {
                 self.execution.devices().set_faulty(faulty(unit), fails);
             }
             let next = self.events.last().map_or(u64::MAX, |(at, ..)| *at);
-            // A turn that has begun lasts up to 16 cycles.
+            // A turn of the scheduler that has begun lasts up to 16 cycles.
             let cycles = next.clamp(now + 16, now + 500);
             match self.execution.run(Limits { cycles, ..Limits::NONE }) {
                 Stop::Limit => {}
@@ -240,7 +246,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs until the reports of all stores so far have arrived.
+    /// Runs until the reports of all earlier stores have arrived.
     fn quiet(&mut self) -> Result<(), String> {
         let at = self.execution.now() + QUIET;
         self.until("time goes on", |run| run.execution.now() >= at)
@@ -250,7 +256,7 @@ impl<'a> Run<'a> {
         self.until("the lists end", |run| run.finished == [true; 4])
     }
 
-    /// Makes a strand serve a step of the operator. Returns the answer.
+    /// Makes a strand serve a step of the operator, and returns the answer.
     fn operate(&mut self, number: usize, step: &Step) -> Result<Answer, String> {
         self.execution
             .operate(strand(STRANDS[number]), step)
@@ -265,7 +271,7 @@ impl<'a> Run<'a> {
         Err(format!("the operator gets no answer: {step:?}"))
     }
 
-    /// Writes the lists of a stage, and starts all strands on them.
+    /// Writes the lists of a stage to memory, and starts all strands on their lists.
     fn begin(&mut self, stage: usize) -> Result<(), String> {
         self.must_refuse.clear();
         (0..4).try_for_each(|number| {
@@ -295,14 +301,15 @@ impl<'a> Run<'a> {
         Err(format!("strand {number} stays in the hypervisor"))
     }
 
-    /// Starts a strand on its list, after the strand has left the hypervisor.
+    /// Executes a strand until it is in its guest, and then starts it on its list.
     fn go(&mut self, number: usize) -> Result<(), String> {
         self.enter_guest(number)?;
         go_on_at(self.execution.strand_mut(strand(STRANDS[number])), self.ready.again);
         Ok(())
     }
 
-    /// Handles a strand's stop at a breakpoint: the end of its list, a report, or a trap that is not a hypercall.
+    /// Handles a strand's stop at a breakpoint. The breakpoints are the end of the list, the read
+    /// of a report, and the handler of traps that are not hypercalls.
     fn stopped(&mut self, id: StrandId) {
         let number = STRANDS.iter().position(|number| *number == id.index()).unwrap();
         let strand = self.execution.strand_mut(id);
@@ -354,7 +361,8 @@ impl<'a> Run<'a> {
         (address, array::from_fn(|word| u64::from_be_bytes(words[word])))
     }
 
-    /// Names the hypervisor's present work on a strand, from the traps that it is handling there.
+    /// Names the work that the hypervisor is doing on a strand. `frames` are the traps that it is
+    /// handling there.
     fn at_work(&mut self, number: usize, frames: &[TrapFrame]) -> &'static str {
         if frames.iter().any(|frame| frame.number == 0x07) {
             return "another report";
@@ -377,12 +385,11 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Returns the address of a strand's list.
 fn list_at(number: usize) -> u64 {
     if number == NEIGHBOUR { lists::list_at(1, 0) } else { lists::list_at(0, number as u64) }
 }
 
-/// Returns the unit that a strand accesses at an address.
+/// Returns the unit that a strand accesses at an address; `None` if no unit is there.
 fn unit_at(id: StrandId, address: PhysicalAddress) -> Option<Unit> {
     if (0..L2_BANKS).any(|bank| l2_control(bank) == Some(address)) {
         return Some(Unit::L2(id.node()));

@@ -1,4 +1,4 @@
-//! What the strands and the operator do in a run, and which units fail when.
+//! The plan of a run: what the strands and the operator do, which units fail, and when they fail.
 
 use std::array;
 
@@ -11,10 +11,12 @@ use tests::random::Random;
 use super::super::lists::{Entry, GET, SET};
 use super::strand;
 
-/// The strands: three of the guest with the rights, and one of its neighbour.
+/// The numbers of the strands: three of the first guest, which has the rights at first, and one of
+/// its neighbour.
 pub(super) const STRANDS: [usize; 4] = [0, 1, 64, 8];
 
-/// The number of cycles, from the start of a run, in which a unit can fail and can work again.
+/// Failures begin within this number of cycles from the start of a run. A failed unit works again
+/// within this time, or never.
 pub(super) const FAILS: u64 = 2000;
 
 const GROUP: u64 = 0x205;
@@ -23,16 +25,16 @@ const L2: u64 = 1;
 /// What the operator does between the two stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Between {
-    /// Looks only.
+    /// The operator only looks.
     #[default]
     Look,
-    /// Gives the rights to the neighbour.
+    /// The operator gives the rights to the neighbour.
     Transfer,
-    /// Resets the guest with the rights.
+    /// The operator resets the first guest.
     Reset,
-    /// Lets the guest with the rights end, and then resets it.
+    /// The first guest exits, and then the operator resets it.
     Exit,
-    /// Repairs the failed units, and returns them to service.
+    /// The failed units are repaired, and the operator returns them to service.
     Return,
 }
 
@@ -44,15 +46,15 @@ pub(super) struct Fault {
     pub(super) until: u64,
 }
 
-/// What happens in a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
-    /// The list of each strand, for the first and the second stage.
+    /// The list of each strand, first for the first stage and then for the second stage.
     pub(super) lists: [[Vec<Entry>; STRANDS.len()]; 2],
-    /// When the operator looks, in cycles after the start of the run, and the number of the strand that serves the look.
+    /// A look of the operator during the first stage: its time in cycles after the start of the
+    /// run, and the index of the strand that serves it.
     pub(super) looks: Option<(u64, usize)>,
     pub(super) between: Between,
-    /// The number of the strand that serves the operator between the stages.
+    /// The index of the strand that serves the operator between the stages.
     pub(super) on: usize,
     pub(super) latency: StoreLatency,
     pub(super) faults: Vec<Fault>,
@@ -66,11 +68,12 @@ const fn core(function: u64, o0: u64, o1: u64, o2: u64) -> Entry {
     [11, o0, o1, o2, 0, 0, function, 0]
 }
 
-/// The entry that ends the guest. Lists end with the entry [`LAST`], whose answer does not depend on a unit.
+/// The entry that ends the guest. [`LAST`] is the last entry of a list; its answer does not depend
+/// on a unit.
 pub(super) const EXIT: Entry = fast(0, 5, 0);
 pub(super) const LAST: Entry = fast(GET, 90, 7);
 
-/// Returns the name of an entry's call or work, for the table of interruptions.
+/// Names the work that an entry causes, for the table of interruptions.
 pub(super) fn what(entry: &Entry) -> &'static str {
     let [kind, id, minor, .., function, _] = *entry;
     match (kind, function) {
@@ -95,7 +98,8 @@ pub(super) fn what(entry: &Entry) -> &'static str {
     }
 }
 
-/// Returns the unit that an entry accesses on this strand; `None` if it accesses no unit.
+/// Returns the unit that an entry accesses on strand number `number`; `None` if it accesses no
+/// unit.
 pub(super) fn unit(entry: &Entry, number: usize) -> Option<Unit> {
     let is_access = entry[0] == 13 && [GET, SET].contains(&entry[6]);
     let register = PerfReg::new(entry[1]).filter(|_| is_access)?;
@@ -110,8 +114,8 @@ pub(super) const fn faulty(unit: Unit) -> FaultyUnit {
     }
 }
 
-/// Returns the registers that only this strand of its guest uses, so that no value depends on the order of strands. Strands share
-/// units.
+/// Returns the registers that a strand uses. No other strand of its guest uses these registers, so
+/// no value depends on the order of the strands. Several strands may use the same unit.
 fn own(number: usize) -> Vec<u64> {
     let channels: &[u64] = match number {
         0 => &[2, 4, 7, L2],
@@ -124,7 +128,8 @@ fn own(number: usize) -> Vec<u64> {
     channels.iter().copied().chain(hubs).collect()
 }
 
-/// The units that the strands use. The first [`CHANNELS`] units are memory channels.
+/// The number of memory channels at the start of [`UNITS`]. `UNITS` are all units that the strands
+/// use.
 const CHANNELS: usize = 4;
 const UNITS: [Unit; 9] = [
     Unit::Mcu(Node::Node0, Mcu::ALL[0]),
@@ -150,7 +155,7 @@ impl Plan {
             Between::Exit,
             Between::Return,
         ]);
-        // A strand can change the version only if no other strand of its guest makes calls.
+        // A strand can change its guest's version only if no other strand of the guest makes calls.
         let alone = random.below(4) == 0;
         let lists = array::from_fn(|stage| {
             array::from_fn(|number| match number {
@@ -162,7 +167,8 @@ impl Plan {
         Self { lists, looks, between, on: random.below(4), ..Self::default() }
     }
 
-    /// Returns the plan with random failures and latencies of stores. One to three units fail, or all channels at once.
+    /// Returns the plan with random failures and random latencies of stores. Either one to three
+    /// random units fail, or all channels fail at once.
     pub(super) fn with_faults(&self, random: &mut Random) -> Self {
         let mut plan = self.clone();
         let at_once = random.below(4) == 0;
@@ -215,7 +221,7 @@ fn list(random: &mut Random, number: usize, stage: usize, alone: bool) -> Vec<En
     list
 }
 
-/// Returns one get for each unit that a strand can use, and then [`LAST`].
+/// Returns a list with one get for each unit that a strand can use. [`LAST`] is its last entry.
 pub(super) fn asks(number: usize) -> Vec<Entry> {
     let own = own(number);
     let ask = |wanted: &Unit| {

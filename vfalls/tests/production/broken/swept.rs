@@ -1,5 +1,6 @@
-//! A store fails while the operator changes something. With `ALL` in the environment, the test uses every latency of the store, so
-//! that the report arrives at every instruction after the end of the guest's list. Otherwise it uses every 20th latency.
+//! A store fails while the operator changes something. The test varies the latency of the store:
+//! with `ALL` in the environment it uses every latency, otherwise every 20th. With `ALL`, the
+//! report arrives at every instruction after the end of the guest's list.
 
 use std::array;
 
@@ -18,7 +19,8 @@ const UNITS: [(Unit, u64); 3] = [
     (Unit::L2(Node::Node0), 1),
 ];
 
-/// What the operator does, and the numbers of the strands that serve the operator in turn. The store that fails is strand 0's.
+/// What the operator does, and the strands that serve the operator. The test uses one of these
+/// strands after another. The store that fails is always made by strand 0.
 const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Look, &[0]),
     (Between::Transfer, &[0, 1, 3]),
@@ -27,7 +29,8 @@ const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Return, &[0, 3]),
 ];
 
-/// The longest latency of a store, in cycles. With this latency, the report arrives after the operator's interrupt has been served.
+/// The longest latency of the store, in cycles. It is so long that the hypervisor has already
+/// served the operator's interrupt.
 const LONGEST: u64 = 600;
 
 #[test]

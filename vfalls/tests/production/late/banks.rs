@@ -10,10 +10,11 @@ use super::*;
 
 const FOR_LONG: Entry = [4, u64::MAX, 0, 0, 0, 0, 0, 0];
 
-/// The guest's call has ended after this number of cycles.
+/// The guest's call always takes less than this number of cycles.
 const ENDED: u64 = 40_000;
 
-/// Returns the contents of the banks with this PERF_CONFIG. Each bank has other bits of its own.
+/// Returns the contents of all banks when their field PERF_CONFIG is `config`. The other bits
+/// differ between banks.
 fn banks(config: u64) -> [u64; 8] {
     array::from_fn(|bank| config << 36 | 1 << 63 | (8 * bank as u64))
 }
@@ -23,9 +24,10 @@ fn contents(run: &Run) -> [u64; 8] {
     array::from_fn(read)
 }
 
-/// A set changes PERF_CONFIG from 2 to 1, while the banks from `first` on fail for some time.
-/// Either the set is served, and all banks have 1, or it is refused, and the banks that do not fail
-/// have 2. When the unit has returned to service, either all banks have 2, or all have 0.
+/// A set changes PERF_CONFIG from 2 to 1, while the banks from number `first` on fail for some
+/// time. If the set is served, all banks hold 1. If the set is refused, the banks that did not fail
+/// still hold 2. After a refused set, when the unit has returned to service, all banks hold the
+/// same value: 2 or 0.
 #[test]
 #[ignore = "builds images"]
 fn all_banks_have_one_value() {

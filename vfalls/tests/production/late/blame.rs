@@ -21,7 +21,8 @@ fn nobody_is_blamed_without_an_address() {
     assert_eq!(run.booted.told(), (vec![expected.to_owned()], 1));
 }
 
-/// A store fails where no unit is. No unit goes out of service, and the operator is told the address.
+/// A store fails at an address that belongs to no unit. No unit goes out of service, and the
+/// operator is told the address.
 #[test]
 #[ignore = "builds images"]
 fn nobody_is_blamed_where_no_unit_is() {

@@ -1,15 +1,16 @@
-//! Two strands call a hub, and the test explores all orders of their accesses. The shipped code,
-//! executed instruction by instruction, must answer as the gate's pure function does.
+//! Two strands call the service for one hub at the same time, and the test explores all orders of
+//! their accesses. The shipped code, executed instruction by instruction, must answer as the gate's
+//! pure function does.
 //!
 //! The shared memory is the hub's arbiter and the hub's registers. A strand executes until its next
 //! access to shared memory. After each access, either strand may continue, and the test explores
 //! both choices. It explores a state only once, even if several orders reach it. A store to the hub
 //! and the `membar` that waits for it count as one access.
 //!
-//! The allowed outcomes come from [`Turns::step`], in every order of the two calls' own events.
-//! While the calls overlap, the gate may remember a strand before it decides on the strand's
-//! request. It may also refuse and remember a strand without a decision, because the strand found
-//! the other strand in the gate.
+//! The allowed outcomes come from [`Turns::step`], which the test applies to the two calls' events
+//! in every order. While the calls overlap, the gate may remember a strand before it decides on the
+//! strand's request. It may also refuse and remember a strand without a decision, if the strand
+//! finds that the other strand is in the gate.
 
 mod specified;
 
@@ -32,13 +33,13 @@ use super::lists::{AGAIN, EWOULDBLOCK, GET, HUB_PCR, SET};
 use super::{Booted, Guest};
 use specified::{Call, Outcome, Specified};
 
-/// Two strands that call at the same time, and a third strand that called before them.
+/// The numbers of the strands. Strands A and B call at the same time; strand C called before them.
 const STRANDS: [usize; 3] = [3, 70, 130];
 const A: usize = 0;
 const B: usize = 1;
 const C: usize = 2;
 
-/// The value of the hub's register before the calls. [`WRITTEN`] is the value that a call sets.
+/// The value of the hub's register before the calls. [`WRITTEN`] is the value that a `set` writes.
 const BEFORE: u64 = 0x0101;
 const WRITTEN: u64 = 0x0202;
 
@@ -49,7 +50,7 @@ const REMEMBERED: u64 = 8;
 const TURN: u64 = 40;
 const LAST: u64 = 48;
 const LOCK: u64 = 56;
-/// The size of the arbiter, including the counts of its progress.
+/// The size of the arbiter, in bytes. It includes the counts of the arbiter's progress.
 const ARBITER: u64 = 128;
 
 /// The instruction `membar #Sync`.
@@ -61,20 +62,20 @@ fn strand(number: usize) -> StrandId {
     super::strand(STRANDS[number])
 }
 
-/// Bits of the word at [`STATE`]. With [`SHUT`], the gate is closed. With [`RESERVED`], the hub is free; if the gate is also
-/// closed, the hub is reserved for the strand of the turn.
+/// Bits of the word at [`STATE`]. While [`SHUT`] is set, the gate is closed. While [`RESERVED`] is
+/// set, the hub is free. If both bits are set, the hub is reserved for the strand of the turn.
 const SHUT: u32 = 1 << 31;
 const RESERVED: u32 = 1;
 
-/// Returns the strand's token as the word at [`STATE`] holds it.
+/// Returns the strand's token, in the form that the word at [`STATE`] contains.
 fn token(number: usize) -> u32 {
     (STRANDS[number] as u32 + 1) << 1
 }
 
-/// What the machine's observer recorded since it was last cleared.
+/// What the machine's observer has recorded since it was last cleared.
 #[derive(Default)]
 struct Noted {
-    /// The accesses of hyperprivileged software. Each has its address, and `true` for a store.
+    /// The accesses of hyperprivileged software. Each entry is `true` for a store, and the address.
     accesses: Vec<(bool, u64)>,
 }
 
@@ -83,10 +84,11 @@ struct Noted {
 struct State {
     strands: [Strand; 2],
     calls: [Call; 2],
-    /// The call that returned before the other call began, if one did.
+    /// The call that returned before the other call began; `None` if there is no such call.
     first: Option<usize>,
     device: u64,
-    /// The words of memory that differ from the initial memory. Each has its value, and the strand that wrote it last.
+    /// The words of memory that differ from the initial memory, by address. Each entry is the
+    /// word's value and the strand that wrote the word last.
     memory: BTreeMap<u64, (u64, usize)>,
 }
 
@@ -104,7 +106,7 @@ struct Orders {
     memory: BTreeMap<u64, (u64, usize)>,
     functions: [u64; 2],
     known: HashMap<[u64; 2], u128>,
-    /// All outcomes, each with the [`State::first`] that led to it.
+    /// All outcomes. Each outcome has the value of [`State::first`] at the end.
     ends: HashSet<(Outcome, Option<usize>)>,
 }
 
@@ -140,7 +142,8 @@ impl Orders {
             known: HashMap::new(),
             ends: HashSet::new(),
         };
-        // On the fast path, a call's first store takes the hub, and its next access is to the hub.
+        // On the fast path, a call's first store takes the hub, and the call's next access reads or
+        // writes the hub.
         for number in [C, B, A] {
             new.noted.borrow_mut().accesses.clear();
             new.begin(number, SET, BEFORE);
@@ -191,7 +194,8 @@ impl Orders {
         u32::from_be_bytes(self.word(self.arbiter + at))
     }
 
-    /// Returns the token of the strand whose access is in flight, or 0.
+    /// Returns the token of the strand whose access to the hub is in flight, or 0 if there is no
+    /// such access.
     fn holder(&mut self) -> u32 {
         match self.arbiter_word(STATE) {
             state if state & RESERVED != 0 => 0,
@@ -232,7 +236,7 @@ impl Orders {
         );
     }
 
-    /// Returns the status of a finished call, and the value that the call read.
+    /// Returns the status of a finished call, and the value that the call returned.
     fn answer(&self, number: usize, function: u64) -> (u64, u64) {
         let registers = &self.booted.0.strand(strand(number)).registers;
         let o0 = Register::O0.index() as u32;
@@ -317,7 +321,8 @@ impl Orders {
         if !self.is_within(number) {
             let (status, value) = self.answer(number, self.functions[number]);
             calls[number] = Call::Done(status, value);
-            // After a strand's call, its stack and its other own words no longer matter.
+            // When a strand's call has ended, the words that only this strand uses, such as its
+            // stack, no longer matter.
             let arbiter = self.arbiter..self.arbiter + ARBITER;
             let (start, base) = (self.base.0, &self.base.1);
             self.memory.retain(|address, (_, by)| {
@@ -362,8 +367,8 @@ impl Orders {
         assert_eq!(lock, 0);
         let open = turns.remembered.is_empty();
         assert_eq!(closed == 0, open, "{turns:?}");
-        // The bit SHUT implies the word CLOSED. Only the third strand may still hold the hub. A free hub is reserved for the strand of the
-        // turn.
+        // While the bit SHUT is set, the word at CLOSED is not 0. Only strand C may still hold the
+        // hub. A free hub is reserved for the strand of the turn.
         assert!(word & SHUT <= closed, "{word:#x} {turns:?}");
         assert!([0, token(C)].contains(&holder), "{word:#x} {turns:?}");
         if word & RESERVED != 0 {
@@ -377,7 +382,8 @@ impl Orders {
 }
 
 impl State {
-    /// Returns a key: two hashes. Different states have the same key with a probability of 2^-128.
+    /// Returns two hashes as a key. Two different states have the same key with a probability of
+    /// 2^-128.
     fn key(&self) -> [u64; 2] {
         let mut text = String::new();
         for (strand, call) in self.strands.iter().zip(self.calls) {
@@ -402,11 +408,11 @@ impl State {
 enum Step {
     /// The strand makes a whole call.
     Calls(usize),
-    /// The strand makes a call, but stops after its access to the hub.
+    /// The strand begins a call, and stops after its access to the hub.
     Accesses(usize),
-    /// The strand that stopped after its access ends its call.
+    /// The strand that stopped after its access finishes its call.
     Ends(usize),
-    /// The refusals of the turn become this number.
+    /// The test sets the number of refusals in this turn.
     Refusals(u32),
 }
 
@@ -452,7 +458,8 @@ fn two_calls_of_a_hub_in_every_order() {
                     orders.advance(number);
                     let served = specified.asks(number);
                     if served && matches!(step, Accesses(_)) {
-                        // This is the fast path's access to a free hub.
+                        // The strand took the free hub on the fast path. This step executes its
+                        // access to the hub.
                         orders.advance(number);
                         continue;
                     }
@@ -471,7 +478,8 @@ fn two_calls_of_a_hub_in_every_order() {
             let (status, _) = orders.answer(number, GET);
             let served = specified.holder.take_if(|holder| *holder == number).is_some();
             assert_eq!(status, if served { 0 } else { EWOULDBLOCK }, "{name}");
-            // On the fast path, nobody else is remembered, so the event changes nothing.
+            // If the call ended on the fast path, the gate remembers no other strand, so this event
+            // changes nothing.
             if served && matches!(step, Calls(_)) {
                 specified.step(HubEvent::Ended);
             }

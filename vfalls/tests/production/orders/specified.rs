@@ -24,13 +24,14 @@ pub(super) struct Outcome {
     pub(super) turns: Turns,
 }
 
-/// A hub's state, which [`Turns::step`] changes.
+/// The state of a hub and of the two calls. [`Turns::step`] decides how the state changes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Specified {
     pub(super) outcome: Outcome,
     pub(super) holder: Option<usize>,
     pub(super) marked: [bool; 2],
-    /// For each strand: whether it was refused so recently that another refusal does not count.
+    /// For each strand, `true` if the strand was refused so recently that another refusal does not
+    /// count.
     pub(super) recent: [bool; 3],
 }
 
@@ -41,13 +42,14 @@ impl Specified {
         answer
     }
 
-    /// Returns `true` if a strand is refused without any change.
+    /// Returns `true` if another refusal of the strand changes nothing in the gate's state.
     fn repeats(&self, number: usize) -> bool {
         let other = |turn| turn != strand(number);
         self.recent[number] && (self.holder.is_some() || self.outcome.turns.turn.is_some_and(other))
     }
 
-    /// Lets a strand ask for the hub. Returns `true` if its access is in flight.
+    /// Lets a strand ask for the hub. Returns `true` if the strand gets the hub, so that its access
+    /// is in flight.
     pub(super) fn asks(&mut self, number: usize) -> bool {
         if self.repeats(number) {
             return false;
@@ -64,7 +66,8 @@ impl Specified {
         served
     }
 
-    /// Adds all possible outcomes. If `overlap` is `false`, call `first` returns before the other call begins.
+    /// Adds all outcomes that are possible from this state to `all`. If `overlap` is `false`, call
+    /// `first` returns before the other call begins.
     pub(super) fn outcomes(
         self,
         functions: [u64; 2],
@@ -96,8 +99,9 @@ impl Specified {
                         after.outcome.device = WRITTEN;
                     }
                     after.holder = None;
-                    // A call on the slow path passes the turn on when it ends. A call on the fast path does not, and neither does a call
-                    // that ends just as the other strand is remembered. So both outcomes are possible.
+                    // A call on the slow path passes the turn on when it ends. Two kinds of call do
+                    // not: a call on the fast path, and a call that ends just as the other strand
+                    // is remembered. Therefore both outcomes are possible.
                     let mut passed = after;
                     passed.step(HubEvent::Ended);
                     passed.outcomes(functions, overlap, first, all);

@@ -1,7 +1,9 @@
-//! Call stacks. A recording has no stacks, so they are reconstructed from calls, returns and other transfers of control.
+//! Call stacks. A recording does not contain stacks, so they are reconstructed from calls, returns
+//! and other transfers of control.
 //!
-//! A stack is a list of active calls, the outermost first. It holds each call at most once: a call that is already active is not
-//! added again, so deep recursion has few stacks.
+//! A stack is a list of active calls, with the outermost call first. It contains each call at most
+//! once: if a call is active already, it is not added again. Therefore even deep recursion has only
+//! a few stacks.
 
 #[cfg(test)]
 mod tests;
@@ -12,16 +14,17 @@ use std::collections::HashMap;
 use super::functions::Functions;
 pub(super) use unwinder::Unwinder;
 
-/// A call from one place: an edge of the call graph.
+/// A call of a function from one place. It is an edge of the call graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallEdge {
-    /// The address of the calling instruction, or of the instruction that a signal interrupted.
+    /// The address of the calling instruction. If the callee is a signal handler, the address of
+    /// the interrupted instruction.
     pub site: u64,
-    /// The start of the callee, or of the signal handler.
+    /// The first address of the callee or of the signal handler.
     pub entry: u64,
 }
 
-/// The number of a stack in [`Stacks`].
+/// The number by which [`Stacks`] knows a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId(u32);
 
@@ -33,23 +36,25 @@ pub struct Point {
     pub address: u64,
 }
 
-/// The maximum number of stacks. At this number, a call that needs a new stack leaves the stack unchanged.
+/// The maximum number of stacks. When it is reached, a call that needs a new stack leaves the stack
+/// unchanged.
 const MOST_STACKS: usize = 1 << 20;
 
 /// All stacks of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
-    /// For each stack except the empty one: the caller's stack, and the innermost call.
+    /// All stacks except the empty one. Each entry is the stack of the caller, and the innermost
+    /// call.
     added: Vec<(StackId, CallEdge)>,
     known: HashMap<(StackId, CallEdge), StackId>,
     counts: HashMap<CallEdge, u64>,
 }
 
 impl Stacks {
-    /// The stack without a call.
+    /// The stack that contains no call.
     pub const EMPTY: StackId = StackId(0);
 
-    /// Returns the calls of a stack, the outermost first.
+    /// Returns the calls of a stack. The outermost call is first.
     #[must_use]
     pub fn calls(&self, stack: StackId) -> Vec<CallEdge> {
         let mut calls: Vec<CallEdge> = self.inward(stack).collect();
@@ -57,7 +62,7 @@ impl Stacks {
         calls
     }
 
-    /// Returns the calls of a stack, the innermost first.
+    /// Returns the calls of a stack. The innermost call is first.
     fn inward(&self, mut stack: StackId) -> impl Iterator<Item = CallEdge> {
         std::iter::from_fn(move || {
             let (below, call) = self.added[stack.0.checked_sub(1)? as usize];
@@ -66,14 +71,15 @@ impl Stacks {
         })
     }
 
-    /// Returns how often each call happened.
+    /// Returns the number of times that each call happened.
     #[must_use]
     pub fn counts(&self) -> &HashMap<CallEdge, u64> {
         &self.counts
     }
 
-    /// Returns the address of the current instruction in each active function, the outermost first. The last is the instruction of
-    /// `point`. A function that has made a tail call is still active, at its first instruction.
+    /// Returns the address of the current instruction in each active function. The outermost
+    /// function is first, and the instruction of `point` is last. A function that has made a tail
+    /// call is still active; its current instruction is its first one.
     #[must_use]
     pub fn addresses(&self, point: Point, symbols: Option<&dyn Functions>) -> Vec<u64> {
         let calls = self.calls(point.stack);
@@ -92,7 +98,8 @@ impl Stacks {
         addresses
     }
 
-    /// Returns `stack` with `call` added as the innermost call, unless the stack already has it.
+    /// Returns `stack` with `call` added as the innermost call. If the stack contains `call`
+    /// already, returns the stack unchanged.
     fn with(&mut self, stack: StackId, call: CallEdge) -> StackId {
         *self.counts.entry(call).or_default() += 1;
         if let Some(known) = self.known.get(&(stack, call)) {

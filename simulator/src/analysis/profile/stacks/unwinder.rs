@@ -5,17 +5,19 @@ use std::collections::HashSet;
 use super::{CallEdge, Functions, StackId, Stacks};
 use crate::recording::{Flow, Reference};
 
-/// The maximum number of frames in a thread's stack. When a call would exceed this number, the outer half of the frames is
-/// dropped.
+/// The maximum number of frames in a thread's stack. If a call would exceed this number, the outer
+/// half of the frames is dropped.
 const MOST_FRAMES: usize = 1 << 14;
 
 /// The maximum number of frames that one return can end.
 const MOST_UNWOUND: usize = 1 << 10;
 
-/// The maximum number of bytes from the start of a procedure linkage table entry to the entry's jump.
+/// The maximum distance, in bytes, from the start of an entry in a procedure linkage table to the
+/// jump of this entry.
 const STUB: u64 = 64;
 
-/// The prefix of the names of the dynamic linker's functions that find a procedure and jump to it.
+/// The prefix of names in the dynamic linker. Functions with this prefix find a procedure, and jump
+/// to it.
 const RESOLVER: &str = "_dl_runtime_resolve";
 
 /// An active call of a thread.
@@ -23,11 +25,11 @@ const RESOLVER: &str = "_dl_runtime_resolve";
 struct CallFrame {
     call: CallEdge,
     back: u64,
-    /// The stack that includes this call.
+    /// The stack whose innermost call is this call.
     stack: StackId,
 }
 
-/// The frames of a thread, the outermost first, and its latest instruction.
+/// The frames of a thread, with the outermost frame first, and the thread's latest instruction.
 #[derive(Clone, Debug, Default)]
 struct UnwoundThread {
     frames: Vec<CallFrame>,
@@ -43,14 +45,15 @@ pub(crate) struct Unwinder<'a> {
     stacks: Stacks,
     threads: Vec<UnwoundThread>,
     symbols: Option<&'a dyn Functions>,
-    /// Whether control transfers have a delay slot.
+    /// Whether transfers of control have a delay slot.
     delayed: bool,
     /// The return addresses of all calls so far.
     after_calls: HashSet<u64>,
 }
 
 impl<'a> Unwinder<'a> {
-    /// Returns empty stacks for `threads` threads. `target` is QEMU's name for the program's architecture.
+    /// Returns empty stacks for `threads` threads. `target` is the name that QEMU has for the
+    /// program's architecture.
     pub(crate) fn new(
         threads: usize,
         target: Option<&str>,
@@ -69,8 +72,8 @@ impl<'a> Unwinder<'a> {
         self.stacks
     }
 
-    /// Returns the call stack of a fetched instruction. The instructions of a thread must be passed in program order. A reference
-    /// that is not a fetch changes nothing.
+    /// Returns the call stack of a fetched instruction. The instructions of a thread must be passed
+    /// in program order. If the reference is not a fetch, the stack does not change.
     pub(crate) fn fetch(&mut self, thread: usize, fetch: &Reference) -> StackId {
         let own = &mut self.threads[thread];
         if !fetch.kind.is_fetch() {
@@ -92,7 +95,8 @@ impl<'a> Unwinder<'a> {
         own.stack()
     }
 
-    /// Updates the stack when an instruction passes control on: `from` is the latest instruction, and the next is at `to`.
+    /// Updates the stack after the instruction `from`. The next instruction of the thread is at
+    /// `to`.
     fn arrive(&mut self, thread: usize, from: Reference, to: u64) {
         let symbols = self.symbols;
         let own = &mut self.threads[thread];
@@ -101,13 +105,15 @@ impl<'a> Unwinder<'a> {
             Flow::Call => {
                 let slot = if self.delayed { 4 } else { 0 };
                 let back = from.address.wrapping_add(u64::from(from.size) + slot);
-                // A call of the next instruction only reads the program counter: no frame is added.
+                // A call of the next instruction only reads the program counter, so it adds no
+                // frame.
                 if to != back {
                     self.call(thread, from.address, to, back);
                 }
             }
             Flow::Return => {
-                // With delay slots, a callee that returns a structure skips one instruction after the delay slot.
+                // On SPARC, a callee that returns a structure skips one instruction after the delay
+                // slot.
                 let skipped = if self.delayed { 4 } else { 0 };
                 if !own.unwind(|frame| [0, skipped].contains(&to.wrapping_sub(frame.back))) {
                     own.unwind_to_function(to, symbols);
@@ -119,16 +125,17 @@ impl<'a> Unwinder<'a> {
                     self.stacks.uncount(frame.call);
                     self.call(thread, frame.call.site, to, frame.back);
                 } else if self.after_calls.contains(&to) {
-                    // A jump to a return address is longjmp, unless the jump stays within a function.
+                    // A jump to a return address is a `longjmp`, unless its target is in the same
+                    // function.
                     let function = |address| symbols?.function(address);
                     if function(to) != function(from.address) {
                         own.unwind_to_function(to, symbols);
                     }
                 }
             }
-            // If control stays at `from`, an instruction or a system call repeats.
+            // If control stays at `from`, an instruction or a system call is executed again.
             Flow::Next | Flow::Trap if to != expected && to != from.address => {
-                // A signal handler ends or begins.
+                // Here, a signal handler ends or starts.
                 let goes_on = |frame: &CallFrame| [frame.back, frame.call.site].contains(&to);
                 let ends = from.flow == Flow::Trap
                     && (own.unwind(goes_on) || own.unwind_to_function(to, symbols));
@@ -157,7 +164,8 @@ impl UnwoundThread {
         self.frames.last().map_or(Stacks::EMPTY, |frame| frame.stack)
     }
 
-    /// Removes the innermost frame for which `ends` is true, and all frames inside it. Returns `false` if there is no such frame.
+    /// Removes the innermost frame for which `ends` returns `true`, and all frames inside it.
+    /// Returns `false` if there is no such frame.
     fn unwind(&mut self, ends: impl Fn(&CallFrame) -> bool) -> bool {
         let found = self.frames.iter().rev().take(MOST_UNWOUND).position(ends);
         let kept = self.frames.len() - found.map_or(0, |found| found + 1);
@@ -165,8 +173,9 @@ impl UnwoundThread {
         found.is_some()
     }
 
-    /// Removes the innermost frame that was called from the function that holds `to`, and all frames inside it. Returns `false` if
-    /// there is no such frame, or if `to` is the start of a function.
+    /// Looks for the function that contains `to`. Removes the innermost frame that this function
+    /// has called, and all frames inside it. Returns `false` if there is no such frame, or if `to`
+    /// is the start of a function.
     fn unwind_to_function(&mut self, to: u64, symbols: Option<&dyn Functions>) -> bool {
         let begins = |address| Some(symbols?.function(address)?.0);
         let Some(function) = begins(to).filter(|function| *function != to) else {
@@ -175,8 +184,9 @@ impl UnwoundThread {
         self.unwind(|frame| begins(frame.call.site) == Some(function))
     }
 
-    /// Returns whether an instruction belongs to a stub that jumps to the intended function: a few instructions without a symbol, or
-    /// the dynamic linker's resolver.
+    /// Returns `true` if an instruction belongs to a stub, which jumps to the function that the
+    /// program wants to call. A stub is a few instructions without a symbol, or the resolver of the
+    /// dynamic linker.
     fn is_in_stub(&self, address: u64, symbols: Option<&dyn Functions>) -> bool {
         let (Some(frame), Some(symbols)) = (self.frames.last(), symbols) else {
             return false;

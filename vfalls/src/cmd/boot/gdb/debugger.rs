@@ -7,35 +7,37 @@ use super::machine::{self, Machine, PointKind, Reached, Resume, Watchpoint};
 use super::packets::{self, LONGEST, Packets, Received, bytes, digits, number};
 use super::registers;
 
-/// A machine that a debugger controls or can connect to. At first, the machine waits for a debugger.
+/// A machine that a debugger controls or can connect to. When the machine is new, it waits for a
+/// debugger.
 pub struct Debugger<'a> {
     pub(super) machine: Machine<'a>,
     packets: Packets,
-    /// The last packet to the debugger. The debugger may request this packet again.
+    /// The latest packet to the debugger. The debugger may request this packet again.
     sent: Vec<u8>,
-    /// Whether a debugger has sent a packet, and has neither detached nor disconnected.
+    /// `true` if a debugger has sent a packet, and has not detached or disconnected since.
     attached: bool,
     killed: bool,
     /// The strand whose registers and memory the packets read and write.
     selected: StrandId,
     /// The only strand that `c` and `s` resume, or `None` if they resume all strands.
     resumed: Option<StrandId>,
-    /// How the machine executes, or `None` while it waits.
+    /// How the machine executes; `None` while the machine waits.
     runs: Option<Resume>,
-    /// The reason why execution cannot continue, although the machine is not switched off.
+    /// The reason why execution cannot continue although the machine is on; `None` if execution can
+    /// continue.
     failed: Option<Stop>,
 }
 
-/// The error for an invalid packet. The debugger gets `E01`, and the session continues.
+/// The error for an invalid packet. The debugger receives `E01`, and the session continues.
 struct Wrong;
 
 enum Response {
     Text(String),
-    /// No answer yet, because the machine executes or ends.
+    /// There is no answer yet, because the machine executes or ends.
     Later,
 }
 
-/// The answer that tells a debugger that a packet is unknown.
+/// The answer to a packet that this module does not know.
 const UNKNOWN: &str = "";
 const OK: &str = "OK";
 const WRONG: &str = "E01";
@@ -47,7 +49,7 @@ const SIGTRAP: u8 = 5;
 const SIGABRT: u8 = 6;
 
 impl<'a> Debugger<'a> {
-    /// Returns a machine without a debugger. The first debugger begins with strand `selected`.
+    /// Returns a machine without a debugger. The first debugger starts with strand `selected`.
     pub fn new(machine: Machine<'a>, selected: StrandId) -> Self {
         Self {
             machine,
@@ -67,7 +69,7 @@ impl<'a> Debugger<'a> {
         self.runs.is_some()
     }
 
-    /// Returns `true` if a debugger has sent a packet, and has neither detached nor disconnected.
+    /// Returns `true` if a debugger has sent a packet, and has not detached or disconnected since.
     pub fn is_attached(&self) -> bool {
         self.attached
     }
@@ -77,7 +79,8 @@ impl<'a> Debugger<'a> {
         self.killed
     }
 
-    /// Handles a byte from the debugger. Adds any answer to `answers`.
+    /// Handles a byte from the debugger. If the byte completes a packet with an answer, adds the
+    /// answer to `answers`.
     pub fn hear(&mut self, byte: u8, answers: &mut Vec<u8>) {
         match self.packets.push(byte) {
             Some(Received::Wrong) => answers.push(b'-'),
@@ -101,8 +104,9 @@ impl<'a> Debugger<'a> {
         }
     }
 
-    /// Executes about `most` instructions, fewer if the machine stops, and none if it waits. If the debugger controls the machine,
-    /// adds the packet that reports a stop to `answers`. Returns the stop if execution cannot continue.
+    /// Executes about `most` instructions. Executes fewer if the machine stops, and none if it
+    /// waits. If a debugger controls the machine, adds the packet that reports the stop to
+    /// `answers`. Returns the stop if execution cannot continue.
     pub fn execute(&mut self, most: u64, answers: &mut Vec<u8>) -> Option<Stop> {
         let resume = self.runs.as_mut()?;
         if self.failed.is_some() {
@@ -140,14 +144,15 @@ impl<'a> Debugger<'a> {
         None
     }
 
-    /// Tells the debugger that the machine has ended with this exit code.
+    /// Tells the debugger that the machine has ended with the exit code `code`.
     pub fn end(&mut self, code: u8, answers: &mut Vec<u8>) {
         if self.attached {
             self.send(&format!("W{code:02x}"), answers);
         }
     }
 
-    /// Handles the end of a connection. If the debugger has not detached, the machine stops, and waits for the next debugger.
+    /// Handles the end of a connection. If the debugger has not detached, the machine stops and
+    /// waits for the next debugger.
     pub fn lose(&mut self) {
         self.packets = Packets::default();
         if self.attached {
@@ -250,7 +255,7 @@ impl<'a> Debugger<'a> {
         }))
     }
 
-    /// Answers a `q` packet.
+    /// Answers a packet whose first character is `q`.
     fn query(&self, question: &str) -> Result<String, Wrong> {
         let (name, rest) = question.split_once([':', ',']).unwrap_or((question, ""));
         Ok(match name {
@@ -258,7 +263,8 @@ impl<'a> Debugger<'a> {
                 format!("PacketSize={LONGEST:x};qXfer:features:read+;vContSupported+")
             }
             "C" => format!("QC{}", thread(self.selected)),
-            // With this answer, gdb detaches when it quits, instead of killing the machine.
+            // After this answer, gdb detaches when it quits. After any other answer, gdb would kill
+            // the machine.
             "Attached" => "1".to_owned(),
             "fThreadInfo" => {
                 let threads: Vec<String> = self.machine.strands().map(thread).collect();
@@ -284,7 +290,8 @@ impl<'a> Debugger<'a> {
         })
     }
 
-    /// Returns the strand of a thread id, or `None` for 0 (any thread) and -1 (all threads).
+    /// Returns the strand of a thread id. Returns `None` for the ids 0 (any thread) and -1 (all
+    /// threads).
     fn strand(&self, id: &str) -> Result<Option<StrandId>, Wrong> {
         if matches!(id, "-1" | "0") {
             return Ok(None);

@@ -18,7 +18,8 @@ pub struct Machine<'a> {
     watchpoints: Vec<Watchpoint>,
 }
 
-/// Where each guest's memory is. A guest uses real addresses, the hypervisor physical ones.
+/// The places of the guests' memory. A guest uses real addresses, and the hypervisor uses physical
+/// addresses.
 #[derive(Clone)]
 struct Addresses {
     guests: Vec<StrandSet>,
@@ -26,10 +27,10 @@ struct Addresses {
     memory: u64,
 }
 
-/// gdb's number for a type of breakpoint or watchpoint, from the packets `Z` and `z`.
+/// gdb's number for a type of breakpoint or watchpoint, as the packets `Z` and `z` contain it.
 pub(super) type PointKind = u64;
 
-/// Stops the machine when any strand makes an access of type `kind` to `addresses`.
+/// A point that stops the machine when any strand makes an access of type `kind` to `addresses`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Watchpoint {
     pub(super) kind: PointKind,
@@ -40,18 +41,20 @@ pub(super) const STORES: PointKind = 2;
 pub(super) const LOADS: PointKind = 3;
 pub(super) const ACCESSES: PointKind = 4;
 
-/// The maximum number of watchpoints. Each access is compared with all of them.
+/// The maximum number of watchpoints. The limit is low, because each access is compared with all
+/// watchpoints.
 const MOST_WATCHPOINTS: usize = 64;
 
-/// Which strands execute, and how far.
+/// The strands that execute, and how far they execute.
 pub(super) enum Resume {
     All,
-    /// The strands in `strands` take turns. All others wait.
+    /// The strands in `strands` take turns. All other strands wait.
     Only {
         strands: Vec<StrandId>,
         begun: bool,
     },
-    /// One strand executes one instruction. If this strand waits, other strands execute meanwhile, unless it steps `alone`.
+    /// One strand executes one instruction. If this strand waits, other strands execute until it
+    /// can step, unless `alone` is `true`.
     Step {
         strand: StrandId,
         from: Level,
@@ -59,12 +62,12 @@ pub(super) enum Resume {
     },
 }
 
-/// Why the machine has stopped executing.
+/// The reason why the machine has stopped.
 pub(super) enum Reached {
     Stop(Stop),
-    /// The strand has executed the step of [`Resume::Step`].
+    /// The strand has finished the step of [`Resume::Step`].
     Stepped(StrandId),
-    /// A strand waits, and no other strand may execute.
+    /// The strand waits, and no other strand may execute.
     Waits(StrandId),
 }
 
@@ -73,7 +76,8 @@ impl Addresses {
         self.guests.iter().position(|strands| strands.contains(strand)).map(|guest| guest as u64)
     }
 
-    /// Returns the address that software used for an access.
+    /// Returns the address that the software used for an access, which is real in a guest and
+    /// physical in the hypervisor.
     fn used(&self, access: &Observed) -> Option<u64> {
         if access.level == Level::Hyperprivileged {
             return Some(access.physical);
@@ -99,14 +103,14 @@ impl Watchpoint {
 }
 
 impl<'a> Machine<'a> {
-    /// Returns a machine whose guests have `memory` bytes each.
+    /// Returns a machine for a debugger. Each guest has `memory` bytes.
     pub fn new(execution: &'a mut Execution, guests: &'a [NamedGuest], memory: u64) -> Self {
         let strands = guests.iter().map(|guest| guest.config.strands).collect();
         let addresses = Addresses { guests: strands, memory };
         Self { execution, guests, addresses, watchpoints: Vec::new() }
     }
 
-    /// Returns the strand with this number, if the machine has it.
+    /// Returns the strand with this number; `None` if the machine has no such strand.
     pub(super) fn strand(&self, number: u64) -> Option<StrandId> {
         let machine = self.execution.machine();
         StrandId::new(usize::try_from(number).ok()?)
@@ -118,7 +122,7 @@ impl<'a> Machine<'a> {
         self.guests.iter().flat_map(|guest| guest.config.strands.iter())
     }
 
-    /// Describes a strand for gdb: its number, its guest, and what it is doing.
+    /// Returns a description of a strand for gdb: the strand's number, its guest, and its state.
     pub(super) fn describe(&self, strand: StrandId) -> String {
         let does = match self.execution.state(strand) {
             State::Parked => "parked",
@@ -134,8 +138,8 @@ impl<'a> Machine<'a> {
         format!("strand {strand} of {}: {does}", guest.escape_debug())
     }
 
-    /// Returns the physical address of `size` bytes at an address that a strand uses. Returns `None` if the bytes are outside the
-    /// memory of the strand's guest.
+    /// Converts an address that a strand uses to a physical address. Returns `None` if the `size`
+    /// bytes at this address are outside the memory of the strand's guest.
     fn physical(&self, strand: StrandId, address: u64, size: u64) -> Option<u64> {
         if self.execution.strand(strand).level() == Level::Hyperprivileged {
             return Some(address);
@@ -159,7 +163,8 @@ impl<'a> Machine<'a> {
         self.execution.load(physical, bytes).ok()
     }
 
-    /// Sets a watchpoint, if it is not set yet. Returns `None` if there are too many watchpoints.
+    /// Sets a watchpoint. A watchpoint that is set already stays. Returns `None` if there are too
+    /// many watchpoints.
     pub(super) fn watch(&mut self, watchpoint: Watchpoint) -> Option<()> {
         self.ignore(&watchpoint);
         if self.watchpoints.len() == MOST_WATCHPOINTS {
@@ -197,7 +202,7 @@ impl<'a> Machine<'a> {
         self.watchpoints.iter().find(|point| point.stops(access, &self.addresses))
     }
 
-    /// Executes about `most` instructions, or fewer if the machine stops for another reason.
+    /// Executes about `most` instructions. Stops earlier if the machine stops for another reason.
     pub(super) fn execute(&mut self, resume: &mut Resume, most: u64) -> Reached {
         match resume {
             Resume::All => Reached::Stop(self.execution.run(Limits::instructions(most))),
@@ -229,7 +234,7 @@ impl<'a> Machine<'a> {
         Reached::Stop(Stop::Limit)
     }
 
-    /// Steps a strand. A step of a guest includes the hypervisor's instructions after it.
+    /// Steps a strand. A step in a guest also includes the hypervisor's instructions that follow.
     fn step(&mut self, strand: StrandId, from: Level, alone: bool, most: u64) -> Reached {
         for _ in 0..most {
             let stepped = self.execution.step(strand);
@@ -251,7 +256,8 @@ impl<'a> Machine<'a> {
         if alone {
             return Reached::Stop(Stop::Limit);
         }
-        // The strand is still in the hypervisor, and may wait for other strands. So all strands execute.
+        // The strand is still in the hypervisor, and it may wait for other strands, so all strands
+        // execute.
         Reached::Stop(self.execution.run(Limits::instructions(most)))
     }
 }

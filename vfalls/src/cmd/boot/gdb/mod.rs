@@ -1,12 +1,14 @@
 //! Serves gdb's remote protocol. gdb sees each strand as a thread.
 //!
-//! Breakpoints and watchpoints apply to every strand, at the addresses that software uses. In a guest, a strand reads and writes the
-//! guest's memory by real address. In the hypervisor, a strand reads and writes all memory by physical address. A step of a guest executes
-//! a whole hypercall or trap.
+//! Breakpoints and watchpoints apply to every strand, at the addresses that software uses. gdb
+//! reads and writes memory as the selected strand does: the guest's memory by real address while
+//! the strand executes its guest, and all memory by physical address while it executes the
+//! hypervisor. If the next instruction of a guest enters the hypervisor, a step includes the whole
+//! hypercall or trap.
 //!
-//! We do not use the crate `gdbstub`, because it ends its session at a packet that it cannot read.
-//! Here the debugger gets an error, and the session continues. If the connection is lost, the
-//! machine stays as it is, and waits for the next debugger.
+//! The crate `gdbstub` does not fit here, because it ends its session at a packet that it cannot
+//! read. This module answers such a packet with an error, and continues the session. If the
+//! connection is lost, the machine keeps its state, and waits for the next debugger.
 
 mod debugger;
 mod machine;
@@ -31,7 +33,7 @@ use crate::say::say;
 pub use debugger::Debugger;
 pub use machine::Machine;
 
-/// A machine that gdb debugs.
+/// A machine for gdb to debug, with its consoles and its output.
 pub(crate) struct Debugged<'a, W> {
     pub(crate) execution: &'a mut Execution,
     pub(crate) consoles: &'a mut Consoles,
@@ -44,16 +46,17 @@ pub(crate) struct Debugged<'a, W> {
 /// The pause between two checks for a connection or an interrupt.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The time limit for sending an answer. A debugger that does not take the answer in this time counts as lost.
+/// The time limit for sending an answer. If a debugger does not take the answer in this time, the
+/// connection counts as lost.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The maximum number of instructions between two checks of the connection. Executing them takes a few milliseconds, so an
-/// interrupt takes effect at once.
+/// The maximum number of instructions between two checks of the connection. They take a few
+/// milliseconds, so the user does not notice the delay of an interrupt.
 const BATCH: u64 = 1 << 16;
 
 impl<W: Write> Debugged<'_, W> {
-    /// Executes up to the first guest's entry, and waits for gdb at a port of this computer. Serves
-    /// gdb until the machine stops, and returns the reason of the stop.
+    /// Executes until the first guest's entry, and then waits for gdb at a port of this computer.
+    /// Serves gdb until the machine stops, and returns the reason of the stop.
     pub(crate) fn debug(mut self, port: u16) -> anyhow::Result<Stop> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .with_context(|| format!("port {port} cannot be used"))?;
@@ -69,7 +72,7 @@ impl<W: Write> Debugged<'_, W> {
         self.serve(&listener, first)
     }
 
-    /// Executes up to the first guest's entry.
+    /// Executes until the first guest's entry.
     fn begin(&mut self) -> anyhow::Result<Stop> {
         let entry = self.complete.images[0].entry;
         self.execution.breakpoints().insert(entry);
@@ -90,7 +93,7 @@ impl<W: Write> Debugged<'_, W> {
         let mut connection = None;
         loop {
             ensure!(!interrupt::happened(), Interrupted);
-            // A connection on which no debugger has attached is closed when the next connection opens.
+            // If a connection has not sent a packet yet, a new connection replaces it.
             if !debugger.is_attached()
                 && let Ok((next, _)) = listener.accept()
             {
@@ -136,7 +139,8 @@ fn prepared(connection: TcpStream) -> io::Result<TcpStream> {
     Ok(connection)
 }
 
-/// Reads what a debugger has sent. If the machine is stopped, waits up to [`PAUSE`] for data. Fails if the connection has ended.
+/// Reads the bytes that a debugger has sent. If the machine is stopped, waits up to [`PAUSE`] for
+/// them. Fails if the connection has ended.
 fn hear(
     connection: &mut TcpStream,
     debugger: &mut Debugger<'_>,

@@ -1,20 +1,21 @@
-//! gdb's packets: `$`, text, `#`, and two hexadecimal digits, which are the sum of the text's bytes modulo 256.
+//! gdb's packets. A packet is a `$`, a text, a `#`, and two hexadecimal digits. The digits are the
+//! sum of the text's bytes modulo 256.
 
 /// The maximum length of a packet's text, in bytes.
 pub(super) const LONGEST: usize = 0x4000;
 
-/// What a debugger has sent.
+/// A message from a debugger.
 pub(super) enum Received {
     Packet(Vec<u8>),
-    /// A packet with a wrong checksum, or one that is too long.
+    /// A packet that has a wrong checksum or is too long.
     Wrong,
-    /// The debugger wants the latest packet again.
+    /// The debugger requests the latest packet again.
     Again,
     /// The debugger wants to stop the machine.
     Interrupt,
 }
 
-/// The part of the next packet that has arrived.
+/// The part of a packet that has arrived so far.
 #[derive(Default)]
 pub(super) struct Packets {
     place: PacketPlace,
@@ -26,12 +27,13 @@ enum PacketPlace {
     #[default]
     Between,
     Text,
-    /// The next byte is a digit of the checksum. The value is the first digit, once it has arrived.
+    /// The next byte is a digit of the checksum. The value is the first digit, or `None` if it has
+    /// not arrived.
     Checksum(Option<u8>),
 }
 
 impl Packets {
-    /// Adds the next byte. A `$` always begins a new packet, whatever came before it.
+    /// Adds the next byte. A `$` always starts a new packet, even within another packet.
     pub(super) fn push(&mut self, byte: u8) -> Option<Received> {
         match (self.place, byte) {
             (_, b'$') => {
@@ -42,7 +44,8 @@ impl Packets {
             (PacketPlace::Between, 0x03) => return Some(Received::Interrupt),
             (PacketPlace::Between, _) => {}
             (PacketPlace::Text, b'#') => self.place = PacketPlace::Checksum(None),
-            // Stores up to one byte more than a packet may have. The extra byte shows that the packet is too long.
+            // The text keeps at most one byte more than a packet may have. The extra byte shows
+            // that the packet is too long.
             (PacketPlace::Text, _) if self.text.len() <= LONGEST => self.text.push(byte),
             (PacketPlace::Text, _) => {}
             (PacketPlace::Checksum(None), _) => self.place = PacketPlace::Checksum(Some(byte)),
@@ -66,7 +69,7 @@ fn sum(text: &[u8]) -> u8 {
     text.iter().fold(0, |sum, byte| sum.wrapping_add(*byte))
 }
 
-/// Returns the packet with this text, which must not contain `$` or `#`.
+/// Returns the packet with the text `text`, which must not contain `$` or `#`.
 pub(super) fn packet(text: &str) -> Vec<u8> {
     format!("${text}#{:02x}", sum(text.as_bytes())).into_bytes()
 }
@@ -76,7 +79,8 @@ pub(super) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns the bytes that the hexadecimal digits in `text` encode.
+/// Returns the bytes that the hexadecimal digits in `text` encode; `None` if `text` does not
+/// consist of pairs of digits.
 pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks() else {
         return None;
@@ -85,9 +89,10 @@ pub(super) fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8)).collect()
 }
 
-/// Returns the number that the hexadecimal digits in `text` encode.
+/// Returns the number that the hexadecimal digits in `text` encode; `None` if `text` contains other
+/// characters.
 pub(super) fn number(text: &str) -> Option<u64> {
-    // `from_str_radix` would accept a sign.
+    // `from_str_radix` accepts a sign, which is not allowed here.
     let digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     u64::from_str_radix(text, 16).ok().filter(|_| digits)
 }

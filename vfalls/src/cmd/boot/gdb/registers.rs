@@ -1,17 +1,18 @@
-//! gdb's numbers of the SPARC V9 registers, and their layout in packets.
+//! gdb's numbers for the SPARC V9 registers, and the layout of the registers in packets.
 
 use simulator::interpreter::Strand;
 use simulator::interpreter::instruction::Register;
 
-/// The target description, from which gdb knows the registers.
+/// The target description. It tells gdb which registers the machine has.
 pub(super) const DESCRIPTION: &str =
     "<target version=\"1.0\"><architecture>sparc:v9</architecture></target>";
 
-/// The number of registers: %g0-%g7, %o0-%o7, %l0-%l7 and %i0-%i7, %f0-%f31 of 32 bits, %f32-%f62 of 64 bits, and then the registers below.
+/// The number of registers. In gdb's order, they are %g0-%g7, %o0-%o7, %l0-%l7, %i0-%i7, %f0-%f31
+/// of 32 bits, %f32-%f62 of 64 bits, and the six registers from [`PC`] to [`Y`].
 const COUNT: u32 = 86;
 const PC: u32 = 80;
 const NPC: u32 = 81;
-/// gdb's number of the register with %ccr, %asi, %pstate and %cwp, in the layout of %tstate.
+/// gdb's number of a register that contains %ccr, %asi, %pstate and %cwp in the layout of %tstate.
 const STATE: u32 = 82;
 /// gdb's number of %y. Registers 83 and 84 are %fsr and %fprs.
 const Y: u32 = 85;
@@ -20,8 +21,8 @@ const Y: u32 = 85;
 const CCR: u32 = 32;
 const ASI: u32 = 24;
 
-/// Returns the value of a register and its size in bytes. Floating-point registers read as 0.
-/// Returns `None` if there is no such register.
+/// Returns the value of a register, and its size in bytes. The value of a floating-point register
+/// is always 0. Returns `None` if there is no register with this number.
 fn value(strand: &Strand, number: u32) -> Option<(u64, usize)> {
     let value = match number {
         0..32 => strand.registers.get(Register::new(number)),
@@ -42,7 +43,8 @@ pub(super) fn read(strand: &Strand) -> Vec<u8> {
     values.flat_map(|(value, size)| value.to_be_bytes().into_iter().skip(8 - size)).collect()
 }
 
-/// Writes all registers, or none. Returns `None` if the length is wrong, or if the value of a read-only register would change.
+/// Writes all registers or none of them. Returns `None` if the number of bytes is wrong, or if the
+/// value of a read-only register would change.
 pub(super) fn write(strand: &mut Strand, mut bytes: &[u8]) -> Option<()> {
     let mut changed = strand.clone();
     for number in 0..COUNT {

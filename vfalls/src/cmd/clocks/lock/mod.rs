@@ -1,5 +1,6 @@
-//! Locks a drifting clock to a system time in several ways, in simulation. [`TimeOfDay`](hv_core::time::TimeOfDay) is the way that
-//! ships. The other ways are here for comparison only.
+//! Simulates several ways to lock a drifting clock to a system time.
+//! [`TimeOfDay`](hv_core::time::TimeOfDay) is the way that the hypervisor uses. The other ways are
+//! here for comparison only.
 
 mod situation;
 #[cfg(test)]
@@ -14,35 +15,38 @@ use self::situation::{Situation, Trouble};
 use self::ways::Way;
 use crate::table;
 
-/// The outcome of a way in a situation. Times are in nanoseconds.
+/// The result of using a way in a situation. Times are in nanoseconds.
 #[derive(Debug, Serialize)]
 pub(super) struct Outcome {
     way: &'static str,
     trouble: Trouble,
     drift_ppm: i64,
-    /// The largest difference from the true time.
+    /// The largest difference from the true time, in either direction.
     largest_error: i64,
-    /// The least and the greatest difference from the true time in the last quarter of the simulation.
+    /// The smallest and the largest difference from the true time in the last quarter of the
+    /// simulation.
     last_quarter: [i64; 2],
-    /// Whether the time is within [`CONVERGED`] of the true time in the whole last quarter.
+    /// Whether the difference from the true time is at most [`CONVERGED`] during the whole last
+    /// quarter.
     converges: bool,
     steps_back: u32,
     largest_step_back: i64,
-    /// The percentage of the looks at which the correction of the rate is the largest that the way allows.
+    /// The percentage of the looks at which the correction of the rate is the largest that the way
+    /// allows.
     percent_at_limit: i64,
-    /// The number of corrections of the rate whose direction differs from that of the previous correction.
+    /// The number of corrections of the rate in the opposite direction of the previous correction.
     turns: u32,
 }
 
-/// The number of wake-ups, one each second.
+/// The number of wake-ups of the correcting thread. One wake-up is due each second.
 const WAKE_UPS: i64 = 1000;
 /// The number of looks at the clock between two wake-ups.
 const LOOKS: i64 = 10;
 const CONVERGED: i64 = 100_000;
-/// The rounding error of the time that passes between two looks.
+/// The rounding error of the time between two looks, in nanoseconds.
 const ROUNDING: i64 = 2;
 
-/// Runs each way in each situation.
+/// Simulates each way in each situation.
 pub(super) fn compare() -> Vec<Outcome> {
     let all = |way: Way| Situation::ALL.map(|situation| Outcome::of(way, situation));
     Way::ALL.into_iter().flat_map(all).collect()
@@ -63,7 +67,8 @@ impl Outcome {
             turns: 0,
         };
         let mut locked = way.start(situation);
-        // The true time and the shown time at the latest look, and the direction of the latest correction.
+        // The true time and the shown time at the latest look, and the direction of the latest
+        // correction.
         let (mut last, mut shown, mut direction) = (0, 0, 0);
         let mut at_limit = 0;
         for second in 1..=WAKE_UPS {

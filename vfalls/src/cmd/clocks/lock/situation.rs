@@ -1,4 +1,5 @@
-//! A drifting clock, a system time with a tick of 10 ms, and wake-ups of the thread that compares the two.
+//! A situation of the simulation: a drifting local clock, a system time with a tick of 10 ms, and a
+//! thread that wakes up to compare the two.
 
 use hv_core::time::DayReading;
 use serde::Serialize;
@@ -8,7 +9,7 @@ const SECOND: i64 = 1000 * MILLISECOND;
 /// The time between two updates of the system time, in nanoseconds.
 pub(super) const TICK: i64 = 10 * MILLISECOND;
 
-/// What goes wrong.
+/// What goes wrong in a situation, besides the drift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Trouble {
@@ -35,7 +36,7 @@ const EARLY: i64 = 2 * MILLISECOND;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Situation {
     pub(super) trouble: Trouble,
-    /// How much faster the local clock is than the true time, in parts per million.
+    /// By how much the local clock is faster than the true time, in parts per million.
     pub(super) drift: i64,
 }
 
@@ -49,12 +50,12 @@ impl Situation {
         Self { trouble: Trouble::UnevenSystemTime, drift: 500 },
     ];
 
-    /// Returns what the local clock shows.
+    /// Returns the time that the local clock shows at the true time `now`.
     pub(super) const fn clock(self, now: i64) -> i64 {
         now + now * self.drift / 1_000_000
     }
 
-    /// Returns the system time.
+    /// Returns the system time at the true time `now`.
     pub(super) fn system(self, now: i64) -> i64 {
         let (update, within) = (now / TICK, now % TICK);
         if !matches!(self.trouble, Trouble::UnevenSystemTime) {
@@ -65,7 +66,8 @@ impl Situation {
         (update - i64::from(is_late) + i64::from(is_early && !is_late)) * TICK
     }
 
-    /// Returns when the thread wakes up if its wake-up is due at this second.
+    /// Returns the true time at which the thread wakes up. The wake-up is due at `second`, in
+    /// seconds.
     pub(super) const fn wake_up(self, second: i64) -> i64 {
         let late = match self.trouble {
             Trouble::LateWakeUps => second * 7919 % 5001 * 1000,
@@ -74,7 +76,8 @@ impl Situation {
         second * SECOND + late
     }
 
-    /// Returns how early and how late the system time may be.
+    /// Returns by how much the system time may be ahead of the true time, and by how much it may be
+    /// behind.
     const fn accuracy(self) -> [i64; 2] {
         match self.trouble {
             Trouble::UnevenSystemTime => [EARLY, TICK + LATE],
@@ -82,7 +85,8 @@ impl Situation {
         }
     }
 
-    /// Returns a reading of the system time. The time of day in the reading is never early.
+    /// Makes a reading for [`TimeOfDay`](hv_core::time::TimeOfDay). The time of day in a reading
+    /// must never be ahead of the true time, so the largest lead of the system time is subtracted.
     pub(super) fn reading(self, clock: i64, system: i64) -> DayReading {
         let [early, late] = self.accuracy();
         DayReading {

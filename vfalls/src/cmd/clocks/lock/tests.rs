@@ -1,4 +1,5 @@
-//! Tests of what windows_high_resolution_timer.txt says in the chapter "Locking timer to system time", and in the chapter after it.
+//! The tests quote the chapter "Locking timer to system time" of windows_high_resolution_timer.txt,
+//! and the chapter after it. Each test shows that the simulation behaves as the quoted text says.
 
 use hv_core::time::TimeOfDay;
 
@@ -9,7 +10,7 @@ use super::{Outcome, compare};
 const MICROSECOND: i64 = 1000;
 const MILLISECOND: i64 = 1000 * MICROSECOND;
 
-/// Returns the outcomes with drifts of 80 and 500 parts per million.
+/// Returns the outcomes of a way for drifts of 80 and 500 parts per million.
 fn outcomes(way: Way, trouble: Trouble) -> [Outcome; 2] {
     [80, 500].map(|drift| Outcome::of(way, Situation { trouble, drift }))
 }
@@ -18,7 +19,8 @@ fn outcomes(way: Way, trouble: Trouble) -> [Outcome; 2] {
 #[test]
 fn a_bounded_timer_jumps() {
     let [slow, fast] = outcomes(Way::Bound, Trouble::Nothing);
-    // The drift reaches 15 ms after 187.5 s at 80 parts per million, and after 30 s at 500. The next wake-up is at most a second later.
+    // The drift reaches 15 ms after 187.5 s at 80 parts per million, and after 30 s at 500 parts
+    // per million. The next wake-up comes at most a second later.
     assert_eq!((slow.steps_back, fast.steps_back), (1000 / 188, 1000 / 31));
     for (found, drift) in [(&slow, 80), (&fast, 500)] {
         let bounds = 15 * MILLISECOND..=15 * MILLISECOND + drift * MICROSECOND;
@@ -38,8 +40,8 @@ fn a_controller_with_a_high_gain_bounces() {
     }
 }
 
-/// "if slightly above/below the target value, it will never correct the difference": at a gain of 1/2 in a second, a drift of 80
-/// parts per million is balanced by an error of 160 us.
+/// "if slightly above/below the target value, it will never correct the difference": with a gain of
+/// 1/2 per second, an error of 160 us balances a drift of 80 parts per million.
 #[test]
 fn a_controller_with_a_low_gain_never_corrects_the_difference() {
     for (found, error) in outcomes(Way::LowGain, Trouble::Nothing).iter().zip([160, 1000]) {
@@ -97,7 +99,8 @@ fn an_uneven_system_time_defeats_the_controllers() {
 fn the_time_of_day_is_bounded_and_never_steps_back() {
     for trouble in [Trouble::Nothing, Trouble::LateWakeUps, Trouble::UnevenSystemTime] {
         for found in outcomes(Way::TimeOfDay, trouble) {
-            // An uneven update comes up to 3 ms late. Between two wake-ups, up to 1.005 s pass, in which the clock drifts.
+            // An uneven update comes up to 3 ms late. Up to 1.005 s pass between two wake-ups, and
+            // the clock drifts during this time.
             let late = if trouble == Trouble::UnevenSystemTime { 3 } else { 0 };
             let accuracy = TICK + late * MILLISECOND + found.drift_ppm * 1005 / 1000 * MICROSECOND;
             assert!(found.largest_error <= accuracy + MICROSECOND, "{found:?}");

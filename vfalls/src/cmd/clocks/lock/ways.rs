@@ -1,29 +1,33 @@
-//! The ways to lock a clock to a system time. Times are in nanoseconds; rates are in parts per billion.
+//! The ways to lock a local clock to a system time. Times are in nanoseconds; rates are in parts
+//! per billion.
 
 use hv_core::time::TimeOfDay;
 
 use super::situation::{Situation, TICK};
 
-/// A clock that is locked to a system time.
+/// A time that follows a system time with the help of a local clock.
 pub(super) trait Locked {
-    /// Returns the time when the local clock shows `clock`.
+    /// Returns the time at the moment when the local clock shows `clock`.
     fn at(&mut self, clock: i64) -> i64;
 
-    /// Corrects the time: the local clock shows `clock` when the system time is `system`.
+    /// Corrects the time at the moment when the local clock shows `clock` and the system time is
+    /// `system`.
     fn follow(&mut self, clock: i64, system: i64);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// The time runs free until it differs by 1.5 ticks. Then it becomes the system time.
+    /// The time runs with the local clock until it differs from the system time by 1.5 ticks. Then
+    /// it is set to the system time.
     Bound,
-    /// The rate is corrected in proportion to the error, with a gain of 4 in a second.
+    /// The rate is corrected in proportion to the error, with a gain of 4 per second.
     HighGain,
-    /// The rate is corrected in proportion to the error, with a gain of 1/2 in a second.
+    /// The rate is corrected in proportion to the error, with a gain of 1/2 per second.
     LowGain,
-    /// The correction of the rate is the sum of parts for the error, its integral, and its trend.
+    /// The correction of the rate is the sum of three parts, for the error, its integral, and its
+    /// trend.
     Pid,
-    /// The way that ships: [`TimeOfDay`].
+    /// The way that the hypervisor uses: [`TimeOfDay`].
     TimeOfDay,
 }
 
@@ -41,7 +45,7 @@ impl Way {
         }
     }
 
-    /// Returns the largest correction of the rate.
+    /// Returns the largest correction of the rate that the way allows.
     pub(super) const fn limit(self) -> i64 {
         match self {
             Self::Bound => 0,
@@ -50,7 +54,7 @@ impl Way {
         }
     }
 
-    /// Returns a clock that shows 0 when the local clock and the system time are 0.
+    /// Starts a time that is 0 when the local clock and the system time are 0.
     pub(super) fn start(self, situation: Situation) -> Box<dyn Locked> {
         let gains = match self {
             Self::Bound => return Box::new(Bound(0)),
@@ -63,7 +67,7 @@ impl Way {
     }
 }
 
-/// How far the time is ahead of the local clock.
+/// By how much the time is ahead of the local clock.
 struct Bound(i64);
 
 impl Locked for Bound {
@@ -78,13 +82,14 @@ impl Locked for Bound {
     }
 }
 
-/// A controller corrects the rate.
+/// A time whose rate a controller corrects.
 #[derive(Default)]
 struct Controlled {
-    /// The gains for the error, its integral and its trend, in tenths of a part per billion for each nanosecond.
+    /// The gains for the error, its integral and its trend, in tenths of a part per billion per
+    /// nanosecond of error.
     gains: [i64; 3],
     limit: i64,
-    /// The local clock, the time and the error at the latest correction.
+    /// The local clock's time, the shown time and the error at the latest correction.
     clock: i64,
     time: i64,
     error: i64,
@@ -111,7 +116,7 @@ impl Locked for Controlled {
     }
 }
 
-/// The time of day that ships. `situation` tells it the accuracy of the system time.
+/// The time of day that the hypervisor uses. `situation` provides the accuracy of the system time.
 struct Shipped {
     day: TimeOfDay,
     situation: Situation,

@@ -10,7 +10,8 @@ use simulator::replay::{Setup, Stage};
 
 use super::*;
 
-/// Returns the view at the end of a program of three threads. Later threads execute more.
+/// Returns the view at the end of a program with three threads. A thread with a larger number
+/// executes more instructions.
 fn app(model: Model, nodes: usize) -> App {
     app_with(model, nodes, Config::T2_PLUS)
 }
@@ -100,7 +101,8 @@ fn what_does_not_fit_is_scrolled() {
     let mut app = app(Model::Batoka, 4);
     press(&mut app, '3');
     let rows = screen(&mut app, 80, 24);
-    // 8 channels, 4 hubs, 16 links, 16 pairs of nodes, 4 headers and 3 empty lines are 51 rows. 18 rows and this line fit.
+    // The 51 rows are 8 channels, 4 hubs, 16 links, 16 pairs of nodes, 4 headers and 3 empty lines.
+    // On the screen, 18 rows and this line fit.
     assert_eq!(rows[22].trim_end(), "... 33 more, by the down key");
     app.key(KeyCode::Down.into());
     assert_eq!(screen(&mut app, 80, 24)[22].trim_end(), "... 32 more, by the down key");
@@ -131,7 +133,7 @@ fn keys_ask_for_a_pace() {
     assert_eq!(press(&mut app, 'q'), Ask::Quit);
 }
 
-/// The rate is in bytes, so it depends on the size of a cache line.
+/// Rates are in bytes per second, so they depend on the size of a cache line.
 #[test]
 fn rates_are_of_lines_of_any_size() {
     for line in [64, 32] {

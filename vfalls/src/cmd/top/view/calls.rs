@@ -1,4 +1,4 @@
-//! Hypercalls, and the counters that the guest reads by hypercalls.
+//! The views of hypercalls, and of the counters that the guest reads by hypercalls.
 
 use ratatui::style::Stylize;
 use ratatui::text::Line;
@@ -8,7 +8,8 @@ use super::{Look, ViewPage};
 use crate::cmd::top::grid::Grid;
 use crate::numbers::count;
 
-/// Returns a row for each guest, and for each class of registers in its calls.
+/// Returns a page with a row for each guest, and a row for each class of registers in the guest's
+/// calls.
 pub(super) fn page(of: &Replayed) -> ViewPage {
     let statuses: Vec<&str> = of.by_status().into_keys().collect();
     let columns: String = statuses.iter().map(|status| format!("|>{status}")).collect();
@@ -29,7 +30,8 @@ pub(super) fn page(of: &Replayed) -> ViewPage {
     ViewPage::table(grid.lines())
 }
 
-/// Returns a row for each event: the guest's count, the true count, and the count of each node or hub.
+/// Returns a page with a row for each event: the guest's count, the true count, and the count of
+/// each node or hub.
 pub(super) fn counters(of: &Replayed, look: Look<'_>) -> ViewPage {
     let totals = Total::by_event(&of.counters);
     let places = match totals.iter().any(Total::is_by_hub) {

@@ -1,4 +1,4 @@
-//! The code that waits for memory, and the lines that move between nodes.
+//! The views of the code that waits for memory, and of the lines that move between nodes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,10 +14,11 @@ use crate::cmd::top::names::Name;
 use crate::numbers::count;
 use crate::table::cut;
 
-/// The number of columns, each of which can sort the rows.
+/// The number of columns. The rows can be sorted by each of them.
 pub(super) const COLUMNS: usize = 7;
 
-/// Adds up the misses of instructions with the same `name`, which is a function or a source line.
+/// Adds up the misses of the instructions for which `name` returns the same text, which is a
+/// function or a source line.
 fn by_name(
     of: &Replayed,
     look: Look<'_>,
@@ -37,7 +38,8 @@ pub(super) fn functions(of: &Replayed, look: Look<'_>) -> ViewPage {
     page(by_name(of, look, |name| name.function.clone()), "function", look)
 }
 
-/// Returns a row for each source line, and for each function whose source is not known.
+/// Returns a page with a row for each source line. Instructions without a known source line have a
+/// row for their function.
 pub(super) fn source(of: &Replayed, look: Look<'_>) -> ViewPage {
     let lines = by_name(of, look, |name| match &*name.source {
         "" => name.function.clone(),
@@ -82,7 +84,7 @@ pub(super) fn hottest(of: &Replayed, look: Look<'_>) -> Line<'static> {
     Line::from(cut(&format!("waits for memory: {text}"), look.width.saturating_sub(3)))
 }
 
-/// Returns a row for each of the lines that move most between nodes.
+/// Returns a page with a row for each of the lines that move most between nodes.
 pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
     let mut grid = Grid::new(">line|>home|>transfers|>dropped|sharing|writers|functions");
     for line in of.lines() {
@@ -111,7 +113,7 @@ pub(super) fn sharing(of: &Replayed, look: Look<'_>) -> ViewPage {
     page
 }
 
-/// Returns the functions that use a line, the heaviest user first.
+/// Returns the functions that use a line. The function with the most uses is first.
 fn users(line: &SharedLine, look: Look<'_>) -> Vec<String> {
     let mut functions: BTreeMap<String, u64> = BTreeMap::new();
     for user in line.users.iter().filter(|user| user.what != Use::Fetch) {

@@ -1,4 +1,4 @@
-//! What nodes share: channels, hubs, links, and the traffic from node to node.
+//! The view of what nodes share: channels, hubs, links, and the traffic between nodes.
 
 use ratatui::text::Line;
 use simulator::memory::{ChannelUse, HubUse, LinkUse, Traffic, TrafficKind, Usage};
@@ -11,7 +11,7 @@ use crate::numbers::count;
 /// The width of the columns before the bar.
 const NUMBERS: usize = 66;
 
-/// Returns the bandwidth, in GB/s, at which `lines` lines move during the run.
+/// Returns the rate at which `lines` cache lines move during the run, in GB/s.
 fn rate(lines: u64, of: &Replayed, look: Look<'_>) -> String {
     let gigabytes = (lines * look.line) as f64 / 1e9;
     format!("{:.2}", gigabytes / of.time.seconds.max(f64::MIN_POSITIVE))
@@ -51,7 +51,7 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
         for one in links {
             let LinkUse { hub, node, into, out, busy, limit } = *one;
             let name = format!("node {node} hub {hub}");
-            // `busy` is the sum for both directions of the link.
+            // `busy` is the sum of both directions of the link.
             grid.row(row(way(name, [into, out], 2 * limit), busy / 2));
         }
     }
@@ -61,7 +61,8 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each pair of nodes, with the lines that the first node sent to the second.
+/// Returns a row for each pair of nodes: the numbers of lines that the first node has sent to the
+/// second node.
 fn traffic(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new("lines from|to|>memory|>cache|>written back|>copies dropped");
     let nodes = 0..look.machine.nodes();

@@ -1,4 +1,4 @@
-//! The list of the views of a replay, their order and columns, and the parts that they share.
+//! The views of a replay: their list, order and columns, and parts that several views use.
 
 mod calls;
 mod code;
@@ -20,7 +20,7 @@ use crate::numbers::count;
 
 pub(crate) use overview::summary;
 
-/// The lines of a view.
+/// The lines that a view shows.
 #[derive(Default)]
 pub(crate) struct ViewPage {
     /// The lines that do not scroll.
@@ -30,7 +30,7 @@ pub(crate) struct ViewPage {
 }
 
 impl ViewPage {
-    /// Returns a table whose header does not scroll.
+    /// Returns a page with a table. The header of the table does not scroll.
     fn table(mut lines: Vec<Line<'static>>) -> Self {
         Self { rows: lines.split_off(1), head: lines }
     }
@@ -49,11 +49,11 @@ pub(crate) enum View {
     /// The lines of memory that move between nodes.
     Sharing,
     Calls,
-    /// The guest's counts beside the true counts.
+    /// The guest's counts, and the true counts to compare.
     Counters,
 }
 
-/// How views show the replay.
+/// Parameters that all views need to show a replay.
 #[derive(Clone, Copy)]
 pub(crate) struct Look<'a> {
     pub(crate) machine: Machine,
@@ -107,7 +107,8 @@ impl fmt::Display for View {
     }
 }
 
-/// Returns a bar of misses by what served them: local memory, remote memory, or a cache.
+/// Returns a bar that shows how many misses were served by local memory, remote memory, and a
+/// cache.
 fn served(served: &Served, width: usize) -> Line<'static> {
     let parts = [
         ('l', Color::Green, served.local),
@@ -123,7 +124,7 @@ fn misses(served: &Served) -> u64 {
 
 const WORK: &str = ">instructions|>CPI|>MPKI|>local|>remote|>cache";
 
-/// Returns the cells of the columns [`WORK`].
+/// Returns the cells for the columns [`WORK`].
 fn work(of: &ThreadRun) -> [String; 6] {
     let (instructions, misses) = (of.instructions, misses(&of.served));
     let [local, remote, cache] =

@@ -1,4 +1,4 @@
-//! The machine on one screen.
+//! The overview, which shows the whole machine on one screen.
 
 use ratatui::text::Line;
 use simulator::run::Replayed;
@@ -10,7 +10,7 @@ use crate::numbers::count;
 /// The width of the columns before the bar.
 const NUMBERS: usize = 59;
 
-/// The maximum number of functions, and of memory lines, that the overview shows.
+/// The maximum number of functions that the overview shows, and the maximum number of memory lines.
 const MOST: usize = 10;
 
 pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
@@ -23,7 +23,8 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage { head: Vec::new(), rows }
 }
 
-/// Returns a row for each node, bars for channels, hubs and links, the hottest functions, and the hypercalls by status.
+/// Returns the lines of the overview: a row for each node, bars for channels, hubs and links, the
+/// functions that wait most, and the hypercalls by status.
 pub(crate) fn summary(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let mut grid = Grid::new(&format!(">node|{WORK}|misses served by"));
     for (node, sum) in of.by_node().iter().enumerate() {
@@ -40,7 +41,8 @@ pub(crate) fn summary(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns a bar for each channel, each hub and the links of each node, side by side.
+/// Returns bars for each channel, each hub, and the links of each node. Several bars are on one
+/// line.
 fn busy(of: &Replayed, look: Look<'_>) -> Vec<Line<'static>> {
     let usage = &of.usage;
     let cycles = of.cycles;

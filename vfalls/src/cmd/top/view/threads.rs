@@ -1,4 +1,4 @@
-//! A row for each thread.
+//! The view with a row for each thread.
 
 use ratatui::style::Color;
 use ratatui::text::Line;
@@ -8,19 +8,20 @@ use super::{Look, ViewPage, WORK, misses, work};
 use crate::cmd::top::grid::{Grid, shares};
 use crate::numbers::count;
 
-/// The number of columns by which rows can be sorted: all except the bar.
+/// The number of columns by which rows can be sorted. Rows can be sorted by all columns except the
+/// bar.
 pub(super) const COLUMNS: usize = 9;
 
 /// The width of the columns before the bar.
 const NUMBERS: usize = 78;
 
-/// The width below which the bar is left out.
+/// If less than this width is left for the bar, the bar is left out.
 const NARROW: usize = 20;
 
 const LEGEND: &str = "cycles: . busy  2 L2 cache  l local memory  r remote memory  c other cache  \
                       w line under way  s stores  a atomics  p pipeline";
 
-/// Returns a bar of the cycles of a thread; [`LEGEND`] explains its letters.
+/// Returns a bar of a thread's cycles. [`LEGEND`] explains the letters in the bar.
 fn stack(stack: &Stack, width: usize) -> Line<'static> {
     let parts = [
         ('.', Color::Reset, stack.busy),
@@ -62,7 +63,8 @@ pub(super) fn page(of: &Replayed, look: Look<'_>) -> ViewPage {
     ViewPage::table(lines)
 }
 
-/// Returns the value of a thread by which a column sorts. `column` is 2 or more.
+/// Returns the value by which a thread is sorted for column number `column`, which must be at least
+/// 2.
 fn sort_key(thread: &ThreadRun, column: usize) -> f64 {
     let (served, instructions) = (thread.served, thread.instructions.max(1) as f64);
     match column {

@@ -1,4 +1,4 @@
-//! Interrupts a run to which a debugger is attached, and a run that waits for a debugger.
+//! Interrupts a run to which a debugger is attached, and a run that still waits for a debugger.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -33,7 +33,7 @@ fn while_a_debugger_is_connected() {
     }
 }
 
-/// A hypervisor that never starts its guest.
+/// The hypervisor never starts its guest, so the run never begins to wait for a debugger.
 #[test]
 fn before_the_guest_begins() {
     let place = Place::new("interrupted-before");

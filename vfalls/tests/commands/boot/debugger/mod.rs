@@ -1,4 +1,4 @@
-//! gdb attached to `vfalls boot`.
+//! Attaches gdb to `vfalls boot`.
 
 mod interrupted;
 mod wire;
@@ -62,12 +62,13 @@ impl Debuggee {
         stream
     }
 
-    /// Types the lines in `typed`, separated by ` | `, into gdb, which then detaches. Returns gdb's output.
+    /// Types lines into gdb, and then lets gdb detach. In `typed`, the lines are separated by ` |
+    /// `. Returns gdb's output.
     fn gdb(&self, typed: &str) -> String {
         self.gdb_before("set endian big", typed)
     }
 
-    /// Does the same as [`gdb`](Self::gdb), but types `before` before gdb connects.
+    /// Works as [`gdb`](Self::gdb), but types `before` before gdb connects.
     fn gdb_before(&self, before: &str, typed: &str) -> String {
         let mut gdb = Command::new("timeout");
         gdb.arg("60").arg(tools::path(&GDB).unwrap()).args(["-nx", "-batch"]);
@@ -89,14 +90,14 @@ impl Debuggee {
         assert_eq!(self.rest().1, "error: interrupted, nothing was written\n");
     }
 
-    /// Waits for the end of the run. Returns the standard output.
+    /// Waits until the run ends with status 0. Returns its standard output.
     fn ends_well(mut self) -> String {
         let (stdout, stderr) = self.rest();
         assert_eq!(self.run.wait().unwrap().code(), Some(0), "{stderr}");
         stdout
     }
 
-    /// Returns the rest of standard output and standard error.
+    /// Returns the remaining text of standard output and standard error.
     fn rest(&mut self) -> (String, String) {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.run.stdout.as_mut().unwrap().read_to_string(&mut stdout).unwrap();
@@ -105,14 +106,15 @@ impl Debuggee {
     }
 }
 
-/// Ends the run if a test fails.
+/// If a test fails, the run must not continue.
 impl Drop for Debuggee {
     fn drop(&mut self) {
         let _ = self.run.kill().and_then(|()| self.run.wait());
     }
 }
 
-/// Asserts that the parts of `expected`, separated by ` | `, are in `said` in the same order.
+/// Asserts that `said` contains all parts of `expected` in the same order. In `expected`, the parts
+/// are separated by ` | `.
 #[track_caller]
 fn says(said: &str, expected: &str) {
     expected.split(" | ").fold(said, |rest, text| match rest.split_once(text) {
@@ -154,7 +156,8 @@ fn one_strand_executes_while_the_others_are_locked() {
     run.ends_by("INT");
 }
 
-/// The bundled guest's second strand executes until it halts, and then cannot. With scheduler locking, no other strand executes.
+/// The second strand of the bundled guest executes until it halts. With scheduler locking, no other
+/// strand executes, so gdb reports that the strand waits.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn a_locked_strand_that_waits_is_reported() {
@@ -165,7 +168,7 @@ fn a_locked_strand_that_waits_is_reported() {
     run.ends_by("INT");
 }
 
-/// Without `vCont`, gdb sends `Hc`, `c` and `s`.
+/// An old gdb does not use `vCont`. It sends `Hc`, `c` and `s` instead.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn an_old_debugger_steps_and_continues() {
@@ -183,7 +186,7 @@ fn an_old_debugger_steps_and_continues() {
     run.ends_well();
 }
 
-/// gdb replaces an instruction of the guest with an instruction that adds 100.
+/// gdb replaces an instruction of the guest with another one, which adds 100.
 #[test]
 #[ignore = "needs gdb-multiarch"]
 fn memory_and_registers_are_written() {
@@ -228,7 +231,7 @@ fn watchpoints_stop_at_loads_and_stores() {
 #[ignore = "needs gdb-multiarch"]
 fn a_debugger_detaches_and_another_attaches() {
     let run = Debuggee::counter("gdb-detach");
-    // When the debugger detaches, its breakpoint and watchpoint are removed.
+    // The first debugger sets a breakpoint and a watchpoint, and detaches. Both are removed then.
     run.gdb("break *0x8000000c | continue | watch *(long *) 0x80002000 | detach");
     let said = run.gdb("print *(long *) 0x80002000 > 1 | info threads | stepi");
     says(&said, "$1 = 1 | (strand 0 of counter: runs)");

@@ -1,11 +1,12 @@
-//! Sends bytes that no debugger sends.
+//! Sends bytes that no real debugger sends.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use super::{Debuggee, says};
 
-/// Sends bytes. Returns the answer: a packet with its checksum, or `-`. Drops a leading `+`.
+/// Sends bytes, and returns the answer, which is a packet with its checksum, or `-`. A `+` before
+/// the answer is left out.
 fn ask(stream: &mut TcpStream, bytes: &[u8]) -> String {
     stream.write_all(bytes).unwrap();
     let mut said = Vec::new();
@@ -22,7 +23,7 @@ fn ask(stream: &mut TcpStream, bytes: &[u8]) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// Asserts that gdb can attach, and finds the guest at its first instruction.
+/// Asserts that gdb can attach, and that the guest is still at its first instruction.
 fn waits_at_the_entry(run: Debuggee) {
     let said = run.gdb("print/x $pc | print/x *(long *) 0x80002000");
     says(&said, "$1 = 0x80000000 | $2 = 0x0");
@@ -36,7 +37,7 @@ fn a_probe_of_the_port_is_no_debugger() {
     drop(run.connect());
     run.connect().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     run.connect().write_all(b"\x03\x03+-").unwrap();
-    // A silent connection does not keep other connections out.
+    // A connection that sends nothing does not block other connections.
     let silent = run.connect();
     waits_at_the_entry(run);
     drop(silent);
@@ -48,7 +49,7 @@ fn a_connection_is_lost_in_a_packet() {
     let run = Debuggee::counter("gdb-lost");
     run.connect().write_all(b"$m80000").unwrap();
     run.connect().write_all(b"$m80000000,4#").unwrap();
-    // These packets are complete, but nobody reads their answers.
+    // These packets are complete, but the connection is closed without reading their answers.
     run.connect().write_all(b"$?#3f$g#67$vCont;c").unwrap();
     waits_at_the_entry(run);
 }
@@ -58,7 +59,7 @@ fn a_connection_is_lost_in_a_packet() {
 fn a_machine_stops_when_the_connection_is_lost() {
     let run = Debuggee::counter("gdb-lost-running");
     let mut stream = run.connect();
-    // When the connection ends, its breakpoint is removed, too.
+    // When the connection ends, the breakpoint that it has set is removed, too.
     stream.write_all(b"$Z0,80000004,4#a2").unwrap();
     assert_eq!(ask(&mut stream, b"$c#63"), "$OK#9a");
     assert_eq!(ask(&mut stream, b""), "$T05thread:1;#d7");
@@ -80,18 +81,18 @@ fn a_session_goes_on_after_wrong_packets() {
     let mut stream = run.connect();
     let stream = &mut stream;
     assert_eq!(ask(stream, b"$?#3f"), "$T05thread:1;#d7");
-    // The checksum is wrong, or is not a number.
+    // In each of these packets, the checksum is wrong or is not a number.
     for wrong in ["$g#66", "$g#zz", "$g#6\n"] {
         assert_eq!(ask(stream, wrong.as_bytes()), "-", "{wrong}");
     }
-    // A `$` begins a new packet, and the packet before it is dropped.
+    // A `$` starts a new packet, and the incomplete packet before it is dropped.
     assert_eq!(ask(stream, b"$m8000$qC#b4"), "$QC1#c5");
-    // `-` requests the answer again.
+    // A `-` requests the previous answer again.
     assert_eq!(ask(stream, b"-"), "$QC1#c5");
-    // This packet is too long.
+    // The text of this packet is too long.
     stream.write_all(&[b"$m".as_slice(), &[b'0'; 100_000]].concat()).unwrap();
     assert_eq!(ask(stream, b"#00"), "-");
-    // The machine has 64 strands. Thread 0x40 is strand 63, and there is no thread 0x41.
+    // The machine has 64 strands. The thread 0x40 is strand 63, and a thread 0x41 does not exist.
     assert_eq!(ask(stream, b"$Hg41#14"), "$E01#a6");
     assert_eq!(ask(stream, b"$Hg40#13"), "$OK#9a");
     let registers = ask(stream, b"$g#67");
