@@ -215,7 +215,7 @@ pub struct Waits {
     pub calls: BTreeMap<String, u64>,
     /// The number of waits that are as in the recorded execution, because the lock is not known.
     pub as_recorded: u64,
-    /// The number of waits for an earlier section of a lock, whose effect the recorded execution saw.
+    /// How often a thread waited for an earlier section of a lock, because the recorded execution saw that section's effect.
     pub kept_orders: u64,
     /// The number of references that threads made while they waited for locks in the recorded execution. The recording lacks them.
     pub left_out: u64,

@@ -90,12 +90,12 @@ impl Flow {
     }
 
     /// Notes a finished section with these accesses: the address, the size in bytes, and whether the access stores. Returns the
-    /// signals of the sections that this section must stay after.
+    /// sections that this section must stay after, at most one for each other thread.
     pub(crate) fn section(
         &mut self,
         section: Section,
         accesses: impl IntoIterator<Item = (u64, u64, bool)>,
-    ) -> Vec<u64> {
+    ) -> Vec<Section> {
         let mut uses: HashMap<u64, Use> = HashMap::new();
         for (address, size, is_store) in accesses {
             for word in address >> 3..=address.wrapping_add(size.max(1) - 1) >> 3 {
@@ -141,9 +141,8 @@ impl Flow {
         if self.words.len() > MOST_WORDS {
             self.unknown_section(section);
         }
-        let mut signals: Vec<_> = earlier.sections.iter().map(|earlier| earlier.signal).collect();
-        signals.sort_unstable();
-        signals
+        earlier.sections.sort_unstable_by_key(|section| section.signal);
+        earlier.sections
     }
 }
 
@@ -157,7 +156,11 @@ mod tests {
     /// Returns the signals that the section must stay after. Section n ends with signal n.
     fn after(flow: &mut Flow, thread: u32, signal: u64, accesses: &[(u64, bool)]) -> Vec<u64> {
         let accesses = accesses.iter().map(|(address, is_store)| (*address, 8, *is_store));
-        flow.section(Section { thread, signal }, accesses)
+        signals(flow.section(Section { thread, signal }, accesses))
+    }
+
+    fn signals(sections: Vec<Section>) -> Vec<u64> {
+        sections.iter().map(|section| section.signal).collect()
     }
 
     const SUM: u64 = 0x1000;
@@ -220,7 +223,8 @@ mod tests {
         let all = [(SLOT, LOAD), (SLOT + 8, LOAD), (SLOT + 16, LOAD)];
         assert_eq!(after(&mut flow, 1, 4, &all), [1, 3]);
         // Half of a word is a use of the whole word.
-        assert_eq!(flow.section(Section { thread: 1, signal: 5 }, [(SLOT + 12, 8, LOAD)]), [1, 3]);
+        let section = Section { thread: 1, signal: 5 };
+        assert_eq!(signals(flow.section(section, [(SLOT + 12, 8, LOAD)])), [1, 3]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! Simplifications: a signal handler that interrupts a lock function ends the call. A spin lock that `pthread_spin_trylock` takes, timed
 //! waits for semaphores and read-write locks, and locks of other libraries are not known.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -124,6 +125,8 @@ pub(crate) struct LockCalls {
     held: Vec<HeldLock>,
     /// The lock that the thread gave back last, and the section.
     latest: Option<(u64, Section)>,
+    /// For each other thread: one more than the signal of its latest section that this thread stays after.
+    seen: HashMap<u32, u64>,
 }
 
 impl LockCalls {
@@ -354,8 +357,13 @@ impl LockCalls {
         let accesses = log.accesses(held.from);
         let accesses = accesses
             .map(|access| (access.address, access.place.size().into(), access.place.is_store()));
-        for signal in flow.section(section, accesses) {
-            log.put_first(held.place, Order::Wait(Cause::Section, signal));
+        for earlier in flow.section(section, accesses) {
+            // The sections of a thread end in the order of their signals.
+            let seen = self.seen.entry(earlier.thread).or_insert(earlier.signal);
+            if earlier.signal >= *seen {
+                *seen = earlier.signal + 1;
+                log.put_first(held.place, Order::Wait(Cause::Section, earlier.signal));
+            }
         }
         Some(section)
     }

@@ -211,6 +211,9 @@ fn text(address: u64) -> Option<String> {
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
+/// The number of words (16 MiB) at which a log is encoded although the thread has a lock. The order of this section is then kept as recorded.
+const LONGEST_SECTION: usize = 16 * Log::FULL;
+
 /// A thread, and its references since the last frame.
 pub(crate) struct Thread {
     pub(crate) log: Log,
@@ -268,9 +271,12 @@ impl Thread {
             self.examined_from = 0;
             return;
         }
-        self.examined_from = Log::FULL;
-        if self.log.len() >= Log::FULL {
+        let length = self.log.len();
+        let is_full = length >= if self.locks.is_open() { LONGEST_SECTION } else { Log::FULL };
+        self.examined_from = Log::FULL.max(length + 1);
+        if is_full {
             self.write(process, false);
+            self.examined_from = Log::FULL;
         }
     }
 

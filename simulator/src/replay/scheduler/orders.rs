@@ -51,14 +51,11 @@ impl Scheduler {
                 (Vec::new(), None)
             }
             Order::Wait(cause, signal) => {
-                match cause {
-                    Cause::Wake => self.accounts.as_recorded += 1,
-                    Cause::Section => self.accounts.kept_orders += 1,
-                    Cause::Start | Cause::Thread | Cause::Condition => {}
-                }
+                self.accounts.as_recorded += u64::from(cause == Cause::Wake);
                 if program.signals.is_made(signal) {
                     (Vec::new(), None)
                 } else {
+                    self.accounts.kept_orders += u64::from(cause == Cause::Section);
                     program.signals.wait(signal, thread);
                     (Vec::new(), Some(Wait::Signal(cause, signal)))
                 }
