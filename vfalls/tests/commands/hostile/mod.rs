@@ -13,7 +13,8 @@ use refs::{
 /// Returns a recording of a program whose only thread executes an instruction at 0x1000 with a load of 0x9000, a hundred times.
 fn recording(command: &str, mapped: &str, notes: &[&str]) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
-    let block = BlockDefinition { address: 0x1000, sizes: vec![4], exit: Exit::None };
+    let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);
+    let block = BlockDefinition { address: 0x1000, sizes, exit, classes };
     let block = definitions.lock().unwrap().block(block).unwrap();
     let mut log = Log::default();
     for _ in 0..100 {

@@ -1,5 +1,6 @@
 //! `record`, with the real emulator: `cargo xtask test` runs the tests that need the emulator and compilers.
 
+mod classes;
 mod ends;
 mod messages;
 mod programs;
