@@ -19,7 +19,8 @@
 //! instructions and for the values that it loads. It goes on while up to [eight](timing::Timing::stores) stores are under way. It
 //! also waits for busy units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its
 //! way to the L2 cache waits for the line. A request to other nodes waits while another request for the same line is under way. An
-//! atomic instruction waits for its store.
+//! atomic instruction waits for its store, and nothing comes between its load and its store. Another instruction that loads and stores
+//! does not wait for its store, and other strands use the line between both.
 //!
 //! # How instructions are counted
 //! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`, branches
