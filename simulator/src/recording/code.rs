@@ -1,7 +1,5 @@
 //! The code of a recorded program: the shapes of its blocks.
 
-use std::array;
-
 use super::reference::{DataAccess, Group, Kind, Reference};
 
 /// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first needs a [step](ShapeStep).
@@ -61,18 +59,29 @@ impl ByKind {
         }
     }
 
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn counts(self) -> InstructionCounts {
         self.0.map(|by_group| {
-            array::from_fn(|group| by_group >> (Self::BITS * group) & MOST_WHOLE as u64)
+            std::array::from_fn(|group| by_group >> (Self::BITS * group) & MOST_WHOLE as u64)
         })
     }
 
+    /// Returns the number of all instructions. It fits into one count, because it is at most [`MOST_WHOLE`].
+    #[inline]
+    pub(crate) fn total(self) -> u64 {
+        let by_group: u64 = self.0.iter().sum();
+        (0..Group::COUNT).map(|group| by_group >> (Self::BITS * group) & MOST_WHOLE as u64).sum()
+    }
+
+    /// Adds the counts to `sums`. Most strands take turns after a few instructions, so most words are 0.
     #[inline]
     pub(crate) fn add_to(self, sums: &mut InstructionCounts) {
-        let counts = self.counts();
-        for (sum, count) in sums.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
-            *sum += count;
+        for (sums, by_group) in sums.iter_mut().zip(self.0) {
+            if by_group != 0 {
+                for (group, sum) in sums.iter_mut().enumerate() {
+                    *sum += by_group >> (Self::BITS * group) & MOST_WHOLE as u64;
+                }
+            }
         }
     }
 }

@@ -75,9 +75,12 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     Ok(Threads { strands, progress: source.progress(), ..Threads::new(threads) })
 }
 
+/// The strand of a line, and its one or two references.
+type Line = (StrandId, Reference, Option<Reference>);
+
 /// Parses a line. Returns the strand and its references, or `None` for a line without a reference. The error is what was expected
 /// instead.
-fn parse(line: &[u8]) -> Result<Option<(StrandId, Reference, Option<Reference>)>, &'static str> {
+fn parse(line: &[u8]) -> Result<Option<Line>, &'static str> {
     let end = line.iter().position(|&byte| byte == b'#').unwrap_or(line.len());
     let mut words = line[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let Some(strand) = words.next() else {

@@ -44,6 +44,8 @@ pub enum ProfileError {
     SamplingGuest(#[from] ConfigError),
     #[error(transparent)]
     Negotiate(#[from] NegotiateError),
+    #[error("found {0} processors, expected 1 to {most}", most = super::MOST_PROCESSORS)]
+    Processors(usize),
     #[error("the counters refuse to count: {0}")]
     Refused(String),
 }

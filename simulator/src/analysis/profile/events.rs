@@ -6,7 +6,7 @@ use guest_abi::sampling::{Pace, Period, Request};
 use platform::models::r10000::R10000Event;
 
 use super::error::EventError;
-use super::r10000;
+use super::r10000::{self, MOST_PROCESSORS};
 use crate::memory::Modelled;
 use crate::nearest::unknown;
 
@@ -100,7 +100,7 @@ pub fn all(unit: SampledUnit) -> Vec<Listed> {
         about: event.absence().unwrap_or(event.description()),
     };
     let r10000 = |event: &R10000Event| {
-        let absence = r10000::absence(*event, true);
+        let absence = r10000::absence(*event, true, MOST_PROCESSORS);
         Listed {
             name: format!("{} {event}", *event as u8),
             occurs: absence.is_none(),
@@ -152,6 +152,7 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, Event
                 SparcEvent::BranchesCompleted | SparcEvent::BranchesTaken if !flow => {
                     Some(r10000::NO_BRANCHES)
                 }
+                SparcEvent::FguArithmetic if !flow => Some(r10000::NO_CLASSES),
                 _ => event.absence(),
             },
             usual: match event {
@@ -168,14 +169,17 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or the numbers that
-/// `perfex` uses. If both counters can count an event, the event is assigned to the counter that
-/// has fewer of the listed events. `flow` is `true` if the recording [has control
-/// flow](crate::recording::Recording::has_flow).
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
+/// count an event, the counter with fewer of the listed events gets it. `flow` says whether the recording [has control
+/// flow](crate::recording::Recording::has_flow), and `processors` how many processors execute it.
 ///
 /// # Errors
-/// Returns an error if a name or number is unknown, or if an event is named twice.
-pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, EventError> {
+/// A name or number is unknown, or an event is named twice.
+pub fn r10000(
+    list: &str,
+    flow: bool,
+    processors: usize,
+) -> Result<Vec<Selected<R10000Event>>, EventError> {
     let names = names(list)?;
     let candidates =
         names.iter().map(|name| r10000_candidates(name)).collect::<Result<Vec<_>, EventError>>()?;
@@ -195,7 +199,8 @@ pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, Even
             load[event.counter().index()] += 1;
         }
         let (name, usual) = (event.name(), r10000_period(event));
-        selected.push(Selected { event, name, absence: r10000::absence(event, flow), usual });
+        let absence = r10000::absence(event, flow, processors);
+        selected.push(Selected { event, name, absence, usual });
     }
     once(selected)
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use guest_abi::StrandId;
 use guest_abi::layout::SparcSelect;
-use guest_abi::sampling::{CounterUnit, EventReport, ModeSet, SparcMode};
+use guest_abi::sampling::{CounterUnit, EventReport, ModeSet, Request, SparcMode};
 use perfctr_service::StrandSet;
 use platform::Machine;
 use platform::models::r10000::{R10000Event, R10000Mode};
@@ -13,7 +13,7 @@ use super::error::{EventError, ProfileError};
 use super::events::{self, Rate, SampledUnit, Selected};
 use super::functions::Functions;
 use super::guest::{SamplingGuest, TURNS, Taken};
-use super::r10000::Core;
+use super::r10000::{Cluster, MOST_PROCESSORS};
 use super::report::{EventProfile, ProfileReport};
 use super::run::{Observe, Processor, Truth, run};
 use super::sparc::{self, Sparc};
@@ -44,10 +44,14 @@ pub struct Job<'a> {
     /// The strand that executes each thread. `None` selects the [default](Placement::default_for).
     pub placement: Option<Placement>,
     pub rate: Rate,
-    /// Whether to count events in exception mode, too. On an R10000, the handler that refills the
-    /// TLB executes in this mode.
-    pub exceptions: bool,
-    /// The symbols of the program. Without symbols, the report has a row for each page.
+    /// The modes in which an R10000 counts. The program executes in user mode, and the handler that refills the TLB in exception mode.
+    /// Nothing executes in the other modes.
+    pub modes: ModeSet<R10000Mode>,
+    /// The number of R10000s that execute the program, 1 to [`MOST_PROCESSORS`].
+    pub processors: usize,
+    /// Whether events are only counted: there are no samples.
+    pub counting: bool,
+    /// The symbols of the program; `None` for a report by page.
     pub symbols: Option<&'a dyn Functions>,
 }
 
@@ -57,13 +61,17 @@ impl<'a> Job<'a> {
     #[must_use]
     pub fn new(machine: Machine, program: Recording, rate: Rate) -> Self {
         let (memory, placement) = (Config::T2_PLUS, None);
-        Self { program, machine, memory, placement, rate, exceptions: false, symbols: None }
+        let modes = R10000Mode::User.into();
+        let (processors, counting, symbols) = (1, false, None);
+        Self { program, machine, memory, placement, rate, modes, processors, counting, symbols }
     }
 
     setters! {
         memory: Config,
         placement: Option<Placement>,
-        exceptions: bool,
+        modes: ModeSet<R10000Mode>,
+        processors: usize,
+        counting: bool,
         symbols: Option<&'a dyn Functions>,
     }
 
@@ -83,7 +91,10 @@ impl<'a> Job<'a> {
         let flow = self.program.has_flow();
         match unit {
             SampledUnit::Sparc => self.on_strands(&events::sparc(list, flow)?, &mut observe),
-            SampledUnit::R10000 => self.on_an_r10000(&events::r10000(list, flow)?, &mut observe),
+            SampledUnit::R10000 => {
+                let selected = events::r10000(list, flow, self.processors)?;
+                self.on_r10000s(&selected, &mut observe)
+            }
         }
     }
 
@@ -138,30 +149,34 @@ impl<'a> Job<'a> {
         Ok(ProfileReport { configuration, ..report })
     }
 
-    fn on_an_r10000(
+    fn on_r10000s(
         self,
         selected: &[Selected<R10000Event>],
         observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
-        let mode = R10000Mode::User;
-        let modes = match self.exceptions {
-            true => ModeSet::from(mode) | R10000Mode::Exception.into(),
-            false => mode.into(),
-        };
-        // For the scheduler, an R10000 is a machine with one strand.
-        let only = StrandId::new(0).expect("every machine has it");
-        let guest = self.guest(only, mode, modes, selected)?;
-        let events = selected.iter().map(|one| one.event).collect();
-        let mut core = Core::new(events, self.exceptions, guest)?;
-        let placed = vec![only; self.program.threads()];
+        let (processors, threads) = (self.processors, self.program.threads());
+        if !(1..=MOST_PROCESSORS).contains(&processors) {
+            return Err(ProfileError::Processors(processors));
+        }
+        let strands: Vec<StrandId> = (0..processors).filter_map(Cluster::strand).collect();
+        let guest = |strand| self.guest(strand, R10000Mode::User, self.modes, selected);
+        let guests = strands.iter().copied().map(guest).collect::<Result<_, _>>()?;
+        let events: Vec<_> = selected.iter().map(|one| one.event).collect();
+        let mut cluster = Cluster::new(&events, self.modes, guests)?;
+        let placed: Vec<_> = strands.into_iter().cycle().take(threads).collect();
         let (rate, symbols) = (self.rate, self.symbols);
-        let execution = self.execute(&mut core, (&placed, false), selected.len(), observe)?;
-        let in_turns = match placed.len() {
-            1 => "",
-            _ => "; the threads take turns, each until it waits or ends",
+        let execution = self.execute(&mut cluster, (&placed, false), selected.len(), observe)?;
+        let which = match processors {
+            1 => String::from("an R10000 with 1 MB of secondary cache"),
+            many => format!("{many} R10000s with 1 MB of secondary cache each, on one bus"),
         };
-        let processor = format!("an R10000 with 1 MB of secondary cache{in_turns}");
-        let guests = vec![core.into_guest()];
+        let in_turns = match (threads <= processors, processors) {
+            (true, _) => "",
+            (false, 1) => "; the threads take turns, each until it waits or ends",
+            (false, _) => "; the threads of a processor take turns, each until it waits or ends",
+        };
+        let processor = format!("{which}{in_turns}");
+        let guests = cluster.into_guests();
         execution.report(SampledUnit::R10000, processor, guests, selected, rate, symbols)
     }
 
@@ -197,7 +212,11 @@ impl<'a> Job<'a> {
         modes: ModeSet<U::Mode>,
         selected: &[Selected<U::Event>],
     ) -> Result<SamplingGuest<U>, EventError> {
-        let requests: Vec<_> = selected.iter().map(|one| self.rate.request(one)).collect();
+        let request = |one: &Selected<U::Event>| match (self.rate.request(one), self.counting) {
+            (request, true) => Request { pace: None, ..request },
+            (request, false) => request,
+        };
+        let requests: Vec<_> = selected.iter().map(request).collect();
         let guest = SamplingGuest::new(strand, mode, modes, &requests);
         guest.map_err(|_| EventError::TooMany { found: selected.len(), most: TURNS })
     }

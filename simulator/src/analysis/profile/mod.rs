@@ -23,3 +23,4 @@ pub mod stacks;
 pub use error::{EventError, ProfileError};
 pub use events::SampledUnit;
 pub use job::Job;
+pub use r10000::MOST_PROCESSORS;

@@ -23,8 +23,8 @@ use crate::page::profile;
 /// cause the events
 ///
 /// Guests of the simulated machine, one on each strand that executes a thread, load the counters so that they overflow, and
-/// their interrupt handlers take the samples. The report also shows where the events really happened. An R10000 is one
-/// processor, on which the threads take turns.
+/// their interrupt handlers take the samples. The report also shows where the events really happened. The threads of a program
+/// take turns on an R10000, unless --processors gives them several.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Events: SPARC events have the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld, \
@@ -38,6 +38,7 @@ use crate::page::profile;
                   vfalls annotate -e DC_miss work -- ./program its arguments\n  \
                   vfalls report --unit r10000 --list\n  \
                   vfalls report --unit r10000 -e cycles,primary_data_cache_misses\n  \
+                  vfalls report --unit r10000 --all --processors 4 --modes user,exception\n  \
                   vfalls report --place pack -e L2_dmiss_ld --json profile.json program.refs\n  \
                   vfalls report --symbols ./program --randomise program.lackey.gz"
 )]
@@ -48,6 +49,11 @@ pub(crate) struct ReportArgs {
     /// List the events of the unit instead, and say which of them a recording cannot cause, and why
     #[arg(long, conflicts_with_all = ["json", "svg", "folded", "callgrind", "html"])]
     list: bool,
+
+    /// Count all 32 events of an R10000, as perfex -a does, and take no samples. The events of a counter take turns, so counts are
+    /// estimates
+    #[arg(long, conflicts_with_all = ["event", "list", "svg", "folded", "callgrind", "html", "children", "count", "randomise"])]
+    all: bool,
 
     /// Show functions with all that they call, too, as perf report --children does. Call stacks are rebuilt from the calls and
     /// returns of a recording that `record` made
@@ -95,11 +101,14 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
     let file = |path: &Option<PathBuf>| args.force.create_if_wanted(path.as_ref());
     let (folded, svg, callgrind) = (file(&args.folded)?, file(&args.svg)?, file(&args.callgrind)?);
     let (json, html) = (file(&args.json)?, file(&args.html)?);
-    let sampled = args.sampling.sample(args.children)?;
+    let sampled = args.sampling.sample(args.children, args.all)?;
     let Sampled { line, report, symbols, is_bundled } = &sampled;
     let stdout = &mut plain::stdout();
     writeln!(stdout, "# {line}")?;
-    text::print(stdout, report, args.children)?;
+    match args.all {
+        true => text::print_counts(stdout, report)?,
+        false => text::print(stdout, report, args.children)?,
+    }
     stdout.flush()?;
     let stacks = match (&folded, &svg, &html) {
         (None, None, None) => Vec::new(),

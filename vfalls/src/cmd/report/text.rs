@@ -35,6 +35,25 @@ pub(crate) fn print(
     Ok(())
 }
 
+/// Prints the counts of all events, without samples.
+pub(crate) fn print_counts(output: &mut impl Write, report: &ProfileReport) -> io::Result<()> {
+    print_header(output, report)?;
+    writeln!(output, "#")?;
+    let mut table = table::with_header(">Number|Event|>Count|>Error|>In truth|Remark");
+    for (number, event) in report.events().enumerate() {
+        let error = event.count_error.map_or("?".into(), |error| error.to_string());
+        table.add_row([
+            number.to_string(),
+            event.event.to_string(),
+            event.count.to_string(),
+            error,
+            event.exact_count.to_string(),
+            event.absence.as_deref().unwrap_or_default().to_owned(),
+        ]);
+    }
+    write!(output, "{}", table::text(&table))
+}
+
 /// Prints the unit, the configuration and the program of a report.
 pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> io::Result<()> {
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
