@@ -28,6 +28,10 @@ struct Use {
     written: bool,
 }
 
+/// What a section has done so far to each word.
+#[derive(Debug, Default)]
+pub(crate) struct Uses(HashMap<u64, Use>);
+
 /// The latest uses of a word by finished sections.
 #[derive(Debug, Default)]
 struct WordHistory {
@@ -89,21 +93,24 @@ impl Flow {
         set(&mut self.unknown, section);
     }
 
-    /// Notes a finished section with these accesses: the address, the size in bytes, and whether the access stores. Returns the
-    /// sections that this section must stay after, at most one for each other thread.
+    /// Notes these accesses of a section that is about to end: the address, the size in bytes, and whether the access stores. `uses` has
+    /// what the section has done before. Returns the sections that this section must stay after, at most one for each other thread.
     pub(crate) fn section(
         &mut self,
         section: Section,
+        uses: &mut Uses,
         accesses: impl IntoIterator<Item = (u64, u64, bool)>,
     ) -> Vec<Section> {
-        let mut uses: HashMap<u64, Use> = HashMap::new();
+        let mut words = HashSet::new();
         for (address, size, is_store) in accesses {
             for word in address >> 3..=address.wrapping_add(size.max(1) - 1) >> 3 {
-                let used = uses.entry(word).or_default();
+                let used = uses.0.entry(word).or_default();
                 used.read |= !is_store && !used.written;
                 used.written |= is_store;
+                words.insert(word);
             }
         }
+        let uses: Vec<_> = words.iter().map(|word| (*word, uses.0[word])).collect();
         let mut earlier = Earlier { own: section.thread, sections: Vec::new() };
         self.unknown.iter().for_each(|unknown| earlier.add(*unknown));
         let mut counted = Vec::new();
@@ -156,7 +163,7 @@ mod tests {
     /// Returns the signals that the section must stay after. Section n ends with signal n.
     fn after(flow: &mut Flow, thread: u32, signal: u64, accesses: &[(u64, bool)]) -> Vec<u64> {
         let accesses = accesses.iter().map(|(address, is_store)| (*address, 8, *is_store));
-        signals(flow.section(Section { thread, signal }, accesses))
+        signals(flow.section(Section { thread, signal }, &mut Uses::default(), accesses))
     }
 
     fn signals(sections: Vec<Section>) -> Vec<u64> {
@@ -224,7 +231,20 @@ mod tests {
         assert_eq!(after(&mut flow, 1, 4, &all), [1, 3]);
         // Half of a word is a use of the whole word.
         let section = Section { thread: 1, signal: 5 };
-        assert_eq!(signals(flow.section(section, [(SLOT + 12, 8, LOAD)])), [1, 3]);
+        let uses = &mut Uses::default();
+        assert_eq!(signals(flow.section(section, uses, [(SLOT + 12, 8, LOAD)])), [1, 3]);
+    }
+
+    #[test]
+    fn a_section_may_be_noted_in_parts() {
+        let mut flow = Flow::default();
+        assert!(after(&mut flow, 0, 0, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
+        // The section reads the sum in one part and writes it in the next, so it changes the sum.
+        let (section, uses) = (Section { thread: 1, signal: 1 }, &mut Uses::default());
+        flow.section(section, uses, [(SUM, 8, LOAD), (SLOT, 8, STORE)]);
+        assert!(flow.section(section, uses, [(SUM, 8, STORE)]).is_empty());
+        assert!(after(&mut flow, 2, 2, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
+        assert_eq!(after(&mut flow, 2, 3, &[(SLOT, LOAD)]), [1]);
     }
 
     #[test]
