@@ -185,7 +185,8 @@ impl Model {
                 if holders.iter().any(|(holder, _)| *holder == thread) {
                     return None;
                 }
-                if !holders.is_empty() && !(shared && is_shared) {
+                let is_free = holders.is_empty() || shared && is_shared;
+                if !is_free {
                     return Some((State::Lock, Until::Lock { lock, shared }));
                 }
                 holders.push((thread, shared));
