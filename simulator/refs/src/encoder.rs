@@ -95,13 +95,14 @@ impl Encoder {
         {
             let definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
             let new = definitions.blocks_from(self.blocks.len());
-            self.blocks.extend(new.iter().map(|block| (*block, NONE)));
+            self.blocks.extend(new.iter().map(|block| (block.clone(), NONE)));
         }
         let mut executing = None;
         for at in 0..end {
             match Word::new(log.words[at]) {
                 Word::Access(place, address) => {
-                    self.execution.add(place, address);
+                    let atomics = executing.map(|block| &*self.blocks[block as usize].0.atomics);
+                    self.execution.add(place, address, atomics.unwrap_or_default());
                     if self.execution.places.len() == MOST_ACCESSES {
                         self.execute(executing, None, definitions)?;
                         executing = None;
@@ -142,13 +143,14 @@ impl Encoder {
             return Ok(());
         }
         let block = block.unwrap_or(0);
-        let &(facts, _) = &self.blocks[block as usize];
+        let facts = &self.blocks[block as usize].0;
+        let instructions = facts.instructions;
         let taken = facts.next.is_some_and(|not_taken| {
             next.is_some_and(|next| self.blocks[next as usize].0.address != not_taken)
         });
         let shape = self.shape(block, taken, definitions)?;
         let count = self.execution.places.len();
-        self.written.references += u64::from(facts.instructions) + count as u64;
+        self.written.references += u64::from(instructions) + count as u64;
         self.written.execution(&mut self.predictor, shape, &self.execution.addresses);
         self.execution.places.clear();
         self.execution.addresses.clear();
@@ -188,16 +190,18 @@ impl Encoder {
 }
 
 impl Execution {
-    /// Adds an access. If it stores to the place that the same instruction has just loaded, it is merged with the load.
+    /// Adds an access. If it is the store of an atomic instruction to the place that the instruction has just loaded, it is merged
+    /// with the load. `atomics` has the numbers of the block's atomic instructions.
     #[inline(always)]
-    fn add(&mut self, place: BlockAccess, address: u64) {
+    fn add(&mut self, place: BlockAccess, address: u64, atomics: &[u16]) {
         let load = BlockAccess(place.0 & !BlockAccess::STORE);
         if place != load
             && self.places.last() == Some(&load)
             && self.addresses.last() == Some(&address)
+            && atomics.contains(&place.instruction())
         {
             if let Some(last) = self.places.last_mut() {
-                *last = BlockAccess(place.0 | BlockAccess::MODIFY);
+                *last = BlockAccess(place.0 | BlockAccess::ATOMIC);
             }
             return;
         }

@@ -9,7 +9,7 @@
 //! set in all bytes except the last. A *signed* varint is the varint 2n for a number n of at least 0, and -2n - 1 for a negative
 //! number n. A *string* is a varint with the length in bytes, followed by the string in UTF-8.
 //!
-//! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the version 2 in 4 bytes, 4 bytes of 0. Frames follow,
+//! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the [version](VERSION) 2 in 4 bytes, 4 bytes of 0. Frames follow,
 //! each with a header of 32 bytes:
 //!
 //! | bytes | |
@@ -47,10 +47,14 @@
 //!   with the number of its instructions, 1 to 1024; the size of each instruction, a byte that is not 0; and a byte with the exit.
 //!   The exit is 0 for the next instruction, 1 a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0
 //!   are followed by a varint with the number of the instruction that passes control on. Exit 1 is also followed by a signed varint:
-//!   the address of the next instruction if the branch is not taken, minus the end of the block.
+//!   the address of the next instruction if the branch is not taken, minus the end of the block. Then comes a varint with the number
+//!   of instructions that have a [class](Class) other than 0. Each of them has a varint with the number of instructions since the
+//!   previous one (or since the start of the block), and a byte with the class.
 //! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at
 //!   most 2048), plus 1 if the block's branch is taken; and 2 bytes for each access. Bits 2:0 of an access are the binary logarithm
-//!   of the size, bit 3 marks a store, bits 13:4 are the number of the instruction, and bit 14 marks a load and store of one place.
+//!   of the size, bit 3 marks a store, bits 13:4 are the number of the instruction, and bit 14 marks (together with bit 3) a load and
+//!   store of one place in one step by an instruction of the class [`Atomic`](Class::Atomic). An instruction that is not atomic and
+//!   changes a place in memory has two accesses: a load and a store.
 //!   Accesses are in the order of the instructions. All blocks together have at most 2<sup>25</sup> instructions, and all shapes
 //!   together at most 2<sup>25</sup> references.
 //!
@@ -108,6 +112,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod class;
 mod definitions;
 mod encoder;
 mod frame;
@@ -116,11 +121,14 @@ mod order;
 mod predictor;
 
 pub use bytes::{Rest, hash, literal, sign_extended};
+pub use class::Class;
 pub use definitions::{
     BlockDefinition, Definitions, Exit, MOST_DEFINED, MOST_INSTRUCTIONS, Slots, TooMuchCode,
 };
 pub use encoder::{Encoder, LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
-pub use frame::{FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Program, Stored, with_data};
+pub use frame::{
+    FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Program, Stored, VERSION, with_data,
+};
 pub use log::{BlockAccess, Log, LoggedAccess, Placeholder};
 pub use order::{Acquire, BLOCKING_CALLS, Cause, Order, OrderCode, Semaphore};
 pub use predictor::{PackedPredictor, Predictor};

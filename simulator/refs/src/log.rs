@@ -152,7 +152,7 @@ impl Word {
 }
 
 /// An access without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a store. Bits 13:4 are the number of
-/// the instruction in its block. Bit 14 marks a load and store of one place (never set in a log).
+/// the instruction in its block. Bit 14 marks an atomic load and store of one place (never set in a log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
     /// The bits, as they are stored.
@@ -161,7 +161,7 @@ pub struct BlockAccess(
 
 impl BlockAccess {
     pub(crate) const STORE: u16 = 1 << 3;
-    pub(crate) const MODIFY: u16 = 1 << 14;
+    pub(crate) const ATOMIC: u16 = 1 << 14;
 
     #[inline(always)]
     fn new(instruction: u16, store: bool, size_log2: u8) -> Self {
@@ -184,8 +184,8 @@ impl BlockAccess {
         self.0 & Self::STORE != 0
     }
 
-    /// Returns `true` if the access loads and stores one place.
-    pub fn is_modify(self) -> bool {
-        self.0 & Self::MODIFY != 0
+    /// Returns `true` if the access loads and stores one place in one step.
+    pub fn is_atomic(self) -> bool {
+        self.0 & Self::ATOMIC != 0
     }
 }

@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::code::{Code, MOST_WHOLE, Shape, ShapeStep};
-use super::reference::Reference;
+use super::reference::{Kind, Reference};
 use super::runs;
 
 /// Consecutive references of one thread, with their order relative to other threads.
@@ -287,6 +287,13 @@ impl<'a> References<'a> {
             };
             Reference { address, ..*reference }
         })
+    }
+
+    /// Returns `true` if the reference before the first one is a load of the same execution. There must be at least one reference.
+    #[inline(always)]
+    pub(crate) fn follows_load(&self) -> bool {
+        let all = self.code.references(self.code.shape(self.executions[0]));
+        self.first > 0 && all[self.first - 1].kind == Kind::Load
     }
 
     /// Removes all references of the first execution.

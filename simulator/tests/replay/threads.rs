@@ -35,7 +35,7 @@ pub(crate) fn threads() -> Recording {
                 let number = |thread| 1000 + thread * 10 + n / 30;
                 order.push((place, Order::Signal(number(thread))));
                 if thread > 1 {
-                    order.push((place, Order::Wait(number(thread - 1))));
+                    order.push((place, Order::Wait(Cause::Wake, number(thread - 1))));
                 }
             }
         }
@@ -48,7 +48,7 @@ pub(crate) fn threads() -> Recording {
         order.push((references.len(), Order::Signal(thread)));
     }
     for thread in 1..THREADS {
-        order.push((references.len(), Order::Wait(100 + thread)));
+        order.push((references.len(), Order::Wait(Cause::Wake, 100 + thread)));
     }
     references.push(instruction(0, Kind::FetchOther, Flow::Return));
     let first = Chunk::new(references, order);

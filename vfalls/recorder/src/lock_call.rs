@@ -4,14 +4,15 @@
 //! All else (loops, calls of functions that call the kernel) depends on the host. The replay puts the simulated machine's wait in its place.
 //!
 //! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. A
-//! thread that leaves a lock function by another way than a return is believed to be inside for a while. A spin lock that `pthread_spin_trylock` takes, timed
-//! waits for semaphores and read-write locks, and locks of other libraries are not known.
+//! thread that leaves a lock function by another way than a return is believed to be inside until it has executed many blocks. A spin
+//! lock that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other libraries are not known.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
 
-use refs::{Acquire, Cause, Log, Order, Placeholder, Semaphore};
+use refs::{Acquire, Cause, Definitions, Log, Order, Placeholder, Semaphore};
 
 use crate::decode::Target;
 use crate::flow::{Section, Uses};
@@ -75,6 +76,7 @@ impl BlockFacts {
 pub(crate) struct Shared<'a> {
     pub(crate) objects: &'a Objects,
     pub(crate) orders: &'a Orders,
+    pub(crate) definitions: &'a Mutex<Definitions>,
     pub(crate) target: Target,
     /// Returns the kernel's number of the calling thread.
     pub(crate) tid: fn() -> u32,
@@ -163,23 +165,22 @@ impl LockCalls {
         }
     }
 
-    /// Notes that a block begins, while the thread executes a lock function or is about to enter one. `address` returns the address of a
-    /// block. Must be called before the block is logged. Returns the number of instructions of the previous block if that block is left out,
-    /// otherwise 0.
+    /// Notes that a block begins, while the thread executes a lock function or is about to enter one. Must be called before the block is
+    /// logged. Returns the number of instructions of the previous block if that block is left out, otherwise 0.
     pub(crate) fn block(
         &mut self,
         block: BlockFacts,
         thread: u32,
         log: &mut Log,
         shared: Shared<'_>,
-        address: impl FnOnce(u32) -> u64,
     ) -> u32 {
         let mut left_out = 0;
         if let Some(mut call) = self.call.take() {
             self.look(&mut call, thread, log, shared);
             left_out = call.end_block(log);
             if call.returns() {
-                self.end(call, thread, log, shared, address(block.number()));
+                let site = lock(shared.definitions).address(block.number());
+                self.end(call, thread, log, shared, site);
             } else if call.begin_block(block, log.len()) {
                 self.call = Some(call);
                 return left_out;
@@ -244,24 +245,14 @@ impl LockCalls {
         if call.object.is_some() || call.depth > 0 {
             return;
         }
-        let mut before = None;
-        for access in log.accesses(call.from) {
-            let place = (access.place.instruction(), access.address);
-            let is_object = match call.function {
-                // An inner unlock of a recursive mutex does not store to the mutex's first word.
-                Function::Unlock => {
-                    access.place.is_store()
-                        && self.held.iter().any(|held| held.lock == access.address)
-                }
-                // An atomic access is a load and a store of one place by one instruction.
-                _ => access.place.is_store() && before == Some(place),
-            };
-            if is_object {
-                call.object = Some(access.address);
-                break;
-            }
-            before = (!access.place.is_store()).then_some(place);
-        }
+        let block = call.block.number();
+        let mut stores = log.accesses(call.from).filter(|access| access.place.is_store());
+        let object = stores.find(|access| match call.function {
+            // An inner unlock of a recursive mutex does not store to the mutex's first word.
+            Function::Unlock => self.held.iter().any(|held| held.lock == access.address),
+            _ => lock(shared.definitions).is_atomic(block, access.place.instruction()),
+        });
+        call.object = object.map(|access| access.address);
         let Some(object) = call.object else { return };
         match call.function {
             Function::Wait | Function::TimedWait => shared.objects.wait(object, thread),

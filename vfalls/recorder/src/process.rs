@@ -85,8 +85,8 @@ impl Process {
     }
 
     fn shared(&self) -> Shared<'_> {
-        let Self { objects, orders, target, tid, .. } = self;
-        Shared { objects, orders, target: *target, tid: *tid }
+        let Self { objects, orders, definitions, target, tid, .. } = self;
+        Shared { objects, orders, definitions, target: *target, tid: *tid }
     }
 
     /// Returns the thread that the calling host thread has just started.
@@ -268,9 +268,8 @@ impl Thread {
     /// Examines a block before its start is logged: it may belong to a lock function, or the log may be full.
     #[cold]
     fn examine(&mut self, process: &Process, block: BlockFacts) {
-        let address = |number| lock(&process.definitions).address(number);
         let (number, shared) = (self.number, process.shared());
-        let left_out = self.locks.block(block, number, &mut self.log, shared, address);
+        let left_out = self.locks.block(block, number, &mut self.log, shared);
         self.instructions = self.instructions.saturating_sub(left_out.into());
         if self.locks.is_inside() {
             self.examined_from = 0;

@@ -9,6 +9,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use refs::Class;
+
 use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
@@ -234,7 +236,8 @@ extern "C" fn translate(_: u64, block: *mut Block) {
         let data = ptr::without_provenance_mut(facts.0 as usize);
         qemu_plugin_register_vcpu_tb_exec_cb(block, execute, NO_REGISTERS, data);
         for (number, &instruction) in instructions.iter().enumerate() {
-            let atomic = if process.target.is_atomic(bytes[number]) { ATOMIC } else { 0 };
+            let is_atomic = process.target.class(bytes[number]) == Class::Atomic;
+            let atomic = if is_atomic { ATOMIC } else { 0 };
             let data = ptr::without_provenance_mut(atomic | number);
             qemu_plugin_register_vcpu_mem_cb(instruction, access, NO_REGISTERS, ACCESSES, data);
         }

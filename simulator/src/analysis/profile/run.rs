@@ -68,7 +68,6 @@ pub(super) fn run(
     let mut truth = Truth { exact: vec![Exact::new(); events], ..Truth::default() };
     while let Some((thread, quantum)) = scheduler.next(usize::MAX)? {
         let instruction = quantum.first_instruction();
-        let length = instruction.references.len();
         let fetch = instruction.references.first();
         let stack = match (&mut unwinder, fetch) {
             (Some(unwinder), Some(fetch)) => unwinder.fetch(thread, &fetch),
@@ -76,7 +75,7 @@ pub(super) fn run(
         };
         let executed = processor.execute(&instruction, stack, &mut truth)?;
         scheduler.executed(&executed);
-        truth.references += length as u64;
+        truth.references += executed.references as u64;
         truth.instructions += executed.instructions;
         if truth.instructions.is_multiple_of(PROGRESS)
             && observe(scheduler.progress(truth.references)).is_break()

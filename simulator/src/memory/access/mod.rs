@@ -24,7 +24,7 @@ use super::system::{CoreState, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
 use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords, Wait, Waited};
 use super::wires::StrandEvent;
-use crate::recording::{ByKind, Flow, Kind, Reference};
+use crate::recording::{ByKind, Kind, Reference};
 
 /// A strand that executes references. It borrows each part of the memory system separately. A
 /// borrow of the whole system would cost one more indirection at each access.
@@ -175,11 +175,11 @@ impl<'w, V: Variant> Access<'w, V> {
     /// Executes a reference of the instruction that was issued last.
     #[inline(always)]
     pub(super) fn reference(&mut self, reference: &Reference) {
-        let Reference { address, size, kind, flow } = *reference;
+        let Reference { address, size, kind, flow, .. } = *reference;
         if !kind.is_fetch() {
             return self.data(kind, address, size);
         }
-        self.count(kind, flow);
+        self.count(reference);
         self.now += if flow.is_elsewhere() { self.timing().taken } else { 0 };
         let (_, shift) = self.line_shifts();
         lines(shift, address.wrapping_add(self.offset), size, |line| {
@@ -191,10 +191,10 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     #[inline(always)]
-    fn count(&mut self, fetch: Kind, flow: Flow) {
-        let branch = flow.branch();
-        self.strand.events.instruction(fetch, branch);
-        self.strand_record.instructions[fetch as usize][branch as usize] += 1;
+    fn count(&mut self, fetch: &Reference) {
+        let (data, group) = (fetch.data(), fetch.group());
+        self.strand.events.instruction(data, group);
+        self.strand_record.instructions[data as usize][group as usize] += 1;
         self.instructions += 1;
     }
 

@@ -138,7 +138,7 @@ impl<V: Variant> Access<'_, V> {
         let executed = rest.up_to(references);
         for fetch in executed.iter().filter(|one| one.kind.is_fetch()) {
             self.issues += 1;
-            self.count(fetch.kind, fetch.flow);
+            self.count(&fetch);
         }
         rest.skip(references);
     }

@@ -13,7 +13,7 @@ use platform::models::Devices;
 use platform::{Machine, Model};
 
 use super::{Config, Executed, Figures, MemorySystem, Quantum, T2Plus, Truth, Variant};
-use crate::recording::{Chunk, Flow, Kind, Reference};
+use crate::recording::{Chunk, Class, Flow, Kind, Reference};
 
 struct Bench<V: Variant = T2Plus> {
     system: MemorySystem<V>,

@@ -1,9 +1,9 @@
-//! Decodes control transfers and atomic instructions.
+//! Decodes control transfers and the classes of instructions.
 
 pub(crate) mod sparc;
 pub(crate) mod x86;
 
-use refs::{BlockDefinition, Exit};
+use refs::{BlockDefinition, Class, Exit};
 
 use crate::lock_call::Leave;
 
@@ -24,11 +24,11 @@ impl Target {
         }
     }
 
-    /// Returns `true` if the memory access of an instruction is a load and a store in one step.
-    pub(crate) fn is_atomic(self, instruction: &[u8]) -> bool {
+    /// Returns the class of an instruction.
+    pub(crate) fn class(self, instruction: &[u8]) -> Class {
         match self {
-            Self::X86 => x86::is_atomic(instruction),
-            Self::Sparc => sparc::is_atomic(instruction),
+            Self::X86 => x86::class(instruction),
+            Self::Sparc => sparc::class(instruction),
         }
     }
 
@@ -54,7 +54,9 @@ impl Target {
             Self::X86 => x86::exit(instructions, end),
             Self::Sparc => sparc::exit(instructions, end),
         };
-        BlockDefinition { address, sizes, exit }
+        let classes = (0..).zip(instructions).map(|(number, bytes)| (number, self.class(bytes)));
+        let classes = classes.filter(|(_, class)| *class != Class::Other).collect();
+        BlockDefinition { address, sizes, exit, classes }
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use refs::{BlockDefinition, Cause, Definitions, Encoder, Exit, Frame, Order, OrderCode, Rest};
+use refs::{
+    BlockDefinition, Cause, Class, Definitions, Encoder, Exit, Frame, Order, OrderCode, Rest,
+};
 
 use super::*;
 
@@ -13,14 +15,16 @@ const DATA: u64 = 0x8000;
 /// The address of every block outside lock functions, to which lock functions return.
 const SITE: u64 = 0x4000;
 
-/// The number of the block that is outside lock functions. Blocks from 2 are in lock functions.
+/// The number of the block that is outside lock functions. Blocks from 2 are in lock functions, and have an atomic instruction.
 const OUTSIDE: u32 = 1;
+/// The number of the block of a lock function that has no atomic instruction.
+const PLAIN: u32 = 2_000;
 
 /// What the threads of a program share.
-#[derive(Default)]
 struct Program {
     objects: Objects,
     orders: Orders,
+    definitions: Mutex<Definitions>,
 }
 
 /// A thread that is recorded.
@@ -37,9 +41,23 @@ const LOAD: bool = false;
 const STORE: bool = true;
 
 impl Program {
+    fn new() -> Self {
+        let mut definitions = Definitions::default();
+        for block in OUTSIDE..=PLAIN {
+            let address = SITE + 4 * u64::from(block - OUTSIDE);
+            let is_atomic = block != OUTSIDE && block != PLAIN;
+            let classes = is_atomic.then_some((0, Class::Atomic)).into_iter().collect();
+            let sizes = vec![4];
+            let defined = BlockDefinition { address, sizes, exit: Exit::None, classes };
+            assert_eq!(definitions.block(defined), Ok(block));
+        }
+        let (objects, orders) = (Objects::default(), Orders::default());
+        Self { objects, orders, definitions: Mutex::new(definitions) }
+    }
+
     fn shared(&self) -> Shared<'_> {
-        let Self { objects, orders } = self;
-        Shared { objects, orders, target: Target::X86, tid: || 0 }
+        let Self { objects, orders, definitions } = self;
+        Shared { objects, orders, definitions, target: Target::X86, tid: || 0 }
     }
 
     fn thread(&self, number: u32) -> Recorded<'_> {
@@ -58,7 +76,7 @@ impl Recorded<'_> {
         let facts = BlockFacts::new(block, 1, leave, enters);
         let shared = self.program.shared();
         if self.calls.is_inside() || enters.is_some() {
-            self.calls.block(facts, self.number, &mut self.log, shared, |_| SITE);
+            self.calls.block(facts, self.number, &mut self.log, shared);
         }
         self.log.block(block);
         accesses.iter().for_each(|(is_store, at)| self.log.access(0, *is_store, 3, *at));
@@ -96,14 +114,10 @@ impl Recorded<'_> {
     /// Ends the thread. Returns the number of references in its recording, and the orders.
     fn ends(mut self) -> (u64, Vec<Order>) {
         self.calls.close(self.number, &mut self.log, self.program.shared());
-        let definitions = Mutex::new(Definitions::default());
-        for block in 0..2_000 {
-            let sizes = vec![4];
-            let defined = BlockDefinition { address: 0x4000 + 4 * block, sizes, exit: Exit::None };
-            definitions.lock().unwrap().block(defined).unwrap();
-        }
         let mut frame = Frame::default();
-        Encoder::new(self.number).encode(&mut self.log, true, &definitions, &mut frame).unwrap();
+        Encoder::new(self.number)
+            .encode(&mut self.log, true, &self.program.definitions, &mut frame)
+            .unwrap();
         let mut rest = Rest(&frame.content);
         let [_, events, literals] = [(); 3].map(|()| rest.varint().unwrap() as usize);
         let (mut rest, mut code) = (Rest(&rest.0[events + literals..]), OrderCode::default());
@@ -134,7 +148,7 @@ fn section(signal: u64) -> Order {
 
 #[test]
 fn a_section_stays_after_the_section_that_it_has_seen() {
-    let program = Program::default();
+    let program = Program::new();
     let [mut one, mut other] = [0, 1].map(|number| program.thread(number));
     one.locks(A);
     one.works(&[(STORE, DATA)]);
@@ -149,7 +163,7 @@ fn a_section_stays_after_the_section_that_it_has_seen() {
 /// The thread takes the next lock before it gives back the one before, as one who walks along a list.
 #[test]
 fn locks_are_given_back_in_another_order() {
-    let program = Program::default();
+    let program = Program::new();
     let [mut one, mut other] = [0, 1].map(|number| program.thread(number));
     one.locks(A);
     one.works(&[(STORE, DATA)]);
@@ -170,7 +184,7 @@ fn locks_are_given_back_in_another_order() {
 /// The section of lock B ends first, although lock A was taken first. Both sections are seen.
 #[test]
 fn an_inner_section_ends_before_the_outer_one() {
-    let program = Program::default();
+    let program = Program::new();
     let [mut one, mut other] = [0, 1].map(|number| program.thread(number));
     one.locks(A);
     one.locks(B);
@@ -198,13 +212,13 @@ fn an_inner_section_ends_before_the_outer_one() {
 
 #[test]
 fn a_recursive_mutex_is_given_back_once() {
-    let program = Program::default();
+    let program = Program::new();
     let [mut one, mut other] = [0, 1].map(|number| program.thread(number));
     one.locks(A);
     // The inner call changes only the count in the mutex.
-    one.calls(Function::Lock, &[(LOAD, A + 4), (LOAD, A + 8), (STORE, A + 4)]);
+    one.block(PLAIN, Leave::Return, Some(Function::Lock), &[(LOAD, A + 4), (STORE, A + 4)]);
     one.works(&[(STORE, DATA)]);
-    one.calls(Function::Unlock, &[(LOAD, A + 4), (STORE, A + 4)]);
+    one.block(PLAIN, Leave::Return, Some(Function::Unlock), &[(LOAD, A + 4), (STORE, A + 4)]);
     one.works(&[(STORE, DATA + 8)]);
     one.unlocks(A);
     other.locks(A);
@@ -216,7 +230,7 @@ fn a_recursive_mutex_is_given_back_once() {
 
 #[test]
 fn what_a_thread_does_not_have_is_not_given_back() {
-    let program = Program::default();
+    let program = Program::new();
     let mut thread = program.thread(0);
     thread.unlocks(A);
     thread.locks(A);
@@ -228,7 +242,7 @@ fn what_a_thread_does_not_have_is_not_given_back() {
 
 #[test]
 fn a_wait_for_a_condition_gives_its_own_mutex_back() {
-    let program = Program::default();
+    let program = Program::new();
     let [mut waits, mut signals] = [0, 1].map(|number| program.thread(number));
     waits.locks(A);
     waits.locks(B);
@@ -251,7 +265,7 @@ fn a_wait_for_a_condition_gives_its_own_mutex_back() {
 
 #[test]
 fn a_wait_for_a_condition_without_a_known_mutex_gives_nothing_back() {
-    let program = Program::default();
+    let program = Program::new();
     let mut thread = program.thread(0);
     thread.waits(A, || {});
     thread.locks(B);
@@ -265,7 +279,7 @@ fn a_wait_for_a_condition_without_a_known_mutex_gives_nothing_back() {
 /// The program exits while the thread waits for a condition. Other threads must be able to take the mutex.
 #[test]
 fn a_wait_that_does_not_end_has_given_the_mutex_back() {
-    let program = Program::default();
+    let program = Program::new();
     let mut thread = program.thread(0);
     thread.locks(A);
     thread.block(3, Leave::Call, Some(Function::Wait), &[(LOAD, CONDITION), (STORE, CONDITION)]);
@@ -277,7 +291,7 @@ fn a_wait_that_does_not_end_has_given_the_mutex_back() {
 /// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The call's order stays.
 #[test]
 fn an_order_of_a_signal_handler_stays() {
-    let program = Program::default();
+    let program = Program::new();
     let mut thread = program.thread(0);
     thread.block(3, Leave::Call, Some(Function::Lock), &[(LOAD, A), (STORE, A)]);
     thread.block(4, Leave::Other, None, &[]);
@@ -293,10 +307,10 @@ fn an_order_of_a_signal_handler_stays() {
 /// A thread leaves a lock function by `longjmp`, from a function that the lock function has called.
 #[test]
 fn a_thread_that_has_left_a_lock_function_by_a_jump_is_recorded_again() {
-    let program = Program::default();
+    let program = Program::new();
     let mut thread = program.thread(0);
     thread.block(3, Leave::Call, Some(Function::Take), &[]);
-    for block in 4..2_000 {
+    for block in 4..PLAIN {
         thread.block(block, Leave::Other, None, &[(STORE, DATA)]);
     }
     thread.locks(A);
@@ -309,7 +323,7 @@ fn a_thread_that_has_left_a_lock_function_by_a_jump_is_recorded_again() {
 
 #[test]
 fn nothing_is_examined_after_the_log_was_encoded() {
-    let program = Program::default();
+    let program = Program::new();
     let [mut one, mut other] = [0, 1].map(|number| program.thread(number));
     one.locks(A);
     one.works(&[(STORE, DATA)]);

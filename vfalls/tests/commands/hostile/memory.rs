@@ -33,7 +33,8 @@ fn a_command_that_takes_too_much_memory_ends() {
 /// `bytes` bytes in its frame.
 fn waiting(threads: u32, bytes: usize) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
-    let block = BlockDefinition { address: 0x1000, sizes: vec![4], exit: Exit::None };
+    let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);
+    let block = BlockDefinition { address: 0x1000, sizes, exit, classes };
     let block = definitions.lock().unwrap().block(block).unwrap();
     let [mut waits, mut last] = [Some(Order::Wait(Cause::Wake, 1)), None].map(|order| {
         let (mut log, mut frame) = (Log::default(), Frame::default());
