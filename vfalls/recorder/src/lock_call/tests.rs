@@ -335,3 +335,27 @@ fn nothing_is_examined_after_the_log_was_encoded() {
     other.unlocks(A);
     assert_eq!(other.orders(), [section(0), acquire(A), release(A, 1)]);
 }
+
+#[test]
+fn each_item_is_taken_after_it_was_put() {
+    let program = Program::new();
+    let [mut takes, mut puts] = [0, 1].map(|number| program.thread(number));
+    for _ in 0..3 {
+        takes.locks(A);
+        takes.locks(B);
+        takes.works(&[(LOAD, DATA)]);
+        takes.waits(A, || {
+            puts.locks(A);
+            puts.works(&[(LOAD, DATA), (STORE, DATA)]);
+            puts.calls(Function::Signal, &[(LOAD, CONDITION), (STORE, CONDITION)]);
+            puts.unlocks(A);
+        });
+        takes.works(&[(LOAD, DATA), (LOAD, DATA), (STORE, DATA)]);
+        takes.unlocks(B);
+        takes.works(&[(LOAD, DATA + 8), (STORE, DATA + 8)]);
+        takes.unlocks(A);
+    }
+    let seen =
+        takes.orders().into_iter().filter(|order| matches!(order, Order::Wait(Cause::Section, _)));
+    assert_eq!(seen.count(), 3);
+}
