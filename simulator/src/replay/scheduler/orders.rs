@@ -9,8 +9,8 @@ use crate::machine::clock::HZ;
 use crate::recording::Order;
 use crate::run::State;
 
-/// The time at which the longest sleep ends: more than a year. The times of strands have 58 bits.
-const LATEST: u64 = 1 << 56;
+/// The time at which the longest sleep ends: more than a day. The sums over 65,536 threads have 64 bits.
+const LATEST: u64 = 1 << 47;
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,8 @@ impl Scheduler {
                 (Vec::new(), None)
             }
             Order::LeftOut(references) => {
-                self.accounts.left_out += references;
+                let left_out = &mut self.accounts.left_out;
+                *left_out = left_out.saturating_add(references);
                 (Vec::new(), None)
             }
         };
