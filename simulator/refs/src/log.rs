@@ -105,9 +105,11 @@ impl Log {
         self.words.is_empty()
     }
 
-    /// Removes the words after the first `length`. No order may be among them.
+    /// Removes the words after the first `length`, except orders.
     pub fn truncate(&mut self, length: usize) {
-        self.words.truncate(length);
+        let removed = self.words.drain(self.words.len().min(length)..);
+        let orders = removed.filter(|word| matches!(Word::new(*word), Word::Order)).count();
+        self.words.extend(std::iter::repeat_n(ORDER << TAG_SHIFT, orders));
     }
 
     /// Returns the accesses after the first `from` words.

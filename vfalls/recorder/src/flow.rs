@@ -7,7 +7,8 @@
 //! - wrote a word that this section only reads, or wrote a word without reading it first that this section reads;
 //! - read a word that this section writes without reading it first: a slot of a queue that is used again, for example;
 //! - changed a word that this section changes too, if that section also signals a condition, and no other rule has found a section
-//!   that signals. Such a word is a count of what is there, and may be all that the program has.
+//!   that signals, by a word that this thread has not read before. Such a word is a count of what is there, and may be all that the
+//!   program has.
 //!
 //! Words that all sections read and then write, such as sums and counts, do not order sections.
 
@@ -26,6 +27,14 @@ struct Use {
     /// Whether the section read the word before it wrote the word.
     read: bool,
     written: bool,
+}
+
+/// What a section has done so far.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    words: HashMap<u64, Use>,
+    /// Whether the section has found something new of a section that signals, by another word than a count.
+    has_found: bool,
 }
 
 /// The latest uses of a word by finished sections.
@@ -89,47 +98,59 @@ impl Flow {
         set(&mut self.unknown, section);
     }
 
-    /// Notes a finished section with these accesses: the address, the size in bytes, and whether the access stores. Returns the
-    /// sections that this section must stay after, at most one for each other thread.
+    /// Notes these accesses of a section that is about to end: the address, the size in bytes, and whether the access stores. `uses` has
+    /// what the section has done before. Returns the sections that this section must stay after, at most one for each other thread.
     pub(crate) fn section(
         &mut self,
         section: Section,
+        uses: &mut Uses,
         accesses: impl IntoIterator<Item = (u64, u64, bool)>,
     ) -> Vec<Section> {
-        let mut uses: HashMap<u64, Use> = HashMap::new();
+        let mut words = HashSet::new();
         for (address, size, is_store) in accesses {
             for word in address >> 3..=address.wrapping_add(size.max(1) - 1) >> 3 {
-                let used = uses.entry(word).or_default();
+                let used = uses.words.entry(word).or_default();
                 used.read |= !is_store && !used.written;
                 used.written |= is_store;
+                words.insert(word);
             }
         }
+        let has_signal = |section: &Section| self.signalling.contains(&section.signal);
         let mut earlier = Earlier { own: section.thread, sections: Vec::new() };
         self.unknown.iter().for_each(|unknown| earlier.add(*unknown));
         let mut counted = Vec::new();
-        for (word, used) in &uses {
+        for word in &words {
             let Some(history) = self.words.get(word) else { continue };
-            match (*used, history.writer) {
+            match (uses.words[word], history.writer) {
                 (Use { read: true, written }, Some(writer)) => {
                     if !written || !history.changed {
                         earlier.add(writer);
-                    } else if self.signalling.contains(&writer.signal) {
+                        // What the thread has seen before is nothing new.
+                        let is_new = !history.readers.iter().any(|reader| {
+                            reader.thread == section.thread && reader.signal != section.signal
+                        });
+                        uses.has_found |=
+                            is_new && writer.thread != section.thread && has_signal(&writer);
+                    } else if has_signal(&writer) {
                         counted.push(writer);
                     }
                 }
                 (Use { read: false, .. }, writer) => {
-                    history.readers.iter().for_each(|reader| earlier.add(*reader));
                     // A section that changed the word has read it too.
-                    writer.filter(|_| history.changed).into_iter().for_each(|one| earlier.add(one));
+                    let changer = writer.filter(|_| history.changed);
+                    for seen in history.readers.iter().copied().chain(changer) {
+                        earlier.add(seen);
+                        uses.has_found |= seen.thread != section.thread && has_signal(&seen);
+                    }
                 }
                 _ => {}
             }
         }
-        let has_signal = |section: &Section| self.signalling.contains(&section.signal);
-        if !earlier.sections.iter().any(has_signal) {
+        if !uses.has_found {
             counted.into_iter().for_each(|section| earlier.add(section));
         }
-        for (word, used) in uses {
+        for word in words {
+            let used = uses.words[&word];
             let history = self.words.entry(word).or_default();
             if used.written {
                 *history =
@@ -156,7 +177,7 @@ mod tests {
     /// Returns the signals that the section must stay after. Section n ends with signal n.
     fn after(flow: &mut Flow, thread: u32, signal: u64, accesses: &[(u64, bool)]) -> Vec<u64> {
         let accesses = accesses.iter().map(|(address, is_store)| (*address, 8, *is_store));
-        signals(flow.section(Section { thread, signal }, accesses))
+        signals(flow.section(Section { thread, signal }, &mut Uses::default(), accesses))
     }
 
     fn signals(sections: Vec<Section>) -> Vec<u64> {
@@ -213,6 +234,19 @@ mod tests {
         assert!(after(&mut flow, 1, 3, &change).is_empty());
     }
 
+    /// The first section sets up what all later sections read, such as the address of a function.
+    #[test]
+    fn a_count_keeps_its_order_beside_what_is_always_read() {
+        let change = [(SLOT, LOAD), (SUM, LOAD), (SUM, STORE)];
+        let mut flow = Flow::default();
+        assert!(after(&mut flow, 0, 0, &[(SLOT, STORE), (SUM, LOAD), (SUM, STORE)]).is_empty());
+        flow.signals(Section { thread: 0, signal: 0 });
+        assert_eq!(after(&mut flow, 1, 1, &change), [0]);
+        assert!(after(&mut flow, 0, 2, &change).is_empty());
+        flow.signals(Section { thread: 0, signal: 2 });
+        assert_eq!(after(&mut flow, 1, 3, &change), [2]);
+    }
+
     #[test]
     fn an_own_section_needs_no_order_and_a_thread_has_one_latest() {
         let mut flow = Flow::default();
@@ -224,7 +258,20 @@ mod tests {
         assert_eq!(after(&mut flow, 1, 4, &all), [1, 3]);
         // Half of a word is a use of the whole word.
         let section = Section { thread: 1, signal: 5 };
-        assert_eq!(signals(flow.section(section, [(SLOT + 12, 8, LOAD)])), [1, 3]);
+        let uses = &mut Uses::default();
+        assert_eq!(signals(flow.section(section, uses, [(SLOT + 12, 8, LOAD)])), [1, 3]);
+    }
+
+    #[test]
+    fn a_section_may_be_noted_in_parts() {
+        let mut flow = Flow::default();
+        assert!(after(&mut flow, 0, 0, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
+        // The section reads the sum in one part and writes it in the next, so it changes the sum.
+        let (section, uses) = (Section { thread: 1, signal: 1 }, &mut Uses::default());
+        flow.section(section, uses, [(SUM, 8, LOAD), (SLOT, 8, STORE)]);
+        assert!(flow.section(section, uses, [(SUM, 8, STORE)]).is_empty());
+        assert!(after(&mut flow, 2, 2, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
+        assert_eq!(after(&mut flow, 2, 3, &[(SLOT, LOAD)]), [1]);
     }
 
     #[test]

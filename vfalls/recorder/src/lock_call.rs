@@ -3,10 +3,11 @@
 //! Of the recorded execution of a lock function, only what it does without a wait is kept: the blocks of the function itself, each once.
 //! All else (loops, calls of functions that call the kernel) depends on the host. The replay puts the simulated machine's wait in its place.
 //!
-//! Simplifications: a signal handler that interrupts a lock function ends the call. A spin lock that `pthread_spin_trylock` takes, timed
-//! waits for semaphores and read-write locks, and locks of other libraries are not known.
+//! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. A
+//! thread that leaves a lock function by another way than a return is believed to be inside until it has executed many blocks. A spin
+//! lock that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other libraries are not known.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
@@ -14,7 +15,7 @@ use std::sync::Mutex;
 use refs::{Acquire, Cause, Definitions, Log, Order, Placeholder, Semaphore};
 
 use crate::decode::Target;
-use crate::flow::Section;
+use crate::flow::{Section, Uses};
 use crate::functions::Function;
 use crate::lock;
 use crate::objects::Objects;
@@ -95,6 +96,8 @@ struct LockCall {
     keeps: bool,
     /// The numbers of the kept blocks.
     kept: Vec<u32>,
+    /// The numbers of all blocks.
+    executed: HashSet<u32>,
     /// The place before the function's first block.
     place: Placeholder,
     /// The object of the call: the address that its first atomic access had. For [`Function::Unlock`], the address of the lock.
@@ -113,11 +116,15 @@ struct HeldLock {
     lock: u64,
     /// The place of the order that takes the lock, for orders that must come before it.
     place: Placeholder,
-    /// The number of words in the log before the section's first word.
+    /// The number of words in the log before the first word of the section that has not been examined.
     from: usize,
-    /// The signal of the section's end, once the section's accesses have been examined.
+    /// The signal of the section's end, once accesses of the section have been examined.
     end: Option<u64>,
     signals: bool,
+    /// What the examined accesses did.
+    uses: Uses,
+    /// Whether the log has been encoded since the section began.
+    is_closed: bool,
 }
 
 /// A thread's calls of lock functions.
@@ -127,8 +134,8 @@ pub(crate) struct LockCalls {
     held: Vec<HeldLock>,
     /// The lock that the thread gave back last, and the section.
     latest: Option<(u64, Section)>,
-    /// For each other thread: one more than the signal of its latest section that this thread stays after.
-    seen: HashMap<u32, u64>,
+    /// For each other thread and lock: one more than the signal of the latest section that this thread stays after.
+    seen: HashMap<(u32, u64), u64>,
 }
 
 impl LockCalls {
@@ -144,20 +151,22 @@ impl LockCalls {
     }
 
     /// Completes what is known of open calls and sections, because the log is about to be encoded. A call of a lock function that has not
-    /// ended leaves no order. All later sections stay after a section whose rest is not known.
+    /// ended leaves no order, but a mutex that a wait for a condition has given back. All later sections stay after a section whose rest is not known.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
-        if let Some(mut call) = self.call.take() {
-            call.end_block(log);
+        if let Some(call) = self.call.take() {
+            call.give_up(log);
         }
         for at in 0..self.held.len() {
-            if let Some(section) = self.examine(Some(at), thread, log, shared) {
-                lock(&shared.objects.flow(self.held[at].lock)).unknown_section(section);
+            if let Some(section) = self.examine(at, thread, log, shared) {
+                let held = &mut self.held[at];
+                held.is_closed = true;
+                lock(&shared.objects.flow(held.lock)).unknown_section(section);
             }
         }
     }
 
-    /// Notes that a block begins, while the thread executes a lock function or is about to enter one. Must be called before the block is logged. Returns the number of instructions of the previous block if that block is left out,
-    /// otherwise 0.
+    /// Notes that a block begins, while the thread executes a lock function or is about to enter one. Must be called before the block is
+    /// logged. Returns the number of instructions of the previous block if that block is left out, otherwise 0.
     pub(crate) fn block(
         &mut self,
         block: BlockFacts,
@@ -169,12 +178,15 @@ impl LockCalls {
         if let Some(mut call) = self.call.take() {
             self.look(&mut call, thread, log, shared);
             left_out = call.end_block(log);
-            if !call.returns() {
-                call.begin_block(block, log.len());
+            if call.returns() {
+                let site = lock(shared.definitions).address(block.number());
+                self.end(call, thread, log, shared, site);
+            } else if call.begin_block(block, log.len()) {
                 self.call = Some(call);
                 return left_out;
+            } else {
+                call.give_up(log);
             }
-            self.end(call, thread, log, shared, lock(shared.definitions).address(block.number()));
         }
         if let Some(function) = block.entered() {
             self.begin(function, block, thread, log, shared);
@@ -199,6 +211,7 @@ impl LockCalls {
             from: log.len(),
             keeps: true,
             kept: vec![block.number()],
+            executed: HashSet::new(),
             place,
             object: None,
             signal: None,
@@ -207,13 +220,10 @@ impl LockCalls {
         };
         match function {
             // The section must be examined before the lock is given back, and the lock is not known yet.
-            Function::Unlock => {
-                self.examine(self.held.len().checked_sub(1), thread, log, shared);
-            }
-            Function::Wait | Function::TimedWait => {
-                let last = self.held.len().checked_sub(1);
-                self.examine(last, thread, log, shared);
-                call.mutex = self.release(last, thread, log, place, shared);
+            Function::Unlock | Function::Wait | Function::TimedWait => {
+                for at in 0..self.held.len() {
+                    self.examine(at, thread, log, shared);
+                }
             }
             Function::Signal | Function::Broadcast => {
                 call.signal = Some(shared.orders.signal());
@@ -230,7 +240,8 @@ impl LockCalls {
     }
 
     /// Looks at the accesses of the latest block of a call.
-    fn look(&mut self, call: &mut LockCall, thread: u32, log: &Log, shared: Shared<'_>) {
+    fn look(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
+        self.find_mutex(call, thread, log, shared);
         if call.object.is_some() || call.depth > 0 {
             return;
         }
@@ -258,24 +269,22 @@ impl LockCalls {
     /// Ends a call. `site` is the address to which the function has returned.
     fn end(&mut self, call: LockCall, thread: u32, log: &mut Log, shared: Shared<'_>, site: u64) {
         let place = call.place;
-        if call.left_out > 0 {
-            log.order(Order::LeftOut(call.left_out));
-        }
+        call.say_what_is_left_out(log);
         match (call.function, call.object) {
             (Function::Unlock, Some(lock)) => {
-                let at = self.held.iter().rposition(|held| held.lock == lock);
-                self.examine(at, thread, log, shared);
-                let place = log.placeholder();
-                self.release(at, thread, log, place, shared);
+                if let Some(at) = self.held_at(lock) {
+                    let place = log.placeholder();
+                    self.release(at, thread, log, place, shared);
+                }
             }
             (Function::Wait | Function::TimedWait, object) => {
                 let woken = object.and_then(|condition| shared.objects.woken(condition, thread));
+                if let Some(signal) = woken {
+                    log.order(Order::Wait(Cause::Condition, signal));
+                }
                 let place = log.placeholder();
                 if let Some(lock) = call.mutex {
                     self.acquire(Acquire { lock, shared: false, site }, place, log);
-                }
-                if let Some(signal) = woken {
-                    log.put_first(place, Order::Wait(Cause::Condition, signal));
                 }
             }
             (Function::Signal | Function::Broadcast, Some(_)) => {
@@ -323,21 +332,46 @@ impl LockCalls {
     fn acquire(&mut self, acquire: Acquire, place: Placeholder, log: &mut Log) {
         log.put_first(place, Order::Acquire(acquire));
         let (lock, from) = (acquire.lock, log.len());
-        self.held.push(HeldLock { lock, place, from, end: None, signals: false });
+        self.held.push(HeldLock {
+            lock,
+            place,
+            from,
+            end: None,
+            signals: false,
+            uses: Uses::default(),
+            is_closed: false,
+        });
     }
 
-    /// Examines what the thread did since it took a lock, and puts the waits for the sections that must come first before the order that
-    /// took the lock. Returns the section; `None` if there is none, or if it has been examined.
+    /// Returns the index of the lock at this address among the locks that the thread has.
+    fn held_at(&self, lock: u64) -> Option<usize> {
+        self.held.iter().rposition(|held| held.lock == lock)
+    }
+
+    /// Looks for the mutex that a wait for a condition gives back, in the latest block of a call. It is a lock that the thread has, and
+    /// that the block stores to.
+    fn find_mutex(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
+        let is_wait = matches!(call.function, Function::Wait | Function::TimedWait);
+        if !is_wait || call.mutex.is_some() {
+            return;
+        }
+        let mut stores = log.accesses(call.from).filter(|access| access.place.is_store());
+        let mutex = stores.find_map(|access| self.held_at(access.address));
+        drop(stores);
+        call.mutex = mutex.map(|at| self.release(at, thread, log, call.place, shared));
+    }
+
+    /// Examines what the thread has done since it took a lock, or since the latest examination. Puts the waits for the sections that must
+    /// come first before the order that took the lock. Returns the section; `None` if the log no longer has it.
     fn examine(
         &mut self,
-        at: Option<usize>,
+        at: usize,
         thread: u32,
         log: &mut Log,
         shared: Shared<'_>,
     ) -> Option<Section> {
-        let held = self.held.get_mut(at?).filter(|held| held.end.is_none())?;
-        let signal = shared.orders.signal();
-        held.end = Some(signal);
+        let held = self.held.get_mut(at).filter(|held| !held.is_closed)?;
+        let signal = *held.end.get_or_insert_with(|| shared.orders.signal());
         let section = Section { thread, signal };
         let flow = shared.objects.flow(held.lock);
         let mut flow = lock(&flow);
@@ -347,32 +381,32 @@ impl LockCalls {
         let accesses = log.accesses(held.from);
         let accesses = accesses
             .map(|access| (access.address, access.place.size().into(), access.place.is_store()));
-        for earlier in flow.section(section, accesses) {
-            // The sections of a thread end in the order of their signals.
-            let seen = self.seen.entry(earlier.thread).or_insert(earlier.signal);
+        for earlier in flow.section(section, &mut held.uses, accesses) {
+            // The sections of one thread and lock end in the order of their signals.
+            let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
             if earlier.signal >= *seen {
                 *seen = earlier.signal + 1;
                 log.put_first(held.place, Order::Wait(Cause::Section, earlier.signal));
             }
         }
+        held.from = log.len();
         Some(section)
     }
 
     /// Ends a section: puts the order that gives the lock back in a place. Returns the lock.
     fn release(
         &mut self,
-        at: Option<usize>,
+        at: usize,
         thread: u32,
         log: &mut Log,
         place: Placeholder,
         shared: Shared<'_>,
-    ) -> Option<u64> {
-        let at = at.filter(|at| *at < self.held.len())?;
+    ) -> u64 {
         let HeldLock { lock, end, .. } = self.held.remove(at);
         let signal = end.unwrap_or_else(|| shared.orders.signal());
         log.put_first(place, Order::Release { lock, signal });
         self.latest = Some((lock, Section { thread, signal }));
-        Some(lock)
+        lock
     }
 }
 
@@ -404,13 +438,31 @@ impl LockCall {
         }
     }
 
-    /// Begins a block, after the `from` words of the log.
-    fn begin_block(&mut self, block: BlockFacts, from: usize) {
-        self.keeps = self.depth == 0 && !self.kept.contains(&block.number());
+    /// Ends a call that has not returned.
+    fn give_up(mut self, log: &mut Log) {
+        self.end_block(log);
+        self.say_what_is_left_out(log);
+    }
+
+    fn say_what_is_left_out(&self, log: &mut Log) {
+        if self.left_out > 0 {
+            log.order(Order::LeftOut(self.left_out));
+        }
+    }
+
+    /// Begins a block, after the `from` words of the log. Returns `false` if the thread must have left the function by another way than a
+    /// return: it has executed more blocks than lock functions have.
+    fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
+        /// The maximum number of different blocks that a lock function executes, with all that it calls.
+        const MOST_BLOCKS: usize = 1 << 10;
+        self.executed.insert(block.number());
+        let is_inside = self.executed.len() <= MOST_BLOCKS;
+        self.keeps = !is_inside || self.depth == 0 && !self.kept.contains(&block.number());
         if self.keeps {
             self.kept.push(block.number());
         }
         (self.block, self.from) = (block, from);
+        is_inside
     }
 }
 
@@ -447,3 +499,6 @@ impl Target {
         self.word(low).unwrap_or(0)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,8 +25,8 @@ struct Known {
 /// The threads that wait for a condition variable.
 #[derive(Debug, Default)]
 struct Condition {
-    /// The waiting threads that no signal has woken, longest wait first.
-    waiting: VecDeque<u32>,
+    /// The waiting threads that no signal has woken, longest wait first, each with the latest signal before its wait.
+    waiting: VecDeque<(u32, Option<u64>)>,
     /// The woken threads that have not continued, with their signals.
     woken: Vec<(u32, u64)>,
     /// The latest signal.
@@ -51,7 +51,8 @@ impl Objects {
     /// Notes that a thread waits for the condition variable at this address.
     pub(crate) fn wait(&self, condition: u64, thread: u32) {
         let mut known = self.known();
-        known.conditions.entry(condition).or_default().waiting.push_back(thread);
+        let condition = known.conditions.entry(condition).or_default();
+        condition.waiting.push_back((thread, condition.latest));
     }
 
     /// Notes that a signal wakes threads that wait for a condition variable: all of them, or the one that has waited longest.
@@ -66,24 +67,28 @@ impl Objects {
         let most = if all { usize::MAX } else { 1 };
         for _ in 0..most.min(condition.waiting.len()) {
             let woken = condition.waiting.pop_front();
-            condition.woken.extend(woken.map(|thread| (thread, signal)));
+            condition.woken.extend(woken.map(|(thread, _)| (thread, signal)));
         }
     }
 
     /// Notes that a thread no longer waits for a condition variable. Returns the signal that woke the thread; `None` if no signal did.
     ///
-    /// The C library may wake another thread than the one that has waited longest. Then the latest signal woke the thread.
+    /// The C library may wake another thread than the one that has waited longest, and a wait may end at its time. Then the latest signal
+    /// woke the thread, if there was one since the wait began.
     pub(crate) fn woken(&self, condition: u64, thread: u32) -> Option<u64> {
         let mut known = self.known();
         let condition = known.conditions.get_mut(&condition)?;
         if let Some(at) = condition.woken.iter().position(|(woken, _)| *woken == thread) {
             return Some(condition.woken.swap_remove(at).1);
         }
-        condition.waiting.retain(|waiting| *waiting != thread);
+        let waiting = condition.waiting.iter().position(|(waiting, _)| *waiting == thread)?;
+        let (_, before) = condition.waiting.remove(waiting)?;
         // The thread that the signal was meant for still waits.
-        let meant = condition.woken.pop()?;
-        condition.waiting.push_front(meant.0);
-        condition.latest
+        if let Some((meant, _)) = condition.woken.pop() {
+            condition.waiting.push_front((meant, None));
+            return condition.latest;
+        }
+        condition.latest.filter(|latest| Some(*latest) != before)
     }
 
     /// Returns the value of a semaphore before the first action on it. `value` computes it at the first action.
@@ -121,6 +126,19 @@ mod tests {
         assert_eq!(objects.woken(0x100, 2), Some(5));
         objects.wake(0x100, 6, false);
         assert_eq!(objects.woken(0x100, 1), Some(6));
+    }
+
+    /// The wait of thread 2 ends at its time, just after the signal for thread 1. Both threads stay after the signal.
+    #[test]
+    fn a_wait_that_ends_at_its_time_takes_no_signal_from_another() {
+        let objects = Objects::default();
+        objects.wait(0x100, 1);
+        objects.wait(0x100, 2);
+        objects.wake(0x100, 5, false);
+        assert_eq!([2, 1].map(|thread| objects.woken(0x100, thread)), [Some(5); 2]);
+        // No signal comes in the next wait.
+        objects.wait(0x100, 2);
+        assert_eq!(objects.woken(0x100, 2), None);
     }
 
     #[test]

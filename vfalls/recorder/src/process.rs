@@ -137,11 +137,7 @@ impl Process {
                 return;
             }
             SystemCall::Kill => return thread.write(self, true),
-            SystemCall::Sleep { time } => {
-                if let Some(time) = self.target.time(time) {
-                    thread.log.order(Order::Sleep(time));
-                }
-            }
+            SystemCall::Sleep { time } => thread.sleeps = self.target.time(time),
             SystemCall::Blocking { call } => thread.log.order(Order::Call(call)),
             SystemCall::Process | SystemCall::Other => {}
         }
@@ -155,6 +151,12 @@ impl Process {
                 let woken = thread.waits.and_then(|futex| self.orders.woken(futex));
                 if let Some(signal) = woken {
                     thread.log.order(Order::Wait(Cause::Wake, signal));
+                }
+            }
+            // Only a sleep that has ended, and that no signal has interrupted, took the time that the thread asked for.
+            SystemCall::Sleep { .. } if value == 0 => {
+                if let Some(time) = thread.sleeps.take() {
+                    thread.log.order(Order::Sleep(time));
                 }
             }
             SystemCall::Exec { .. } => self.output.say("stays", ""),
@@ -227,6 +229,8 @@ pub(crate) struct Thread {
     tid: Option<u64>,
     /// The futex that the thread waits for.
     waits: Option<u64>,
+    /// The time in nanoseconds for which the thread sleeps, if it does.
+    sleeps: Option<u64>,
     encoder: Encoder,
     frame: Frame,
     began: Instant,
@@ -243,6 +247,7 @@ impl Thread {
             instructions: 0,
             tid,
             waits: None,
+            sleeps: None,
             encoder: Encoder::new(number),
             frame: Frame::default(),
             began: Instant::now(),

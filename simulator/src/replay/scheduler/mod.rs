@@ -289,12 +289,11 @@ impl Scheduler {
             (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 56
         };
         self.delays = (0..self.threads.len() as u64).map(delay).collect();
-        for number in 0..self.threads.len() {
-            let strand = self.threads[number].strand;
-            if self.strands[strand.index()].threads[0] == number {
-                self.strands[strand.index()].ready = self.delays[number];
-                self.turns.set(strand, Some(self.delays[number]));
-            }
+        for (thread, delay) in self.threads.iter_mut().zip(&self.delays) {
+            thread.woken = *delay;
+        }
+        for thread in 0..self.threads.len() {
+            self.change_thread(self.threads[thread].strand);
         }
     }
 
@@ -366,7 +365,9 @@ impl Scheduler {
                         let ended = &mut self.strands[strand.index()];
                         ended.threads.pop_front();
                         self.time = self.time.max(ended.ready);
-                        self.accounts.enter(self.executing, State::Ended, ended.ready);
+                        let (thread, at) = (self.executing, ended.ready);
+                        self.begin(thread);
+                        self.accounts.enter(thread, State::Ended, at);
                         self.change_thread(strand);
                         return Ok(false);
                     }

@@ -14,9 +14,9 @@ pub(super) struct Objects {
 /// A lock that a thread has.
 #[derive(Debug, Default)]
 struct LockState {
-    /// The threads that have the lock: one, or several that share it.
-    holders: Vec<usize>,
-    is_shared: bool,
+    /// The threads that have the lock, each with whether it shares the lock. A thread that does not share it can have others beside it
+    /// only if it was [forced](Objects::force).
+    holders: Vec<(usize, bool)>,
     /// The threads that wait for the lock, each with whether it would share the lock. The longest wait comes first.
     waiting: VecDeque<(usize, bool)>,
 }
@@ -35,17 +35,15 @@ impl LockState {
         if !self.holders.is_empty() {
             return Vec::new();
         }
-        let Some((first, is_shared)) = self.waiting.pop_front() else {
+        let Some(first) = self.waiting.pop_front() else {
             return Vec::new();
         };
-        self.is_shared = is_shared;
         self.holders.push(first);
-        if is_shared {
-            let shares = |(_, shares): &(usize, bool)| *shares;
-            self.holders.extend(self.waiting.iter().filter(|one| shares(one)).map(|(one, _)| *one));
-            self.waiting.retain(|one| !shares(one));
+        if first.1 {
+            self.holders.extend(self.waiting.iter().filter(|(_, shares)| *shares));
+            self.waiting.retain(|(_, shares)| !shares);
         }
-        self.holders.clone()
+        self.holders.iter().map(|(holder, _)| *holder).collect()
     }
 }
 
@@ -54,13 +52,13 @@ impl Objects {
     /// share it. A thread that shares a lock does not wait for waiting threads, as in the C library's default.
     pub(super) fn acquire(&mut self, lock: u64, shared: bool, thread: usize) -> bool {
         let lock = self.locks.entry(lock).or_default();
-        if lock.holders.contains(&thread) {
+        if lock.holders.iter().any(|(holder, _)| *holder == thread) {
             return true;
         }
-        let is_free = lock.holders.is_empty() || lock.is_shared && shared;
+        let is_shared = lock.holders.iter().all(|(_, shares)| *shares);
+        let is_free = lock.holders.is_empty() || is_shared && shared;
         if is_free {
-            lock.is_shared = shared;
-            lock.holders.push(thread);
+            lock.holders.push((thread, shared));
         } else {
             lock.waiting.push_back((thread, shared));
         }
@@ -72,7 +70,7 @@ impl Objects {
         let Some(lock) = self.locks.get_mut(&address) else {
             return Vec::new();
         };
-        let Some(at) = lock.holders.iter().position(|holder| *holder == thread) else {
+        let Some(at) = lock.holders.iter().position(|(holder, _)| *holder == thread) else {
             return Vec::new();
         };
         lock.holders.swap_remove(at);
@@ -126,13 +124,13 @@ impl Objects {
         None
     }
 
-    /// Lets a waiting thread go on although nobody has given it what it waits for: all threads of its program wait.
+    /// Lets a waiting thread go on although nobody has given it what it waits for: all threads wait. The thread gets a lock that others have.
     pub(super) fn force(&mut self, wait: ObjectWait, thread: usize) {
         match wait {
             ObjectWait::Lock(lock) => {
                 if let Some(lock) = self.locks.get_mut(&lock) {
-                    lock.waiting.retain(|(waiting, _)| *waiting != thread);
-                    lock.holders.push(thread);
+                    let waiting = lock.waiting.iter().position(|(waiting, _)| *waiting == thread);
+                    lock.holders.extend(waiting.and_then(|at| lock.waiting.remove(at)));
                 }
             }
             ObjectWait::Semaphore(semaphore) => {
@@ -219,6 +217,18 @@ mod tests {
             assert_eq!(objects.arrive(LOCK, 3, 0), Some(vec![1, 2]));
         }
         assert_eq!(objects.arrive(LOCK, 1, 0), Some(vec![]));
+    }
+
+    #[test]
+    fn a_forced_writer_has_the_lock_alone_as_soon_as_the_others_give_it_back() {
+        let mut objects = Objects::default();
+        assert!(objects.acquire(LOCK, true, 1));
+        assert!(!objects.acquire(LOCK, false, 2));
+        objects.force(ObjectWait::Lock(LOCK), 2);
+        assert!(!objects.acquire(LOCK, true, 3), "the writer does not share the lock");
+        assert!(objects.release(LOCK, 1).is_empty());
+        assert!(!objects.acquire(LOCK, true, 4));
+        assert_eq!(objects.release(LOCK, 2), [3, 4]);
     }
 
     #[test]

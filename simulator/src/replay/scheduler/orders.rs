@@ -9,6 +9,9 @@ use crate::machine::clock::HZ;
 use crate::recording::Order;
 use crate::run::State;
 
+/// The time at which the longest sleep ends: more than a day. The sums over 65,536 threads have 64 bits.
+const LATEST: u64 = 1 << 47;
+
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
@@ -45,10 +48,8 @@ impl Scheduler {
                 (program.signals.make(signal), None)
             }
             Order::Wait(Cause::Start, signal) if program.signals.is_made(signal) => {
-                // The thread was started while its strand executed other threads.
                 let started = program.signals.started(signal).unwrap_or(now);
-                self.accounts.enter(thread, State::Ready, started);
-                (Vec::new(), None)
+                return self.begin_started(thread, strand, started);
             }
             Order::Wait(cause, signal) => {
                 self.accounts.as_recorded += u64::from(cause == Cause::Wake);
@@ -86,7 +87,8 @@ impl Scheduler {
             }
             Order::Sleep(nanoseconds) => {
                 let cycles = u128::from(nanoseconds) * u128::from(HZ) / 1_000_000_000;
-                self.sleepers.add(thread, now.saturating_add(cycles as u64));
+                let until = cycles.saturating_add(now.into()).min(LATEST.max(now).into());
+                self.sleepers.add(thread, until as u64);
                 (Vec::new(), Some(Wait::Sleep))
             }
             Order::Call(call) => {
@@ -94,7 +96,8 @@ impl Scheduler {
                 (Vec::new(), None)
             }
             Order::LeftOut(references) => {
-                self.accounts.left_out += references;
+                let left_out = &mut self.accounts.left_out;
+                *left_out = left_out.saturating_add(references);
                 (Vec::new(), None)
             }
         };
@@ -106,11 +109,37 @@ impl Scheduler {
         woken.is_empty()
     }
 
+    /// Notes that a thread has begun, unless it is known. No other thread has started it.
+    pub(super) fn begin(&mut self, thread: usize) {
+        self.accounts.begin(thread, self.delay(thread));
+    }
+
+    /// Returns the number of cycles by which a thread starts later.
+    fn delay(&self, thread: usize) -> u64 {
+        self.delays.get(thread).copied().unwrap_or(0)
+    }
+
+    /// Begins the executing thread, which was started while its strand executed other threads. Returns `false` if it begins later than
+    /// at its strand's turn, or if another strand is next.
+    fn begin_started(&mut self, thread: usize, strand: StrandId, started: u64) -> bool {
+        if self.accounts.state(thread) != State::NotBegun {
+            return true;
+        }
+        let begins = started + self.delay(thread);
+        self.accounts.begin(thread, begins);
+        self.threads[thread].woken = begins;
+        let is_later = begins > self.strands[strand.index()].ready;
+        if is_later {
+            self.change_thread(strand);
+        }
+        !is_later
+    }
+
     /// Begins a wait of the executing thread.
     fn wait(&mut self, wait: Wait, thread: usize, strand: StrandId) {
         let at = self.strands[strand.index()].ready;
         if !matches!(wait, Wait::Signal(Cause::Start, _)) {
-            self.accounts.begin(thread);
+            self.begin(thread);
         }
         match wait {
             Wait::Object(ObjectWait::Lock(lock)) => {
@@ -125,14 +154,14 @@ impl Scheduler {
 
     /// Ends the wait of a thread at the time `now`. `by` is the thread that ends the wait.
     pub(super) fn wake(&mut self, thread: usize, by: usize, now: u64) {
-        let woken = &mut self.threads[thread];
-        let wait = woken.wait.take();
-        let delay = match wait {
-            Some(Wait::Signal(Cause::Start, _)) => self.delays.get(thread).copied(),
-            _ => None,
+        let delay = match self.accounts.state(thread) {
+            State::NotBegun => self.delay(thread),
+            _ => 0,
         };
-        woken.woken = now + delay.unwrap_or(0);
-        let (strand, at) = (woken.strand, woken.woken);
+        let at = now + delay;
+        let woken = &mut self.threads[thread];
+        (woken.wait, woken.woken) = (None, at);
+        let strand = woken.strand;
         self.accounts.woken(thread, by, at);
         self.accounts.enter(thread, State::Ready, at);
         // If the strand executes another thread at the moment, that thread continues.
@@ -145,7 +174,7 @@ impl Scheduler {
     /// Notes that a strand executes a thread from now on.
     pub(super) fn run(&mut self, thread: usize, strand: StrandId) {
         if self.accounts.state(thread) != State::Running {
-            self.accounts.begin(thread);
+            self.begin(thread);
             self.accounts.enter(thread, State::Running, self.strands[strand.index()].ready);
         }
     }

@@ -70,11 +70,10 @@ impl Accounts {
         self.threads[thread].state
     }
 
-    /// Notes that a thread has begun. Unless another thread started it, it was ready from the start of the run.
-    pub(super) fn begin(&mut self, thread: usize) {
-        let account = &mut self.threads[thread];
-        if account.state == State::NotBegun {
-            account.state = State::Ready;
+    /// Notes that a thread has been ready since the time `at`, unless it has begun.
+    pub(super) fn begin(&mut self, thread: usize, at: u64) {
+        if self.state(thread) == State::NotBegun {
+            self.enter(thread, State::Ready, at);
         }
     }
 
@@ -129,6 +128,8 @@ impl Accounts {
         let states = self.threads.iter().map(|account| {
             let mut spent = account.spent;
             spent.add(account.state, now.saturating_sub(account.since));
+            // A thread that starts late has not begun.
+            spent.not_begun -= account.since.saturating_sub(now).min(spent.not_begun);
             spent
         });
         states.collect()
