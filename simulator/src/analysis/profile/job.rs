@@ -3,18 +3,18 @@
 use std::ops::ControlFlow;
 
 use guest_abi::StrandId;
-use guest_abi::layout::SparcSelect;
-use guest_abi::sampling::{CounterUnit, EventReport, ModeSet, SparcMode};
+use guest_abi::sampling::{CounterUnit, ModeSet, SparcMode};
 use perfctr_service::StrandSet;
 use platform::Machine;
 use platform::models::r10000::{R10000Event, R10000Mode};
 
+use super::clock::ThreadClocks;
 use super::error::{EventError, ProfileError};
-use super::events::{self, Rate, SampledUnit, Selected};
+use super::events::{self, Rate, SampledUnit, Selected, StrandEvent};
 use super::functions::Functions;
-use super::guest::{SamplingGuest, TURNS, Taken};
+use super::guest::{SamplingGuest, TURNS};
 use super::r10000::Core;
-use super::report::{EventProfile, ProfileReport};
+use super::report::{EventProfile, ProfileReport, SampledEvent};
 use super::run::{Observe, Processor, Truth, run};
 use super::sparc::{self, Sparc};
 use super::stacks::{Stacks, Unwinder};
@@ -47,6 +47,8 @@ pub struct Job<'a> {
     /// Whether to count events in exception mode, too. On an R10000, the handler that refills the
     /// TLB executes in this mode.
     pub exceptions: bool,
+    /// Whether to count the waits of threads as cycles, too. The event cycles of a strand must be sampled.
+    pub waits: bool,
     /// The symbols of the program. Without symbols, the report has a row for each page.
     pub symbols: Option<&'a dyn Functions>,
 }
@@ -57,13 +59,15 @@ impl<'a> Job<'a> {
     #[must_use]
     pub fn new(machine: Machine, program: Recording, rate: Rate) -> Self {
         let (memory, placement) = (Config::T2_PLUS, None);
-        Self { program, machine, memory, placement, rate, exceptions: false, symbols: None }
+        let (exceptions, waits) = (false, false);
+        Self { program, machine, memory, placement, rate, exceptions, waits, symbols: None }
     }
 
     setters! {
         memory: Config,
         placement: Option<Placement>,
         exceptions: bool,
+        waits: bool,
         symbols: Option<&'a dyn Functions>,
     }
 
@@ -72,8 +76,8 @@ impl<'a> Job<'a> {
     /// report has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
-    /// Returns an error if an event is unknown, if there are too many events, if threads cannot be
-    /// placed, or if the recording cannot be read.
+    /// Returns an error if an event is unknown, if there are too many events, if waits are to be counted but not cycles, if threads
+    /// cannot be placed, or if the recording cannot be read.
     pub fn run(
         self,
         unit: SampledUnit,
@@ -89,7 +93,7 @@ impl<'a> Job<'a> {
 
     fn on_strands(
         self,
-        selected: &[Selected<SparcSelect>],
+        selected: &[Selected<StrandEvent>],
         observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
         match AnyMemory::new(&self.machine, &self.memory)? {
@@ -101,7 +105,7 @@ impl<'a> Job<'a> {
     fn on_strands_of<V: Variant>(
         mut self,
         mut memory: MemorySystem<V>,
-        selected: &[Selected<SparcSelect>],
+        selected: &[Selected<StrandEvent>],
         observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
         let machine = self.machine;
@@ -112,19 +116,25 @@ impl<'a> Job<'a> {
         let placed = placement.strands(machine, config.strands, &named)?;
         let strands: StrandSet = placed.iter().copied().collect();
         let mode = SparcMode::User;
-        let guest = |strand| self.guest(strand, mode, mode.into(), selected);
+        let counted = events::counted(selected);
+        let guest = |strand| self.guest(strand, mode, mode.into(), &counted);
         let guests = strands.iter().map(guest).collect::<Result<_, _>>()?;
 
         let devices = devices(machine, 0);
         let clock = MachineClock::new(&devices);
         let off = Collector::Off;
         let board = Board::new(&devices, &clock, &off, Keep::First, &[config])?;
-        let selects = selected.iter().map(|one| one.event).collect();
         let work = memory.work(&devices);
-        let mut sparc = Sparc::new(work, &devices, &board, selects, guests)?;
+        let mut sparc = Sparc::new(work, &devices, &board, selected, guests)?;
         let is_dealt = matches!(placement, Placement::Deal(_));
-        let (rate, symbols, memory) = (self.rate, self.symbols, self.memory);
-        let execution = self.execute(&mut sparc, (&placed, is_dealt), selected.len(), observe)?;
+        let (rate, symbols, memory, waits) = (self.rate, self.symbols, self.memory, self.waits);
+        let mut clocks = ThreadClocks::new(selected, rate, placed.len(), waits);
+        if waits && clocks.is_none() {
+            return Err(EventError::NoCycles.into());
+        }
+        let placed_as = (&*placed, is_dealt);
+        let mut execution =
+            self.execute(&mut sparc, placed_as, clocks.as_mut(), selected.len(), observe)?;
         let which = match strands.iter().count() {
             1 => format!("strand {}", placed[0]),
             many => format!("{many} strands"),
@@ -132,10 +142,16 @@ impl<'a> Job<'a> {
         let (model, nodes) = (machine.model().name(), machine.nodes());
         let processor = format!("{which} of a {model}, nodes: {nodes}; placement: {placement}");
         let configuration = Some(Configuration { machine, memory });
-        let guests = sparc.into_guests().collect();
-        let report =
-            execution.report(SampledUnit::Sparc, processor, guests, selected, rate, symbols)?;
-        Ok(ProfileReport { configuration, ..report })
+        let guests: Vec<_> = sparc.into_guests().collect();
+        let interrupts = guests.iter().map(SamplingGuest::interrupts).sum();
+        let mut sampled = SampledEvent::of_guests(guests, &counted, rate);
+        if let Some(clocks) = clocks {
+            let (number, cycles, stacks) = clocks.into_sampled();
+            sampled.insert(number, cycles);
+            execution.stacks.get_or_insert(stacks);
+        }
+        let report = execution.report(SampledUnit::Sparc, processor, sampled, rate, symbols)?;
+        Ok(ProfileReport { configuration, interrupts, waits, ..report })
     }
 
     fn on_an_r10000(
@@ -143,6 +159,9 @@ impl<'a> Job<'a> {
         selected: &[Selected<R10000Event>],
         observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
+        if self.waits {
+            return Err(EventError::NoCycles.into());
+        }
         let mode = R10000Mode::User;
         let modes = match self.exceptions {
             true => ModeSet::from(mode) | R10000Mode::Exception.into(),
@@ -155,23 +174,28 @@ impl<'a> Job<'a> {
         let mut core = Core::new(events, self.exceptions, guest)?;
         let placed = vec![only; self.program.threads()];
         let (rate, symbols) = (self.rate, self.symbols);
-        let execution = self.execute(&mut core, (&placed, false), selected.len(), observe)?;
+        let execution =
+            self.execute(&mut core, (&placed, false), None, selected.len(), observe)?;
         let in_turns = match placed.len() {
             1 => "",
             _ => "; the threads take turns, each until it waits or ends",
         };
         let processor = format!("an R10000 with 1 MB of secondary cache{in_turns}");
-        let guests = vec![core.into_guest()];
-        execution.report(SampledUnit::R10000, processor, guests, selected, rate, symbols)
+        let guest = core.into_guest();
+        let interrupts = guest.interrupts();
+        let sampled = SampledEvent::of_guests(vec![guest], selected, rate);
+        let report = execution.report(SampledUnit::R10000, processor, sampled, rate, symbols)?;
+        Ok(ProfileReport { interrupts, ..report })
     }
 
     /// Executes the program on processors. `placed` contains the strand of each thread. If
     /// `is_dealt` is `true`, `placed` contains the strands to which the references of the only
-    /// thread are [dealt](Placement::Deal).
+    /// thread are [dealt](Placement::Deal). `clocks` sample cycles.
     fn execute(
         self,
         processor: &mut impl Processor,
         (placed, is_dealt): (&[StrandId], bool),
+        clocks: Option<&mut ThreadClocks>,
         events: usize,
         observe: &mut Observe<'_>,
     ) -> Result<Execution, ProfileError> {
@@ -183,11 +207,12 @@ impl<'a> Job<'a> {
         let mut unwinder = (program.has_flow() && !is_dealt)
             .then(|| Unwinder::new(threads, program.target(), self.symbols));
         let mut scheduler = Scheduler::placed(vec![program], placed, is_dealt);
-        let truth = run(processor, &mut scheduler, unwinder.as_mut(), events, observe)?;
+        let truth = run(processor, &mut scheduler, unwinder.as_mut(), clocks, events, observe)?;
         notes.extend(scheduler.notes());
         notes.extend(truth.stopped.then(|| stopped_after(truth.references)));
+        let has_calls = unwinder.is_some();
         let stacks = unwinder.map(Unwinder::into_stacks);
-        Ok(Execution { program: name, threads, notes, truth, stacks })
+        Ok(Execution { program: name, threads, notes, truth, has_calls, stacks })
     }
 
     fn guest<U: CounterUnit>(
@@ -208,18 +233,18 @@ struct Execution {
     threads: usize,
     notes: Vec<String>,
     truth: Truth,
+    /// Whether the stacks contain the calls of the program.
+    has_calls: bool,
     stacks: Option<Stacks>,
 }
 
 impl Execution {
-    /// Returns a report with the samples of the guests. The caller must add the configuration to
-    /// it.
-    fn report<U: CounterUnit>(
+    /// Returns a report of the sampled events. The caller must add the configuration and the number of interrupts to it.
+    fn report(
         self,
         unit: SampledUnit,
         processor: String,
-        guests: Vec<SamplingGuest<U>>,
-        selected: &[Selected<U::Event>],
+        sampled: Vec<SampledEvent>,
         rate: Rate,
         symbols: Option<&dyn Functions>,
     ) -> Result<ProfileReport, ProfileError> {
@@ -227,25 +252,9 @@ impl Execution {
         if truth.instructions == 0 {
             return Err(ProfileError::NoInstruction(self.program));
         }
-        let interrupts = guests.iter().map(SamplingGuest::interrupts).sum();
-        let found = |one: &Selected<U::Event>| -> Vec<EventReport<U::Event>> {
-            guests.iter().filter_map(|guest| guest.report(one.event)).collect()
-        };
-        let found: Vec<_> = selected.iter().map(found).collect();
-        let mut taken = vec![Taken::new(); selected.len()];
-        for guest in guests {
-            for (all, one) in taken.iter_mut().zip(guest.into_taken()) {
-                for (point, weight) in one {
-                    *all.entry(point).or_default() += weight;
-                }
-            }
-        }
-        let mut profiles = (selected.iter().zip(found))
-            .zip(taken.into_iter().zip(truth.exact))
-            .map(|((one, found), (taken, exact))| {
-                let period = rate.period(one).events();
-                EventProfile::new(one, period, &found, taken, exact, symbols, stacks.as_ref())
-            });
+        let calls = stacks.as_ref().filter(|_| self.has_calls);
+        let mut profiles = (sampled.into_iter().zip(truth.exact))
+            .map(|(sampled, exact)| EventProfile::new(sampled, exact, symbols, calls));
         let first = profiles.next();
         let further_events = profiles.collect();
         Ok(ProfileReport {
@@ -257,8 +266,9 @@ impl Execution {
             instructions: truth.instructions,
             references: truth.references,
             cycles: truth.cycles,
-            interrupts,
+            interrupts: 0,
             randomised: rate.seed.is_some(),
+            waits: false,
             notes: self.notes,
             stopped: truth.stopped,
             first: first.ok_or_else(|| EventError::EmptyName(String::new()))?,
