@@ -113,7 +113,7 @@ pub struct Listed {
 }
 
 /// The name of [`StrandEvent::Cycles`].
-pub(super) const CYCLES: &str = "cycles";
+pub const CYCLES: &str = "cycles";
 
 /// Returns all events of a unit.
 #[must_use]

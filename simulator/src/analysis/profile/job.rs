@@ -174,8 +174,7 @@ impl<'a> Job<'a> {
         let mut core = Core::new(events, self.exceptions, guest)?;
         let placed = vec![only; self.program.threads()];
         let (rate, symbols) = (self.rate, self.symbols);
-        let execution =
-            self.execute(&mut core, (&placed, false), None, selected.len(), observe)?;
+        let execution = self.execute(&mut core, (&placed, false), None, selected.len(), observe)?;
         let in_turns = match placed.len() {
             1 => "",
             _ => "; the threads take turns, each until it waits or ends",

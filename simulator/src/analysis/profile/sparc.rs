@@ -49,7 +49,12 @@ struct SampledStrand<'a> {
 impl SampledStrand<'_> {
     /// Adds the events since the previous call of this function to `truth`. The current instruction
     /// has caused these events.
-    fn note(&mut self, counted: &[(usize, SparcSelect)], happened: &memory::Truth, truth: &mut Truth) {
+    fn note(
+        &mut self,
+        counted: &[(usize, SparcSelect)],
+        happened: &memory::Truth,
+        truth: &mut Truth,
+    ) {
         for ((event, select), before) in counted.iter().zip(&mut self.before) {
             let now = happened.strand(self.id, *select, PerfConfig::All);
             truth.add(*event, self.at, now - std::mem::replace(before, now));

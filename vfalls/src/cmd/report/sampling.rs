@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, ensure};
 use guest_abi::sampling::Period;
-use simulator::analysis::profile::events::Rate;
-use simulator::analysis::profile::functions::Functions;
+use simulator::analysis::profile::events::{CYCLES, Rate};
+use simulator::analysis::profile::functions::{Functions, waits_at};
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::{Job, SampledUnit};
 use simulator::machine::configuration::Configuration;
@@ -24,8 +24,8 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "UNIT", default_value = "sparc", value_parser = unit)]
     pub(crate) unit: SampledUnit,
 
-    /// The event to sample, or several separated by commas (may be repeated)
-    #[arg(short, long, value_name = "EVENT[,EVENT]", default_value = "instructions")]
+    /// The event to sample, or several separated by commas (may be repeated) [default: cycles; instructions on an R10000]
+    #[arg(short, long, value_name = "EVENT[,EVENT]")]
     event: Vec<String>,
 
     #[command(flatten)]
@@ -90,9 +90,21 @@ fn address(text: &str) -> anyhow::Result<u64> {
 }
 
 impl SamplingArgs {
+    fn events(&self) -> String {
+        match (&self.event[..], self.unit) {
+            ([], SampledUnit::Sparc) => CYCLES.to_owned(),
+            ([], SampledUnit::R10000) => "instructions".to_owned(),
+            (named, _) => named.join(","),
+        }
+    }
+
     /// Samples the program, and prints notes about the result. If `children` is `true`, also
-    /// collects call stacks.
-    pub(crate) fn sample(&self, children: bool) -> anyhow::Result<Sampled> {
+    /// collects call stacks. If `waits` is `true`, cycles include the waits of threads.
+    pub(crate) fn sample(&self, children: bool, waits: bool) -> anyhow::Result<Sampled> {
+        ensure!(
+            !waits || self.unit == SampledUnit::Sparc,
+            "--waits is for --unit sparc: the threads of an R10000 take turns"
+        );
         ensure!(
             !self.exceptions || self.unit == SampledUnit::R10000,
             "--exceptions is for --unit r10000: the handlers of a strand are not counted"
@@ -121,9 +133,9 @@ impl SamplingArgs {
             .memory(memory)
             .placement(self.place.clone())
             .exceptions(self.exceptions)
+            .waits(waits)
             .symbols(symbols.as_ref().map(|symbols| symbols as &dyn Functions));
-        let report =
-            job.run(self.unit, &self.event.join(","), |progress| advance(&bar, progress))?;
+        let report = job.run(self.unit, &self.events(), |progress| advance(&bar, progress))?;
         bar.finish_and_clear();
         for event in report.events() {
             if let Some(absence) = &event.absence {
@@ -142,15 +154,18 @@ impl SamplingArgs {
     }
 }
 
-/// Prints a note if most samples are outside the functions of the file. Then the recording may be
+/// Prints a note if most samples of instructions are outside the functions of the file. Then the recording may be
 /// of another program, or the program may have been loaded at another address.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;
     };
-    let all = report.first.samples;
-    let named = (report.first.rows.iter()).filter(|row| symbols.function(row.address).is_some());
-    let named: u64 = named.map(|row| row.samples).sum();
+    let samples = |is_counted: &dyn Fn(u64) -> bool| -> u64 {
+        let rows = report.first.rows.iter().filter(|row| is_counted(row.address));
+        rows.map(|row| row.samples).sum()
+    };
+    let all = samples(&|address| waits_at(address).is_none());
+    let named = samples(&|address| symbols.function(address).is_some());
     if named < all / 2 {
         say(format_args!(
             "note: {}, loaded at {loaded_at:#x}, has functions for {named} of {all} samples",
