@@ -106,10 +106,12 @@ fn a_sample_names_the_instruction_that_waits_for_memory() {
     assert!(after * 100 < samples(&|_| true), "{after}");
 }
 
-/// Returns a chunk of `count` instructions of a loop of 8, with these orders.
+/// Returns a chunk of `count` instructions of a loop, with these orders. A turn takes 12 cycles: one for each of 7 instructions, and 5 for
+/// the branch.
 fn thread(page: u64, count: u64, order: Vec<(usize, Order)>) -> Vec<Chunk> {
     let fetches = turns(page, count.div_ceil(8)).take(count as usize);
-    let fetches = fetches.map(|address| fetch(address, Kind::FetchOther, Flow::Next));
+    let flow = |address| if address % 32 == 28 { Flow::Taken } else { Flow::Next };
+    let fetches = fetches.map(|address| fetch(address, Kind::FetchOther, flow(address)));
     vec![Chunk::new(fetches.collect(), order)]
 }
 
@@ -129,7 +131,7 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     let found = rows(&report);
     assert_eq!(found["[sleep]"].1, 2_330_758);
     assert!(found["[sleep]"].0.abs_diff(2_330_758) <= 211);
-    assert!((1_000..1_000 + FIRST).contains(&found["page 0x401000"].1));
+    assert!((1_500..1_500 + FIRST).contains(&found["page 0x401000"].1));
     assert_eq!(report.first.exact_count, report.cycles, "the life of the thread is the run");
     assert_eq!(report.first.samples, report.cycles / 211);
     // The wait is called by the instruction before the sleep, which is the last one of the loop.
@@ -147,34 +149,38 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     assert_eq!(rows(&report).len(), 1);
 }
 
-/// One thread holds a lock for a sleep of a millisecond, 1,165,379 cycles. Another thread needs the lock after 1,000 instructions. A third
-/// thread, on the same strand, waits for the second. A thread that none starts is ready at the start, and has to wait for its strand.
+/// Thread 1 holds a lock for a sleep of a millisecond, 1,165,379 cycles. Thread 0 needs the lock after 100 turns. Thread 2 has the same
+/// strand as thread 0, so it is ready until thread 0 waits. Then it waits for thread 0.
 #[test]
 fn the_cycles_of_threads_with_their_waits_are_their_lives() {
     let acquire = Order::Acquire(Acquire { lock: 0x8000, shared: false, site: 0x40_1000 });
     let release = Order::Release { lock: 0x8000, signal: 1 };
     let program = vec![
-        thread(0x401, 16, vec![(8, acquire), (8, Order::Sleep(1_000_000)), (16, release)]),
-        thread(0x402, 1_600, vec![(800, acquire), (1_600, Order::Signal(2))]),
+        thread(0x401, 1_600, vec![(800, acquire), (1_600, Order::Signal(2))]),
+        thread(0x402, 16, vec![(8, acquire), (8, Order::Sleep(1_000_000)), (16, release)]),
         thread(0x403, 80, vec![(40, Order::Wait(Cause::Thread, 2))]),
     ];
-    let report = threads(program, "0,8,8", 7).run(SampledUnit::Sparc, "cycles", go_on).unwrap();
+    let report = threads(program, "0,8", 7).run(SampledUnit::Sparc, "cycles", go_on).unwrap();
     sums_agree(&report);
     let found = rows(&report);
     let exact = |name: &str| found[name].1;
-    // The second thread runs until it waits, and then from the release of the lock to its end.
-    let second = exact("page 0x402000");
-    assert!((1_600..1_600 + FIRST).contains(&second), "{second}");
-    let released = 1_165_379 + exact("page 0x401000");
-    assert!((released - 5..=released + 5).contains(&(exact("[lock]") + second - 800)), "{found:?}");
-    // The third thread is ready until the second waits. It ends last.
-    assert!((800..800 + FIRST).contains(&exact("[ready]")), "{found:?}");
+    let near = |name: &str, cycles: u64| {
+        assert!((cycles..cycles + FIRST).contains(&exact(name)), "{name}: {found:?}");
+    };
+    near("page 0x401000", 2_400);
+    near("page 0x402000", 24);
+    near("page 0x403000", 120);
+    near("[ready]", 1_200);
     assert_eq!(exact("[sleep]"), 1_165_379);
-    let lives = report.first.exact_count;
-    let ends_second = exact("[lock]") + second;
-    let ends_third = exact("[ready]") + exact("page 0x403000") + exact("[thread]");
-    assert_eq!(lives, released + ends_second + ends_third);
-    assert_eq!(ends_third, report.cycles);
+    // Thread 0 goes on when thread 1 ends. Half of its turns are left, and then half of those of thread 2.
+    let released = exact("page 0x402000") + exact("[sleep]");
+    let ends = [
+        exact("page 0x401000") + exact("[lock]"),
+        released,
+        exact("[ready]") + exact("page 0x403000") + exact("[thread]"),
+    ];
+    assert_eq!(ends, [released + 1_200, released, released + 1_200 + 60]);
+    assert_eq!((report.first.exact_count, report.cycles), (ends.iter().sum(), ends[2]));
     assert!(found.values().all(|(events, exact)| events.abs_diff(*exact) <= 21), "{found:?}");
 }
 

@@ -136,7 +136,7 @@ fn waits_are_frames_under_the_function_that_waits() {
         |thread: u64, n: u64| format!("{thread} i {:#x} 4\n", (thread + 1) * 0x1000 + n % 8 * 4);
     let all: String = (0..2).flat_map(|thread| (0..4_000).map(move |n| line(thread, n))).collect();
     place.file("refs.txt", all);
-    let arguments = "refs.txt --place 5,5 -c 10";
+    let arguments = "refs.txt --place 5 -c 10";
     let (_, json) = profile(&place, arguments);
     let alone = number(&json["count"]);
     let (output, json) = profile(&place, &format!("{arguments} --waits --folded folded"));
