@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::program::{Place, squeezed};
-use crate::report::{distance, number, profile, run};
+use crate::report::{distance, exact, number, profile, run};
 use crate::stat::program;
 
 /// Profiles the bundled program. Compares the number of instructions of each function with the

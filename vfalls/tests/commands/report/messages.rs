@@ -50,10 +50,10 @@ fn the_list_says_what_a_recording_cannot_cause() {
         (
             "sparc",
             40,
-            16,
+            17,
             &[
                 "cycles yes Cycles for which strands execute threads or wait for memory, by the simulator's clock. %pic has no such event.",
-                "Instr_FGU_arithmetic no a recording does not tell such instructions from others",
+                "Instr_sw no a recording does not tell such instructions from others",
                 "DTLB_miss no addresses are not translated, so there are no TLBs",
                 "AES_op no there are no stream processing units",
                 "DC_miss yes Misses of the data cache, by loads.",
