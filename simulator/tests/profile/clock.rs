@@ -1,6 +1,7 @@
 //! Samples of cycles, on programs whose time is known.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use guest_abi::sampling::Period;
 use simulator::analysis::profile::events::Rate;
@@ -224,6 +225,28 @@ fn short_threads_are_sampled_in_proportion() {
     sums_agree(&report);
     let expected = report.first.count as f64 / 1_009.0;
     assert!((0.8..1.2).contains(&(report.first.samples as f64 / expected)), "{expected}");
+}
+
+/// A job is stopped while one thread runs, one waits, one has not begun, and one has ended. A fifth thread is on the strand of the first.
+#[test]
+fn a_job_that_is_stopped_has_the_cycles_so_far() {
+    let program = vec![
+        thread(0x401, 100_000, Vec::new()),
+        thread(0x402, 16, vec![(8, Order::Wait(Cause::Thread, 1))]),
+        thread(0x403, 16, vec![(0, Order::Wait(Cause::Start, 1))]),
+        thread(0x404, 16, Vec::new()),
+        thread(0x405, 16, Vec::new()),
+    ];
+    let job = threads(program, "0-3", 10);
+    let stop = |_| ControlFlow::Break(());
+    let report = job.run(SampledUnit::Sparc, "cycles", stop).unwrap();
+    assert!(report.stopped);
+    sums_agree(&report);
+    let found = rows(&report);
+    let names: Vec<_> = found.keys().map(String::as_str).collect();
+    let pages = ["page 0x401000", "page 0x402000", "page 0x404000"];
+    assert_eq!(names, [&["[thread]"][..], &pages].concat());
+    assert_eq!(found["[thread]"].1 + found["page 0x402000"].1, report.cycles);
 }
 
 /// References without instructions have no place in the code, as for other events.

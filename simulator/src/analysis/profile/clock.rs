@@ -168,7 +168,7 @@ impl ThreadClock {
         Self {
             random: seed.map(|seed| Random(seed ^ thread << 32)),
             period,
-            due: period - (turned * period >> 32),
+            due: period - ((turned * period) >> 32),
             at: None,
             time: 0,
             known: 0,
@@ -216,6 +216,6 @@ impl Random {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed >> 32) * end >> 32
+        ((mixed >> 32) * end) >> 32
     }
 }
