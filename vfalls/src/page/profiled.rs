@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
+use simulator::analysis::profile::events::CYCLES;
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
 use simulator::analysis::profile::rows::CodeRow;
 
@@ -75,7 +76,7 @@ fn summary(run: &ProfileReport) -> Markup {
             dt { "Counters" } dd { (run.unit) ": " (run.processor) }
             @if !settings.is_empty() { dt { "Configuration" } dd { (settings.join(", ")) } }
             @for event in run.events() {
-                dt { (event.event) } dd {
+                dt { (event.event) @if run.waits && event.event == CYCLES { " with waits" } } dd {
                     (counted(event.samples, "sample")) ", one for " (about) (count(event.period.into())) ", " (count(event.lost)) " lost; "
                     (count(event.count))
                     @match event.count_error {

@@ -19,6 +19,8 @@ pub enum EventError {
     UnknownNumber(usize),
     #[error("the event {0} is named twice")]
     Twice(&'static str),
+    #[error("waits are counted as cycles of a strand, and the event cycles is not sampled")]
+    NoCycles,
     #[error("{found} events, expected at most {most} for each of the two counters")]
     TooMany { found: usize, most: usize },
 }

@@ -303,6 +303,11 @@ impl Scheduler {
         self.accounts.states(self.now())
     }
 
+    /// Returns the time at which a thread's state began, and the cycles that it had spent in each state before.
+    pub(crate) fn account(&self, thread: usize) -> (u64, &States) {
+        self.accounts.before_state(thread)
+    }
+
     /// Returns what threads have waited for so far.
     #[must_use]
     pub(crate) fn waits(&self) -> Waits {

@@ -70,6 +70,12 @@ impl Accounts {
         self.threads[thread].state
     }
 
+    /// Returns the time at which a thread's state began, and the cycles that it had spent in each state before.
+    pub(super) fn before_state(&self, thread: usize) -> (u64, &States) {
+        let account = &self.threads[thread];
+        (account.since, &account.spent)
+    }
+
     /// Notes that a thread has been ready since the time `at`, unless it has begun.
     pub(super) fn begin(&mut self, thread: usize, at: u64) {
         if self.state(thread) == State::NotBegun {

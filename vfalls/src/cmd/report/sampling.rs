@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, ensure};
 use guest_abi::sampling::{ModeSet, Period};
 use platform::models::r10000::{R10000Event, R10000Mode};
-use simulator::analysis::profile::events::Rate;
-use simulator::analysis::profile::functions::Functions;
+use simulator::analysis::profile::events::{CYCLES, Rate};
+use simulator::analysis::profile::functions::{Functions, waits_at};
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::{Job, SampledUnit};
 use simulator::machine::configuration::Configuration;
@@ -25,8 +25,8 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "UNIT", default_value = "sparc", value_parser = unit)]
     pub(crate) unit: SampledUnit,
 
-    /// The event to sample, or several separated by commas (may be repeated)
-    #[arg(short, long, value_name = "EVENT[,EVENT]", default_value = "instructions")]
+    /// The event to sample, or several separated by commas (may be repeated) [default: cycles; instructions on an R10000]
+    #[arg(short, long, value_name = "EVENT[,EVENT]")]
     event: Vec<String>,
 
     #[command(flatten)]
@@ -119,10 +119,22 @@ impl SamplingArgs {
         }
     }
 
+    fn events(&self) -> String {
+        match (&self.event[..], self.unit) {
+            ([], SampledUnit::Sparc) => CYCLES.to_owned(),
+            ([], SampledUnit::R10000) => "instructions".to_owned(),
+            (named, _) => named.join(","),
+        }
+    }
+
     /// Samples the program, and prints notes. With `children`, also collects call stacks. With `all`, counts all events of an R10000,
-    /// and takes no samples.
-    pub(crate) fn sample(&self, children: bool, all: bool) -> anyhow::Result<Sampled> {
+    /// and takes no samples. With `waits`, cycles include the waits of threads.
+    pub(crate) fn sample(&self, children: bool, all: bool, waits: bool) -> anyhow::Result<Sampled> {
         let is_r10000 = self.unit == SampledUnit::R10000;
+        ensure!(
+            !(waits && is_r10000),
+            "--waits is for --unit sparc: the threads of an R10000 take turns"
+        );
         ensure!(
             is_r10000 || self.modes.is_empty(),
             "--modes is for --unit r10000: the handlers of a strand are not counted"
@@ -161,10 +173,11 @@ impl SamplingArgs {
             .modes(self.modes())
             .processors(self.processors.unwrap_or(1))
             .counting(all)
+            .waits(waits)
             .symbols(symbols.as_ref().map(|symbols| symbols as &dyn Functions));
         let events = match all {
             true => all_events(),
-            false => self.event.join(","),
+            false => self.events(),
         };
         let report = job.run(self.unit, &events, |progress| advance(&bar, progress))?;
         bar.finish_and_clear();
@@ -200,15 +213,18 @@ fn all_events() -> String {
     numbers.collect::<Vec<_>>().join(",")
 }
 
-/// Prints a note if most samples are outside the file's functions: the recording may be of another program, or the program may
-/// have been loaded elsewhere.
+/// Prints a note if most samples of instructions are outside the functions of the file. Then the recording may be
+/// of another program, or the program may have been loaded at another address.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;
     };
-    let all = report.first.samples;
-    let named = (report.first.rows.iter()).filter(|row| symbols.function(row.address).is_some());
-    let named: u64 = named.map(|row| row.samples).sum();
+    let samples = |is_counted: &dyn Fn(u64) -> bool| -> u64 {
+        let rows = report.first.rows.iter().filter(|row| is_counted(row.address));
+        rows.map(|row| row.samples).sum()
+    };
+    let all = samples(&|address| waits_at(address).is_none());
+    let named = samples(&|address| symbols.function(address).is_some());
     if named < all / 2 {
         say(format_args!(
             "note: {}, loaded at {loaded_at:#x}, has functions for {named} of {all} samples",

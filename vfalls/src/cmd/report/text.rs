@@ -30,7 +30,7 @@ pub(crate) fn print(
 ) -> io::Result<()> {
     print_header(output, report)?;
     for event in report.events() {
-        print_event(output, event, report.randomised, children)?;
+        print_event(output, report, event, children)?;
     }
     Ok(())
 }
@@ -78,11 +78,12 @@ const MOST_NAME: usize = 60;
 
 fn print_event(
     output: &mut impl Write,
+    report: &ProfileReport,
     event: &EventProfile,
-    randomised: bool,
     children: bool,
 ) -> io::Result<()> {
-    let about = if randomised { "about " } else { "" };
+    let about = if report.randomised { "about " } else { "" };
+    let waits = if report.waits && event.event == events::CYCLES { " with waits" } else { "" };
     let EventProfile { event: name, samples, period, lost, count, exact_count, .. } = event;
     let estimate = match event.count_error {
         Some(0) => String::new(),
@@ -92,7 +93,7 @@ fn print_event(
     writeln!(output, "#")?;
     writeln!(
         output,
-        "# Samples: {samples} of event '{name}', one for {about}{period}, lost: {lost}"
+        "# Samples: {samples} of event '{name}'{waits}, one for {about}{period}, lost: {lost}"
     )?;
     writeln!(output, "# Event count: {count}{estimate}, in truth: {exact_count}")?;
     writeln!(output, "#")?;

@@ -69,9 +69,10 @@ fn the_list_says_what_a_recording_cannot_cause() {
         ),
         (
             "sparc",
-            39,
-            16,
+            40,
+            17,
             &[
+                "cycles yes Cycles for which strands execute threads or wait for memory, by the simulator's clock. %pic has no such event.",
                 "Instr_FGU_arithmetic yes Floating-point and graphics arithmetic instructions.",
                 "Instr_sw no a recording does not tell such instructions from others",
                 "DTLB_miss no addresses are not translated, so there are no TLBs",
@@ -124,6 +125,13 @@ fn bad_input_gets_one_line() {
         (&["-c", "0"], "found '0', expected a period of 1 to 2147483648 events"),
         (&["-c", "2147483649"], "found '2147483649', expected a period"),
         (&["-c", "often"], "found 'often', expected a period"),
+        (&["-e", "cycle"], "there is no SPARC event 'cycle'; did you mean cycles?"),
+        (&["-e", "cycles,cycles"], "the event cycles is named twice"),
+        (
+            &["-e", "DC_miss", "--waits"],
+            "waits are counted as cycles of a strand, and the event cycles is not sampled",
+        ),
+        (&["--unit", "r10000", "--waits"], "--waits is for --unit sparc"),
         (&["--seed", "3"], "--randomise"),
         (&["--load-address", "0x1000"], "--symbols"),
         (&["--symbols", &nearly, "--load-address", "10g0"], "found '10g0', expected an address"),
