@@ -13,7 +13,7 @@ use super::broken::{Map, mapped};
 use super::channel::Channel;
 use super::copies::Copy;
 use super::figures::{Figures, Variant};
-use super::geometry::{ADDRESS_MASK, L2Line};
+use super::geometry::{ADDRESS_MASK, Interleave, L2Line};
 use super::hub::HubEvents;
 use super::l2::{L2, L2Slot, LineState};
 use super::moves::MovedLines;
@@ -30,6 +30,7 @@ use crate::recording::{ByKind, Flow, Kind, Reference};
 /// borrow of the whole system would cost one more indirection at each access.
 pub(super) struct Access<'w, V: Variant> {
     pub(super) plan: &'w Plan<V>,
+    pub(super) interleave: &'w mut Interleave,
     pub(super) devices: &'w Devices,
     perf_config: &'w [PerfConfig; L2_BANKS],
     strand: &'w mut StrandState,
@@ -77,6 +78,7 @@ impl<'w, V: Variant> Access<'w, V> {
         let node = node_of(strand);
         let MemorySystem {
             plan,
+            interleave,
             strands,
             cores,
             l2,
@@ -90,6 +92,7 @@ impl<'w, V: Variant> Access<'w, V> {
         assert!(strand.index() < strands.len(), "strand {strand} is not of this machine");
         Self {
             plan,
+            interleave,
             devices,
             perf_config,
             strand: &mut strands[strand.index()],

@@ -22,7 +22,7 @@ use simulator::run::{Played, Replayed, Run};
 
 use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
-use crate::cmd::machine::{ConfiguredArgs, differences};
+use crate::cmd::machine::{ReplayMachineArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
 use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
@@ -109,7 +109,7 @@ pub(crate) struct StatArgs {
 #[derive(clap::Args, Debug)]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
-    machine: ConfiguredArgs,
+    machine: ReplayMachineArgs,
 
     /// Machine and guests from a machine description, binary or its source (.toml); see vfalls md --help
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "guests"])]
@@ -197,7 +197,7 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     output::complete_json(json, &events)
 }
 
-/// Prints one line each for recordings, machine and placement. Then prints the differences that
+/// Prints one line each for recordings, machine, placement and memory. Then prints the differences that
 /// `--config` makes, and an empty line.
 pub(crate) fn header(
     output: &mut impl Write,
@@ -216,6 +216,10 @@ pub(crate) fn header(
         config.grant
     )?;
     writeln!(output, "{}", placement(prepared))?;
+    if let Some(memory) = prepared.configuration().homes() {
+        let places = if args.machine.places_pages() { "" } else { "; --memory places pages" };
+        writeln!(output, "memory: {memory}{places}")?;
+    }
     if args.machine.has_file() {
         for line in differences(&prepared.configuration()) {
             writeln!(output, "{line}")?;
