@@ -25,7 +25,8 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the disabled memory channels, and the settings that differ from the default, such as `l2.ways=8`.
+    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`. See [`homes`](Self::homes)
+    /// for the rest.
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -35,12 +36,7 @@ impl Configuration {
         let without = disabled(self.machine).map(|channel| format!("\"{channel}\""));
         let without = without.collect::<Vec<_>>().join(",");
         let without = (!without.is_empty()).then(|| format!("machine.without=[{without}]"));
-        let interleave = self.machine.interleave();
-        let interleave = (interleave != Interleave::default())
-            .then(|| format!("machine.interleave={}", interleave.bytes()));
-        let pages = self.memory.pages;
-        let pages = (pages != Pages::default()).then(|| format!("memory.pages=\"{pages}\""));
-        without.into_iter().chain(interleave).chain(pages).chain(settings).collect()
+        without.into_iter().chain(settings).collect()
     }
 
     /// Returns in words which node's memory has what; `None` if at most one node has memory.
@@ -361,13 +357,7 @@ mod tests {
         let configuration = Configuration { machine, memory };
         assert_eq!(
             configuration.differences(),
-            [
-                "machine.without=[\"NODE1_MCU0\"]",
-                "machine.interleave=1073741824",
-                "memory.pages=\"interleave:64K\"",
-                "l2.bytes=1048576",
-                "timing.memory=512",
-            ]
+            ["machine.without=[\"NODE1_MCU0\"]", "l2.bytes=1048576", "timing.memory=512"]
         );
         let json = serde_json::to_value(&configuration).unwrap();
         let read: Configuration = serde_json::from_value(json.clone()).unwrap();
