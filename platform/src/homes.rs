@@ -106,7 +106,7 @@ impl Homes {
 
     /// Returns the node whose memory has a [stripe](Self::stripe).
     pub fn node(self, stripe: u64) -> Node {
-        let index = stripe % u64::from(self.count);
+        let index = stripe.checked_rem(self.count.into()).unwrap_or(0);
         self.nodes.get(index as usize).copied().unwrap_or(self.nodes[0])
     }
 
@@ -123,13 +123,17 @@ impl Homes {
     /// Returns the stripes whose pages are on one node. There are none if each page is on several nodes, and none if one node has all
     /// memory.
     pub fn of_pages(self) -> impl Iterator<Item = Stripe> {
-        let whole = self.interleave.bytes() >= PAGE && self.count > 1;
-        let (shift, stripes) = (self.interleave.shift(), if whole { self.stripes() } else { 0 });
+        let (shift, stripes) = (self.interleave.shift(), self.stripes_of_pages());
         (0..stripes).map(move |stripe| Stripe {
             mask: (stripes - 1) << shift,
             matches: stripe << shift,
             home: self.node(stripe),
         })
+    }
+
+    /// Returns the number of stripes [whose pages are on one node](Self::of_pages).
+    pub const fn stripes_of_pages(self) -> u64 {
+        if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
     }
 
     /// Returns the number of stripes after which the nodes begin again, if each stripe's number is some bits of the address.
