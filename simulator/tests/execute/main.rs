@@ -1,6 +1,7 @@
 //! Tests of what software sees of the executing machine, beyond the instruction set.
 
 mod clocks;
+mod homes;
 #[rustfmt::skip]
 mod programs;
 
