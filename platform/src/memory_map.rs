@@ -261,3 +261,25 @@ const _: () = {
     assert!(LOG + CONSOLE_STRIDE <= ptimer::REGISTERS && ptimer::TARGET + 8 <= DESCRIPTION.start);
     assert!(RESET_CODE[0] == 0x0300_0400);
 };
+
+#[cfg(test)]
+mod tests {
+    use super::start::{machine, machine_word};
+    use crate::{Interleave, Machine, Model};
+
+    #[test]
+    fn words_of_machines() {
+        for model in Model::ALL.iter().copied() {
+            for nodes in 1..=model.max_nodes() {
+                for interleave in Interleave::ALL {
+                    let one = Machine::new(model, nodes).unwrap().with_interleave(interleave);
+                    assert_eq!(machine(machine_word(one)), Some(one));
+                }
+            }
+        }
+        let batoka = Machine::new(Model::Batoka, 4).unwrap();
+        assert_eq!(machine_word(batoka), 4);
+        assert_eq!(machine(0), Some(batoka), "an impossible number of nodes");
+        assert_eq!(machine(0x201), None, "a model that does not exist");
+    }
+}

@@ -34,6 +34,13 @@ pub(super) struct StrandState {
     pub(super) events: StrandEvents,
 }
 
+/// The memory channels, and which of them has a line. They are together so that a strand borrows both at once.
+#[derive(Clone, Debug)]
+pub(super) struct Dram {
+    pub(super) interleave: Interleave,
+    pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
+}
+
 /// The part of a memory system that does not change.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<V> {
@@ -47,7 +54,6 @@ pub(super) struct Plan<V> {
 #[derive(Clone, Debug)]
 pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) plan: Plan<V>,
-    pub(super) interleave: Interleave,
     pub(super) strands: Vec<StrandState>,
     pub(super) cores: Vec<CoreState<V>>,
     pub(super) l2: Vec<L2<V>>,
@@ -55,7 +61,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
     /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have them, too.
     pub(super) planes: [Plane; Hub::ALL.len()],
-    pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
+    pub(super) dram: Dram,
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
     /// The record of the lines that move between nodes; `None` unless [`note_moves`](Self::note_moves) was called.
@@ -87,13 +93,15 @@ impl<V: Variant> MemorySystem<V> {
         let channel = Channel::new();
         Ok(Self {
             plan: Plan { machine: *machine, variant },
-            interleave: Interleave::new(machine, line_shift, pages)?,
             strands: vec![StrandState::default(); machine.strands()],
             cores: vec![core; machine.strands() / StrandId::PER_CORE],
             l2: vec![L2::new(variant); machine.nodes()],
             banks: Default::default(),
             planes: Default::default(),
-            channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
+            dram: Dram {
+                interleave: Interleave::new(machine, line_shift, pages)?,
+                channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
+            },
             hub_events: [const { HubEvents::new() }; Hub::ALL.len()],
             truth: Truth::new(machine, 1 << line_shift, pages),
             moves: None,
@@ -122,7 +130,7 @@ impl<V: Variant> MemorySystem<V> {
 
     /// Returns which node's memory has a line, as far as it is known.
     pub(crate) fn line_homes(&self) -> LineHomes {
-        LineHomes(self.interleave.clone())
+        LineHomes(self.dram.interleave.clone())
     }
 
     /// Returns the first event that happened at a wrong place; `None` if there is none.

@@ -27,15 +27,23 @@ const PAGE: u64 = 8192;
 /// The owners of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
-    /// For each node with memory, the owners of eight successive lines, if they are on this node.
-    of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
-    /// The nodes in the order in which they take successive pieces of memory. After the last, the list begins again.
-    turns: Vec<usize>,
+    /// For each node in the order in which they take successive pieces of memory: the owners of eight successive lines. After the last
+    /// node, the list begins again.
+    turns: Vec<[Owners; LINES_OF_A_NODE]>,
     /// The number of lines in such a piece.
     piece: u64,
-    pages: Pages,
-    /// The number of bytes in a line.
-    line: u64,
+    /// If a piece has eight lines and no touch decides: the owners of all lines of the list, one after the other. Otherwise empty.
+    successive: Vec<Owners>,
+    touches: Option<Touches>,
+}
+
+/// The pages of which the first touch decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Touches {
+    /// The number of lines in a page.
+    lines: u64,
+    /// For each node with memory, the owners of eight successive lines.
+    of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
     /// The node of the first core that missed a line of a page, by page.
     missed_by: BTreeMap<u64, usize>,
 }
@@ -54,7 +62,7 @@ impl OwnersByLine {
             let owners = |bank| Owners { bank, channel: channel(bank), hub: hub(bank) };
             of_nodes.insert(node.index(), std::array::from_fn(owners));
         }
-        let mut turns: Vec<usize> = of_nodes.keys().copied().collect();
+        let mut turns: Vec<_> = of_nodes.values().copied().collect();
         let piece = match (pages, machine.interleave()) {
             (Pages::Hardware, Interleave::Bytes512) => LINES_OF_A_NODE as u64,
             (Pages::Hardware, Interleave::Gigabyte) => {
@@ -68,24 +76,43 @@ impl OwnersByLine {
             (Pages::FirstTouch | Pages::Node(_), _) => PAGE / line,
         };
         if let Pages::Node(node) = pages {
-            turns = vec![node.index()];
+            turns = vec![of_nodes[&node.index()]];
         }
-        Self { of_nodes, turns, piece, pages, line, missed_by: BTreeMap::new() }
+        let touches = (pages == Pages::FirstTouch).then(|| Touches {
+            lines: PAGE / line,
+            of_nodes,
+            missed_by: BTreeMap::new(),
+        });
+        let eights = piece == LINES_OF_A_NODE as u64 && touches.is_none();
+        let successive = if eights { turns.concat() } else { Vec::new() };
+        Self { turns, piece, successive, touches }
     }
 
     /// Notes that a core missed a line. The first such core decides where the line's page is.
     pub(super) fn missed(&mut self, line: L2Line, core: usize) {
-        if self.pages == Pages::FirstTouch {
-            let page = line.0 * self.line / PAGE;
-            self.missed_by.entry(page).or_insert(core / 8);
+        if let Some(Touches { lines, missed_by, .. }) = &mut self.touches {
+            missed_by.entry(line.0 / *lines).or_insert(core / 8);
         }
     }
 
     pub(super) fn of(&self, line: L2Line) -> Owners {
-        let toucher = self.missed_by.get(&(line.0 * self.line / PAGE));
-        let touched = toucher.and_then(|node| self.of_nodes.get(node));
-        let turn = (line.0 / self.piece % self.turns.len() as u64) as usize;
-        let owners = touched.unwrap_or_else(|| &self.of_nodes[&self.turns[turn]]);
-        owners[line.0 as usize % LINES_OF_A_NODE]
+        match (line.0 as usize).checked_rem(self.successive.len()) {
+            Some(number) => self.successive[number],
+            None => self.of_pieces(line),
+        }
+    }
+
+    #[inline(never)]
+    fn of_pieces(&self, line: L2Line) -> Owners {
+        let touched = self.touches.as_ref().and_then(|touches| touches.owners(line));
+        let turn = (line.0 / self.piece) as usize % self.turns.len();
+        touched.unwrap_or(&self.turns[turn])[line.0 as usize % LINES_OF_A_NODE]
+    }
+}
+
+impl Touches {
+    /// Returns the owners of eight lines of a page; `None` if its first touch did not decide.
+    fn owners(&self, line: L2Line) -> Option<&[Owners; LINES_OF_A_NODE]> {
+        self.of_nodes.get(self.missed_by.get(&(line.0 / self.lines))?)
     }
 }
