@@ -62,7 +62,7 @@ fn pages_of_a_configuration() {
     assert_eq!(served(&results), [[1, 2]]);
     assert_eq!(results["configuration"]["machine"]["interleave"], 1 << 30);
     let text = place.run("stat far --config gigabyte.toml").well();
-    assert!(text.contains("\nmemory: 1 GB on each node in turn, as the hardware"), "{text}");
+    assert!(text.contains("; memory: hardware, 1 GB\n"), "{text}");
 }
 
 /// Every view says which node's memory has what.
@@ -79,16 +79,20 @@ fn what_holds_is_said() {
             continue;
         }
         let file = if command == "report" { "--bundled" } else { "touches" };
+        let [hardware, touched] = match command {
+            "stat" | "top" => ["; memory: hardware, 512 bytes\n", "; memory: first-touch\n"],
+            _ => [hardware, touched],
+        };
         for (option, said) in [("", hardware), ("--memory first-touch", touched)] {
             let text = place.run(&format!("{command} {file} {option}")).well();
             assert!(text.contains(said), "{command} {option}: {text}");
         }
     }
-    let text = place.run("stat touches --memory interleave:4M").well();
-    assert!(text.contains("\nmemory: pages of 4M on each node in turn\n"), "{text}");
-    let text = place.run("stat touches --memory node:3").well();
-    assert!(text.contains("\nmemory: all pages on node 3\n"), "{text}");
-    assert!(!place.run("stat --bundled --nodes 1").well().contains("\nmemory: "));
+    let text = place.run("c2c touches --memory interleave:4M").well();
+    assert!(text.contains("# memory: pages of 4M on each node in turn\n"), "{text}");
+    let text = place.run("c2c touches --memory node:3").well();
+    assert!(text.contains("# memory: all pages on node 3\n"), "{text}");
+    assert!(!place.run("stat --bundled --nodes 1").well().contains("memory: "));
     place.run("stat touches --memory first-touch --html page.html").well();
     let page = fs::read_to_string(place.at("page.html")).unwrap();
     assert!(page.contains("each page of 8 KB on the node that first touches it"));

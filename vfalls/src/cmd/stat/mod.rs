@@ -11,8 +11,10 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use guest_abi::layout::PerfConfig;
 use indicatif::{ProgressBar, ProgressStyle};
+use platform::Interleave;
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
+use simulator::memory::Pages;
 use simulator::operator::Scenario;
 use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
@@ -197,7 +199,7 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     output::complete_json(json, &events)
 }
 
-/// Prints one line each for recordings, machine, placement and memory. Then prints the differences that
+/// Prints one line each for recordings, machine and placement. Then prints the differences that
 /// `--config` makes, and an empty line.
 pub(crate) fn header(
     output: &mut impl Write,
@@ -209,23 +211,33 @@ pub(crate) fn header(
     writeln!(output, "{}", source::line(&setup.programs))?;
     writeln!(
         output,
-        "{} with {}, {} strands; guest {name} ({})",
+        "{} with {}, {} strands; guest {name} ({}){}",
         setup.machine.model(),
         counted_plainly(setup.machine.nodes() as u64, "node"),
         setup.machine.strands(),
-        config.grant
+        config.grant,
+        memory(setup)
     )?;
     writeln!(output, "{}", placement(prepared))?;
-    if let Some(memory) = prepared.configuration().homes() {
-        let places = if args.machine.places_pages() { "" } else { "; --memory places pages" };
-        writeln!(output, "memory: {memory}{places}")?;
-    }
     if args.machine.has_file() {
         for line in differences(&prepared.configuration()) {
             writeln!(output, "{line}")?;
         }
     }
     writeln!(output)
+}
+
+/// Returns what the line of the machine says of memory: nothing if one node has all of it.
+fn memory(setup: &Setup) -> String {
+    let interleave = match setup.machine.interleave() {
+        Interleave::Bytes512 => "512 bytes",
+        Interleave::Gigabyte => "1 GB",
+    };
+    match setup.memory.pages {
+        _ if setup.machine.nodes() == 1 => String::new(),
+        Pages::Hardware => format!("; memory: hardware, {interleave}"),
+        pages => format!("; memory: {pages}"),
+    }
 }
 
 /// Returns a line with the placement and the strands of the threads, cut after a comma if it is too long.

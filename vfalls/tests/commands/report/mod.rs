@@ -56,7 +56,7 @@ fn without_symbols_there_are_pages() {
     assert_eq!(table[0], "51.00% 51.20% 102 1020 page 0x400000");
     assert_eq!(table[1], "49.00% 48.80% 98 980 page 0x401000");
     let piped = with_input(&["report", "-", "-c", "10"], program(4_000)).well();
-    assert!(piped.replace("standard input", "").lines().skip(3).eq(output.lines().skip(3)));
+    assert!(piped.replace("standard input", "").lines().skip(4).eq(output.lines().skip(4)));
 }
 
 /// Two strands execute 40 and 60 instructions. Either the file or `--place` names the strands. One R10000 executes all 100.
