@@ -6,7 +6,8 @@
 //! 64 bytes, 8 banks, write-back, allocation on a store) and two DRAM channels, each with a queue and a write-back buffer of 8
 //! lines. Replacement is exact LRU everywhere. These are the figures of a T2 Plus. Another [`Config`] may have other figures.
 //! [`geometry`] maps addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address
-//! is the low [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset.
+//! is the low [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset. The hardware's
+//! [interleave](platform::homes) or an operating system's [placement of pages](pages) decides which node's memory has the address.
 //!
 //! MOESI keeps the L2 caches of different nodes coherent. A request that misses the L2 cache asks all other nodes. A cache in which the
 //! line is modified or owned serves the request. Otherwise the memory of the home node serves it, even if other caches have clean copies. A
@@ -64,6 +65,7 @@ mod l2;
 pub mod modelled;
 mod moves;
 mod order;
+pub mod pages;
 mod plane;
 mod quantum;
 mod queue;
@@ -83,7 +85,9 @@ pub use figures::{Figures, T2Plus, Variant};
 pub use geometry::NoMemory;
 pub use modelled::Modelled;
 pub use moves::Moves;
+pub use pages::Pages;
 pub use quantum::{Executed, Quantum};
+pub(crate) use system::LineHomes;
 pub use system::{AnyMemory, MemoryError, MemorySystem};
 pub use truth::{
     ChannelUse, HubUse, LinkUse, Served, Stray, Traffic, TrafficKind, Truth, Usage, Waited,

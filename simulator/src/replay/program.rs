@@ -159,8 +159,8 @@ impl Replay {
     /// Returns the details so far; `None` if no details are collected.
     pub(super) fn details(&self) -> Option<Details> {
         let (now, memory) = (self.truth().cycles(), &self.memory);
-        let details = self.details.as_ref()?;
-        Some(details.details(now, memory.moves(), |line| memory.home(line)))
+        let (details, homes) = (self.details.as_ref()?, memory.line_homes());
+        Some(details.details(now, memory.moves(), |line| homes.home(line)))
     }
 
     pub(super) fn usage(&self) -> Usage {

@@ -14,6 +14,7 @@ mod help;
 mod hostile;
 mod interrupts;
 mod md;
+mod memory;
 mod new_image;
 mod page;
 mod program;

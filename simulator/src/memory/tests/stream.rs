@@ -2,7 +2,7 @@
 
 use guest_abi::{HubRole, McuRole, PerfReg};
 use platform::address::{global, l2_control};
-use platform::{Bus, StrandRegisters};
+use platform::{Bus, Interleave, StrandRegisters};
 use proptest::prelude::*;
 
 use super::*;
@@ -60,8 +60,9 @@ pub(super) fn machine() -> impl Strategy<Value = Machine> {
         Just((Model::Batoka, 4)),
     ];
     let disabled = prop::option::of((0..4_usize, 0..2_usize));
-    (model, disabled).prop_map(|((model, nodes), disabled)| {
-        let machine = Machine::new(model, nodes).unwrap();
+    let interleave = (0..2_usize).prop_map(|number| Interleave::ALL[number]);
+    (model, disabled, interleave).prop_map(|((model, nodes), disabled, interleave)| {
+        let machine = Machine::new(model, nodes).unwrap().with_interleave(interleave);
         match disabled {
             Some((node, mcu)) => {
                 machine.without_channel(Node::new(node).unwrap(), Mcu::new(mcu).unwrap())

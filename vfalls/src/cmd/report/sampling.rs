@@ -13,7 +13,7 @@ use simulator::machine::configuration::Configuration;
 use simulator::replay::placement::Placement;
 
 use crate::cmd::by_name;
-use crate::cmd::machine::ConfiguredArgs;
+use crate::cmd::machine::ReplayMachineArgs;
 use crate::cmd::source::{SourceArgs, line};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::say::say;
@@ -30,7 +30,7 @@ pub(crate) struct SamplingArgs {
     event: Vec<String>,
 
     #[command(flatten)]
-    machine: ConfiguredArgs,
+    machine: ReplayMachineArgs,
 
     /// Which strand executes which thread: spread (the next thread on the next node, then the next core), pack (strand after
     /// strand), one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one
@@ -146,6 +146,10 @@ impl SamplingArgs {
         ensure!(
             is_r10000 || !all,
             "--all is for --unit r10000: the counters of a strand have more events than can take turns"
+        );
+        ensure!(
+            !self.machine.places_pages() || self.unit == SampledUnit::Sparc,
+            "--memory is for --unit sparc: an R10000's memory is in one place"
         );
         let rate = Rate { period: self.count, seed: self.randomise.then_some(self.seed) };
         let source = self.source.resolve()?;

@@ -7,6 +7,7 @@ use simulator::analysis::profile::SampledUnit;
 use simulator::analysis::profile::events;
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
 use simulator::analysis::profile::rows::CodeRow;
+use simulator::machine::configuration::Configuration;
 
 use crate::cmd::machine::differences;
 use crate::symbols::without_directory;
@@ -57,6 +58,9 @@ pub(crate) fn print_counts(output: &mut impl Write, report: &ProfileReport) -> i
 /// Prints the unit, the configuration and the program of a report.
 pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> io::Result<()> {
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
+    if let Some(memory) = report.configuration.as_ref().and_then(Configuration::homes) {
+        writeln!(output, "# memory: {memory}")?;
+    }
     for line in report.configuration.iter().flat_map(differences) {
         writeln!(output, "# {line}")?;
     }

@@ -11,8 +11,10 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use guest_abi::layout::PerfConfig;
 use indicatif::{ProgressBar, ProgressStyle};
+use platform::Interleave;
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
+use simulator::memory::Pages;
 use simulator::operator::Scenario;
 use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
@@ -22,7 +24,7 @@ use simulator::run::{Played, Replayed, Run};
 
 use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
-use crate::cmd::machine::{ConfiguredArgs, differences};
+use crate::cmd::machine::{ReplayMachineArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
 use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
@@ -109,7 +111,7 @@ pub(crate) struct StatArgs {
 #[derive(clap::Args, Debug)]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
-    machine: ConfiguredArgs,
+    machine: ReplayMachineArgs,
 
     /// Machine and guests from a machine description, binary or its source (.toml); see vfalls md --help
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "guests"])]
@@ -209,11 +211,12 @@ pub(crate) fn header(
     writeln!(output, "{}", source::line(&setup.programs))?;
     writeln!(
         output,
-        "{} with {}, {} strands; guest {name} ({})",
+        "{} with {}, {} strands; guest {name} ({}){}",
         setup.machine.model(),
         counted_plainly(setup.machine.nodes() as u64, "node"),
         setup.machine.strands(),
-        config.grant
+        config.grant,
+        memory(setup)
     )?;
     writeln!(output, "{}", placement(prepared))?;
     if args.machine.has_file() {
@@ -222,6 +225,19 @@ pub(crate) fn header(
         }
     }
     writeln!(output)
+}
+
+/// Returns what the line of the machine says of memory: nothing if one node has all of it.
+fn memory(setup: &Setup) -> String {
+    let interleave = match setup.machine.interleave() {
+        Interleave::Bytes512 => "512 bytes",
+        Interleave::Gigabyte => "1 GB",
+    };
+    match setup.memory.pages {
+        _ if setup.machine.nodes() == 1 => String::new(),
+        Pages::Hardware => format!("; memory: hardware, {interleave}"),
+        pages => format!("; memory: {pages}"),
+    }
 }
 
 /// Returns a line with the placement and the strands of the threads, cut after a comma if it is too long.

@@ -57,7 +57,7 @@ fn without_symbols_there_are_pages() {
     assert_eq!(table[1], "49.00% 48.80% 98 980 page 0x401000");
     let piped = ["report", "-", "-e", "instructions", "-c", "10"];
     let piped = with_input(&piped, program(4_000)).well();
-    assert!(piped.replace("standard input", "").lines().skip(3).eq(output.lines().skip(3)));
+    assert!(piped.replace("standard input", "").lines().skip(4).eq(output.lines().skip(4)));
 }
 
 /// Two strands execute 40 and 60 instructions. Either the file or the option `--place` names the

@@ -55,9 +55,8 @@ fn lines_of_a_function() {
     };
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let shown = annotate("find_order", &["--source", root]).well();
-    let lines = shown.lines().skip(4).map(str::trim_end).collect::<Vec<_>>();
-    // Each of the 100 samples is taken after 10 more instructions. The second instruction belongs
-    // to an inlined function.
+    let lines = shown.lines().skip(5).map(str::trim_end).collect::<Vec<_>>();
+    // Each of the 100 samples comes after 10 more instructions. The second instruction is inlined.
     let expected = "\
 # Function: find_order
 # Source: simulator/bundled/workload.c
