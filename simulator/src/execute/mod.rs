@@ -182,7 +182,7 @@ impl Execution {
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.
     pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.running.shared.physical.pages()
+        self.running.shared.physical.pages().into_iter()
     }
 
     /// Returns the physical address of a failed store: the store that the strand's latest read of its deferred error status register
