@@ -1,5 +1,7 @@
 //! A strand of a guest before and after a call.
 
+use std::fmt;
+
 use conform::random::Random;
 
 use super::guest::REQUEST;
@@ -77,20 +79,20 @@ pub fn outs(strand: &Strand) -> [u64; 6] {
 /// # Errors
 /// Something else differs. The error says what.
 pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
-    let differ = |what: &str, before: u64, after: u64| match before == after {
+    let differ = |what: fmt::Arguments<'_>, before: u64, after: u64| match before == after {
         true => Ok(()),
         false => Err(format!("{what} is {after:#x} and was {before:#x}")),
     };
     let [mut before, mut after] = [before.clone(), after.clone()];
-    differ("the state", before.state(), after.state())?;
-    differ("%y", before.y.into(), after.y.into())?;
+    differ(format_args!("the state"), before.state(), after.state())?;
+    differ(format_args!("%y"), before.y.into(), after.y.into())?;
     if before.windows != after.windows {
         return Err(format!("{:?}, and was {:?}", after.windows, before.windows));
     }
     // The registers are %tba, %pstate, %tl and %pil.
     for number in [5, 6, 7, 8] {
         let [before, after] = [&mut before, &mut after].map(|strand| privileged(strand, number));
-        differ(&format!("privileged register {number}"), before, after)?;
+        differ(format_args!("privileged register {number}"), before, after)?;
     }
     for global in 0..3 {
         for strand in [&mut before, &mut after] {
@@ -98,7 +100,7 @@ pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
         }
         for number in (0..8).map(Register::new) {
             let [before, after] = [&before, &after].map(|strand| strand.registers.get(number));
-            differ(&format!("%g of level {global}, {number:?}"), before, after)?;
+            differ(format_args!("%g of level {global}, {number:?}"), before, after)?;
         }
     }
     let (current, free) = (before.registers.window(), before.windows.can_save >= 2);
@@ -116,7 +118,7 @@ pub fn unchanged(before: &Strand, after: &Strand) -> Result<(), String> {
             let register = Register::new(number);
             let [before, after] = [&before, &after].map(|strand| strand.registers.get(register));
             if !may_be_clear || after != 0 {
-                differ(&format!("window +{distance}, {register:?}"), before, after)?;
+                differ(format_args!("window +{distance}, {register:?}"), before, after)?;
             }
         }
     }

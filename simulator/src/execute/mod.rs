@@ -182,7 +182,7 @@ impl Execution {
 
     /// Returns the pages of memory that have been used: the physical address and the bytes of each.
     pub fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.running.shared.physical.pages()
+        self.running.shared.physical.pages().into_iter()
     }
 
     /// Returns the physical address of the failed store that the strand's latest read of DFESR (the deferred error status register)

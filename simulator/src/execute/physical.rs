@@ -55,12 +55,16 @@ impl Physical {
     }
 
     /// Returns the pages that are allocated: the address and the bytes of each.
-    pub(super) fn pages(&self) -> impl Iterator<Item = (u64, &[u8])> {
-        self.ranges.iter().flat_map(|memory| {
-            let addresses = memory.range.clone().step_by(PAGE);
-            let pages = addresses.zip(&memory.pages).filter(|(_, number)| **number != 0);
-            pages.map(|(address, number)| (address, &self.pages[*number as usize - 1].bytes[..]))
-        })
+    pub(super) fn pages(&self) -> Vec<(u64, &[u8])> {
+        let mut allocated = Vec::with_capacity(self.pages.len());
+        for Memory { range, pages } in &self.ranges {
+            for (address, number) in range.clone().step_by(PAGE).zip(pages) {
+                if let Some(page) = number.checked_sub(1) {
+                    allocated.push((address, &self.pages[page as usize].bytes[..]));
+                }
+            }
+        }
+        allocated
     }
 
     /// Returns the page of an address; `None` if there is no memory.
@@ -127,10 +131,14 @@ impl Physical {
 
     /// Reads bytes, up to the first address without memory.
     pub(super) fn dump(&mut self, physical: u64, bytes: &mut [u8]) -> Result<(), NoMemoryAt> {
-        for (offset, byte) in (0..).zip(bytes) {
-            let address = physical.wrapping_add(offset);
+        let mut done = 0;
+        while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            let address = physical.wrapping_add(done as u64);
             let page = self.page(address).ok_or(NoMemoryAt(address))?;
-            *byte = self.read(page, address, 0) as u8;
+            let at = address as usize % PAGE;
+            let some = rest.len().min(PAGE - at);
+            rest[..some].copy_from_slice(&self.pages[page.0 as usize].bytes[at..at + some]);
+            done += some;
         }
         Ok(())
     }

@@ -71,6 +71,13 @@ impl StrandEvents {
 
     /// Moves the events to the counters of the strand. `idle` is the number of all idle clocks of the core since the start.
     pub(crate) fn tell(&mut self, idle: u64, unit: &mut StrandUnit) {
+        // Most strands have executed nothing since the previous call.
+        if self.idle == idle
+            && self.others == [0; EVENTS.len()]
+            && self.instructions == [[0; BRANCHES.len()]; INSTRUCTIONS.len()]
+        {
+            return;
+        }
         let mut tell = |select: SparcSelect, times: &mut u64| {
             while *times > 0 {
                 let some = u32::try_from(*times).unwrap_or(u32::MAX);

@@ -99,12 +99,19 @@ impl<'a> Guest<'a> {
     }
 }
 
-/// Builds an image and returns its path. All forms of the image are built in one directory, one after another.
+/// Builds an image and returns its path. All forms of the image are built in one directory, one after another, and each only once in a
+/// process.
 fn built(production: Production) -> PathBuf {
-    static TOOLCHAIN: Mutex<Option<Toolchain>> = Mutex::new(None);
-    let mut toolchain = TOOLCHAIN.lock().unwrap();
-    let toolchain = toolchain.get_or_insert_with(|| Toolchain::find().unwrap());
-    build::production(toolchain, production).unwrap()
+    static TOOLCHAIN: OnceLock<Toolchain> = OnceLock::new();
+    static BUILT: Mutex<Vec<(Production, PathBuf)>> = Mutex::new(Vec::new());
+    let mut built = BUILT.lock().unwrap();
+    if let Some((_, path)) = built.iter().find(|(form, _)| *form == production) {
+        return path.clone();
+    }
+    let toolchain = TOOLCHAIN.get_or_init(|| Toolchain::find().unwrap());
+    let path = build::production(toolchain, production).unwrap();
+    built.push((production, path.clone()));
+    path
 }
 
 fn image(production: Production) -> Vec<u8> {

@@ -80,7 +80,12 @@ impl Calendar {
         if before.round() == self.round {
             self.unmark(before);
         }
-        self.begin_round();
+        // The current round is the earliest in which a pipeline is due, unless it has become empty or `due` is earlier.
+        if due.round() == self.round {
+            self.mark(due);
+        } else if self.words == 0 || due.round() < self.round {
+            self.begin_round();
+        }
     }
 
     /// Removes the first pipeline. Inserts the pipeline of `by`, unless it is never due.

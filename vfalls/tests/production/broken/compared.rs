@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use guest_abi::StrandId;
+use hv_core::trace::remote::Memory;
 use perfctr_service::Unit;
 use perfctr_service::mailbox::Seen;
 use platform::memory_map::MAILBOX;
@@ -169,9 +170,7 @@ fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {
 }
 
 fn word(execution: &Execution, address: u64) -> u64 {
-    let (page, offset) = (address & !0x1fff, address as usize & 0x1fff);
-    let found = execution.pages().find(|(at, _)| *at == page);
-    found.map_or(0, |(_, bytes)| u64::from_be_bytes(bytes[offset..offset + 8].try_into().unwrap()))
+    Memory::load(execution, address).unwrap()
 }
 
 fn lines_that_differ(right: &impl std::fmt::Debug, found: &impl std::fmt::Debug) -> String {
