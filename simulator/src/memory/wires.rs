@@ -74,7 +74,7 @@ impl StrandEvents {
         // Most strands have executed nothing since the previous call.
         if self.idle == idle
             && self.others == [0; EVENTS.len()]
-            && self.instructions == [[0; BRANCHES.len()]; INSTRUCTIONS.len()]
+            && self.instructions == [[0; Group::COUNT]; INSTRUCTIONS.len()]
         {
             return;
         }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use guest_abi::StrandId;
-use guest_abi::sampling::{CounterUnit, ModeSet, SparcMode};
+use guest_abi::sampling::{CounterUnit, ModeSet, Request, SparcMode};
 use perfctr_service::StrandSet;
 use platform::Machine;
 use platform::models::r10000::{R10000Event, R10000Mode};
