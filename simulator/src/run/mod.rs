@@ -26,7 +26,7 @@ pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, Uni
 pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
 pub use totals::Total;
 pub(crate) use totals::class;
-pub use waits::{LockRun, LockSite, State, States, WaitFor, Waits};
+pub use waits::{LockRun, LockSite, State, States, WaitFor, WaitPlace, Waits};
 
 /// The version of a [`Run`]'s JSON. It increases when a field is removed or changes its meaning.
 pub const VERSION: u64 = 1;

@@ -29,11 +29,12 @@ use crate::interrupt::{self, Interrupted};
 use crate::numbers::counted_plainly;
 use crate::output::{self, Force, OutputFile};
 use crate::page::Page;
+use crate::page::names::Names;
 use crate::say::say;
 use crate::table::{WIDTH, wrap};
 use crate::text::replay::{self as report, Samples};
 use crate::text::scenario as scenario_report;
-use crate::text::summary;
+use crate::text::{summary, waits};
 
 /// Replay a program's threads on a simulated machine, and show a guest's counts beside the true ones
 ///
@@ -153,14 +154,17 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let page = args.force.create_if_wanted(args.html.as_ref())?;
     let outputs = Outputs::create(&args.events_out.files, args.force)?;
-    let (prepared, scenario) = prepare::prepare(&args)?;
+    let (source, prepared, scenario) = prepare::prepare(&args)?;
     for event in prepared.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let stdout = &mut plain::stdout();
     header(stdout, &prepared, &args.replay)?;
     let run = match scenario {
-        None => Run::from(run_plain(stdout, prepared, args.calls)?),
+        None => {
+            let names = Names::of_recordings(&prepared.setup().programs, source.is_bundled());
+            Run::from(run_plain(stdout, prepared, &names, args.calls)?)
+        }
         Some(scenario) => Run::from(play(stdout, prepared, scenario)?),
     };
     stdout.flush()?;
@@ -242,7 +246,12 @@ fn placement(prepared: &Prepared) -> String {
     line
 }
 
-fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow::Result<Replayed> {
+fn run_plain(
+    output: &mut impl Write,
+    prepared: Prepared,
+    names: &Names,
+    calls: bool,
+) -> anyhow::Result<Replayed> {
     let bar = progress_bar(&prepared.setup().programs)?;
     let name = prepared.measuring().name.clone();
     let interval = prepared.setup().interval.is_some();
@@ -281,6 +290,7 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
         writeln!(output)?;
     }
     summary::print(output, &run)?;
+    waits::print(output, &run, names)?;
     if calls {
         writeln!(output, "\nHypercalls by guest and status:\n")?;
         let calls = report::hypercalls(&run.hypercalls, &run.guests);

@@ -14,17 +14,20 @@ use crate::cmd::source::ReplaySource;
 use crate::say::say;
 
 /// Checks the arguments, and opens the files that they name.
-pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<(Prepared, Option<Scenario>)> {
+pub(super) fn prepare(
+    args: &StatArgs,
+) -> anyhow::Result<(ReplaySource, Prepared, Option<Scenario>)> {
     let scenario = (args.scenario.as_ref()).map(|path| Scenario::read(path)).transpose()?;
+    let source = args.replay.source.resolve()?;
     let setup = args
         .replay
-        .setup(&args.replay.source.resolve()?, scenario.as_ref())?
+        .setup(&source, scenario.as_ref())?
         .interval(args.interval)
         .tracing(args.events_out.tracing())
         .details(args.details || args.html.is_some());
     let prepared = setup.check()?;
     let scenario = scenario.map(|file| prepared.check_scenario(file)).transpose()?;
-    Ok((prepared, scenario))
+    Ok((source, prepared, scenario))
 }
 
 impl ReplayArgs {
