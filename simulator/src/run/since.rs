@@ -23,6 +23,7 @@ impl Replayed {
             placement: _,
             threads,
             waits: _,
+            orders: _,
             usage,
             notes: _,
             stopped: _,

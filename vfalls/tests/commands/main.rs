@@ -23,6 +23,7 @@ mod report;
 mod runs;
 mod stat;
 mod stat_bad_input;
+mod stat_orders;
 mod stat_program;
 mod stat_scenario;
 mod stat_states;

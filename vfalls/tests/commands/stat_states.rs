@@ -12,7 +12,7 @@ use crate::program::{Place, contains_all, squeezed};
 use crate::stat::json;
 
 /// The cycles of a sleep of 10 ms. The machine has 1,165,379,275 cycles per second.
-const SLEEP: u64 = 11_653_792;
+pub(crate) const SLEEP: u64 = 11_653_792;
 
 /// A step of a made thread: an instruction at 0x1000, or an order.
 pub(crate) enum Step {

@@ -1,5 +1,6 @@
 //! `stat`: a replay, and the guest's counts beside the true ones.
 
+mod orders;
 mod prepare;
 
 use crate::plain;
@@ -24,6 +25,7 @@ use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ConfiguredArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
+use crate::cmd::stat::orders::{Jobs, OrdersArgs};
 use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
 use crate::numbers::counted_plainly;
@@ -82,6 +84,9 @@ pub(crate) struct StatArgs {
     /// Changes of rights and hardware, from a TOML file of `[[step]]` tables; the file may also have `[[guest]]` tables
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
     scenario: Option<PathBuf>,
+
+    #[command(flatten)]
+    orders: OrdersArgs,
 
     /// Print the hypercalls by guest and status, too
     #[arg(long)]
@@ -159,11 +164,14 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let stdout = &mut plain::stdout();
+    let jobs = Jobs::new(&args.orders, &source, &prepared)?;
     header(stdout, &prepared, &args.replay)?;
     let run = match scenario {
         None => {
             let names = Names::of_recordings(&prepared.setup().programs, source.is_bundled());
-            Run::from(run_plain(stdout, prepared, &names, args.calls)?)
+            let run = jobs.beside(|| run_plain(stdout, prepared, &names, args.calls))?;
+            jobs.print(stdout, &run)?;
+            Run::from(run)
         }
         Some(scenario) => Run::from(play(stdout, prepared, scenario)?),
     };
