@@ -154,6 +154,7 @@ impl Prepared {
             threads: replay.threads(),
             waits: replay.waits(),
             orders: None,
+            repeats: None,
             time: Time::new(truth.cycles()),
             usage: replay.usage(),
             notes: replay.notes(),

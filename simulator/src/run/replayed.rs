@@ -43,6 +43,10 @@ pub struct Replayed {
     /// makes these replays stores it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Spread>,
+    /// The lengths of replays of several recordings of the program, ending with this one; `None` until the caller that makes these
+    /// recordings stores it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Spread>,
     /// How channels, hubs and links were used.
     #[serde(flatten)]
     pub usage: Usage,

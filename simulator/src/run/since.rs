@@ -24,6 +24,7 @@ impl Replayed {
             threads,
             waits: _,
             orders: _,
+            repeats: _,
             usage,
             notes: _,
             stopped: _,

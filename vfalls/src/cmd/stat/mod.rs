@@ -2,6 +2,7 @@
 
 mod orders;
 mod prepare;
+mod repeat;
 
 use crate::plain;
 use simulator::text::lines;
@@ -26,6 +27,8 @@ use crate::cmd::events_out::{Outputs, TracingArgs};
 use crate::cmd::machine::{ConfiguredArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
 use crate::cmd::stat::orders::{Jobs, OrdersArgs};
+use crate::cmd::stat::prepare::Inputs;
+use crate::cmd::stat::repeat::RepeatArgs;
 use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
 use crate::numbers::counted_plainly;
@@ -87,6 +90,9 @@ pub(crate) struct StatArgs {
 
     #[command(flatten)]
     orders: OrdersArgs,
+
+    #[command(flatten)]
+    repeat: RepeatArgs,
 
     /// Print the hypercalls by guest and status, too
     #[arg(long)]
@@ -159,12 +165,12 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let page = args.force.create_if_wanted(args.html.as_ref())?;
     let outputs = Outputs::create(&args.events_out.files, args.force)?;
-    let (source, prepared, scenario) = prepare::prepare(&args)?;
+    let Inputs { earlier, source, prepared, scenario } = prepare::prepare(&args)?;
     for event in prepared.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let stdout = &mut plain::stdout();
-    let jobs = Jobs::new(&args.orders, &source, &prepared)?;
+    let jobs = Jobs::new(&args.orders, &source, &earlier, &prepared)?;
     header(stdout, &prepared, &args.replay)?;
     let run = match scenario {
         None => {

@@ -28,11 +28,13 @@ pub(crate) struct OrdersArgs {
 }
 
 /// What replays beside the shown one are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Purpose {
     /// To see whether a small change of order matters.
     Check,
     Orders,
+    /// To replay another recording of the program.
+    Repeat,
 }
 
 /// A replay beside the one that is shown.
@@ -50,7 +52,7 @@ impl Job<'_> {
         let prepared = self.setup.programs(programs.collect::<Vec<_>>()).check()?;
         let most = match self.purpose {
             Purpose::Check => MOST_CHECKED,
-            Purpose::Orders => u64::MAX,
+            Purpose::Orders | Purpose::Repeat => u64::MAX,
         };
         let run = prepared.run(|stage| match stage {
             Stage::Progress(progress) if progress.references > most => ControlFlow::Break(()),
@@ -63,9 +65,8 @@ impl Job<'_> {
 
 /// The jobs that no host thread has taken yet, and the results of the others.
 pub(super) struct Jobs<'a> {
-    purpose: Purpose,
     left: Mutex<std::vec::IntoIter<Job<'a>>>,
-    done: Mutex<Vec<(usize, Option<u64>)>>,
+    done: Mutex<Vec<(Purpose, usize, Option<u64>)>>,
     stop: AtomicBool,
     /// Why nothing is replayed a second time; `None` if something is, or if the order of threads cannot matter.
     unchecked: Option<String>,
@@ -76,6 +77,7 @@ impl<'a> Jobs<'a> {
     pub(super) fn new(
         args: &OrdersArgs,
         source: &'a ReplaySource,
+        earlier: &'a [ReplaySource],
         prepared: &Prepared,
     ) -> anyhow::Result<Self> {
         let setup = prepared.setup();
@@ -106,9 +108,14 @@ impl<'a> Jobs<'a> {
             let setup = setup.again(Vec::new(), late);
             Job { number: late as usize, source, setup, purpose }
         };
-        let jobs: Vec<_> = (1..=others).map(job).collect();
+        let mut jobs: Vec<_> = (1..=others).map(job).collect();
+        jobs.extend(earlier.iter().enumerate().map(|(number, source)| Job {
+            number,
+            source,
+            setup: setup.again(Vec::new(), 0),
+            purpose: Purpose::Repeat,
+        }));
         Ok(Self {
-            purpose,
             left: Mutex::new(jobs.into_iter()),
             done: Mutex::default(),
             stop: AtomicBool::new(false),
@@ -151,9 +158,9 @@ impl<'a> Jobs<'a> {
     fn work(&self) -> anyhow::Result<()> {
         loop {
             let Some(job) = lock(&self.left).next() else { return Ok(()) };
-            let number = job.number;
+            let (purpose, number) = (job.purpose, job.number);
             let cycles = job.run(&self.stop)?;
-            lock(&self.done).push((number, cycles));
+            lock(&self.done).push((purpose, number, cycles));
         }
     }
 
@@ -171,12 +178,18 @@ impl<'a> Jobs<'a> {
             ended.unwrap_or_else(|_| failed())?;
         }
         own?;
-        let mut done = lock(&self.done).clone();
+        let mut done = lock(&self.done);
         done.sort_unstable();
-        let cycles: Option<Vec<u64>> = done.iter().map(|(_, cycles)| *cycles).collect();
-        run.orders = cycles
-            .filter(|others| !others.is_empty())
-            .and_then(|others| Spread::new([run.cycles].into_iter().chain(others).collect()));
+        let (repeats, orders): (Vec<_>, Vec<_>) =
+            done.iter().partition(|(purpose, ..)| *purpose == Purpose::Repeat);
+        let cycles = |done: Vec<(Purpose, usize, Option<u64>)>| -> Option<Vec<u64>> {
+            let cycles = done.iter().map(|(.., cycles)| *cycles);
+            cycles.collect::<Option<Vec<_>>>().filter(|cycles| !cycles.is_empty())
+        };
+        let of_run = [run.cycles];
+        let orders = cycles(orders).map(|others| [&of_run, &*others].concat());
+        let repeats = cycles(repeats).map(|earlier| [&*earlier, &of_run].concat());
+        (run.orders, run.repeats) = (orders.and_then(Spread::new), repeats.and_then(Spread::new));
         Ok(())
     }
 
@@ -185,9 +198,14 @@ impl<'a> Jobs<'a> {
         if run.stopped {
             return Ok(());
         }
-        let long = || (!lock(&self.done).is_empty()).then(long);
+        if let Some(repeats) = &run.repeats {
+            spread(output, "recordings of the program", repeats)?;
+        }
+        let done = lock(&self.done);
+        let is_long = done.iter().any(|(.., cycles)| cycles.is_none());
+        let asked = done.iter().any(|(purpose, ..)| *purpose == Purpose::Orders);
         let sentence = match &run.orders {
-            Some(orders) if self.purpose == Purpose::Orders => {
+            Some(orders) if asked => {
                 let latest = Setup::LATEST;
                 let replays =
                     format!("replays, in which each thread starts up to {latest} cycles later");
@@ -200,7 +218,7 @@ impl<'a> Jobs<'a> {
                 orders.most
             ),
             Some(_) => return Ok(()),
-            None => match self.unchecked.clone().or_else(long) {
+            None => match self.unchecked.clone().or_else(|| is_long.then(long)) {
                 Some(why) => format!(
                     "Whether a small change of order moves the result is not checked: {why}."
                 ),
@@ -230,7 +248,7 @@ fn matters(orders: &Spread) -> bool {
 }
 
 /// Prints the least, the median and the most cycles of several runs, and how far each is from the median.
-pub(super) fn spread(output: &mut impl Write, runs: &str, spread: &Spread) -> io::Result<()> {
+fn spread(output: &mut impl Write, runs: &str, spread: &Spread) -> io::Result<()> {
     writeln!(output, "\nThe cycles of {} {runs}:\n", spread.cycles.len())?;
     let mut table = table::with_header("|>cycles|>from the median");
     let Spread { least, median, most, .. } = *spread;
