@@ -165,6 +165,22 @@ impl Chunk {
         (&mut self.executions, &mut self.order)
     }
 
+    /// Returns the address of the last instruction that begins before a position; `None` if the chunk has none there.
+    pub(crate) fn instruction_before(&self, position: &Position) -> Option<u64> {
+        let Executions { shapes, .. } = &self.executions;
+        let references =
+            |execution: usize| self.code.references(self.code.shape(shapes[execution]));
+        let current = match position.first {
+            0 => &[],
+            first => &references(position.execution)[..first],
+        };
+        let before = (0..position.execution).rev().map(references);
+        let mut parts = std::iter::once(current).chain(before);
+        parts
+            .find_map(|part| part.iter().rfind(|reference| reference.kind.is_fetch()))
+            .map(|fetch| fetch.address)
+    }
+
     /// Returns at most `most` references, beginning at a position.
     #[inline]
     pub(crate) fn from(&self, position: &Position, most: usize) -> References<'_> {

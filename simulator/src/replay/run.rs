@@ -153,6 +153,8 @@ impl Prepared {
             placement: self.placement.to_string(),
             threads: replay.threads(),
             waits: replay.waits(),
+            orders: None,
+            repeats: None,
             time: Time::new(truth.cycles()),
             usage: replay.usage(),
             notes: replay.notes(),

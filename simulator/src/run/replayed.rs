@@ -17,7 +17,7 @@ use crate::machine::configuration::Configuration;
 use crate::memory::{Served, Usage};
 use crate::nearest::status_name;
 
-use super::{States, Waits};
+use super::{Spread, States, Waits};
 
 /// The result of a replay without a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,6 +39,14 @@ pub struct Replayed {
     /// What threads waited for.
     #[serde(default)]
     pub waits: Waits,
+    /// The lengths of replays whose threads start at slightly different times, beginning with this one; `None` until the caller that
+    /// makes these replays stores it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orders: Option<Spread>,
+    /// The lengths of replays of several recordings of the program, ending with this one; `None` until the caller that makes these
+    /// recordings stores it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Spread>,
     /// How channels, hubs and links were used.
     #[serde(flatten)]
     pub usage: Usage,

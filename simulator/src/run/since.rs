@@ -23,6 +23,8 @@ impl Replayed {
             placement: _,
             threads,
             waits: _,
+            orders: _,
+            repeats: _,
             usage,
             notes: _,
             stopped: _,

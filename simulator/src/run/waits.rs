@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::counts;
+use crate::json;
 
 /// What a thread does at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -171,6 +172,7 @@ pub struct LockRun {
     /// The number of the program.
     pub program: usize,
     /// The recorded address of the lock.
+    #[serde(with = "json")]
     pub address: u64,
     /// How often threads took the lock.
     pub taken: u64,
@@ -186,6 +188,7 @@ pub struct LockRun {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockSite {
     /// The address after the call of the function that takes the lock.
+    #[serde(with = "json")]
     pub address: u64,
     /// The number of threads that took the lock there.
     pub threads: u64,
@@ -204,6 +207,18 @@ impl LockSite {
     }
 }
 
+/// A place in a program at which threads waited as in the recorded execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitPlace {
+    /// The number of the program.
+    pub program: usize,
+    /// The address of the instruction before the wait; `None` if the recording has no instruction there.
+    #[serde(with = "json")]
+    pub address: Option<u64>,
+    /// The number of waits.
+    pub waits: u64,
+}
+
 /// The waits of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
@@ -215,6 +230,9 @@ pub struct Waits {
     pub calls: BTreeMap<String, u64>,
     /// The number of waits that are as in the recorded execution, because the lock is not known.
     pub as_recorded: u64,
+    /// The places of these waits: those with the most waits first, at most [`Waits::MOST`].
+    #[serde(default)]
+    pub recorded_at: Vec<WaitPlace>,
     /// How often a thread waited for an earlier section of a lock, because the recorded execution saw that section's effect.
     pub kept_orders: u64,
     /// The number of references that threads made while they waited for locks in the recorded execution. The recording lacks them.

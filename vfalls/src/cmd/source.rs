@@ -61,6 +61,20 @@ impl SourceArgs {
     }
 }
 
+impl SourceArgs {
+    /// Records the program of the arguments into a temporary file. This is recording `number` of `all`.
+    pub(crate) fn record_aside(&self, number: u32, all: u32) -> anyhow::Result<ReplaySource> {
+        recorder::check(&self.command, Options::default())?;
+        let path = env::temp_dir().join(format!("vfalls.{number}.refs"));
+        let file = OutputFile::create(path, true)?;
+        let recorded = recorder::record(&self.command, file.temporary(), Options::default())?;
+        interrupt::release();
+        ensure!(!interrupt::happened(), Interrupted);
+        say(format_args!("recorded {recorded} (recording {number} of {all})"));
+        Ok(ReplaySource::Temporary(file))
+    }
+}
+
 /// Returns the recordings in these files. Adds 100 bytes to the memory budget for each byte of a
 /// file beyond [`FREE`].
 fn files(paths: Vec<PathBuf>) -> ReplaySource {

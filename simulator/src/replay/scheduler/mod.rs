@@ -55,6 +55,8 @@ struct ScheduledProgram {
     objects: Objects,
     /// The number of waits whose signals are missing.
     dropped: u64,
+    /// The number of waits for locks, semaphores and barriers that ended although no thread ended them.
+    forced: u64,
 }
 
 enum Source {
@@ -83,6 +85,8 @@ struct ScheduledThread {
     /// The number of the chunk's references before the next signal or wait. These references can be executed without a break.
     ends: usize,
     data_alone: bool,
+    /// The last instruction before the chunk; `None` if there is none.
+    before: Option<u64>,
     wait: Option<Wait>,
     /// The time at which the thread's latest wait ended.
     woken: u64,
@@ -173,6 +177,7 @@ impl Scheduler {
             order: 0,
             ends: 0,
             data_alone: false,
+            before: None,
             wait: None,
             woken: 0,
         });
@@ -188,6 +193,7 @@ impl Scheduler {
             signals: Signals::default(),
             objects: Objects::default(),
             dropped: 0,
+            forced: 0,
         };
         Self {
             programs: sources.into_iter().map(program).collect(),
@@ -332,6 +338,13 @@ impl Scheduler {
                     recording.name()
                 ));
             }
+            if program.forced != 0 {
+                notes.push(format!(
+                    "{} has threads that wait for locks, semaphores or barriers while no thread can end these waits (waits that are cut short: {})",
+                    recording.name(),
+                    program.forced
+                ));
+            }
         }
         notes
     }
@@ -365,6 +378,7 @@ impl Scheduler {
                     return Ok(true);
                 }
                 _ => {
+                    thread.before = thread.instruction();
                     (thread.next, thread.order, thread.ends) = (Position::default(), 0, 0);
                     if !program.source.next_chunk(thread.number, &mut thread.chunk)? {
                         let ended = &mut self.strands[strand.index()];
@@ -384,6 +398,14 @@ impl Scheduler {
                 }
             }
         }
+    }
+}
+
+impl ScheduledThread {
+    /// Returns the thread's latest instruction; `None` if it has executed none.
+    fn instruction(&self) -> Option<u64> {
+        let of_chunk = || self.chunk.instruction_before(&self.next);
+        (!self.data_alone).then(of_chunk).flatten().or(self.before)
     }
 }
 

@@ -3,8 +3,8 @@
 use guest_abi::StrandId;
 use refs::{Acquire, Cause, Semaphore};
 
-use super::Scheduler;
 use super::objects::ObjectWait;
+use super::{Scheduler, Source};
 use crate::machine::clock::HZ;
 use crate::recording::Order;
 use crate::run::State;
@@ -52,7 +52,10 @@ impl Scheduler {
                 return self.begin_started(thread, strand, started);
             }
             Order::Wait(cause, signal) => {
-                self.accounts.as_recorded += u64::from(cause == Cause::Wake);
+                // A dealt recording waits for turns, and not for what its program waits for.
+                if cause == Cause::Wake && matches!(program.source, Source::Threads(_)) {
+                    self.accounts.waits_as_recorded(number, self.threads[thread].instruction());
+                }
                 if program.signals.is_made(signal) {
                     (Vec::new(), None)
                 } else {
@@ -204,11 +207,19 @@ impl Scheduler {
         let Some((number, thread, wait)) = first else { return false };
         let program = &mut self.programs[thread.program];
         match wait {
-            Wait::Signal(_, signal) => program.signals.give_up(signal, number),
-            Wait::Object(object) => program.objects.force(object, number),
+            Wait::Signal(cause, signal) => {
+                program.signals.give_up(signal, number);
+                match cause {
+                    Cause::Section => program.forced += 1,
+                    _ => program.dropped += 1,
+                }
+            }
+            Wait::Object(object) => {
+                program.objects.force(object, number);
+                program.forced += 1;
+            }
             Wait::Sleep => {}
         }
-        program.dropped += 1;
         self.wake(number, number, self.time);
         true
     }

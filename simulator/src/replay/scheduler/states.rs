@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use refs::{Acquire, BLOCKING_CALLS};
 
-use crate::run::{LockRun, LockSite, State, States, WaitFor, Waits};
+use crate::run::{LockRun, LockSite, State, States, WaitFor, WaitPlace, Waits};
 
 /// The maximum number of locks that are counted apart.
 const MOST_LOCKS: usize = 1 << 16;
+
+/// The maximum number of instructions before waits that are counted apart. Other waits are counted as waits without an instruction.
+const MOST_PLACES: usize = 1 << 16;
 
 /// The states of all threads, and what they waited for.
 #[derive(Debug)]
@@ -19,7 +22,8 @@ pub(super) struct Accounts {
     /// The waits for each lock, by program and address.
     locks: HashMap<(usize, u64), LockCount>,
     calls: [u64; BLOCKING_CALLS.len()],
-    pub(super) as_recorded: u64,
+    /// How often threads waited as recorded, by program and instruction.
+    recorded: HashMap<(usize, Option<u64>), u64>,
     pub(super) kept_orders: u64,
     pub(super) left_out: u64,
 }
@@ -60,7 +64,7 @@ impl Accounts {
             pairs: HashMap::new(),
             locks: HashMap::new(),
             calls: [0; BLOCKING_CALLS.len()],
-            as_recorded: 0,
+            recorded: HashMap::new(),
             kept_orders: 0,
             left_out: 0,
         }
@@ -123,6 +127,14 @@ impl Accounts {
         *lock.taken.entry((acquire.site, thread)).or_default() += 1;
     }
 
+    /// Notes that a thread waits as recorded after this instruction.
+    pub(super) fn waits_as_recorded(&mut self, program: usize, instruction: Option<u64>) {
+        let is_full = self.recorded.len() >= MOST_PLACES;
+        let is_known = self.recorded.contains_key(&(program, instruction));
+        let instruction = instruction.filter(|_| is_known || !is_full);
+        *self.recorded.entry((program, instruction)).or_default() += 1;
+    }
+
     pub(super) fn called(&mut self, call: u8) {
         if let Some(count) = self.calls.get_mut(usize::from(call)) {
             *count += 1;
@@ -169,13 +181,20 @@ impl Accounts {
             (Reverse((lock.cycles, lock.taken)), lock.program, lock.address)
         });
         locks.truncate(Waits::MOST);
+        let mut places: Vec<_> = (self.recorded.iter())
+            .map(|(&(program, address), &waits)| WaitPlace { program, address, waits })
+            .collect();
+        places.sort_unstable_by_key(|place| (Reverse(place.waits), place.program, place.address));
+        let as_recorded = places.iter().map(|place| place.waits).sum();
+        places.truncate(Waits::MOST);
         let calls = BLOCKING_CALLS.iter().zip(self.calls);
         let calls = calls.filter(|(_, count)| *count > 0);
         Waits {
             pairs,
             locks,
             calls: calls.map(|(name, count)| ((*name).to_owned(), count)).collect(),
-            as_recorded: self.as_recorded,
+            as_recorded,
+            recorded_at: places,
             kept_orders: self.kept_orders,
             left_out: self.left_out,
         }
