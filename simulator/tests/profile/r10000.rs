@@ -3,7 +3,7 @@
 use guest_abi::sampling::ModeSet;
 use platform::models::r10000::R10000Mode;
 use simulator::analysis::profile::SampledUnit;
-use simulator::recording::{Chunk, Class, Flow, Kind, Order, Recording, Reference};
+use simulator::recording::{Cause, Chunk, Class, Flow, Kind, Order, Recording, Reference};
 
 use crate::{every, fetch, fetches, go_on, job, profile, profile_flow};
 
@@ -328,14 +328,14 @@ fn processors_see_what_others_do() {
     let second = [step(1, Kind::Load), step(1, Kind::Load)];
     let first_order = vec![
         (length, Order::Signal(0)),
-        (length, Order::Wait(1)),
+        (length, Order::Wait(Cause::Wake, 1)),
         (2 * length, Order::Signal(2)),
-        (2 * length, Order::Wait(3)),
+        (2 * length, Order::Wait(Cause::Wake, 3)),
     ];
     let second_order = vec![
-        (0, Order::Wait(0)),
+        (0, Order::Wait(Cause::Wake, 0)),
         (length, Order::Signal(1)),
-        (length, Order::Wait(2)),
+        (length, Order::Wait(Cause::Wake, 2)),
         (2 * length, Order::Signal(3)),
     ];
     let threads = [(first.concat(), first_order), (second.concat(), second_order)];

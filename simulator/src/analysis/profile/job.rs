@@ -192,7 +192,8 @@ impl<'a> Job<'a> {
         let mut cluster = Cluster::new(&events, self.modes, guests)?;
         let placed: Vec<_> = strands.into_iter().cycle().take(threads).collect();
         let (rate, symbols) = (self.rate, self.symbols);
-        let execution = self.execute(&mut cluster, (&placed, false), None, selected.len(), observe)?;
+        let execution =
+            self.execute(&mut cluster, (&placed, false), None, selected.len(), observe)?;
         let which = match processors {
             1 => String::from("an R10000 with 1 MB of secondary cache"),
             many => format!("{many} R10000s with 1 MB of secondary cache each, on one bus"),
