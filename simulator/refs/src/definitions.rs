@@ -5,7 +5,6 @@ use std::error::Error;
 use std::fmt;
 
 use super::bytes::{put_signed, put_varint};
-use super::class::Class;
 use super::frame::{Frame, FrameKind};
 use super::log::BlockAccess;
 
@@ -22,18 +21,16 @@ pub struct BlockDefinition {
     pub address: u64,
     /// The size of each instruction in bytes, 1 to 255. There are at most [`MOST_INSTRUCTIONS`].
     pub sizes: Vec<u8>,
-    /// How control leaves the block.
+    /// How the block passes control on.
     pub exit: Exit,
-    /// The instructions whose class is not [`Class::Other`]: their numbers in ascending order, and their classes.
-    pub classes: Vec<(u16, Class)>,
 }
 
-/// How control leaves a block. `instruction` is the number of the instruction that transfers control. On SPARC, this is not the last
-/// instruction of the block, because the delay slot follows.
+/// How a block passes control on. `instruction` is the number of the instruction that passes control on. A SPARC branch is not the
+/// last instruction of a block: its delay slot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
-    /// The instruction after the block is next.
+    /// The block passes control to the instruction after the block.
     None,
     /// A conditional branch. It is not taken if the block at address `next` executes next.
     Conditional { instruction: u16, next: u64 },
@@ -60,14 +57,12 @@ impl fmt::Display for TooMuchCode {
 impl Error for TooMuchCode {}
 
 /// What an encoder needs to know about a block.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KnownBlock {
     pub(crate) address: u64,
     pub(crate) instructions: u16,
     /// The address of the next instruction if the block's conditional branch is not taken.
     pub(crate) next: Option<u64>,
-    /// The numbers of the atomic instructions.
-    pub(crate) atomics: Box<[u16]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +116,7 @@ impl Definitions {
     /// There are too many definitions.
     ///
     /// # Panics
-    /// If the block has no instruction or too many, if the instruction of its exit is not in the block, or if `classes` are not in
-    /// order or not of the block.
+    /// If the block has no instruction or too many, or the instruction of its exit is not in the block.
     pub fn block(&mut self, definition: BlockDefinition) -> Result<u32, TooMuchCode> {
         let count = definition.sizes.len();
         if let Some(&known) = self.known.get(&definition) {
@@ -153,26 +147,12 @@ impl Definitions {
         if let Some(next) = next {
             put_signed(bytes, next.wrapping_sub(new.address).cast_signed());
         }
-        put_varint(bytes, definition.classes.len() as u64);
-        let mut after = 0;
-        for &(instruction, class) in &definition.classes {
-            let at = usize::from(instruction);
-            assert!(
-                (after..count).contains(&at) && class != Class::Other,
-                "{instruction}: {class:?}"
-            );
-            put_varint(bytes, (at - after) as u64);
-            bytes.push(class as u8);
-            after = at + 1;
-        }
         new.block_count += 1;
         let number = self.blocks.len() as u32;
-        let atomics = definition.classes.iter().filter(|(_, class)| *class == Class::Atomic);
         self.blocks.push(KnownBlock {
             address: definition.address,
             instructions: count as u16,
             next,
-            atomics: atomics.map(|(instruction, _)| *instruction).collect(),
         });
         self.known.insert(definition, number);
         Ok(number)
@@ -194,17 +174,6 @@ impl Definitions {
         frame.content.extend_from_slice(&new.blocks);
         frame.content.extend_from_slice(&new.shapes);
         true
-    }
-
-    /// Returns `true` if an instruction of a block is atomic.
-    pub fn is_atomic(&self, block: u32, instruction: u16) -> bool {
-        let block = self.blocks.get(block as usize);
-        block.is_some_and(|block| block.atomics.contains(&instruction))
-    }
-
-    /// Returns the address of a block's first instruction; 0 for block 0 and for a number that no block has.
-    pub fn address(&self, block: u32) -> u64 {
-        self.blocks.get(block as usize).map_or(0, |block| block.address)
     }
 
     /// Returns the blocks with number `first` and above.

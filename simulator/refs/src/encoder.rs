@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::bytes::{put_literal, put_varint};
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
-use super::log::{BlockAccess, Log, Word};
-use super::order::{Order, OrderCode};
+use super::log::{BlockAccess, Log, Order, Word};
 use super::predictor::Predictor;
 
 /// The maximum number of accesses in one execution of a block. Further accesses become an execution of block 0.
@@ -66,7 +65,6 @@ struct Written {
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
-    order_code: OrderCode,
     /// The number of executions before the latest order.
     ordered: u64,
 }
@@ -95,14 +93,13 @@ impl Encoder {
         {
             let definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
             let new = definitions.blocks_from(self.blocks.len());
-            self.blocks.extend(new.iter().map(|block| (block.clone(), NONE)));
+            self.blocks.extend(new.iter().map(|block| (*block, NONE)));
         }
         let mut executing = None;
-        for at in 0..end {
-            match Word::new(log.words[at]) {
+        for &word in &log.words[..end] {
+            match Word::new(word) {
                 Word::Access(place, address) => {
-                    let atomics = executing.map(|block| &*self.blocks[block as usize].0.atomics);
-                    self.execution.add(place, address, atomics.unwrap_or_default());
+                    self.execution.add(place, address);
                     if self.execution.places.len() == MOST_ACCESSES {
                         self.execute(executing, None, definitions)?;
                         executing = None;
@@ -112,11 +109,9 @@ impl Encoder {
                     self.execute(executing, Some(block), definitions)?;
                     executing = Some(block);
                 }
-                Word::Order => {
+                Word::Order(order) => {
                     let open = executing.is_some() || !self.execution.places.is_empty();
-                    for order in log.take_orders() {
-                        self.written.order(order, open);
-                    }
+                    self.written.order(order, open);
                 }
             }
         }
@@ -143,14 +138,13 @@ impl Encoder {
             return Ok(());
         }
         let block = block.unwrap_or(0);
-        let facts = &self.blocks[block as usize].0;
-        let instructions = facts.instructions;
+        let &(facts, _) = &self.blocks[block as usize];
         let taken = facts.next.is_some_and(|not_taken| {
             next.is_some_and(|next| self.blocks[next as usize].0.address != not_taken)
         });
         let shape = self.shape(block, taken, definitions)?;
         let count = self.execution.places.len();
-        self.written.references += u64::from(instructions) + count as u64;
+        self.written.references += u64::from(facts.instructions) + count as u64;
         self.written.execution(&mut self.predictor, shape, &self.execution.addresses);
         self.execution.places.clear();
         self.execution.addresses.clear();
@@ -190,18 +184,16 @@ impl Encoder {
 }
 
 impl Execution {
-    /// Adds an access. If it is the store of an atomic instruction to the place that the instruction has just loaded, it is merged
-    /// with the load. `atomics` has the numbers of the block's atomic instructions.
+    /// Adds an access. If it stores to the place that the same instruction has just loaded, it is merged with the load.
     #[inline(always)]
-    fn add(&mut self, place: BlockAccess, address: u64, atomics: &[u16]) {
+    fn add(&mut self, place: BlockAccess, address: u64) {
         let load = BlockAccess(place.0 & !BlockAccess::STORE);
         if place != load
             && self.places.last() == Some(&load)
             && self.addresses.last() == Some(&address)
-            && atomics.contains(&place.instruction())
         {
             if let Some(last) = self.places.last_mut() {
-                *last = BlockAccess(place.0 | BlockAccess::ATOMIC);
+                *last = BlockAccess(place.0 | BlockAccess::MODIFY);
             }
             return;
         }
@@ -259,7 +251,11 @@ impl Written {
         let at = self.executions + u64::from(open);
         put_varint(&mut self.orders, at - self.ordered);
         self.ordered = at;
-        self.order_code.put(order, &mut self.orders);
+        let (wait, number) = match order {
+            Order::Signal(number) => (0, number),
+            Order::Wait(number) => (1, number),
+        };
+        put_varint(&mut self.orders, number << 1 | wait);
     }
 
     /// Moves all parts into the content of a frame. Returns `false` if there is no execution and no order.
@@ -273,7 +269,6 @@ impl Written {
             content.append(part);
         }
         (self.executions, self.references, self.run, self.ordered) = (0, 0, 0, 0);
-        self.order_code = OrderCode::default();
         any
     }
 }

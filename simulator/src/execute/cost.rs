@@ -70,7 +70,7 @@ impl Plain {
     }
 }
 
-/// The cost [`Plain`] during a turn, and the devices whose counters the turn updates.
+/// [`Plain`] during a turn, and the devices whose counters it updates.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,
@@ -87,7 +87,7 @@ impl Cost for PlainWork<'_> {
         fetch: &Reference,
         _: Option<Reference>,
     ) -> u64 {
-        self.plain.events[strand.index()].instruction(fetch.data(), fetch.group());
+        self.plain.events[strand.index()].instruction(fetch.kind, fetch.flow.branch());
         begins + 1
     }
 

@@ -12,7 +12,7 @@ use super::moves::{MovedLines, Moves};
 use super::quantum::{Executed, Quantum};
 use super::system::MemorySystem;
 use super::truth::{Stray, Truth, Waited};
-use crate::recording::{Kind, Reference};
+use crate::recording::Reference;
 
 /// The effect of one reference.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,7 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the
-    /// quantum's end. An instruction that loads, and then stores but not in one step, is left between both if the quantum ends there, as
-    /// two instructions would be: other strands use the line while the load waits.
+    /// quantum's end.
     ///
     /// Quanta must be passed in the order of time: a quantum may not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
@@ -89,7 +88,6 @@ impl<V: Variant> Work<'_, V> {
             if executed == quantum.references.len() {
                 return access.finish(executed);
             }
-            let mut loaded = executed > 0 && rest.follows_load();
             for reference in rest.first_part() {
                 if quantum.begins_at(&reference) {
                     // The first instruction is executed even if `until` has passed.
@@ -97,12 +95,9 @@ impl<V: Variant> Work<'_, V> {
                         return access.finish(executed);
                     }
                     access.issue();
-                } else if loaded && reference.kind == Kind::Store && access.now >= quantum.until {
-                    return access.finish(executed);
                 }
                 access.reference(&reference);
                 executed += 1;
-                loaded = reference.kind == Kind::Load;
             }
             rest.skip_part();
         }
@@ -117,7 +112,6 @@ impl<V: Variant> Work<'_, V> {
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         let mut executed = 0;
         let mut before = access.until_now();
-        let mut loaded = false;
         for reference in quantum.references.iter() {
             if quantum.begins_at(&reference) {
                 // The first instruction is executed even if `until` has passed.
@@ -125,12 +119,9 @@ impl<V: Variant> Work<'_, V> {
                     break;
                 }
                 access.issue();
-            } else if loaded && reference.kind == Kind::Store && access.now >= quantum.until {
-                break;
             }
             access.reference(&reference);
             executed += 1;
-            loaded = reference.kind == Kind::Load;
             let waited = access.until_now();
             let watched = Watched {
                 now: access.now,

@@ -1,14 +1,13 @@
-//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not use
-//! these maps, so the replay notices each wrong entry: it ends with an error, or reports that a counter differs from what happened.
+//! Breaks maps of the memory system, and of the replay around it. The truth does not use these maps, so the replay always
+//! notices the break: it ends with an error, or reports that a counter differs from what happened.
 
 use std::ops::ControlFlow;
 
 use guest_abi::{Mcu, Node};
-use platform::{Interleave, Machine, Model};
+use platform::{Machine, Model};
 
 use super::{RunError, Selection, Setup};
 use crate::memory::broken::{Map, broken};
-use crate::memory::{Config, Pages};
 use crate::recording::{Chunk, Kind, Recording, Reference};
 
 /// Returns a program of four threads. All threads load the same lines. Together they store to 20 lines in each of 32 sets of an L2
@@ -31,16 +30,11 @@ fn program() -> Recording {
 
 /// Returns what the replay reports if its counts are wrong; `None` if it reports no difference.
 fn told(machine: Machine, events: &str) -> Option<String> {
-    told_with(machine, events, Pages::Hardware)
-}
-
-fn told_with(machine: Machine, events: &str, pages: Pages) -> Option<String> {
     let selection = match events {
         "" => Selection::default_for(machine),
         events => Selection::parse(events).unwrap(),
     };
-    let memory = Config { pages, ..Config::T2_PLUS };
-    let setup = Setup::new(machine, program()).selection(selection).memory(memory);
+    let setup = Setup::new(machine, program()).selection(selection);
     match setup.check().unwrap().run(|_| ControlFlow::Continue(())) {
         Ok(run) if run.truth_matches => None,
         Ok(_) => Some("a counter differs".to_owned()),
@@ -85,7 +79,7 @@ fn a_broken_map_is_noticed() {
         (Map::Bank, |bits| bits & 3, linked, "", astray),
         (Map::Link, |node| node ^ 1, four, "", "lines ("),
         (Map::Port, |port| port ^ 1, four, "", differs),
-        // Wrong nodes of strands, and wrong strands of threads.
+        // Strands and threads.
         (Map::NodeOfStrand, |node| node ^ 1, two, "", astray),
         (Map::StrandRegisters, |strand| strand ^ 1, four, "", differs),
         (Map::Placement, |strand| strand ^ 8, linked, "", astray),
@@ -97,25 +91,6 @@ fn a_broken_map_is_noticed() {
         assert_eq!(told(machine, events), None, "{map:?}");
         let told = broken(map, wrong, || told(machine, events)).unwrap_or_default();
         assert!(told.contains(expected), "{map:?} on {machine:?}: {told:?}");
-    }
-}
-
-/// Where an operating system places pages, and where memory interleaves by 1 GB, the truth has a map of its own, too.
-#[test]
-fn a_page_on_a_wrong_node_is_noticed() {
-    let four = machine(Model::Batoka, 4);
-    for (map, wrong, machine, pages) in [
-        (Map::Page, (|page| page >> 1) as fn(usize) -> usize, four, "interleave:64K"),
-        (Map::Page, |page| page + 1, four, "interleave:8K"),
-        (Map::Page, |page| page >> 8, four, "first-touch"),
-        (Map::NodeOfStrand, |node| node ^ 1, four, "first-touch"),
-        (Map::Channel, |bits| !bits, four, "node:2"),
-        (Map::Home, |stripe| stripe + 1, four.with_interleave(Interleave::Gigabyte), "hardware"),
-    ] {
-        let pages = pages.parse().unwrap();
-        assert_eq!(told_with(machine, "", pages), None, "{pages}");
-        let told = broken(map, wrong, || told_with(machine, "", pages)).unwrap_or_default();
-        assert!(told.contains("where it does not belong"), "{map:?}, {pages}: {told:?}");
     }
 }
 

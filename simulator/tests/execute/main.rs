@@ -1,7 +1,6 @@
 //! Tests of everything that software sees of the executing machine, except the instruction set.
 
 mod clocks;
-mod homes;
 #[rustfmt::skip]
 mod programs;
 

@@ -1,6 +1,5 @@
 //! Profiles are compared with the known behaviour of programs.
 
-mod clock;
 mod counts;
 mod cycles;
 mod r10000;

@@ -1,4 +1,4 @@
-//! Checks every model at its small sizes.
+//! Checks the small sizes of all models.
 
 use proof::models::CASES;
 

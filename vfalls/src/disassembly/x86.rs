@@ -1,4 +1,4 @@
-//! Disassembles x86-64 code, in AT&T syntax.
+//! Disassembly of x86-64, in AT&T's syntax.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
 

@@ -6,4 +6,3 @@ pub(crate) mod replay;
 pub(crate) mod scenario;
 
 pub(crate) mod summary;
-pub(crate) mod waits;

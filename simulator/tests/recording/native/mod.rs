@@ -5,8 +5,8 @@ mod waiting;
 
 use std::sync::Mutex;
 
-use refs::{BlockDefinition, Class, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Stored};
-use simulator::recording::{Cause, Order, RecordingError};
+use refs::{BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Stored};
+use simulator::recording::{Order, RecordingError};
 
 use crate::{Thread, open, threads, zstd};
 
@@ -29,12 +29,8 @@ impl Recorder {
     }
 
     fn block(&self, address: u64, sizes: &[u8], exit: Exit) -> u32 {
-        self.block_of(address, sizes, exit, &[])
-    }
-
-    fn block_of(&self, address: u64, sizes: &[u8], exit: Exit, classes: &[(u16, Class)]) -> u32 {
-        let (sizes, classes) = (sizes.to_vec(), classes.to_vec());
-        let definition = BlockDefinition { address, sizes, exit, classes };
+        let sizes = sizes.to_vec();
+        let definition = BlockDefinition { address, sizes, exit };
         self.definitions.lock().unwrap().block(definition).unwrap()
     }
 
@@ -83,7 +79,7 @@ fn small(stored: Stored) -> Vec<u8> {
         let mut encoder = Encoder::new(thread);
         let mut log = Log::default();
         if thread == 1 {
-            log.order(Order::Wait(Cause::Wake, 7));
+            log.order(Order::Wait(7));
         }
         for at in 0..20 {
             log.block(first);
