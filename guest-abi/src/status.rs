@@ -58,7 +58,7 @@ macro_rules! statuses {
                 }
             }
 
-            /// Returns the meaning of the status, as one line.
+            /// Returns a description of the status in one line.
             pub const fn description(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*

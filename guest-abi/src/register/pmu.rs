@@ -25,7 +25,7 @@ macro_rules! pmu_kinds {
             pub struct $pmu { $($(#[$field_doc])* pub $field: $place,)* }
 
             impl $pmu {
-                /// Returns the PMU at this place.
+                /// Returns the PMU with this location.
                 pub const fn new($($field: $place),*) -> Self {
                     Self { $($field),* }
                 }
@@ -128,7 +128,7 @@ impl Pmu {
         self.register(McuRole::Pcr, HubRole::Pcr)
     }
 
-    /// Returns the registers of the counters.
+    /// Returns the registers of the counters: one for a DRAM channel, two for a part of a hub.
     pub const fn pics(self) -> Pics {
         let (pic0, pic1) = (self.pic(Counter::Pic0), self.pic(Counter::Pic1));
         match self {
@@ -156,7 +156,7 @@ impl Pmu {
 }
 
 impl fmt::Display for Pmu {
-    /// Writes the part that the names of the PMU's registers share, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
+    /// Writes the common prefix of the names of the PMU's registers, such as `NODE0_MCU0` or `ZAM2_LPU_C`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.pcr().name();
         f.pad(name.strip_suffix("_PCR").unwrap_or(name))

@@ -38,7 +38,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct RegisterInfo {
-    /// The role and the place of the register.
+    /// What the register controls or counts, and where.
     pub kind: Kind,
     /// The register's name in the specification, such as `NODE0_MCU0_PCR` or `ZAM2_LPU_C_PIC1`.
     pub name: &'static str,

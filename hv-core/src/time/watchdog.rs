@@ -11,7 +11,7 @@ use super::judge::{Decision, Evidence, Relation};
 use super::keeper::Timekeeper;
 use super::sample::{Observer, Sample};
 
-/// Compares the sources of a [`Timekeeper`] regularly with each other, on one strand.
+/// Regularly compares the sources of a [`Timekeeper`] with each other, on one strand.
 ///
 /// Each check reads all sources several times. It compares the counts with those of the previous check, and with those of an
 /// earlier check, up to fifty checks ago. From the counts of two checks, the watchdog computes the shortest and the longest
@@ -20,9 +20,9 @@ use super::sample::{Observer, Sample};
 ///
 /// 1. A source that goes back, stands still or cannot be read is wrong.
 /// 2. The largest group of sources that agree is right.
-/// 3. If several groups are the largest, each of them would be right only if the sources outside of the group had made errors. A
-///    group is wrong if it requires errors that these sources are not known to make, and another of the largest groups requires
-///    only some of these errors. The hazards [`may_lose`](guest_abi::clock::Hazards::may_lose) and
+/// 3. If several groups are equally large, each of them implies that the sources outside the group have made errors. A group is
+///    wrong if it implies an error that such a source is not known to make, and if another of these groups implies fewer errors,
+///    all of which the wrong group implies, too. The hazards [`may_lose`](guest_abi::clock::Hazards::may_lose) and
 ///    [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors a source can make. A forced source may also stop or
 ///    change its rate.
 ///
@@ -30,8 +30,8 @@ use super::sample::{Observer, Sample};
 /// that the sources are independent. If some sources depend on each other, give the timekeeper only one of them.
 ///
 /// The watchdog retires a bad source, and corrects nothing else. If the bad source was the chosen one, the next best source
-/// replaces it. The time then continues from the time of the compared check, plus the duration since then according to the new
-/// source. So the error of the bad source since that check disappears. A retired source that has been right for a while is
+/// replaces it. The watchdog then computes the time again from the compared check on, by the new source. So the error that the bad
+/// source made since that check disappears. A retired source that has been right for a while is
 /// [trusted](super::Trust) again. Each check also measures the frequency of the chosen source. This is for display only: the
 /// timekeeper uses the nominal frequency.
 ///
@@ -41,8 +41,8 @@ use super::sample::{Observer, Sample};
 pub struct Watchdog<const N: usize> {
     limits: Limits,
     last: Option<Sample<N>>,
-    /// An earlier sample, and the number of checks since then. It reveals a drift that is less than the uncertainty of the reads
-    /// in one period.
+    /// An earlier sample, and the number of checks since then. It reveals a slow drift, which is smaller over one period than the
+    /// uncertainty of the reads.
     earlier: Option<(Sample<N>, u32)>,
     /// The sources that did not advance between the last two checks.
     still: [bool; N],
@@ -61,7 +61,7 @@ struct Pair {
 const LONG: u32 = 50;
 
 impl<const N: usize> Watchdog<N> {
-    /// Returns a watchdog that has made no check.
+    /// Returns a watchdog that has not checked anything yet.
     #[must_use]
     pub const fn new(limits: Limits) -> Self {
         Self { limits, last: None, earlier: None, still: [false; N], meter: None }

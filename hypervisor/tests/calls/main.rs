@@ -1,4 +1,5 @@
-//! Makes every call with every status, in a hypervisor with the three groups. The numbers are from the sun4v specification.
+//! Makes every call so that it returns each of its statuses, in a hypervisor with the three groups. The numbers are from the sun4v
+//! specification.
 
 mod cpus;
 mod descriptions;

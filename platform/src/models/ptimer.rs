@@ -13,8 +13,9 @@ const LOW: u64 = (1 << LOW_BITS) - 1;
 ///
 /// - The comparator compares when the counter changes, and when software writes ALARM_0. It matches each time the counter reaches
 ///   ALARM_0, so it matches again after 2^27 counts.
-/// - The multiplied crystal is never faster than the external clock, if the rate of that clock is known.
-/// - A ratio above 1 (DENOMINATOR above NUMERATOR, both not 0) hangs the device, as it hangs real devices: every later access faults.
+/// - The multiplied frequency of the crystal is at most that of the external clock, if that frequency is known.
+/// - The ratio is DENOMINATOR / NUMERATOR. A ratio above 1 (neither number is 0) hangs the device, as it hangs real devices: every
+///   later access faults.
 #[derive(Clone, Debug)]
 pub struct PtimerEngine {
     input: Input,
@@ -38,7 +39,7 @@ struct Rate {
 }
 
 impl PtimerEngine {
-    /// Returns a device after reset.
+    /// Returns a device in its state after reset.
     pub const fn new(input: Input) -> Self {
         Self {
             input,
@@ -91,7 +92,8 @@ impl PtimerEngine {
         Ok(())
     }
 
-    /// Returns the first nanosecond, from `now` on, at which the device asserts its interrupt; `None` if this needs another access first.
+    /// Returns the first nanosecond, from `now` on, at which the device asserts its interrupt; `None` if that does not happen without
+    /// another access.
     pub fn next_interrupt(&mut self, now: u64) -> Option<u64> {
         match (self.interrupts(now), self.enabled) {
             (true, _) => Some(now),

@@ -20,7 +20,7 @@ const RUNNING_SET: u64 = 0x60;
 const SEND: usize = 0x73;
 /// The ASI of the interrupts received but not taken, one bit for each number (INTR_RECEIVE).
 const RECEIVED: usize = 0x72;
-/// The ASI whose read takes the interrupt with the highest number and returns the number (INTR_R).
+/// A read of this ASI takes the pending interrupt with the highest number, and returns the number (INTR_R).
 const TAKE: usize = 0x74;
 
 /// Returns the strand that executes the call; `None` if the number that the processor reports belongs to no strand.
@@ -76,7 +76,7 @@ pub fn take() -> Option<u8> {
 }
 
 /// Sets this strand's timer: when %stick equals `stick`, [`TrapHandler::timer`](super::TrapHandler::timer) is called, or the strand continues
-/// after [`halt`]. A match of an earlier setting has no effect any more.
+/// after [`halt`]. This replaces an earlier setting.
 pub fn set_timer(stick: u64) {
     // SAFETY: the image uses this timer for nothing else.
     unsafe { asm!(".word {SET}", SET = const layout::SET_TIMER, in("o0") stick, options(nostack)) };

@@ -21,16 +21,16 @@ pub struct BlockDefinition {
     pub address: u64,
     /// The size of each instruction in bytes, 1 to 255. There are at most [`MOST_INSTRUCTIONS`].
     pub sizes: Vec<u8>,
-    /// How the block passes control on.
+    /// How control leaves the block.
     pub exit: Exit,
 }
 
-/// How a block passes control on. `instruction` is the number of the instruction that passes control on. A SPARC branch is not the
-/// last instruction of a block: its delay slot follows.
+/// How control leaves a block. `instruction` is the number of the instruction that transfers control. On SPARC, this is not the last
+/// instruction of the block, because the delay slot follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
-    /// The block passes control to the instruction after the block.
+    /// The instruction after the block is next.
     None,
     /// A conditional branch. It is not taken if the block at address `next` executes next.
     Conditional { instruction: u16, next: u64 },

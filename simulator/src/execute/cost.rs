@@ -70,7 +70,7 @@ impl Plain {
     }
 }
 
-/// [`Plain`] during a turn, and the devices whose counters it updates.
+/// The cost [`Plain`] during a turn, and the devices whose counters the turn updates.
 pub(super) struct PlainWork<'a> {
     plain: &'a mut Plain,
     devices: &'a Devices,

@@ -150,7 +150,7 @@ impl Source {
         BytesRead { read: self.read.load(Ordering::Relaxed), total: self.total }
     }
 
-    /// Describes `error` for an error message, as the content that was found.
+    /// Describes `error` as error messages do after the word "found".
     pub(super) fn failure(&self, error: &io::Error) -> String {
         match (&self.format, error.raw_os_error()) {
             (Format::Gzip, None) => "gzip data that is damaged or cut off".into(),

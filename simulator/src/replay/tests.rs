@@ -1,5 +1,5 @@
-//! Breaks maps of the memory system, and of the replay around it. The truth does not use these maps, so the replay always
-//! notices the break: it ends with an error, or reports that a counter differs from what happened.
+//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not use
+//! these maps, so the replay notices each wrong entry: it ends with an error, or reports that a counter differs from what happened.
 
 use std::ops::ControlFlow;
 
@@ -79,7 +79,7 @@ fn a_broken_map_is_noticed() {
         (Map::Bank, |bits| bits & 3, linked, "", astray),
         (Map::Link, |node| node ^ 1, four, "", "lines ("),
         (Map::Port, |port| port ^ 1, four, "", differs),
-        // Strands and threads.
+        // Wrong nodes of strands, and wrong strands of threads.
         (Map::NodeOfStrand, |node| node ^ 1, two, "", astray),
         (Map::StrandRegisters, |strand| strand ^ 1, four, "", differs),
         (Map::Placement, |strand| strand ^ 8, linked, "", astray),

@@ -1,4 +1,4 @@
-//! Checks the small sizes of all models.
+//! Checks every model at its small sizes.
 
 use proof::models::CASES;
 

@@ -60,7 +60,7 @@ impl Environment for Loaded {
     }
 }
 
-/// Returns the memory at the end of a program in the interpreter.
+/// Runs the program in the interpreter, and returns its memory at the end.
 fn interpreted(program: &Program) -> Vec<u8> {
     let mut memory = Loaded {
         code: program.code.iter().map(|word| Instruction::decode(*word)).collect(),
@@ -76,7 +76,7 @@ fn interpreted(program: &Program) -> Vec<u8> {
     }
 }
 
-/// Returns the memory at the end of a program in QEMU.
+/// Runs the program in QEMU, and returns its memory at the end.
 fn emulated(program: &Program) -> Vec<u8> {
     let file = env::temp_dir().join(format!("interpreter-{}", process::id()));
     fs::write(&file, elf(program)).expect("a file");
@@ -148,7 +148,7 @@ fn random_programs_end_as_under_qemu() {
 }
 
 /// ADDCcc and SUBCcc use the carry of the condition codes (UltraSPARC Architecture 2007, chapter 7, ADD and SUB). QEMU
-/// 7.2 loses the carry after a logical instruction. So random programs read and write the codes in between.
+/// 7.2 loses the carry after a logical instruction, so random programs read and write the codes before each ADDCcc and SUBCcc.
 #[test]
 #[ignore = "needs qemu-sparc64: cargo xtask test runs it"]
 fn qemu_loses_a_carry_after_a_logical_instruction() {

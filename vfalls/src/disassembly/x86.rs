@@ -1,4 +1,4 @@
-//! Disassembly of x86-64, in AT&T's syntax.
+//! Disassembles x86-64 code, in AT&T syntax.
 
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
 

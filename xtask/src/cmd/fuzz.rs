@@ -174,7 +174,7 @@ impl Fuzz {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
     executions: u64,
-    /// The number of reached edges of the control flow.
+    /// The number of edges of the control flow that were reached.
     edges: u64,
     /// The number of features by which libFuzzer tells inputs apart: edges, how often they were taken, and compared values.
     features: u64,

@@ -1,4 +1,4 @@
-//! Tests of the protocol's words, and of its steps for a strand, for `global` and for a guest.
+//! Tests how the protocol's words are encoded, and its steps: those of a strand, of the right `global`, and of a guest.
 //! (Package `proof` checks every order of events.)
 
 use std::vec::Vec;

@@ -43,7 +43,7 @@ pub(super) fn attack(random: &mut Random) -> Attack {
     attack
 }
 
-/// Returns an address at an edge or near it, or another value.
+/// Returns an address at or near the edge of a range of memory, or another value.
 fn value(random: &mut Random) -> u64 {
     let any = random.next_u64();
     let near = match random.below(4) {
@@ -108,7 +108,7 @@ fn some(random: &mut Random) -> Vec<u32> {
         },
         11 => vec![computes(DONE, random.below(2) as u32, 0, 0)],
         12 => {
-            // The instructions are save, restore, flushw, saved to invalw, and return.
+            // The instructions are save, restore, flushw, the group from `saved` to `invalw`, and return.
             let op3 = random.one_of(&[0x3c, 0x3d, 0x2b, 0x31, 0x39]);
             let rd = if op3 == 0x31 { rd % 6 } else { rd };
             vec![computes(op3, rd, rs1, operand)]
@@ -209,7 +209,8 @@ fn deep(random: &mut Random) -> Vec<u32> {
     ]
 }
 
-/// Returns instructions that return from a trap level that no trap has entered. The program then continues with its next instruction.
+/// Returns instructions that raise %tl without a trap, and then return from the trap level. The program then continues with
+/// its next instruction.
 fn climb(random: &mut Random) -> Vec<u32> {
     let level = 1 + random.below(2) as u32;
     vec![

@@ -3,7 +3,7 @@ use super::{Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 
-/// A packet that has at least this number of bytes is complete.
+/// The size in bytes at which a packet ends and the next one begins.
 const LARGE: usize = 1 << 16;
 
 /// Writes a trace: calls `put` with the name and the content of each file.

@@ -34,7 +34,7 @@ use platform::{Machine, PhysicalAddress};
 use board::{Bus, Registers as StrandRegisters};
 use tracer::SharedTracer;
 
-/// Real devices, models of devices, or words of memory.
+/// The board. Its features decide whether it has real devices, models of devices, or words of memory.
 struct Board;
 
 static PLACE: Place<Board> = Place::new();

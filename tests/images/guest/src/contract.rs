@@ -1,4 +1,4 @@
-//! The answers of the contract for strand 0 of a guest that has all rights and no other strand.
+//! The answers that the contract requires for strand 0 of a guest that has all rights and no other strand.
 //! They come from the specification and not from the crates under test.
 
 pub const EOK: u64 = 0;

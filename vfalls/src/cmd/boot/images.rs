@@ -12,7 +12,7 @@ use simulator::text::line;
 
 use crate::cmd::boot::elf;
 
-/// The length limit of an image file, in bytes.
+/// The maximum size of an image file, in bytes.
 const LONGEST: u64 = 1 << 30;
 
 // Images that gzip has compressed. bundled/README.md names their sources.

@@ -57,8 +57,8 @@ fn is_as_before(terminal: &Terminal, status: &str) -> String {
     screen
 }
 
-/// Returns the number in a column of the row that starts with `row`. The first column has the
-/// number 0.
+/// Returns the number in a column of the row that starts with `row`. Columns are
+/// counted from 0.
 fn cell(screen: &str, row: &str, column: usize) -> u64 {
     let found = screen.lines().find_map(|line| line.trim_start().strip_prefix(row));
     let cells = found.unwrap_or_else(|| panic!("{row}: {screen}"));
