@@ -9,6 +9,7 @@ extern crate std;
 
 pub mod access;
 pub mod address;
+pub mod homes;
 pub mod interfaces;
 pub mod machine;
 pub mod md;
@@ -22,5 +23,6 @@ pub mod ticks;
 
 pub use access::{AccessError, Bus, StrandRegisters};
 pub use address::PhysicalAddress;
+pub use homes::{Homes, Interleave};
 pub use machine::{Machine, MachineError, Model};
 pub use ticks::TickRegisters;

@@ -4,6 +4,8 @@ use core::fmt;
 
 use guest_abi::{Hub, Kind, Mcu, Node, PerfReg, StrandId};
 
+use crate::homes::Interleave;
+
 /// The properties of a family of machines.
 struct Facts {
     name: &'static str,
@@ -134,12 +136,13 @@ impl fmt::Display for Model {
     }
 }
 
-/// A machine: its family, its nodes (numbered from 0), and its disabled memory channels.
+/// A machine: its family, its nodes (numbered from 0), its disabled memory channels, and how its memory interleaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     model: Model,
     nodes: u8,
     disabled_channels: u8,
+    interleave: Interleave,
 }
 
 /// The error of [`Machine::new`]: no machine of this family has this number of nodes.
@@ -159,10 +162,15 @@ impl fmt::Display for MachineError {
 impl core::error::Error for MachineError {}
 
 impl Machine {
-    /// Returns a machine with all its memory channels enabled. Fails if `nodes` is 0 or above [`Model::max_nodes`].
+    /// Returns a machine with all its memory channels enabled, whose memory interleaves by 512 bytes. Fails if `nodes` is 0 or above [`Model::max_nodes`].
     pub const fn new(model: Model, nodes: usize) -> Result<Self, MachineError> {
         if nodes >= 1 && nodes <= model.max_nodes() {
-            Ok(Self { model, nodes: nodes as u8, disabled_channels: 0 })
+            Ok(Self {
+                model,
+                nodes: nodes as u8,
+                disabled_channels: 0,
+                interleave: Interleave::Bytes512,
+            })
         } else {
             Err(MachineError { model, nodes })
         }
@@ -173,6 +181,18 @@ impl Machine {
     pub const fn without_channel(mut self, node: Node, mcu: Mcu) -> Self {
         self.disabled_channels |= Self::channel_bit(node, mcu);
         self
+    }
+
+    /// Returns the machine with memory that interleaves in this way.
+    #[must_use]
+    pub const fn with_interleave(mut self, interleave: Interleave) -> Self {
+        self.interleave = interleave;
+        self
+    }
+
+    /// Returns how the memory interleaves: see [`Homes`](crate::homes::Homes).
+    pub const fn interleave(self) -> Interleave {
+        self.interleave
     }
 
     /// Returns the family of the machine.

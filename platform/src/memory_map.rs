@@ -58,7 +58,7 @@ pub const RESET_CODE: [u32; 3] =
 
 /// Words at the end of [`HYPERVISOR`]. The program that starts the machine writes them, and may leave each of them 0.
 pub mod start {
-    use crate::{Machine, Model};
+    use crate::{Interleave, Machine, Model};
 
     use super::HYPERVISOR;
 
@@ -73,21 +73,32 @@ pub mod start {
     /// How often the hypervisor compares the machine's clocks: the period in microseconds. 0: it does not compare them.
     pub const CLOCKS: u64 = HYPERVISOR.end - 0x28;
     const MODEL_SHIFT: u32 = 8;
+    /// The word's highest bit: memory interleaves by 1 GB, not by 512 bytes.
+    const GIGABYTE: u64 = 1 << 63;
 
-    /// Returns the word for a machine: the number of nodes in bits 7:0, and above it the number of the [model](Model::number).
+    /// Returns the word for a machine: the number of nodes in bits 7:0, the number of the [model](Model::number) in bits 62:8, and in
+    /// bit 63 whether the memory [interleaves](Interleave) by 1 GB.
     #[must_use]
     pub const fn machine_word(machine: Machine) -> u64 {
-        machine.nodes() as u64 | (machine.model().number() as u64) << MODEL_SHIFT
+        let gigabyte = match machine.interleave() {
+            Interleave::Bytes512 => 0,
+            Interleave::Gigabyte => GIGABYTE,
+        };
+        gigabyte | machine.nodes() as u64 | (machine.model().number() as u64) << MODEL_SHIFT
     }
 
     /// Returns the machine for a word; `None` if no model has this number. If the number of nodes is impossible, returns the largest
     /// machine of the model.
     #[must_use]
     pub fn machine(word: u64) -> Option<Machine> {
-        let model = Model::from_number(word >> MODEL_SHIFT)?;
+        let model = Model::from_number((word & !GIGABYTE) >> MODEL_SHIFT)?;
         let nodes = (word & ((1 << MODEL_SHIFT) - 1)) as usize;
         let largest = || Machine::new(model, model.max_nodes());
-        Machine::new(model, nodes).or_else(|_| largest()).ok()
+        let machine = Machine::new(model, nodes).or_else(|_| largest()).ok()?;
+        Some(match word & GIGABYTE {
+            0 => machine,
+            _ => machine.with_interleave(Interleave::Gigabyte),
+        })
     }
 }
 
@@ -252,3 +263,25 @@ const _: () = {
     assert!(LOG + CONSOLE_STRIDE <= ptimer::REGISTERS && ptimer::TARGET + 8 <= DESCRIPTION.start);
     assert!(RESET_CODE[0] == 0x0300_0400);
 };
+
+#[cfg(test)]
+mod tests {
+    use super::start::{machine, machine_word};
+    use crate::{Interleave, Machine, Model};
+
+    #[test]
+    fn words_of_machines() {
+        for model in Model::ALL.iter().copied() {
+            for nodes in 1..=model.max_nodes() {
+                for interleave in Interleave::ALL {
+                    let one = Machine::new(model, nodes).unwrap().with_interleave(interleave);
+                    assert_eq!(machine(machine_word(one)), Some(one));
+                }
+            }
+        }
+        let batoka = Machine::new(Model::Batoka, 4).unwrap();
+        assert_eq!(machine_word(batoka), 4);
+        assert_eq!(machine(0), Some(batoka), "an impossible number of nodes");
+        assert_eq!(machine(0x201), None, "a model that does not exist");
+    }
+}

@@ -7,6 +7,7 @@ use crate::services::{ConsoleInput, Image, Memory, Platform};
 use guest_abi::{HvError, Registers, StrandId};
 use hv_core::sync::OwnedLock;
 use hv_core::{CallError, Caller, ConsoleOutput, Embedder, GuestId, Reply};
+use platform::Homes;
 use platform::memory_map::mailbox;
 use platform::sparc64::interrupt;
 
@@ -196,6 +197,7 @@ impl<B: Board> Image for Guests<B> {
         Memory {
             base: memory.map_or(0, |memory| memory.real),
             size: memory.map_or(0, |memory| memory.bytes),
+            physical: memory.map_or(0, |memory| memory.physical),
         }
     }
 
@@ -245,6 +247,7 @@ impl<B: Board> Image for Guests<B> {
             banner: model.banner(),
             stick_frequency: self.layout.frequency,
             clock_frequency: self.layout.frequency,
+            homes: Homes::new(self.layout.machine),
         }
     }
 }

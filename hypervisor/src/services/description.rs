@@ -2,17 +2,26 @@
 //!
 //! | node | properties |
 //! |---|---|
-//! | `root` | arcs to `platform`, `memory` and `cpus` |
+//! | `root` | arcs to `platform`, `memory`, `cpus` and, if it exists, `latency-groups` |
 //! | `platform` | `name`, `banner-name`, `stick-frequency`, `max-cpus` |
 //! | `memory` | arc to `mblock` |
-//! | `mblock` | `base` and `size`, of real addresses |
+//! | `mblock` | `base` and `size`, of real addresses; `address-congruence-offset`: add it to a real address for the physical address |
 //! | `cpus` | an arc to each `cpu` |
-//! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl` |
+//! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl`; an arc to a `memory-latency-group` for each stripe of memory |
+//! | `latency-groups` | an arc to each `group` |
+//! | `group` | for each stripe: an arc to a `memory-latency-group` for each stripe, its own first, and arcs back to its CPUs |
+//! | `memory-latency-group` | two for each stripe, for CPUs of the stripe's node and for others: `latency` in ps, `address-mask` and `address-match` of physical addresses; an arc to `mblock` |
 //!
 //! `pid` is the number of the strand. In Sun's firmware, only the descriptions for hypervisors have `pid`. Linux and illumos read the other
 //! properties.
+//!
+//! The stripes are those of [`platform::homes`], if each page is on one node. If memory interleaves by less than a page, or one node has all
+//! memory, no node has another latency than the others, and there are no latency groups. (illumos ignores groups whose mask is smaller
+//! than a page: `usr/src/uts/sun4v/os/mpo.c`, which also says that latencies are in ps. Linux reads `latency-groups` and `group` too:
+//! `arch/sparc/mm/init_64.c`.) The latencies themselves are *assumed*.
 
-use guest_abi::HvError;
+use guest_abi::{HvError, Node, StrandId};
+use platform::Homes;
 
 /// The properties of the platform that guests see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +34,8 @@ pub struct Platform {
     pub stick_frequency: u64,
     /// The frequency of the strands in Hz.
     pub clock_frequency: u64,
+    /// Which node's memory has a physical address; `None` for a platform without nodes.
+    pub homes: Option<Homes>,
 }
 
 /// The memory of a guest, which is one block.
@@ -34,6 +45,8 @@ pub struct Memory {
     pub base: u64,
     /// The size of the block in bytes, a multiple of 64.
     pub size: u64,
+    /// The physical address of the block, a multiple of the size of a page.
+    pub physical: u64,
 }
 
 impl Memory {
@@ -75,6 +88,9 @@ names! {
     Mblock = "mblock",
     Cpus = "cpus",
     Cpu = "cpu",
+    LatencyGroups = "latency-groups",
+    Group = "group",
+    MemoryLatencyGroup = "memory-latency-group",
     Forward = "fwd",
     Back = "back",
     Name = "name",
@@ -83,6 +99,10 @@ names! {
     MaxCpus = "max-cpus",
     Base = "base",
     Size = "size",
+    Offset = "address-congruence-offset",
+    Latency = "latency",
+    Mask = "address-mask",
+    Match = "address-match",
     Id = "id",
     Pid = "pid",
     ClockFrequency = "clock-frequency",
@@ -123,16 +143,25 @@ const NAME_WORDS: [u64; OFFSETS.1 / 8] = {
 /// The processors with which the CPUs are compatible: two strings, the more specific first.
 const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 
-// The index of the first element of node `root`. The constants below give this index for the other nodes that come before the CPUs.
+/// The latency of memory on the CPU's own node, and on another node, in ps.
+const LATENCIES: [u64; 2] = [184_000, 251_000];
+
+// The index of the first element of node `root`. The constants below give this index for the other nodes that come before the CPUs, if
+// the root has no arc to latency groups. With this arc, they are one more.
 const ROOT: u64 = 0;
-const PLATFORM: u64 = ROOT + 5;
+const ROOT_END: u64 = ROOT + 4;
+const PLATFORM: u64 = ROOT_END + 1;
 const MEMORY: u64 = PLATFORM + 7;
 const MBLOCK: u64 = MEMORY + 4;
-const CPUS: u64 = MBLOCK + 5;
+const CPUS: u64 = MBLOCK + 6;
 /// The number of elements of the node `cpus`, without the arcs to the CPUs.
 const LIST: u64 = 3;
-/// The number of elements of a CPU's node.
+/// The number of elements of a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
+/// The number of elements of the node `latency-groups`, and of a `group`, without the arcs to groups and CPUs.
+const GROUP: u64 = 3;
+/// The number of elements of a `memory-latency-group`.
+const MEMORY_LATENCY: u64 = 6;
 /// The number of 64-bit words of the header.
 const HEADER: u64 = 2;
 
@@ -148,13 +177,34 @@ impl Description {
         Self { platform, cpus, memory }
     }
 
+    /// Returns the number of stripes of memory that differ in latency.
+    fn stripes(&self) -> u64 {
+        self.platform.homes.map_or(0, Homes::stripes_of_pages)
+    }
+
     const fn first_cpu(&self) -> u64 {
         CPUS + LIST + self.cpus
     }
 
-    /// Returns the number of elements, including the element that ends the list.
-    const fn elements(&self) -> u64 {
-        self.first_cpu() + CPU * self.cpus + 1
+    /// Returns the number of elements of a CPU's node.
+    fn cpu(&self) -> u64 {
+        CPU + self.stripes()
+    }
+
+    /// Returns the index of the first element of the node `latency-groups`.
+    fn groups(&self) -> u64 {
+        self.first_cpu() + self.cpu() * self.cpus
+    }
+
+    /// Returns the number of elements, including the element that ends the list and the root's arc to latency groups.
+    fn elements(&self) -> u64 {
+        let stripes = self.stripes();
+        let groups = match stripes {
+            0 => 0,
+            // Each CPU is in one group.
+            _ => 1 + (1 + stripes) * (GROUP + stripes) + self.cpus + 2 * stripes * MEMORY_LATENCY,
+        };
+        self.groups() + groups + 1
     }
 
     const fn data(&self) -> [&'static str; 3] {
@@ -174,7 +224,7 @@ impl Description {
     }
 
     /// Returns the 64-bit word at this index of the description. `pid` returns the number of a CPU's strand.
-    pub(crate) fn word(&self, index: u64, pid: impl FnOnce(u64) -> u8) -> u64 {
+    pub(crate) fn word(&self, index: u64, pid: impl Fn(u64) -> u8) -> u64 {
         let elements = HEADER + 2 * self.elements();
         if index < elements {
             return match index {
@@ -208,23 +258,29 @@ impl Description {
     }
 
     #[inline(always)]
-    fn element(&self, index: u64, pid: impl FnOnce(u64) -> u8) -> [u64; 2] {
+    fn element(&self, index: u64, pid: impl Fn(u64) -> u8) -> [u64; 2] {
         let Self { platform, memory, .. } = self;
-        let first_cpu = self.first_cpu();
+        let (first_cpu, groups) = (self.first_cpu(), self.groups());
+        let more = u64::from(self.stripes() > 0);
         let string = |name, index: usize| {
             let length = self.data().get(index).map_or(0, |string| string.len() as u64 + 1);
             element(b's', name, length << 32 | self.data_offset(index))
         };
-        let node = |name, next| element(b'N', name, next);
-        let arc = |name, target| element(b'a', name, target);
-        let number = |name, value| element(b'v', name, value);
-        const END: [u64; 2] = [(b'E' as u64) << 56, 0];
+        let node = |name, next| element(b'N', name, next + more);
+        let arc =
+            |name, target| element(b'a', name, if target == ROOT { 0 } else { target + more });
+        // The root's arc to latency groups is in front of its end.
+        let index = match index {
+            ROOT_END if more > 0 => return arc(Label::Forward, groups),
+            0..=ROOT_END => index,
+            _ => index - more,
+        };
         match index {
             0 => node(Label::Root, PLATFORM),
             1 => arc(Label::Forward, PLATFORM),
             2 => arc(Label::Forward, MEMORY),
             3 => arc(Label::Forward, CPUS),
-            4 => END,
+            ROOT_END => END,
             5 => node(Label::Platform, MEMORY),
             6 => string(Label::Name, 0),
             7 => string(Label::BannerName, 1),
@@ -239,18 +295,20 @@ impl Description {
             16 => node(Label::Mblock, CPUS),
             17 => number(Label::Base, memory.base),
             18 => number(Label::Size, memory.size),
-            19 => arc(Label::Back, MEMORY),
-            20 => END,
+            19 => number(Label::Offset, memory.physical.wrapping_sub(memory.base)),
+            20 => arc(Label::Back, MEMORY),
+            21 => END,
             CPUS => node(Label::Cpus, first_cpu),
             _ if index < CPUS + 1 + self.cpus => {
-                arc(Label::Forward, first_cpu + CPU * (index - CPUS - 1))
+                arc(Label::Forward, first_cpu + self.cpu() * (index - CPUS - 1))
             }
             _ if index == first_cpu - 2 => arc(Label::Back, ROOT),
             _ if index == first_cpu - 1 => END,
-            _ if index < first_cpu + CPU * self.cpus => {
-                let (cpu, element) = ((index - first_cpu) / CPU, (index - first_cpu) % CPU);
+            _ if index < groups => {
+                let (cpu, element) =
+                    ((index - first_cpu) / self.cpu(), (index - first_cpu) % self.cpu());
                 match element {
-                    0 => node(Label::Cpu, first_cpu + CPU * (cpu + 1)),
+                    0 => node(Label::Cpu, first_cpu + self.cpu() * (cpu + 1)),
                     1 => number(Label::Id, cpu),
                     2 => number(Label::Pid, pid(cpu).into()),
                     3 => number(Label::ClockFrequency, platform.clock_frequency),
@@ -261,12 +319,109 @@ impl Description {
                     5 => number(Label::Windows, 8),
                     6 | 7 => number(if element == 6 { Label::MaxTl } else { Label::MaxGl }, 2),
                     8 => arc(Label::Back, CPUS),
+                    _ if element < self.cpu() - 1 => {
+                        let node = node_of(pid(cpu));
+                        let stripe = element - 9 + self.group_of(node);
+                        arc(Label::Forward, self.latency_from(node, stripe))
+                    }
                     _ => END,
                 }
             }
-            _ => [0, 0],
+            _ => self.latency_element(index - groups, pid).unwrap_or([0, 0]),
         }
     }
+
+    /// Returns an element of the latency groups; `None` behind their last.
+    fn latency_element(&self, index: u64, pid: impl Fn(u64) -> u8) -> Option<[u64; 2]> {
+        let (stripes, groups) = (self.stripes(), self.groups());
+        // Nodes and arcs lead to indices without the root's arc to latency groups.
+        let node = |name, next| element(b'N', name, next + 1);
+        let arc = |name, target| element(b'a', name, target + 1);
+        let (size, homes) = (GROUP + stripes, self.platform.homes?);
+        if stripes == 0 {
+            return None;
+        }
+        if index < size {
+            let group = |number| groups + size + self.before(number, &pid);
+            return Some(match index {
+                0 => node(Label::LatencyGroups, group(0)),
+                _ if index <= stripes => arc(Label::Forward, group(index - 1)),
+                _ if index == stripes + 1 => element(b'a', Label::Back, ROOT),
+                _ => END,
+            });
+        }
+        let index = index - size;
+        for stripe in 0..stripes {
+            let [first, next] = [stripe, stripe + 1].map(|stripe| self.before(stripe, &pid));
+            if index >= next {
+                continue;
+            }
+            let own = (0..self.cpus).filter(|cpu| self.group_of(node_of(pid(*cpu))) == stripe);
+            return Some(match index - first {
+                0 => node(Label::Group, groups + size + next),
+                at if at <= stripes => arc(
+                    Label::Forward,
+                    self.latency_from(Some(homes.node(stripe)), stripe + at - 1),
+                ),
+                at if at == stripes + 1 => arc(Label::Back, groups),
+                at => match { own }.nth((at - stripes - 2) as usize) {
+                    Some(cpu) => arc(Label::Back, self.first_cpu() + self.cpu() * cpu),
+                    None => END,
+                },
+            });
+        }
+        let index = index.checked_sub(self.before(stripes, &pid))?;
+        let (group, at) = (index / MEMORY_LATENCY, index % MEMORY_LATENCY);
+        let stripe = homes.of_pages().nth((group / 2) as usize)?;
+        let latency = LATENCIES.get((group % 2) as usize)?;
+        Some(match at {
+            0 => node(
+                Label::MemoryLatencyGroup,
+                groups + self.latencies() + MEMORY_LATENCY * (group + 1),
+            ),
+            1 => number(Label::Latency, *latency),
+            2 => number(Label::Mask, stripe.mask),
+            3 => number(Label::Match, stripe.matches),
+            4 => arc(Label::Forward, MBLOCK),
+            _ => END,
+        })
+    }
+
+    /// Returns the number of elements of all groups before this one.
+    fn before(&self, group: u64, pid: impl Fn(u64) -> u8) -> u64 {
+        let cpus = (0..self.cpus).filter(|cpu| self.group_of(node_of(pid(*cpu))) < group);
+        group * (GROUP + self.stripes()) + cpus.count() as u64
+    }
+
+    /// Returns the distance from the node `latency-groups` to the first `memory-latency-group`.
+    fn latencies(&self) -> u64 {
+        (1 + self.stripes()) * (GROUP + self.stripes()) + self.cpus
+    }
+
+    /// Returns the group of the CPUs of a node: the first stripe of the node, or the first of all if the node has no memory.
+    fn group_of(&self, node: Option<Node>) -> u64 {
+        let mut stripes = self.platform.homes.into_iter().flat_map(Homes::of_pages);
+        stripes.position(|stripe| Some(stripe.home) == node).unwrap_or(0) as u64
+    }
+
+    /// Returns the index of the latency group of a stripe, modulo the number of stripes, for the CPUs of a node.
+    fn latency_from(&self, node: Option<Node>, stripe: u64) -> u64 {
+        let stripe = stripe.checked_rem(self.stripes()).unwrap_or(0);
+        let remote = self.platform.homes.map(|homes| homes.node(stripe)) != node;
+        self.groups() + self.latencies() + MEMORY_LATENCY * (2 * stripe + u64::from(remote))
+    }
+}
+
+/// The end of a node.
+const END: [u64; 2] = [(b'E' as u64) << 56, 0];
+
+/// Returns the node of a strand.
+fn node_of(pid: u8) -> Option<Node> {
+    StrandId::new(pid.into()).map(StrandId::node)
+}
+
+fn number(name: Label, value: u64) -> [u64; 2] {
+    element(b'v', name, value)
 }
 
 /// Encodes an element. The first word holds the tag, and the length and offset of the name. The second word holds the value.

@@ -9,6 +9,7 @@ use hypervisor::services::{
     ConsoleInput, CoreGroup, DiagGroup, Image, Memory, Platform, SoftStateGroup, Start,
     StrandCommand,
 };
+use platform::Homes;
 
 type Services = (CoreGroup<Fake>, SoftStateGroup<Fake>, DiagGroup);
 
@@ -16,12 +17,14 @@ type Services = (CoreGroup<Fake>, SoftStateGroup<Fake>, DiagGroup);
 const STRANDS: [&[usize]; 2] = [&[0, 5, 64], &[9]];
 pub(crate) const BASE: u64 = 0x8000_0000;
 pub(crate) const SIZE: u64 = 0x1_0000;
+pub(crate) const PHYSICAL: u64 = 0x9000_0000;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Fake(pub(crate) &'static State);
 
 pub(crate) struct State {
     pub(crate) memory: [RefCell<Vec<u64>>; 2],
+    pub(crate) homes: Cell<Option<Homes>>,
     pub(crate) input: RefCell<VecDeque<ConsoleInput>>,
     /// The outputs that the console has accepted.
     pub(crate) output: RefCell<Vec<ConsoleOutput>>,
@@ -61,7 +64,7 @@ impl Image for Fake {
     }
 
     fn memory(&self, _: GuestId) -> Memory {
-        Memory { base: BASE, size: SIZE }
+        Memory { base: BASE, size: SIZE, physical: PHYSICAL }
     }
 
     fn load(&self, guest: GuestId, real: u64) -> u64 {
@@ -107,6 +110,7 @@ impl Image for Fake {
             banner: "T5440",
             stick_frequency: 1_400_000_000,
             clock_frequency: 1_400_000_000,
+            homes: self.0.homes.get(),
         }
     }
 }
@@ -164,6 +168,7 @@ impl Fake {
 pub(crate) fn machine() -> Fake {
     let fake = Fake(Box::leak(Box::new(State {
         memory: [(); 2].map(|()| RefCell::new(vec![u64::MAX; (SIZE / 8) as usize])),
+        homes: Cell::new(None),
         input: RefCell::default(),
         output: RefCell::default(),
         room: Cell::new(usize::MAX),

@@ -104,6 +104,7 @@ messages! {
         MissingId(id: usize) = "id {id} is missing";
         /// The family of machines has no machine with this number of processors.
         Machine(error: MachineError) = "{error}";
+        Interleave(bytes: u64) = "memory interleaves by {bytes} bytes, expected 512 or 1073741824";
         ZeroFrequency(name: &'a str) = "property {name} is 0";
     }
 }

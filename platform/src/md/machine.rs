@@ -5,12 +5,12 @@
 //! | node | parent | properties |
 //! |---|---|---|
 //! | `platform` | `root` | string `name`, such as `SUNW,T5440`; number `stick-frequency`, in Hz |
-//! | `vf-nodes` | `root` | |
+//! | `vf-nodes` | `root` | optional number `memory-interleave`: 512 (the default) or 0x40000000, the bytes of an [`Interleave`] |
 //! | `vf-node` | `vf-nodes` | number `id`: 0 to 3, the number of the processor |
 //! | `mcu` | `vf-node` | number `id`: 0 or 1, the number of the memory channel; optional number `disabled`: not 0 if the channel is disabled |
 //!
 //! `platform` and its properties are the same as in descriptions for guests. No hypervisor description of a Victoria Falls machine
-//! is public, so the names `vf-nodes`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is absent.
+//! is public, so the names `vf-nodes`, `memory-interleave`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is absent.
 
 use guest_abi::{Mcu, Node as VfNode};
 
@@ -18,7 +18,10 @@ use super::ROOT;
 use super::error::{NodeError, Problem};
 use super::node::Node;
 use super::reader::Md;
-use crate::{Machine, Model};
+use crate::{Interleave, Machine, Model};
+
+/// The property of `vf-nodes` that states the machine's [`Interleave`].
+pub const INTERLEAVE: &str = "memory-interleave";
 
 /// The node `platform` of a description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +80,11 @@ impl<'a> Md<'a> {
         }
         let mut machine =
             Machine::new(model, nodes).map_err(|error| list.error(Problem::Machine(error)))?;
+        if let Some(bytes) = list.number(INTERLEAVE)? {
+            let interleave = Interleave::from_bytes(bytes);
+            let interleave = interleave.ok_or_else(|| list.error(Problem::Interleave(bytes)))?;
+            machine = machine.with_interleave(interleave);
+        }
         for (node, channels) in VfNode::ALL.iter().zip(channels).take(nodes) {
             let channels = channels.ok_or_else(|| list.error(Problem::MissingId(node.index())))?;
             for (mcu, enabled) in Mcu::ALL.iter().zip(channels) {

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::bytes::{put_signed, put_varint};
+use super::class::Class;
 use super::frame::{Frame, FrameKind};
 use super::log::BlockAccess;
 
@@ -23,6 +24,8 @@ pub struct BlockDefinition {
     pub sizes: Vec<u8>,
     /// How control leaves the block.
     pub exit: Exit,
+    /// The instructions whose class is not [`Class::Other`]: their numbers in ascending order, and their classes.
+    pub classes: Vec<(u16, Class)>,
 }
 
 /// How control leaves a block. `instruction` is the number of the instruction that transfers control. On SPARC, this is not the last
@@ -57,12 +60,14 @@ impl fmt::Display for TooMuchCode {
 impl Error for TooMuchCode {}
 
 /// What an encoder needs to know about a block.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct KnownBlock {
     pub(crate) address: u64,
     pub(crate) instructions: u16,
     /// The address of the next instruction if the block's conditional branch is not taken.
     pub(crate) next: Option<u64>,
+    /// The numbers of the atomic instructions.
+    pub(crate) atomics: Box<[u16]>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +121,8 @@ impl Definitions {
     /// There are too many definitions.
     ///
     /// # Panics
-    /// If the block has no instruction or too many, or the instruction of its exit is not in the block.
+    /// If the block has no instruction or too many, if the instruction of its exit is not in the block, or if `classes` are not in
+    /// order or not of the block.
     pub fn block(&mut self, definition: BlockDefinition) -> Result<u32, TooMuchCode> {
         let count = definition.sizes.len();
         if let Some(&known) = self.known.get(&definition) {
@@ -147,12 +153,26 @@ impl Definitions {
         if let Some(next) = next {
             put_signed(bytes, next.wrapping_sub(new.address).cast_signed());
         }
+        put_varint(bytes, definition.classes.len() as u64);
+        let mut after = 0;
+        for &(instruction, class) in &definition.classes {
+            let at = usize::from(instruction);
+            assert!(
+                (after..count).contains(&at) && class != Class::Other,
+                "{instruction}: {class:?}"
+            );
+            put_varint(bytes, (at - after) as u64);
+            bytes.push(class as u8);
+            after = at + 1;
+        }
         new.block_count += 1;
         let number = self.blocks.len() as u32;
+        let atomics = definition.classes.iter().filter(|(_, class)| *class == Class::Atomic);
         self.blocks.push(KnownBlock {
             address: definition.address,
             instructions: count as u16,
             next,
+            atomics: atomics.map(|(instruction, _)| *instruction).collect(),
         });
         self.known.insert(definition, number);
         Ok(number)
@@ -174,6 +194,17 @@ impl Definitions {
         frame.content.extend_from_slice(&new.blocks);
         frame.content.extend_from_slice(&new.shapes);
         true
+    }
+
+    /// Returns `true` if an instruction of a block is atomic.
+    pub fn is_atomic(&self, block: u32, instruction: u16) -> bool {
+        let block = self.blocks.get(block as usize);
+        block.is_some_and(|block| block.atomics.contains(&instruction))
+    }
+
+    /// Returns the address of a block's first instruction; 0 for block 0 and for a number that no block has.
+    pub fn address(&self, block: u32) -> u64 {
+        self.blocks.get(block as usize).map_or(0, |block| block.address)
     }
 
     /// Returns the blocks with number `first` and above.

@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use super::bytes::{put_literal, put_varint};
 use super::definitions::{Definitions, KnownBlock, NumberedShape, TooMuchCode};
 use super::frame::{Frame, FrameKind};
-use super::log::{BlockAccess, Log, Order, Word};
+use super::log::{BlockAccess, Log, Word};
+use super::order::{Order, OrderCode};
 use super::predictor::Predictor;
 
 /// The maximum number of accesses in one execution of a block. Further accesses become an execution of block 0.
@@ -65,6 +66,7 @@ struct Written {
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
+    order_code: OrderCode,
     /// The number of executions before the latest order.
     ordered: u64,
 }
@@ -93,13 +95,14 @@ impl Encoder {
         {
             let definitions = definitions.lock().unwrap_or_else(PoisonError::into_inner);
             let new = definitions.blocks_from(self.blocks.len());
-            self.blocks.extend(new.iter().map(|block| (*block, NONE)));
+            self.blocks.extend(new.iter().map(|block| (block.clone(), NONE)));
         }
         let mut executing = None;
-        for &word in &log.words[..end] {
-            match Word::new(word) {
+        for at in 0..end {
+            match Word::new(log.words[at]) {
                 Word::Access(place, address) => {
-                    self.execution.add(place, address);
+                    let atomics = executing.map(|block| &*self.blocks[block as usize].0.atomics);
+                    self.execution.add(place, address, atomics.unwrap_or_default());
                     if self.execution.places.len() == MOST_ACCESSES {
                         self.execute(executing, None, definitions)?;
                         executing = None;
@@ -109,9 +112,11 @@ impl Encoder {
                     self.execute(executing, Some(block), definitions)?;
                     executing = Some(block);
                 }
-                Word::Order(order) => {
+                Word::Order => {
                     let open = executing.is_some() || !self.execution.places.is_empty();
-                    self.written.order(order, open);
+                    for order in log.take_orders() {
+                        self.written.order(order, open);
+                    }
                 }
             }
         }
@@ -138,13 +143,14 @@ impl Encoder {
             return Ok(());
         }
         let block = block.unwrap_or(0);
-        let &(facts, _) = &self.blocks[block as usize];
+        let facts = &self.blocks[block as usize].0;
+        let instructions = facts.instructions;
         let taken = facts.next.is_some_and(|not_taken| {
             next.is_some_and(|next| self.blocks[next as usize].0.address != not_taken)
         });
         let shape = self.shape(block, taken, definitions)?;
         let count = self.execution.places.len();
-        self.written.references += u64::from(facts.instructions) + count as u64;
+        self.written.references += u64::from(instructions) + count as u64;
         self.written.execution(&mut self.predictor, shape, &self.execution.addresses);
         self.execution.places.clear();
         self.execution.addresses.clear();
@@ -184,16 +190,18 @@ impl Encoder {
 }
 
 impl Execution {
-    /// Adds an access. If it stores to the place that the same instruction has just loaded, it is merged with the load.
+    /// Adds an access. If it is the store of an atomic instruction to the place that the instruction has just loaded, it is merged
+    /// with the load. `atomics` has the numbers of the block's atomic instructions.
     #[inline(always)]
-    fn add(&mut self, place: BlockAccess, address: u64) {
+    fn add(&mut self, place: BlockAccess, address: u64, atomics: &[u16]) {
         let load = BlockAccess(place.0 & !BlockAccess::STORE);
         if place != load
             && self.places.last() == Some(&load)
             && self.addresses.last() == Some(&address)
+            && atomics.contains(&place.instruction())
         {
             if let Some(last) = self.places.last_mut() {
-                *last = BlockAccess(place.0 | BlockAccess::MODIFY);
+                *last = BlockAccess(place.0 | BlockAccess::ATOMIC);
             }
             return;
         }
@@ -251,11 +259,7 @@ impl Written {
         let at = self.executions + u64::from(open);
         put_varint(&mut self.orders, at - self.ordered);
         self.ordered = at;
-        let (wait, number) = match order {
-            Order::Signal(number) => (0, number),
-            Order::Wait(number) => (1, number),
-        };
-        put_varint(&mut self.orders, number << 1 | wait);
+        self.order_code.put(order, &mut self.orders);
     }
 
     /// Moves all parts into the content of a frame. Returns `false` if there is no execution and no order.
@@ -269,6 +273,7 @@ impl Written {
             content.append(part);
         }
         (self.executions, self.references, self.run, self.ordered) = (0, 0, 0, 0);
+        self.order_code = OrderCode::default();
         any
     }
 }

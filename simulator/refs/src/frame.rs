@@ -1,7 +1,10 @@
 use super::bytes::{hash, put_text, put_varint};
 
-/// The first bytes of a file: a magic number, the version of the format (1), and zeros.
-pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x01\0\0\0\0\0\0\0";
+/// The first bytes of a file: a magic number, the [version](VERSION) of the format, and zeros.
+pub const FILE_HEADER: [u8; 16] = *b"\x8fVFREFS\n\x02\0\0\0\0\0\0\0";
+
+/// The version of the format. Files of other versions are not read. Version 1 did not tell atomic instructions from others.
+pub const VERSION: u32 = FILE_HEADER[8] as u32;
 
 /// The length of a frame's header, in bytes.
 pub const FRAME_HEADER: usize = 32;

@@ -1,7 +1,7 @@
 //! Native recordings, which `vfalls record` writes.
 //!
 //! A recorder has one [`Log`] and one [`Encoder`] for each thread, and one [`Definitions`] for all threads. QEMU's callbacks write
-//! the log. When the log [is full](Log::is_full), the encoder turns it into a [`Frame`].
+//! the log. When the log [is full](Log::FULL), the encoder turns it into a [`Frame`].
 //!
 //! # The file
 //!
@@ -9,7 +9,7 @@
 //! set in all bytes except the last. A *signed* varint is the varint 2n for a number n of at least 0, and -2n - 1 for a negative
 //! number n. A *string* is a varint with the length in bytes, followed by the string in UTF-8.
 //!
-//! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the version 1 in 4 bytes, 4 bytes of 0. Frames follow,
+//! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the [version](VERSION) 2 in 4 bytes, 4 bytes of 0. Frames follow,
 //! each with a header of 32 bytes:
 //!
 //! | bytes | |
@@ -47,10 +47,14 @@
 //!   with the number of its instructions, 1 to 1024; the size of each instruction, a byte that is not 0; and a byte with the exit.
 //!   The exit is 0 for the next instruction, 1 a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0
 //!   are followed by a varint with the number of the instruction that passes control on. Exit 1 is also followed by a signed varint:
-//!   the address of the next instruction if the branch is not taken, minus the end of the block.
+//!   the address of the next instruction if the branch is not taken, minus the end of the block. Then comes a varint with the number
+//!   of instructions that have a [class](Class) other than 0. Each of them has a varint with the number of instructions since the
+//!   previous one (or since the start of the block), and a byte with the class.
 //! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at
 //!   most 2048), plus 1 if the block's branch is taken; and 2 bytes for each access. Bits 2:0 of an access are the binary logarithm
-//!   of the size, bit 3 marks a store, bits 13:4 are the number of the instruction, and bit 14 marks a load and store of one place.
+//!   of the size, bit 3 marks a store, bits 13:4 are the number of the instruction, and bit 14 marks (together with bit 3) a load and
+//!   store of one place in one step by an instruction of the class [`Atomic`](Class::Atomic). An instruction that is not atomic and
+//!   changes a place in memory has two accesses: a load and a store.
 //!   Accesses are in the order of the instructions. All blocks together have at most 2<sup>25</sup> instructions, and all shapes
 //!   together at most 2<sup>25</sup> references.
 //!
@@ -66,8 +70,23 @@
 //!     first code in the low bits.
 //! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. These bytes are the low bytes of a signed number: the address
 //!   minus the expected address. Addresses of data are signed numbers of 48 bits. All executions after the last event are expected.
-//! - An order has a varint with the number of executions since the previous order (or the start of the frame), and a varint with
-//!   twice the order's number, plus 1 if it is a [wait](Order::Wait).
+//! - An [order](Order) has a varint with the number of executions since the previous order (or the start of the frame), and a varint
+//!   with 16 times a number plus the kind of the order. Orders of objects have a signed varint with the object's address minus the
+//!   address in the frame's previous order of an object (0 for the first). Orders of kinds 6 and 7 also have a signed varint with the
+//!   [site](Acquire::site) minus the frame's previous site.
+//!
+//!   | kind | order | number | object |
+//!   |---|---|---|---|
+//!   | 0 | [`Signal`](Order::Signal) | the signal | |
+//!   | 1 to 5 | [`Wait`](Order::Wait), 1 plus the [cause](Cause) | the signal | |
+//!   | 6, 7 | [`Acquire`](Order::Acquire), 7 if the lock is shared | 0 | the lock |
+//!   | 8 | [`Release`](Order::Release) | the signal | the lock |
+//!   | 9, 10 | [`Take`](Order::Take), [`Post`](Order::Post) | the first value | the semaphore |
+//!   | 11 | [`Arrive`](Order::Arrive) | the threads of a round | the barrier |
+//!   | 12 | [`Sleep`](Order::Sleep) | nanoseconds | |
+//!   | 13 | [`Call`](Order::Call) | the index of the call in [`BLOCKING_CALLS`] | |
+//!   | 15 | [`Start`](Order::Start) | the signal | |
+//!   | 14 | [`LeftOut`](Order::LeftOut) | references | |
 //!
 //! **Note** (5): a string without its length.
 //!
@@ -93,17 +112,23 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod class;
 mod definitions;
 mod encoder;
 mod frame;
 mod log;
+mod order;
 mod predictor;
 
 pub use bytes::{Rest, hash, literal, sign_extended};
+pub use class::Class;
 pub use definitions::{
     BlockDefinition, Definitions, Exit, MOST_DEFINED, MOST_INSTRUCTIONS, Slots, TooMuchCode,
 };
 pub use encoder::{Encoder, LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
-pub use frame::{FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Program, Stored, with_data};
-pub use log::{BlockAccess, Log, Order};
+pub use frame::{
+    FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Program, Stored, VERSION, with_data,
+};
+pub use log::{BlockAccess, Log, LoggedAccess, Placeholder};
+pub use order::{Acquire, BLOCKING_CALLS, Cause, Order, OrderCode, Semaphore};
 pub use predictor::{PackedPredictor, Predictor};

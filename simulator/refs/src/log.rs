@@ -1,34 +1,50 @@
 //! The log of a thread. Each callback of the recorder writes one word.
 
+use std::collections::VecDeque;
+
 use super::bytes::sign_extended;
+use super::order::Order;
 
 /// Marks a word that records the start of a block. The block's number is in the low bits.
 const BLOCK: u64 = 0;
 /// Marks a word that records an access to data. The address is in bits 47:0, and the [`BlockAccess`] in bits 61:48.
 const ACCESS: u64 = 1;
-const SIGNAL: u64 = 2;
-const WAIT: u64 = 3;
+/// Marks a word that stands for the next entry of [`Log::orders`].
+const ORDER: u64 = 2;
 
 const TAG_SHIFT: u32 = 62;
 const PLACE_SHIFT: u32 = 48;
 const ADDRESS: u64 = (1 << PLACE_SHIFT) - 1;
 
-/// The number of words (1 MiB) at which a log should be encoded.
-const FULL: usize = 1 << 17;
-
 /// The actions of one thread since its log was last encoded.
 #[derive(Debug)]
 pub struct Log {
     pub(crate) words: Vec<u64>,
+    /// The orders of the words with the tag [`ORDER`], in the order of these words. A placeholder may have no order, or several.
+    orders: VecDeque<Vec<Order>>,
+    /// The number of entries of `orders` that have been encoded.
+    encoded: u64,
 }
 
 impl Default for Log {
     fn default() -> Self {
-        Self { words: Vec::with_capacity(FULL + FULL / 16) }
+        Self {
+            words: Vec::with_capacity(Self::FULL + Self::FULL / 16),
+            orders: VecDeque::new(),
+            encoded: 0,
+        }
     }
 }
 
+/// A place in a [`Log`] where orders can still be [put](Log::put_first).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placeholder(u64);
+
 impl Log {
+    /// The number of words (1 MiB) at which a log should be [encoded](super::Encoder::encode) before the next block. A full log still
+    /// accepts words, but uses more memory.
+    pub const FULL: usize = 1 << 17;
+
     /// Logs the start of a block. `block` is the number that [`Definitions::block`](super::Definitions::block) returned.
     #[inline(always)]
     pub fn block(&mut self, block: u32) {
@@ -45,40 +61,80 @@ impl Log {
         self.words.push(ACCESS << TAG_SHIFT | u64::from(place.0) << PLACE_SHIFT | address);
     }
 
-    /// Logs an order after the current block. Signal numbers have at most 62 bits.
+    /// Logs an order after the current block.
     pub fn order(&mut self, order: Order) {
-        let (tag, number) = match order {
-            Order::Signal(number) => (SIGNAL, number),
-            Order::Wait(number) => (WAIT, number),
-        };
-        self.words.push(tag << TAG_SHIFT | number & ((1 << TAG_SHIFT) - 1));
+        self.log(vec![order]);
     }
 
-    /// Returns `true` if the log should be [encoded](super::Encoder::encode) before the next block. A full log still accepts words,
-    /// but uses more memory.
+    /// Logs a place after the current block for orders that are not known yet. If no order is [put](Self::put_first) there, the
+    /// recording has no order in this place.
+    pub fn placeholder(&mut self) -> Placeholder {
+        let number = self.encoded + self.orders.len() as u64;
+        self.log(Vec::new());
+        Placeholder(number)
+    }
+
+    /// Puts an order in the place of a placeholder, before the orders that are already there. Does nothing if the placeholder has been
+    /// encoded.
+    pub fn put_first(&mut self, place: Placeholder, order: Order) {
+        let index = place.0.checked_sub(self.encoded).and_then(|index| usize::try_from(index).ok());
+        if let Some(orders) = index.and_then(|index| self.orders.get_mut(index)) {
+            orders.insert(0, order);
+        }
+    }
+
+    fn log(&mut self, orders: Vec<Order>) {
+        self.words.push(ORDER << TAG_SHIFT);
+        self.orders.push_back(orders);
+    }
+
+    /// Takes the orders of the first word with the tag [`ORDER`].
+    pub(crate) fn take_orders(&mut self) -> Vec<Order> {
+        self.encoded += 1;
+        self.orders.pop_front().unwrap_or_default()
+    }
+
+    /// Returns the number of words in this log.
     #[inline(always)]
-    pub fn is_full(&self) -> bool {
-        self.words.len() >= FULL
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Returns `true` if the log has no word.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Removes the words after the first `length`, except orders.
+    pub fn truncate(&mut self, length: usize) {
+        let removed = self.words.drain(self.words.len().min(length)..);
+        let orders = removed.filter(|word| matches!(Word::new(*word), Word::Order)).count();
+        self.words.extend(std::iter::repeat_n(ORDER << TAG_SHIFT, orders));
+    }
+
+    /// Returns the accesses after the first `from` words.
+    pub fn accesses(&self, from: usize) -> impl Iterator<Item = LoggedAccess> {
+        let words = self.words.get(from..).unwrap_or_default();
+        words.iter().filter_map(|word| match Word::new(*word) {
+            Word::Access(place, address) => Some(LoggedAccess { place, address }),
+            Word::Block(_) | Word::Order => None,
+        })
     }
 }
 
-/// An order between threads: one thread waits until another has signalled.
-///
-/// A signal has a number. It is made once, by one thread, and any number of threads may wait for it. In the recorded execution each wait
-/// came after its signal, so waits never form a circle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// A thread starts or wakes another thread, or ends. Its references so far come before all references that follow a wait for
-    /// this number.
-    Signal(u64),
-    /// A thread waits: its further references come after the signal with this number.
-    Wait(u64),
+/// An access to data in a [`Log`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedAccess {
+    /// The access without its address.
+    pub place: BlockAccess,
+    /// The address of the first byte.
+    pub address: u64,
 }
 
 pub(crate) enum Word {
     Block(u32),
     Access(BlockAccess, u64),
-    Order(Order),
+    Order,
 }
 
 impl Word {
@@ -90,14 +146,13 @@ impl Word {
             ACCESS => {
                 Self::Access(BlockAccess((value >> PLACE_SHIFT) as u16), sign_extended(value))
             }
-            SIGNAL => Self::Order(Order::Signal(value)),
-            _ => Self::Order(Order::Wait(value)),
+            _ => Self::Order,
         }
     }
 }
 
 /// An access without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a store. Bits 13:4 are the number of
-/// the instruction in its block. Bit 14 marks a load and store of one place (never set in a log).
+/// the instruction in its block. Bit 14 marks an atomic load and store of one place (never set in a log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
     /// The bits, as they are stored.
@@ -106,7 +161,7 @@ pub struct BlockAccess(
 
 impl BlockAccess {
     pub(crate) const STORE: u16 = 1 << 3;
-    pub(crate) const MODIFY: u16 = 1 << 14;
+    pub(crate) const ATOMIC: u16 = 1 << 14;
 
     #[inline(always)]
     fn new(instruction: u16, store: bool, size_log2: u8) -> Self {
@@ -129,8 +184,8 @@ impl BlockAccess {
         self.0 & Self::STORE != 0
     }
 
-    /// Returns `true` if the access loads and stores one place.
-    pub fn is_modify(self) -> bool {
-        self.0 & Self::MODIFY != 0
+    /// Returns `true` if the access loads and stores one place in one step.
+    pub fn is_atomic(self) -> bool {
+        self.0 & Self::ATOMIC != 0
     }
 }

@@ -87,7 +87,7 @@ impl Cost for PlainWork<'_> {
         fetch: &Reference,
         _: Option<Reference>,
     ) -> u64 {
-        self.plain.events[strand.index()].instruction(fetch.kind, fetch.flow.branch());
+        self.plain.events[strand.index()].instruction(fetch.data(), fetch.group());
         begins + 1
     }
 

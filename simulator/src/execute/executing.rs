@@ -13,7 +13,7 @@ use super::shared::Shared;
 use super::strand::{Local, NEVER, State};
 use crate::interpreter::instruction::Register;
 use crate::interpreter::{ErrorState, Exception, Instruction, Level, Strand, Timer, Trap};
-use crate::recording::{Flow, Kind, Reference};
+use crate::recording::{Class, Flow, Kind, Reference};
 
 /// A strand's registers and its other state.
 #[derive(Clone)]
@@ -123,6 +123,7 @@ impl<C: Cost> AtWork<'_, C> {
                 address: physical,
                 size: 4,
                 kind: kind(instruction),
+                class: class(instruction),
                 flow: flow(instruction, npc, strand, trap.is_some()),
             };
             ends = cost.instruction(id, now, &fetch, data) + takes;
@@ -282,6 +283,15 @@ const fn kind(instruction: Instruction) -> Kind {
             Kind::FetchModify
         }
         _ => Kind::FetchOther,
+    }
+}
+
+/// Returns the class of an instruction. Counters distinguish atomic instructions alone: guests have no floating-point unit.
+#[inline(always)]
+const fn class(instruction: Instruction) -> Class {
+    match kind(instruction) {
+        Kind::FetchModify => Class::Atomic,
+        _ => Class::Other,
     }
 }
 

@@ -5,13 +5,14 @@ use std::path::Path;
 use std::str::FromStr;
 
 use perfctr_service::Unit;
-use platform::{Machine, Model};
+use platform::{Homes, Interleave, Machine, Model};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::{Spanned, Value};
 
 use crate::machine::guests::{FileError, TomlText};
-use crate::memory::Config;
+use crate::memory::pages::ParsePagesError;
+use crate::memory::{Config, Pages};
 use crate::nearest::unknown;
 
 /// The configuration of a machine. In JSON, it has the tables of a configuration [file](read).
@@ -24,7 +25,8 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`.
+    /// Returns the disabled memory channels, and the settings that differ from a T2 Plus, such as `l2.ways=8`. See [`homes`](Self::homes)
+    /// for the rest.
     pub fn differences(&self) -> Vec<String> {
         let settings = Config::SETTINGS.iter().filter_map(|setting| {
             let (value, other) = (self.memory.get(setting), Config::T2_PLUS.get(setting));
@@ -35,6 +37,23 @@ impl Configuration {
         let without = without.collect::<Vec<_>>().join(",");
         let without = (!without.is_empty()).then(|| format!("machine.without=[{without}]"));
         without.into_iter().chain(settings).collect()
+    }
+
+    /// Returns in words which node's memory has what; `None` if at most one node has memory.
+    pub fn homes(&self) -> Option<String> {
+        let homes = Homes::new(self.machine).filter(|homes| homes.nodes().len() > 1)?;
+        Some(match self.memory.pages {
+            Pages::Hardware => {
+                let bytes = match homes.interleave() {
+                    Interleave::Bytes512 => "512 bytes",
+                    Interleave::Gigabyte => "1 GB",
+                };
+                format!("{bytes} on each node in turn, as the hardware interleaves")
+            }
+            Pages::FirstTouch => "each page of 8 KB on the node that first touches it".to_owned(),
+            Pages::Node(node) => format!("all pages on node {}", node.index()),
+            Pages::Interleave(size) => format!("pages of {size} on each node in turn"),
+        })
     }
 }
 
@@ -51,6 +70,12 @@ struct MachineTable {
     model: String,
     nodes: usize,
     without: Vec<String>,
+    #[serde(default = "bytes_512")]
+    interleave: u64,
+}
+
+fn bytes_512() -> u64 {
+    Interleave::Bytes512.bytes()
 }
 
 impl Serialize for Configuration {
@@ -60,6 +85,7 @@ impl Serialize for Configuration {
             model: machine.model().name().to_owned(),
             nodes: machine.nodes(),
             without: disabled(machine).map(|channel| channel.to_string()).collect(),
+            interleave: machine.interleave().bytes(),
         };
         Tables { machine, memory }.serialize(serializer)
     }
@@ -74,8 +100,14 @@ impl<'de> Deserialize<'de> for Configuration {
         for name in &machine.without {
             all = without(all, name).map_err(Error::custom)?;
         }
-        Ok(Self { machine: all, memory })
+        let interleave = interleave(machine.interleave).map_err(Error::custom)?;
+        Ok(Self { machine: all.with_interleave(interleave), memory })
     }
+}
+
+fn interleave(bytes: u64) -> Result<Interleave, String> {
+    let all = Interleave::ALL.map(|interleave| interleave.bytes().to_string()).join(" or ");
+    Interleave::from_bytes(bytes).ok_or_else(|| format!("found {bytes}, expected {all}"))
 }
 
 fn model(name: &str) -> Result<Model, String> {
@@ -124,6 +156,10 @@ pub struct Configured {
 /// model = "batoka"    # batoka or maramba
 /// nodes = 4           # the most that the model has
 /// without = []        # memory channels that are disabled, such as "NODE1_MCU0"
+/// interleave = 512    # bytes on each node in turn: 512 or 1_073_741_824; see platform::homes
+///
+/// [memory]
+/// pages = "hardware"  # hardware, first-touch, node:N or interleave:SIZE; see simulator::memory::pages
 ///
 /// [l1i]               # the instruction cache of a core
 /// bytes = 16384
@@ -183,10 +219,14 @@ fn configured(text: &TomlText) -> Result<Configured, FileError> {
             configured.machine = Some(machine(at, keys).map_err(wrong)?);
             continue;
         }
+        if name == MEMORY {
+            configured.memory.pages = pages(keys).map_err(wrong)?;
+            continue;
+        }
         let all = Config::SETTINGS.iter();
         let settings: Vec<_> = all.clone().filter(|one| one.table == name).collect();
         if settings.is_empty() {
-            let names = all.map(|setting| setting.table).chain([MACHINE]);
+            let names = all.map(|setting| setting.table).chain([MACHINE, MEMORY]);
             return Err(wrong((at, unknown("table", name, names))));
         }
         for (key, value) in keys {
@@ -207,6 +247,7 @@ fn configured(text: &TomlText) -> Result<Configured, FileError> {
 }
 
 const MACHINE: &str = "machine";
+const MEMORY: &str = "memory";
 
 type Keys = BTreeMap<Spanned<String>, Spanned<Value>>;
 
@@ -223,8 +264,25 @@ fn expected(value: &Spanned<Value>, what: &str) -> Wrong {
     (value.span().start, format!("found {}, expected {what}", found.trim()))
 }
 
+fn pages(keys: Keys) -> Result<Pages, Wrong> {
+    let mut pages = Pages::default();
+    for (key, value) in keys {
+        if key.get_ref() != "pages" {
+            let names = ["pages"].into_iter();
+            return Err((key.span().start, unknown("key of memory", key.get_ref(), names)));
+        }
+        let text = value.get_ref().as_str();
+        let text = text.ok_or_else(|| expected(&value, "a string such as \"first-touch\""))?;
+        pages = text
+            .parse()
+            .map_err(|error: ParsePagesError| (value.span().start, error.to_string()))?;
+    }
+    Ok(pages)
+}
+
 fn machine(at: usize, keys: Keys) -> Result<Machine, Wrong> {
     let (mut model, mut nodes, mut channels) = (Model::Batoka, None, None);
+    let mut interleave = Interleave::default();
     for (key, value) in keys {
         let start = value.span().start;
         match key.get_ref().as_str() {
@@ -233,16 +291,21 @@ fn machine(at: usize, keys: Keys) -> Result<Machine, Wrong> {
                 model = self::model(name).map_err(|problem| (start, problem))?;
             }
             "nodes" => nodes = Some((start, number(&value)?)),
+            "interleave" => {
+                let bytes = number(&value)?;
+                interleave = self::interleave(bytes).map_err(|problem| (start, problem))?;
+            }
             "without" => channels = Some(value),
             other => {
-                let names = ["model", "nodes", "without"].into_iter();
+                let names = ["model", "nodes", "interleave", "without"].into_iter();
                 return Err((key.span().start, unknown("key of machine", other, names)));
             }
         }
     }
     let (at, nodes) = nodes.unwrap_or((at, model.max_nodes() as u64));
     let nodes = usize::try_from(nodes).unwrap_or(usize::MAX);
-    let mut machine = Machine::new(model, nodes).map_err(|error| (at, error.to_string()))?;
+    let machine = Machine::new(model, nodes).map_err(|error| (at, error.to_string()))?;
+    let mut machine = machine.with_interleave(interleave);
     if let Some(list) = channels {
         let names = list.get_ref().as_array();
         for name in names.ok_or_else(|| expected(&list, "a list of memory channels"))? {
@@ -274,7 +337,7 @@ mod tests {
         assert_eq!(whole.machine, Some(batoka));
         assert_eq!(whole.memory, Config::T2_PLUS);
         let keys = example.lines().filter(|line| line.contains(" = ")).count();
-        assert_eq!(keys, 3 + Config::SETTINGS.len());
+        assert_eq!(keys, 5 + Config::SETTINGS.len());
         let nothing = from("").unwrap();
         assert_eq!((nothing.machine, nothing.memory), (None, Config::T2_PLUS));
     }
@@ -282,12 +345,13 @@ mod tests {
     #[test]
     fn what_differs() {
         let configured = from(
-            "[machine]\nmodel = \"maramba\"\nwithout = [\"NODE1_MCU0\"]\n[timing]\nmemory = 0x200\n\
-             [l2]\nbytes = 1_048_576\n",
+            "[machine]\nmodel = \"maramba\"\nwithout = [\"NODE1_MCU0\"]\ninterleave = 0x4000_0000\n\
+             [timing]\nmemory = 0x200\n[l2]\nbytes = 1_048_576\n[memory]\npages = \"interleave:65536\"\n",
         )
         .unwrap();
         let machine = Machine::new(Model::Maramba, 2).unwrap();
-        let machine = machine.without_channel(Node::Node1, Mcu::Mcu0);
+        let machine =
+            machine.without_channel(Node::Node1, Mcu::Mcu0).with_interleave(Interleave::Gigabyte);
         assert_eq!(configured.machine, Some(machine));
         let memory = configured.memory;
         let configuration = Configuration { machine, memory };
@@ -300,6 +364,8 @@ mod tests {
         assert_eq!(read, configuration);
         assert_eq!(json["machine"]["without"][0], "NODE1_MCU0");
         assert_eq!(json["timing"]["memory"], 512);
+        assert_eq!(json["machine"]["interleave"], 1 << 30);
+        assert_eq!(json["memory"]["pages"], "interleave:64K");
         // A configuration in JSON has the same form as a file.
         let again = from(&toml::to_string(&json).unwrap()).unwrap();
         assert_eq!((again.machine, again.memory), (Some(machine), memory));
@@ -328,6 +394,10 @@ mod tests {
             "[machine]\nmodel = \"t1\" | text:2: there is no machine 't1'; did you mean batoka?",
             "[machine]\nmodel = 1 | text:2: found 1, expected a name",
             "[machine]\nnodes = 5 | text:2: a batoka has 1 to 4 nodes, not 5",
+            "[machine]\ninterleave = 4096 | text:2: found 4096, expected 512 or 1073741824",
+            "[memory]\npage = 1 | text:2: there is no key of memory 'page'; did you mean pages?",
+            "[memory]\npages = 1 | text:2: found 1, expected a string such as \"first-touch\"",
+            "[memory]\npages = \"node:4\" | text:2: found node '4', expected 0 to 3",
             "[machine]\nnode = 2 | text:2: there is no key of machine 'node'; did you mean nodes?",
             "[machine]\nnodes = 2\nwithout = [\"NODE2_MCU0\"] | text:3: there is no memory channel 'NODE2_MCU0'; did you mean NODE0_MCU0, NODE1_MCU0 or NODE0_MCU1?",
             "[l2]\nways = 1\nways = 2 | text:3: duplicate key",

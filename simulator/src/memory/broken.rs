@@ -12,6 +12,8 @@ pub(crate) enum Map {
     CountingHubs,
     /// The number of a group of successive lines, which decides the home node of these lines.
     Home,
+    /// The number of a page, if an operating system places pages.
+    Page,
     /// The number of the channel of a line in its home node.
     Channel,
     /// Whether a channel is enabled: 1 or 0.

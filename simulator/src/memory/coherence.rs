@@ -115,8 +115,10 @@ impl<V: Variant> Access<'_, V> {
     }
 
     fn read_memory(&mut self, line: L2Line) -> (Supplier, ServedBy) {
-        let (home, mcu) = self.plan.interleave.home(line);
-        let channel = &mut self.channels[home.index()][mcu.index()];
+        // The first reference to a page misses all caches, so that it comes here.
+        self.dram.interleave.touch(line, self.node);
+        let (home, mcu) = self.dram.interleave.home(line);
+        let channel = &mut self.dram.channels[home.index()][mcu.index()];
         let (done, held) = channel.read(line, self.now, &self.plan.variant.figures().timing);
         let queued = done - self.now;
         self.now = done + self.timing().memory;
@@ -144,7 +146,7 @@ impl<V: Variant> Access<'_, V> {
         if !state.is_dirty() {
             return;
         }
-        let (home, mcu) = self.plan.interleave.home(line);
+        let (home, mcu) = self.dram.interleave.home(line);
         let mut arrives = self.now;
         if home != self.node {
             let (_, asked) = self.serialize(line, arrives);
@@ -152,7 +154,7 @@ impl<V: Variant> Access<'_, V> {
             arrives = self.send(line, self.node, home, asked);
             self.tell_hub(line, NodeRequest::WriteBack { home }, false, waited);
         }
-        let channel = &mut self.channels[home.index()][mcu.index()];
+        let channel = &mut self.dram.channels[home.index()][mcu.index()];
         let queued = channel.write(line, arrives, &self.plan.variant.figures().timing) - arrives;
         self.unit_records.written(line, (home, mcu), queued);
         let mut controller = self.controller(home, mcu);
@@ -163,7 +165,7 @@ impl<V: Variant> Access<'_, V> {
     /// another request for the same line. `waited` is the number of cycles that the request waited for the other request and the hub.
     fn tell_hub(&mut self, line: L2Line, request: NodeRequest, met: bool, waited: u64) {
         let transaction = Transaction { requester: self.node, request, met, waited };
-        let hub = self.plan.interleave.hub(line);
+        let hub = self.dram.interleave.hub(line);
         let counts = self.plan.machine.model().has_hub(hub);
         let counts = mapped(Map::CountingHubs, counts.into()) != 0;
         if counts {
@@ -190,7 +192,7 @@ impl<V: Variant> Access<'_, V> {
     }
 
     fn plane(&mut self, line: L2Line) -> &mut Plane {
-        &mut self.planes[self.plan.interleave.hub(line).index()]
+        &mut self.planes[self.dram.interleave.hub(line).index()]
     }
 }
 

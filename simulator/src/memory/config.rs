@@ -1,9 +1,10 @@
-//! The caches and times of a memory system.
+//! The caches and times of a memory system, and where pages are.
 
 use serde::{Deserialize, Serialize};
 
 use super::geometry::{ADDRESS_BITS, MOST_PARTS};
 use super::order::MOST_WAYS;
+use super::pages::Pages;
 use super::stores::MOST_STORES;
 use super::timing::Timing;
 use crate::recording::FETCH_SHIFT;
@@ -60,7 +61,7 @@ impl CacheShape {
     }
 }
 
-/// The caches and times of a memory system.
+/// The caches and times of a memory system, and where an operating system puts pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The instruction cache of a core.
@@ -71,15 +72,39 @@ pub struct Config {
     pub l2: Cache,
     /// How long hits, misses and transfers take, in cycles.
     pub timing: Timing,
+    /// Which node's memory has a page of a program.
+    #[serde(rename = "memory", with = "memory_table", default)]
+    pub pages: Pages,
+}
+
+/// The table `memory`, whose only key is `pages`.
+mod memory_table {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Pages;
+
+    #[derive(Serialize, Deserialize)]
+    struct Table {
+        pages: Pages,
+    }
+
+    pub(super) fn serialize<S: Serializer>(pages: &Pages, to: S) -> Result<S::Ok, S::Error> {
+        Table { pages: *pages }.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Pages, D::Error> {
+        Ok(Table::deserialize(from)?.pages)
+    }
 }
 
 impl Config {
-    /// The caches of an UltraSPARC T2 Plus, and the times in [`Timing::T2_PLUS`].
+    /// The caches of an UltraSPARC T2 Plus, and the times in [`Timing::T2_PLUS`]. No operating system places pages.
     pub const T2_PLUS: Self = Self {
         l1i: Cache { bytes: 16 << 10, ways: 8, line: 32 },
         l1d: Cache { bytes: 8 << 10, ways: 4, line: 16 },
         l2: Cache { bytes: 4 << 20, ways: 16, line: 64 },
         timing: Timing::T2_PLUS,
+        pages: Pages::Hardware,
     };
 }
 

@@ -8,24 +8,25 @@
 //! | 8:6 | the L2 bank |
 //! | 8:7, modulo the number of hubs | the hub that carries the line; without hubs, the link |
 //! | 8 | the MCU of the home node; if that MCU is disabled, the node's other MCU |
-//! | 38:9, modulo the nodes that have memory | the home node |
+//! | 38:9 or 38:30, modulo the nodes that have memory | the home node: see [`platform::homes`] |
+//!
+//! An operating system may choose other home nodes: see [`Pages`].
+
+use std::collections::HashMap;
 
 use guest_abi::{Hub, Mcu, Node};
-use platform::Machine;
+use platform::{Homes, Interleave as Way, Machine};
 
 use super::broken::{Map, mapped};
+use super::pages::{PAGE_SHIFT, Pages};
 
-/// The size of a memory address in bits. A physical address has one bit more: bit 39 selects input
-/// and output.
-pub const ADDRESS_BITS: u32 = 39;
+pub use platform::homes::ADDRESS_BITS;
 
 /// The mask for the bits of a physical address that give the address in memory.
 pub const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 
 /// The binary logarithm of the number of bytes in an L2 line of a T2 Plus.
 pub const LINE_SHIFT: u32 = 6;
-/// The binary logarithm of the number of consecutive bytes that are in the memory of one node, with lines of 64 bytes.
-pub const INTERLEAVE_SHIFT: u32 = 9;
 
 /// The number of an L2 line. On a T2 Plus, it is bits 38:6 of the line's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,41 +49,79 @@ pub struct NoMemory;
 /// The assignment of lines to memory channels and hubs.
 #[derive(Clone, Debug)]
 pub(super) struct Interleave {
-    /// The nodes that have memory. Each has two channels, one for each value of address bit 8.
-    homes: Vec<(Node, [Mcu; 2])>,
+    homes: Homes,
+    pages: Pages,
+    /// The nodes of the pages that have been touched, by page number, if the first touch decides.
+    touched: HashMap<u64, Node>,
+    /// The channels of each node, one for each value of address bit 8. Nodes without memory have none that is used.
+    channels: [[Mcu; 2]; Node::ALL.len()],
     /// The hub for each value of address bits 8:7. Links without hubs have the numbers of hubs.
     hubs: [Hub; 4],
+    /// The binary logarithm of the number of bytes in an L2 line.
+    line_shift: u32,
 }
 
 impl Interleave {
-    pub(super) fn new(machine: &Machine) -> Result<Self, NoMemory> {
-        let homes: Vec<_> = Node::ALL
-            .iter()
-            .filter_map(|&node| {
-                let has =
-                    |mcu| mapped(Map::EnabledChannel, machine.has_channel(node, mcu).into()) != 0;
-                match (has(Mcu::Mcu0), has(Mcu::Mcu1)) {
-                    (true, true) => Some((node, [Mcu::Mcu0, Mcu::Mcu1])),
-                    (true, false) => Some((node, [Mcu::Mcu0; 2])),
-                    (false, true) => Some((node, [Mcu::Mcu1; 2])),
-                    (false, false) => None,
-                }
-            })
-            .collect();
+    /// Returns the assignment on a machine whose L2 lines have `1 << line_shift` bytes.
+    pub(super) fn new(machine: &Machine, line_shift: u32, pages: Pages) -> Result<Self, NoMemory> {
+        let has =
+            |node, mcu| mapped(Map::EnabledChannel, machine.has_channel(node, mcu).into()) != 0;
+        let channels = std::array::from_fn(|node| {
+            let node = Node::ALL[node];
+            match (has(node, Mcu::Mcu0), has(node, Mcu::Mcu1)) {
+                (true, false) => [Mcu::Mcu0; 2],
+                (false, true) => [Mcu::Mcu1; 2],
+                _ => [Mcu::Mcu0, Mcu::Mcu1],
+            }
+        });
         let hubs = if machine.hubs().is_empty() { Hub::ALL } else { machine.hubs() };
         let hubs = std::array::from_fn(|bits| hubs[bits % hubs.len()]);
-        if homes.is_empty() { Err(NoMemory) } else { Ok(Self { homes, hubs }) }
+        let homes = Homes::new(*machine).ok_or(NoMemory)?;
+        Ok(Self { homes, pages, touched: HashMap::new(), channels, hubs, line_shift })
     }
 
     /// Returns the number of nodes that have memory.
     pub(super) fn nodes(&self) -> u64 {
-        self.homes.len() as u64
+        self.homes.nodes().len() as u64
     }
 
+    /// Returns the home node of a line, and the line's channel there.
     pub(super) fn home(&self, line: L2Line) -> (Node, Mcu) {
-        let stripe = mapped(Map::Home, (line.0 >> (INTERLEAVE_SHIFT - LINE_SHIFT)) as usize);
-        let (node, channels) = self.homes[stripe % self.homes.len()];
-        (node, channels[mapped(Map::Channel, (line.0 >> 2) as usize) & 1])
+        let node = match self.pages {
+            Pages::Hardware => {
+                // With lines of other lengths, as many lines are on a node in turn as on a T2 Plus.
+                let shift = match self.homes.interleave() {
+                    Way::Bytes512 => LINE_SHIFT,
+                    Way::Gigabyte => self.line_shift,
+                };
+                let stripe = self.homes.stripe(line.0 << shift);
+                self.homes.node(mapped(Map::Home, stripe as usize) as u64)
+            }
+            Pages::FirstTouch => {
+                let page = self.number(line, PAGE_SHIFT);
+                self.touched.get(&page).copied().unwrap_or_else(|| self.homes.node(page))
+            }
+            Pages::Node(node) => node,
+            Pages::Interleave(size) => self.homes.node(self.number(line, size.shift())),
+        };
+        (node, self.channels[node.index()][mapped(Map::Channel, (line.0 >> 2) as usize) & 1])
+    }
+
+    /// Notes that a strand of this node touches a line. Must be called before the line's first read from memory.
+    pub(super) fn touch(&mut self, line: L2Line, node: Node) {
+        if self.pages == Pages::FirstTouch {
+            let page = self.number(line, PAGE_SHIFT);
+            let home = match self.homes.nodes().contains(&node) {
+                true => node,
+                false => self.homes.node(page),
+            };
+            self.touched.entry(page).or_insert(home);
+        }
+    }
+
+    /// Returns the number of the page that contains a line. A page has `1 << shift` bytes.
+    fn number(&self, line: L2Line, shift: u32) -> u64 {
+        mapped(Map::Page, (line.0 << self.line_shift >> shift) as usize) as u64
     }
 
     pub(super) fn hub(&self, line: L2Line) -> Hub {
@@ -125,7 +164,7 @@ mod tests {
         let whole = Machine::new(Model::Batoka, nodes).unwrap();
         let machine = (channels.iter())
             .fold(whole, |machine, (node, mcu)| machine.without_channel(*node, *mcu));
-        Interleave::new(&machine)
+        Interleave::new(&machine, LINE_SHIFT, Pages::Hardware)
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! 64 bytes, 8 banks, write-back, allocation on a store) and two DRAM channels, each with a queue and a write-back buffer of 8
 //! lines. Replacement is exact LRU everywhere. These are the figures of a T2 Plus. Another [`Config`] may have other figures.
 //! [`geometry`] maps addresses to units, [`timing`] holds the times, and [`modelled`] lists the counted events. A physical address
-//! is the low [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset.
+//! is the low [39 bits](geometry::ADDRESS_BITS) of the sum of the recorded address and the program's offset. The hardware's
+//! [interleave](platform::homes) or an operating system's [placement of pages](pages) decides which node's memory has the address.
 //!
 //! MOESI keeps the L2 caches of different nodes coherent. A request that misses the L2 cache asks all other nodes. A cache in which the
 //! line is modified or owned serves the request. Otherwise the memory of the home node serves it, even if other caches have clean copies. A
@@ -19,14 +20,17 @@
 //! instructions and for the values that it loads. It goes on while up to [eight](timing::Timing::stores) stores are under way. It
 //! also waits for busy units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its
 //! way to the L2 cache waits for the line. A request to other nodes waits while another request for the same line is under way. An
-//! atomic instruction waits for its store.
+//! atomic instruction waits for its store, and nothing comes between its load and its store. Another instruction that loads and stores
+//! does not wait for its store, and other strands use the line between both.
 //!
 //! # How instructions are counted
 //! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`, branches
-//! without data in `Br_completed`, and the rest in `Instr_other`. Instructions that load and store are in `Atomics` (on SPARC, only
-//! atomics do both). Jumps, calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures, a branch that
-//! loads or stores is in both classes, and counts once in `Instr_cnt`.) A recording without control flow does not tell branches from
-//! other instructions. To the memory system, an instruction that loads and stores one place is a load and then a store. All events happen
+//! without data in `Br_completed`, floating-point and vector instructions without data in `Instr_FGU_arithmetic`, atomic instructions
+//! in `Atomics` (and in `Instr_ld` and `Instr_st`), and the rest, among them integer multiplications and divisions, in `Instr_other`.
+//! Jumps, calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures, an instruction can be in
+//! several classes: a branch or a floating-point instruction that loads, or an instruction that loads and stores but is not atomic. It
+//! counts once in `Instr_cnt`.) A recording without control flow does not tell branches, floating point and atomics from
+//! other instructions. To the memory system, an atomic instruction is a load and then a store. All events happen
 //! in user mode. A fetch or datum that crosses a line touches two lines, and each can miss. `Idle_strands` counts the clocks in which no
 //! strand of the core issues an instruction, until the program ends.
 //!
@@ -61,6 +65,7 @@ mod l2;
 pub mod modelled;
 mod moves;
 mod order;
+pub mod pages;
 mod plane;
 mod quantum;
 mod queue;
@@ -80,7 +85,9 @@ pub use figures::{Figures, T2Plus, Variant};
 pub use geometry::NoMemory;
 pub use modelled::Modelled;
 pub use moves::Moves;
+pub use pages::Pages;
 pub use quantum::{Executed, Quantum};
+pub(crate) use system::LineHomes;
 pub use system::{AnyMemory, MemoryError, MemorySystem};
 pub use truth::{
     ChannelUse, HubUse, LinkUse, Served, Stray, Traffic, TrafficKind, Truth, Usage, Waited,

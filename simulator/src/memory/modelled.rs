@@ -18,9 +18,7 @@ pub trait Modelled: Copy {
 impl Modelled for SparcEvent {
     fn absence(self) -> Option<&'static str> {
         match self {
-            Self::FguArithmetic | Self::SoftwareCounts => {
-                Some("a recording does not tell such instructions from others")
-            }
+            Self::SoftwareCounts => Some("a recording does not tell such instructions from others"),
             Self::ItlbWalkL2References
             | Self::DtlbWalkL2References
             | Self::ItlbWalkL2Misses

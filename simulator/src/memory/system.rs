@@ -14,6 +14,7 @@ use super::hub::HubEvents;
 use super::l1::L1;
 use super::l2::L2;
 use super::moves::{MovedLines, Moves};
+use super::pages::{NoMemoryOnNode, Pages};
 use super::plane::Plane;
 use super::queue::Queue;
 use super::stores::Stores;
@@ -33,11 +34,17 @@ pub(super) struct StrandState {
     pub(super) events: StrandEvents,
 }
 
+/// The memory channels, and which of them has a line. They are together so that a strand borrows both at once.
+#[derive(Clone, Debug)]
+pub(super) struct Dram {
+    pub(super) interleave: Interleave,
+    pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
+}
+
 /// The part of a memory system that does not change.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<V> {
     pub(super) machine: Machine,
-    pub(super) interleave: Interleave,
     pub(super) variant: V,
 }
 
@@ -54,7 +61,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
     /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have them, too.
     pub(super) planes: [Plane; Hub::ALL.len()],
-    pub(super) channels: [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
+    pub(super) dram: Dram,
     pub(super) hub_events: [HubEvents; Hub::ALL.len()],
     pub(super) truth: Truth,
     /// The record of the lines that move between nodes; `None` unless [`note_moves`](Self::note_moves) was called.
@@ -67,12 +74,17 @@ impl MemorySystem {
     /// # Errors
     /// None of the machine's memory channels is enabled.
     pub fn new(machine: &Machine) -> Result<Self, NoMemory> {
-        Self::with_variant(machine, T2Plus)
+        Self::with_variant(machine, T2Plus, Pages::Hardware)
     }
 }
 
 impl<V: Variant> MemorySystem<V> {
-    pub(super) fn with_variant(machine: &Machine, variant: V) -> Result<Self, NoMemory> {
+    pub(super) fn with_variant(
+        machine: &Machine,
+        variant: V,
+        pages: Pages,
+    ) -> Result<Self, NoMemory> {
+        let line_shift = variant.figures().l2.line_shift;
         let core = CoreState {
             idle: Idle::default(),
             instructions: L1::new(&variant.figures().l1i),
@@ -80,15 +92,18 @@ impl<V: Variant> MemorySystem<V> {
         };
         let channel = Channel::new();
         Ok(Self {
-            plan: Plan { machine: *machine, interleave: Interleave::new(machine)?, variant },
+            plan: Plan { machine: *machine, variant },
             strands: vec![StrandState::default(); machine.strands()],
             cores: vec![core; machine.strands() / StrandId::PER_CORE],
             l2: vec![L2::new(variant); machine.nodes()],
             banks: Default::default(),
             planes: Default::default(),
-            channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
+            dram: Dram {
+                interleave: Interleave::new(machine, line_shift, pages)?,
+                channels: std::array::from_fn(|_| [channel.clone(), channel.clone()]),
+            },
             hub_events: [const { HubEvents::new() }; Hub::ALL.len()],
-            truth: Truth::new(machine),
+            truth: Truth::new(machine, 1 << line_shift, pages),
             moves: None,
         })
     }
@@ -113,14 +128,9 @@ impl<V: Variant> MemorySystem<V> {
         moves.map(|(line, moves)| (*line, *moves))
     }
 
-    /// Returns the node whose memory holds a line.
-    pub(crate) fn home(&self, line: u64) -> Node {
-        self.plan.interleave.home(L2Line(line)).0
-    }
-
-    /// Returns the number of nodes that have memory.
-    pub(crate) fn homes(&self) -> u64 {
-        self.plan.interleave.nodes()
+    /// Returns which node's memory has a line, as far as it is known.
+    pub(crate) fn line_homes(&self) -> LineHomes {
+        LineHomes(self.dram.interleave.clone())
     }
 
     /// Returns the first event that happened at a wrong place; `None` if there is none.
@@ -138,6 +148,21 @@ impl<V: Variant> MemorySystem<V> {
     /// Returns the record of all events since the start.
     pub fn truth(&self) -> &Truth {
         &self.truth
+    }
+}
+
+/// Which node's memory has a line. The number of a line is its physical address without the low bits.
+#[derive(Clone, Debug)]
+pub(crate) struct LineHomes(Interleave);
+
+impl LineHomes {
+    pub(crate) fn home(&self, line: u64) -> Node {
+        self.0.home(L2Line(line)).0
+    }
+
+    /// Returns the number of nodes that have memory.
+    pub(crate) fn nodes(&self) -> u64 {
+        self.0.nodes()
     }
 }
 
@@ -162,6 +187,9 @@ pub enum MemoryError {
     /// The machine has no enabled memory channel.
     #[error(transparent)]
     NoMemory(#[from] NoMemory),
+    /// All pages are to be on a node without memory.
+    #[error(transparent)]
+    NoMemoryOnNode(#[from] NoMemoryOnNode),
     /// A number of the configuration is out of range, or numbers do not fit together.
     #[error(transparent)]
     Impossible(#[from] Impossible),
@@ -183,10 +211,12 @@ impl AnyMemory {
     /// # Errors
     /// None of the machine's memory channels is enabled, or the configuration is impossible.
     pub fn new(machine: &Machine, config: &Config) -> Result<Self, MemoryError> {
+        let pages = config.pages;
         config.check()?;
-        Ok(match *config == Config::T2_PLUS {
-            true => Self::T2Plus(MemorySystem::new(machine)?),
-            false => Self::Other(MemorySystem::with_variant(machine, Figures::new(config))?),
+        pages.check(machine)?;
+        Ok(match *config == (Config { pages, ..Config::T2_PLUS }) {
+            true => Self::T2Plus(MemorySystem::with_variant(machine, T2Plus, pages)?),
+            false => Self::Other(MemorySystem::with_variant(machine, Figures::new(config), pages)?),
         })
     }
 
@@ -198,8 +228,8 @@ impl AnyMemory {
         either!(self, memory => memory.moves().collect())
     }
 
-    pub(crate) fn home(&self, line: u64) -> Node {
-        either!(self, memory => memory.home(line))
+    pub(crate) fn line_homes(&self) -> LineHomes {
+        either!(self, memory => memory.line_homes())
     }
 
     /// Returns the first event that happened at a wrong place; `None` if there is none.

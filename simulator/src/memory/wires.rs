@@ -4,7 +4,7 @@ use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
 use platform::models::StrandUnit;
 
-use crate::recording::{Branch, ByKind, Kind};
+use crate::recording::{ByKind, DataAccess, Group, InstructionCounts};
 
 /// An event of a strand. Instructions are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,26 +29,27 @@ const EVENTS: [SparcEvent; 7] = [
     SparcEvent::CrossbarStores,
 ];
 
-/// The event codes (SL 2) of an instruction, by the kind of its fetch. An atomic instruction is also a load and a store.
-const INSTRUCTIONS: [u16; 4] = [
+/// The event codes (SL 2) of an instruction, in the order of [`DataAccess`]. An atomic instruction is also a load and a store.
+const INSTRUCTIONS: [u16; DataAccess::COUNT] = [
     SparcEvent::OtherInstructions.code(),
     SparcEvent::Loads.code(),
     SparcEvent::Stores.code(),
+    SparcEvent::Loads.code() | SparcEvent::Stores.code(),
     SparcEvent::AtomicOperations.code() | SparcEvent::Loads.code() | SparcEvent::Stores.code(),
 ];
 
-/// The event codes of a branch, in the order of [`Branch`].
-const BRANCHES: [u16; 3] = [
+/// The event codes of an instruction, in the order of [`Group`].
+const GROUPS: [u16; Group::COUNT] = [
     0,
     SparcEvent::BranchesCompleted.code(),
     SparcEvent::BranchesCompleted.code() | SparcEvent::BranchesTaken.code(),
+    SparcEvent::FguArithmetic.code(),
 ];
 
 /// Events of a strand that have not been added to its counters.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StrandEvents {
-    /// The number of instructions of each kind of fetch (first index) and each [`Branch`] (second index).
-    instructions: [[u64; BRANCHES.len()]; INSTRUCTIONS.len()],
+    instructions: InstructionCounts,
     others: [u64; EVENTS.len()],
     /// The number of the core's idle clocks that the counters already include.
     idle: u64,
@@ -56,8 +57,8 @@ pub(crate) struct StrandEvents {
 
 impl StrandEvents {
     #[inline(always)]
-    pub(crate) fn instruction(&mut self, fetch: Kind, branch: Branch) {
-        self.instructions[fetch as usize][branch as usize] += 1;
+    pub(crate) fn instruction(&mut self, data: DataAccess, group: Group) {
+        self.instructions[data as usize][group as usize] += 1;
     }
 
     pub(super) fn instructions(&mut self, by_kind: &ByKind) {
@@ -73,7 +74,7 @@ impl StrandEvents {
         // Most strands have executed nothing since the previous call.
         if self.idle == idle
             && self.others == [0; EVENTS.len()]
-            && self.instructions == [[0; BRANCHES.len()]; INSTRUCTIONS.len()]
+            && self.instructions == [[0; Group::COUNT]; INSTRUCTIONS.len()]
         {
             return;
         }
@@ -86,9 +87,9 @@ impl StrandEvents {
         };
         tell(SparcEvent::IdleStrands.into(), &mut (idle - self.idle));
         self.idle = idle;
-        for (instruction, by_branch) in INSTRUCTIONS.iter().zip(&mut self.instructions) {
-            for (branch, times) in BRANCHES.iter().zip(by_branch) {
-                tell(select(*instruction, *branch), times);
+        for (instruction, by_group) in INSTRUCTIONS.iter().zip(&mut self.instructions) {
+            for (group, times) in GROUPS.iter().zip(by_group) {
+                tell(select(*instruction, *group), times);
             }
         }
         for (event, times) in EVENTS.iter().zip(&mut self.others) {
@@ -97,13 +98,13 @@ impl StrandEvents {
     }
 }
 
-/// Returns the class and the events of an instruction. `branch` is 0 if the instruction is no branch. A branch without data has
-/// only the events of a branch; a branch with data has the events of its data, too.
-const fn select(instruction: u16, branch: u16) -> SparcSelect {
+/// Returns the class and the events of an instruction. `group` is 0 for instructions that are neither branches nor of the FGU. An
+/// instruction without data has only the events of its group; an instruction with data has the events of its data, too.
+const fn select(instruction: u16, group: u16) -> SparcSelect {
     let other = SparcEvent::OtherInstructions.code();
-    SparcSelect::from_code(match instruction == other && branch != 0 {
-        true => branch,
-        false => instruction | branch,
+    SparcSelect::from_code(match instruction == other && group != 0 {
+        true => group,
+        false => instruction | group,
     })
 }
 

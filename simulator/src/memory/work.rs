@@ -12,7 +12,7 @@ use super::moves::{MovedLines, Moves};
 use super::quantum::{Executed, Quantum};
 use super::system::MemorySystem;
 use super::truth::{Stray, Truth, Waited};
-use crate::recording::Reference;
+use crate::recording::{Kind, Reference};
 
 /// The effect of one reference.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,8 @@ impl<V: Variant> Work<'_, V> {
     }
 
     /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the
-    /// quantum's end.
+    /// quantum's end. An instruction that loads, and then stores but not in one step, is left between both if the quantum ends there, as
+    /// two instructions would be: other strands use the line while the load waits.
     ///
     /// Quanta must be passed in the order of time: a quantum may not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
@@ -88,6 +89,7 @@ impl<V: Variant> Work<'_, V> {
             if executed == quantum.references.len() {
                 return access.finish(executed);
             }
+            let mut loaded = executed > 0 && rest.follows_load();
             for reference in rest.first_part() {
                 if quantum.begins_at(&reference) {
                     // The first instruction is executed even if `until` has passed.
@@ -95,9 +97,12 @@ impl<V: Variant> Work<'_, V> {
                         return access.finish(executed);
                     }
                     access.issue();
+                } else if loaded && reference.kind == Kind::Store && access.now >= quantum.until {
+                    return access.finish(executed);
                 }
                 access.reference(&reference);
                 executed += 1;
+                loaded = reference.kind == Kind::Load;
             }
             rest.skip_part();
         }
@@ -112,6 +117,7 @@ impl<V: Variant> Work<'_, V> {
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
         let mut executed = 0;
         let mut before = access.until_now();
+        let mut loaded = false;
         for reference in quantum.references.iter() {
             if quantum.begins_at(&reference) {
                 // The first instruction is executed even if `until` has passed.
@@ -119,9 +125,12 @@ impl<V: Variant> Work<'_, V> {
                     break;
                 }
                 access.issue();
+            } else if loaded && reference.kind == Kind::Store && access.now >= quantum.until {
+                break;
             }
             access.reference(&reference);
             executed += 1;
+            loaded = reference.kind == Kind::Load;
             let waited = access.until_now();
             let watched = Watched {
                 now: access.now,

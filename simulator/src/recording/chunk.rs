@@ -5,7 +5,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::code::{Code, MOST_WHOLE, Shape, ShapeStep};
-use super::reference::Reference;
+use super::reference::{Kind, Reference};
 use super::runs;
 
 /// Consecutive references of one thread, with their order relative to other threads.
@@ -165,6 +165,22 @@ impl Chunk {
         (&mut self.executions, &mut self.order)
     }
 
+    /// Returns the address of the last instruction that begins before a position; `None` if the chunk has none there.
+    pub(crate) fn instruction_before(&self, position: &Position) -> Option<u64> {
+        let Executions { shapes, .. } = &self.executions;
+        let references =
+            |execution: usize| self.code.references(self.code.shape(shapes[execution]));
+        let current = match position.first {
+            0 => &[],
+            first => &references(position.execution)[..first],
+        };
+        let before = (0..position.execution).rev().map(references);
+        let mut parts = std::iter::once(current).chain(before);
+        parts
+            .find_map(|part| part.iter().rfind(|reference| reference.kind.is_fetch()))
+            .map(|fetch| fetch.address)
+    }
+
     /// Returns at most `most` references, beginning at a position.
     #[inline]
     pub(crate) fn from(&self, position: &Position, most: usize) -> References<'_> {
@@ -287,6 +303,13 @@ impl<'a> References<'a> {
             };
             Reference { address, ..*reference }
         })
+    }
+
+    /// Returns `true` if the reference before the first one is a load of the same execution. There must be at least one reference.
+    #[inline(always)]
+    pub(crate) fn follows_load(&self) -> bool {
+        let all = self.code.references(self.code.shape(self.executions[0]));
+        self.first > 0 && all[self.first - 1].kind == Kind::Load
     }
 
     /// Removes all references of the first execution.

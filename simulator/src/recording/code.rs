@@ -1,8 +1,6 @@
 //! The code of a recorded program: the shapes of its blocks.
 
-use std::array;
-
-use super::reference::{Branch, Kind, Reference};
+use super::reference::{DataAccess, Group, Kind, Reference};
 
 /// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first needs a [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
@@ -36,19 +34,22 @@ pub(crate) struct Shape {
     pub(crate) by_kind: ByKind,
 }
 
-/// The number of instructions of each kind of fetch and each [`Branch`]. Each kind of fetch has one word, in which each [`Branch`] has a
+/// The number of instructions of each [`DataAccess`] and each [`Group`]. Each [`DataAccess`] has one word, in which each [`Group`] has a
 /// count of `ByKind::BITS` bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ByKind([u64; Kind::FETCHES.len()]);
+pub(crate) struct ByKind([u64; DataAccess::COUNT]);
+
+/// Numbers of instructions by [`DataAccess`] (first index) and [`Group`] (second index).
+pub(crate) type InstructionCounts = [[u64; Group::COUNT]; DataAccess::COUNT];
 
 /// The maximum number of references in [`Whole`](super::chunk::Whole). It bounds the counts of [`ByKind`].
-pub(crate) const MOST_WHOLE: usize = (1 << 20) - 1;
+pub(crate) const MOST_WHOLE: usize = (1 << 16) - 1;
 
 impl ByKind {
     const BITS: usize = MOST_WHOLE.count_ones() as usize;
 
-    fn count(&mut self, fetch: Kind, branch: Branch) {
-        self.0[fetch as usize] += 1 << (Self::BITS * branch as usize);
+    fn count(&mut self, fetch: &Reference) {
+        self.0[fetch.data() as usize] += 1 << (Self::BITS * fetch.group() as usize);
     }
 
     #[inline(always)]
@@ -58,25 +59,34 @@ impl ByKind {
         }
     }
 
-    /// Returns the counts by kind of fetch and branch.
-    #[inline]
-    pub(crate) fn counts(self) -> [[u64; Branch::COUNT]; Kind::FETCHES.len()] {
-        self.0.map(|by_branch| {
-            array::from_fn(|branch| by_branch >> (Self::BITS * branch) & MOST_WHOLE as u64)
+    #[cfg(test)]
+    pub(crate) fn counts(self) -> InstructionCounts {
+        self.0.map(|by_group| {
+            std::array::from_fn(|group| by_group >> (Self::BITS * group) & MOST_WHOLE as u64)
         })
     }
 
-    /// Adds the counts to sums by kind of fetch and branch.
+    /// Returns the number of all instructions. It fits into one count, because it is at most [`MOST_WHOLE`].
     #[inline]
-    pub(crate) fn add_to(self, sums: &mut [[u64; Branch::COUNT]; Kind::FETCHES.len()]) {
-        let counts = self.counts();
-        for (sum, count) in sums.as_flattened_mut().iter_mut().zip(counts.as_flattened()) {
-            *sum += count;
+    pub(crate) fn total(self) -> u64 {
+        let by_group: u64 = self.0.iter().sum();
+        (0..Group::COUNT).map(|group| by_group >> (Self::BITS * group) & MOST_WHOLE as u64).sum()
+    }
+
+    /// Adds the counts to `sums`. Most strands take turns after a few instructions, so most words are 0.
+    #[inline]
+    pub(crate) fn add_to(self, sums: &mut InstructionCounts) {
+        for (sums, by_group) in sums.iter_mut().zip(self.0) {
+            if by_group != 0 {
+                for (group, sum) in sums.iter_mut().enumerate() {
+                    *sum += by_group >> (Self::BITS * group) & MOST_WHOLE as u64;
+                }
+            }
         }
     }
 }
 
-const _: () = assert!(ByKind::BITS * Branch::COUNT <= u64::BITS as usize);
+const _: () = assert!(ByKind::BITS * Group::COUNT <= u64::BITS as usize);
 
 /// A step of a shape: an access to data, or a fetch outside the aligned [bytes](FETCH_SHIFT) of the previous fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +150,7 @@ impl Code {
         for reference in references {
             let mut reference = *reference;
             if reference.kind.is_fetch() {
-                shape.by_kind.count(reference.kind, reference.flow.branch());
+                shape.by_kind.count(&reference);
             } else {
                 reference.address = shape.data.into();
                 shape.data += 1;
@@ -193,8 +203,8 @@ impl Code {
             if !is_fetch {
                 data.push(other.address);
             }
-            (own.kind, own.size, own.flow) == (other.kind, other.size, other.flow)
-                && (!is_fetch || own.address == other.address)
+            let of = |one: &Reference| (one.kind, one.size, one.flow, one.class);
+            of(own) == of(other) && (!is_fetch || own.address == other.address)
         };
         let own = self.references(shape);
         let is_same = own.len() == references.len() && own.iter().zip(references).all(is_same);
@@ -273,7 +283,7 @@ fn add_steps(references: &[Reference], steps: &mut Vec<ShapeStep>) -> Done {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::Flow;
+    use crate::recording::{Class, Flow};
 
     #[test]
     fn instructions_of_a_line_share_a_step() {
@@ -316,8 +326,25 @@ mod tests {
         let done = Done { begun: 7, taken: 1, is_taken: false, loads: 1, loads_before: 1 };
         assert_eq!((shape.done, shape.address), (done, 0x1004));
         // Instructions without data: five do not branch, one branches. One instruction loads and stores.
-        let by_kind = [[5, 0, 1], [0; 3], [0; 3], [1, 0, 0]];
+        let by_kind = [[5, 0, 1, 0], [0; 4], [0; 4], [1, 0, 0, 0], [0; 4]];
         assert_eq!(shape.by_kind.counts(), by_kind);
+    }
+
+    #[test]
+    fn classes_are_counted_with_their_data() {
+        let fetch = |class, kind| Reference { class, ..Reference::new(0x1000, 4, kind) };
+        let mut code = Code::default();
+        code.add(&[
+            fetch(Class::FloatingPoint, Kind::FetchOther),
+            fetch(Class::Vector, Kind::FetchLoad),
+            fetch(Class::Atomic, Kind::FetchModify),
+            fetch(Class::Other, Kind::FetchModify),
+            // This atomic instruction only loads, and is counted as a load.
+            fetch(Class::Atomic, Kind::FetchLoad),
+            fetch(Class::Multiply, Kind::FetchOther),
+        ]);
+        let by_kind = [[1, 0, 0, 1], [1, 0, 0, 1], [0; 4], [1, 0, 0, 0], [1, 0, 0, 0]];
+        assert_eq!(code.shape(0).by_kind.counts(), by_kind);
     }
 
     #[test]

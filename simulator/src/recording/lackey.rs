@@ -86,11 +86,10 @@ impl LackeyReader {
         loop {
             if !self.in_message {
                 let text = &self.buffer[self.start..self.end];
-                let filled = room.filled();
-                let rest;
-                (room, rest) = parse_fast(&mut self.fast, text, room);
+                let (rest, lines);
+                (room, rest, lines) = parse_fast(&mut self.fast, text, room);
                 self.start = self.end - rest;
-                self.lines += (room.filled() - filled) as u64;
+                self.lines += lines;
             }
             let Some(length) = self.find_line()? else {
                 break;
@@ -172,19 +171,21 @@ impl LackeyReader {
 }
 
 /// Parses lines of the common form. Stops at a line of another form, at the end of the text, or when the block is full. Returns the
-/// length of the remaining text. The room is passed by value, so that its parts stay in registers.
+/// length of the remaining text, and the number of parsed lines. The room is passed by value, so that its parts stay in registers.
 #[inline(never)]
-fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
-    let Room { mut block, behind, mut fetch } = room;
+fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize, u64) {
+    let Room { mut block, mut behind, mut fetch } = room;
+    let mut lines = 0;
     while let Some(window) = text.first_chunk::<WINDOW>()
         && let Some((reference, length)) = fast.parse(window)
         && let Some(place) = block.next()
     {
-        put(place, reference, &mut fetch);
+        put(place, reference, &mut block, &mut behind, &mut fetch);
         text = &text[length..];
+        lines += 1;
     }
     let room = Room { block, behind, fetch };
-    (room, text.len())
+    (room, text.len(), lines)
 }
 
 /// Storage for the references of one block.
@@ -210,32 +211,53 @@ impl<'r> Room<'r> {
 
     /// Adds a reference to the block. If the block is full, returns `false`.
     fn push(&mut self, reference: Reference) -> bool {
-        let place = self.block.next();
-        place.is_some_and(|place| put(place, reference, &mut self.fetch))
+        let Self { block, behind, fetch } = self;
+        let place = block.next();
+        place.is_some_and(|place| put(place, reference, block, behind, fetch))
     }
 
     /// Adds data of the block's last instruction after a full block. Returns `false` if there is no room, if the reference is not
     /// such data, or if more data cannot change the kind of the fetch.
     fn push_behind(&mut self, reference: Reference) -> bool {
         let classes = |fetch: &&mut Reference| fetch.kind != Kind::FetchModify;
+        let Self { block, behind, fetch } = self;
+        let needed = 1 + usize::from(reference.kind == Kind::Modify);
         !reference.kind.is_fetch()
-            && self.fetch.as_ref().is_some_and(classes)
-            && (self.behind.next()).is_some_and(|place| put(place, reference, &mut self.fetch))
+            && fetch.as_ref().is_some_and(classes)
+            && behind.len() >= needed
+            && (behind.next()).is_some_and(|place| put(place, reference, block, behind, fetch))
     }
 }
 
-/// Stores a reference. If it is data, updates the kind of the latest fetch.
+/// Stores a reference. If it is data, updates the kind of the latest fetch. A line `M` becomes a load in `place` and a store in the next
+/// free place, because lackey does not tell whether the instruction is atomic.
 #[inline(always)]
 fn put<'r>(
     place: &'r mut Reference,
     reference: Reference,
+    block: &mut IterMut<'r, Reference>,
+    behind: &mut IterMut<'r, Reference>,
     fetch: &mut Option<&'r mut Reference>,
 ) -> bool {
     *place = reference;
     if reference.kind.is_fetch() {
         *fetch = Some(place);
-    } else if let Some(fetch) = fetch {
-        fetch.kind = fetch.kind.with(reference.kind);
+        return true;
+    }
+    let mut accesses = |kind| {
+        if let Some(fetch) = fetch {
+            fetch.accesses(kind);
+        }
+    };
+    if reference.kind == Kind::Modify {
+        accesses(Kind::Load);
+        accesses(Kind::Store);
+        place.kind = Kind::Load;
+        if let Some(second) = block.next().or_else(|| behind.next()) {
+            *second = Reference { kind: Kind::Store, ..reference };
+        }
+    } else {
+        accesses(reference.kind);
     }
     true
 }

@@ -2,7 +2,8 @@
 
 use super::reference::{Kind, Reference};
 
-/// The possible first three bytes of a line, each with the kind of the line's reference.
+/// The possible first three bytes of a line, each with the kind of the line's reference. `M` has the kind of an atomic access until its
+/// reader [divides](super::lackey) it into a load and a store.
 const LEADS: [([u8; 3], Kind); 4] = [
     (*b"I  ", Kind::FetchOther),
     (*b" L ", Kind::Load),

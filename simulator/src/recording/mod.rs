@@ -14,11 +14,12 @@
 //! I  04001090,3        an instruction of 3 bytes is fetched
 //!  L 1ffeffe7c8,8      it loads 8 bytes,
 //!  S 1ffeffe7c0,8      or stores 8 bytes,
-//!  M 0421c7cc,4        or loads and stores one place
+//!  M 0421c7cc,4        or loads and then stores one place
 //! ==1234== ...         a message of valgrind: skipped, like empty lines
 //! ```
 //!
-//! Addresses have 1 to 16 hexadecimal digits. Sizes are 1 to 4096 bytes.
+//! Addresses have 1 to 16 hexadecimal digits. Sizes are 1 to 4096 bytes. Lackey does not tell atomic instructions from others, so
+//! `M` is read as a load and a store.
 //!
 //! # By hand
 //! Each line has a strand (0 to 255), an operation, an address and, if it is not the default, a size. Each strand is a separate
@@ -28,7 +29,8 @@
 //! # Two strands share a line.
 //! 0 w 0x1000           strand 0 writes 8 bytes
 //! 9 r 1000 4           strand 9 reads 4 bytes there
-//! 9 m 1004 4           and modifies the next 4
+//! 9 m 1004 4           and modifies the next 4: a load and a store
+//! 9 a 1004 4           and modifies them again, atomically
 //! 0 i 40000            strand 0 fetches an instruction of 4 bytes
 //! ```
 //!
@@ -56,11 +58,11 @@ mod zstd;
 pub use bundled::{BUNDLED_PROGRAM, BUNDLED_SOURCE, bundled};
 pub use chunk::{Chunk, References};
 pub(crate) use chunk::{Position, Whole};
-pub(crate) use code::{ByKind, Done, FETCH_SHIFT, ShapeStep, StepAction};
+pub(crate) use code::{ByKind, Done, FETCH_SHIFT, InstructionCounts, ShapeStep, StepAction};
 pub use error::RecordingError;
 pub use lackey::{BLOCK, BLOCK_SLACK};
 pub use recording::Recording;
-pub(crate) use reference::Branch;
+pub(crate) use reference::{DataAccess, Group};
 pub use reference::{Flow, Kind, Reference};
-pub use refs::{Mapping, Order};
+pub use refs::{Acquire, Cause, Class, Mapping, Order, Semaphore};
 pub use source::BytesRead;

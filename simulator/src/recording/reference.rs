@@ -1,3 +1,5 @@
+use refs::Class;
+
 /// A reference to memory: the fetch of an instruction, or an access to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
@@ -9,12 +11,48 @@ pub struct Reference {
     pub kind: Kind,
     /// How a fetched instruction passes control on; [`Flow::Next`] for data.
     pub flow: Flow,
+    /// What a fetched instruction does; [`Class::Other`] for data, and in recordings that do not tell it.
+    pub class: Class,
 }
 
 impl Reference {
     /// Returns an access to data, or the fetch of an instruction that passes control to the next instruction.
     pub const fn new(address: u64, size: u16, kind: Kind) -> Self {
-        Self { address, size, kind, flow: Flow::Next }
+        Self { address, size, kind, flow: Flow::Next, class: Class::Other }
+    }
+
+    /// Notes that the instruction of this fetch also accesses `data`. An instruction of the class [`Class::Other`] with an atomic access
+    /// becomes atomic.
+    #[inline(always)]
+    pub(super) fn accesses(&mut self, data: Kind) {
+        self.kind =
+            Kind::FETCHES[(self.kind as usize | (data as usize - Kind::FetchModify as usize)) & 3];
+        if data == Kind::Modify && self.class == Class::Other {
+            self.class = Class::Atomic;
+        }
+    }
+
+    /// Returns how this fetched instruction accesses data.
+    #[inline(always)]
+    pub(crate) const fn data(&self) -> DataAccess {
+        match self.kind {
+            Kind::FetchLoad => DataAccess::Load,
+            Kind::FetchStore => DataAccess::Store,
+            Kind::FetchModify if matches!(self.class, Class::Atomic) => DataAccess::Atomic,
+            Kind::FetchModify => DataAccess::Both,
+            _ => DataAccess::None,
+        }
+    }
+
+    /// Returns the group of this fetched instruction.
+    #[inline(always)]
+    pub(crate) const fn group(&self) -> Group {
+        match (self.class, self.flow) {
+            (Class::FloatingPoint | Class::Vector, _) => Group::Fgu,
+            (_, Flow::Next | Flow::Trap) => Group::Other,
+            (_, Flow::NotTaken) => Group::NotTaken,
+            _ => Group::Taken,
+        }
     }
 }
 
@@ -45,28 +83,37 @@ impl Flow {
     pub(crate) const fn is_elsewhere(self) -> bool {
         self as u8 >= Self::Taken as u8
     }
-
-    /// Returns the class of the instruction for counters of branches.
-    #[inline(always)]
-    pub(crate) const fn branch(self) -> Branch {
-        match self {
-            Self::Next | Self::Trap => Branch::None,
-            Self::NotTaken => Branch::NotTaken,
-            Self::Taken | Self::Jump | Self::Call | Self::Return => Branch::Taken,
-        }
-    }
 }
 
-/// The class of an instruction for counters of branches. A trap is not a branch.
+/// The group of an instruction that counters of instructions distinguish, apart from its accesses to data. A trap is not a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Branch {
-    None,
+pub(crate) enum Group {
+    Other,
+    /// A conditional branch that is not taken.
     NotTaken,
+    /// Any other branch.
     Taken,
+    /// An instruction of the floating-point and graphics unit (FGU). It is not a branch.
+    Fgu,
 }
 
-impl Branch {
-    pub(crate) const COUNT: usize = 3;
+impl Group {
+    pub(crate) const COUNT: usize = 4;
+}
+
+/// How an instruction accesses data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DataAccess {
+    None,
+    Load,
+    Store,
+    /// The instruction loads and stores, but not in one step.
+    Both,
+    Atomic,
+}
+
+impl DataAccess {
+    pub(crate) const COUNT: usize = 5;
 }
 
 /// The kind of a reference.
@@ -81,13 +128,14 @@ pub enum Kind {
     FetchLoad = 1,
     /// The fetch of an instruction that stores.
     FetchStore = 2,
-    /// The fetch of an instruction that loads and stores, from the same place or from two places.
+    /// The fetch of an instruction that loads and stores: the same place or two places, in one step or not.
     FetchModify = 3,
     /// A load of data.
     Load = 4,
     /// A store of data.
     Store = 5,
-    /// A load and a store of the same place by one instruction.
+    /// A load and a store of the same place in one step, by an atomic instruction. An instruction that is not atomic and changes a
+    /// place (`addq $3,(mem)` of x86-64) has a [`Load`](Self::Load) and a [`Store`](Self::Store).
     Modify = 6,
 }
 
@@ -100,9 +148,4 @@ impl Kind {
     /// The kinds of fetches. Bit 0 of the index means a load, and bit 1 a store.
     pub(crate) const FETCHES: [Self; 4] =
         [Self::FetchOther, Self::FetchLoad, Self::FetchStore, Self::FetchModify];
-
-    /// Returns the kind of this fetch if its instruction also accesses `data`.
-    pub(super) const fn with(self, data: Self) -> Self {
-        Self::FETCHES[(self as usize | (data as usize - Self::FetchModify as usize)) & 3]
-    }
 }

@@ -11,7 +11,7 @@ use super::lackey::BLOCK;
 use super::line::number;
 use super::reference::{Kind, Reference};
 use super::source::Source;
-use refs::Order;
+use refs::{Cause, Order};
 
 /// The maximum number of references in a file. They take 384 MB of memory, and 768 MB more if the strand changes at every line.
 pub(super) const MOST: u64 = 1 << 24;
@@ -20,7 +20,7 @@ pub(super) const MOST: u64 = 1 << 24;
 const LONGEST: u64 = 1024;
 
 const A_STRAND: &str = "a strand, 0 to 255";
-const AN_OPERATION: &str = "r, w, m or i (read, write, modify, instruction)";
+const AN_OPERATION: &str = "r, w, m, a or i (read, write, modify, modify atomically, instruction)";
 const AN_ADDRESS: &str = "an address of 1 to 16 hexadecimal digits";
 const A_SIZE: &str = "a size from 1 to 4096 bytes";
 const AN_END: &str = "nothing after the size but a comment";
@@ -44,7 +44,10 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
             Err(error) => break Some((source.failure(&error), "the rest of the recording")),
         }
         let text = parse(&line).and_then(|access| match access {
-            Some((strand, reference)) => text.push(strand, reference),
+            Some((strand, first, second)) => {
+                text.push(strand, first)?;
+                second.map_or(Ok(()), |second| text.push(strand, second))
+            }
             None => Ok(()),
         });
         if let Err(expected) = text {
@@ -72,8 +75,12 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
     Ok(Threads { strands, progress: source.progress(), ..Threads::new(threads) })
 }
 
-/// Parses a line. Returns `None` for a line without a reference. The error is what was expected instead.
-fn parse(line: &[u8]) -> Result<Option<(StrandId, Reference)>, &'static str> {
+/// The strand of a line, and its one or two references.
+type Line = (StrandId, Reference, Option<Reference>);
+
+/// Parses a line. Returns the strand and its references, or `None` for a line without a reference. The error is what was expected
+/// instead.
+fn parse(line: &[u8]) -> Result<Option<Line>, &'static str> {
     let end = line.iter().position(|&byte| byte == b'#').unwrap_or(line.len());
     let mut words = line[..end].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let Some(strand) = words.next() else {
@@ -81,11 +88,12 @@ fn parse(line: &[u8]) -> Result<Option<(StrandId, Reference)>, &'static str> {
     };
     let strand =
         number(strand, 10, 3).and_then(|strand| StrandId::new(strand as usize)).ok_or(A_STRAND)?;
-    let (kind, usual) = match words.next() {
-        Some(b"r") => (Kind::Load, 8),
-        Some(b"w") => (Kind::Store, 8),
-        Some(b"m") => (Kind::Modify, 8),
-        Some(b"i") => (Kind::FetchOther, 4),
+    let (kind, second, usual) = match words.next() {
+        Some(b"r") => (Kind::Load, None, 8),
+        Some(b"w") => (Kind::Store, None, 8),
+        Some(b"m") => (Kind::Load, Some(Kind::Store), 8),
+        Some(b"a") => (Kind::Modify, None, 8),
+        Some(b"i") => (Kind::FetchOther, None, 4),
         _ => return Err(AN_OPERATION),
     };
     let address = words.next().ok_or(AN_ADDRESS)?;
@@ -97,7 +105,10 @@ fn parse(line: &[u8]) -> Result<Option<(StrandId, Reference)>, &'static str> {
     };
     match words.next() {
         Some(_) => Err(AN_END),
-        None => Ok(Some((strand, Reference::new(address, size as u16, kind)))),
+        None => {
+            let reference = |kind| Reference::new(address, size as u16, kind);
+            Ok(Some((strand, reference(kind), second.map(reference))))
+        }
     }
 }
 
@@ -138,7 +149,7 @@ impl ParsedText {
         });
         if let Some(before) = self.latest.replace(thread).filter(|before| *before != thread) {
             self.threads[before].order(Order::Signal(self.signals));
-            self.threads[thread].order(Order::Wait(self.signals));
+            self.threads[thread].order(Order::Wait(Cause::Wake, self.signals));
             self.signals += 1;
         }
         self.threads[thread].push(reference);
@@ -164,8 +175,7 @@ impl TextThread {
         if reference.kind.is_fetch() {
             self.fetch = Some(self.last().references.len());
         } else if let Some(fetch) = self.fetch {
-            let fetch = &mut self.last().references[fetch];
-            fetch.kind = fetch.kind.with(reference.kind);
+            self.last().references[fetch].accesses(reference.kind);
         }
         self.last().references.push(reference);
     }

@@ -14,7 +14,7 @@ use crate::memory::{
 use crate::recording::Recording;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
-use crate::run::ThreadRun;
+use crate::run::{ThreadRun, Waits};
 
 /// The maximum number of references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
 const PAUSE: u64 = 1 << 14;
@@ -88,9 +88,13 @@ impl Replay {
         });
         let number = |number| if dealt { 0 } else { number };
         let threads = placed.iter().enumerate();
+        let mut scheduler = Scheduler::placed(programs, placed, dealt);
+        if prepared.setup.late > 0 {
+            scheduler.start_late(prepared.setup.late);
+        }
         Self {
             threads: Threads::new(threads.map(|(thread, strand)| (number(thread), *strand))),
-            scheduler: Scheduler::placed(programs, placed, dealt),
+            scheduler,
             memory,
             pause: pause(&prepared.setup.memory),
             details,
@@ -155,8 +159,8 @@ impl Replay {
     /// Returns the details so far; `None` if no details are collected.
     pub(super) fn details(&self) -> Option<Details> {
         let (now, memory) = (self.truth().cycles(), &self.memory);
-        let details = self.details.as_ref()?;
-        Some(details.details(now, memory.moves(), |line| memory.home(line)))
+        let (details, homes) = (self.details.as_ref()?, memory.line_homes());
+        Some(details.details(now, memory.moves(), |line| homes.home(line)))
     }
 
     pub(super) fn usage(&self) -> Usage {
@@ -164,7 +168,15 @@ impl Replay {
     }
 
     pub(super) fn threads(&self) -> Vec<ThreadRun> {
-        self.threads.results(self.truth())
+        let mut threads = self.threads.results(self.truth());
+        for (thread, states) in threads.iter_mut().zip(self.scheduler.states()) {
+            thread.states = states;
+        }
+        threads
+    }
+
+    pub(super) fn waits(&self) -> Waits {
+        self.scheduler.waits()
     }
 
     pub(super) fn truth(&self) -> &Truth {

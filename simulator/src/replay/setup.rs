@@ -49,6 +49,9 @@ pub struct Setup {
     pub tracing: Option<Tracing>,
     /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
+    /// If not 0, each thread starts up to 255 cycles later. The number decides how much later. Replays with different numbers show
+    /// whether the result depends on small differences in the order of threads.
+    pub late: u64,
 }
 
 /// How to record the hypervisor's events.
@@ -104,6 +107,9 @@ impl Setup {
     /// The maximum number of [`hub_cycles`](Self::hub_cycles). A guest repeats a refused call for longer than one such access takes.
     pub const MOST_HUB_CYCLES: u64 = 100_000;
 
+    /// The number of cycles by which a thread can start later. See [`late`](Self::late).
+    pub const LATEST: u64 = 255;
+
     /// Returns a setup of one or several programs on this machine, with two guests. The first guest has all rights, and all cores
     /// except the last. The second guest has no rights, and the last core.
     #[must_use]
@@ -120,6 +126,27 @@ impl Setup {
             hub_cycles: Self::HUB_CYCLES,
             tracing: None,
             details: false,
+            late: 0,
+        }
+    }
+
+    /// Returns a setup that replays these programs in the same way, except that threads start [later](Self::late). It collects no details
+    /// and no events.
+    #[must_use]
+    pub fn again(&self, programs: Vec<Recording>, late: u64) -> Self {
+        Self {
+            machine: self.machine,
+            memory: self.memory,
+            guests: self.guests.clone(),
+            programs,
+            placement: self.placement.clone(),
+            selection: self.selection.clone(),
+            perf_config: self.perf_config,
+            interval: None,
+            hub_cycles: self.hub_cycles,
+            tracing: None,
+            details: false,
+            late,
         }
     }
 
@@ -134,6 +161,7 @@ impl Setup {
         hub_cycles: u64,
         tracing: Option<Tracing>,
         details: bool,
+        late: u64,
     }
 
     /// Checks the setup and prepares the replay.

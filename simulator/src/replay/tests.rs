@@ -4,10 +4,11 @@
 use std::ops::ControlFlow;
 
 use guest_abi::{Mcu, Node};
-use platform::{Machine, Model};
+use platform::{Interleave, Machine, Model};
 
 use super::{RunError, Selection, Setup};
 use crate::memory::broken::{Map, broken};
+use crate::memory::{Config, Pages};
 use crate::recording::{Chunk, Kind, Recording, Reference};
 
 /// Returns a program of four threads. All threads load the same lines. Together they store to 20 lines in each of 32 sets of an L2
@@ -30,11 +31,16 @@ fn program() -> Recording {
 
 /// Returns what the replay reports if its counts are wrong; `None` if it reports no difference.
 fn told(machine: Machine, events: &str) -> Option<String> {
+    told_with(machine, events, Pages::Hardware)
+}
+
+fn told_with(machine: Machine, events: &str, pages: Pages) -> Option<String> {
     let selection = match events {
         "" => Selection::default_for(machine),
         events => Selection::parse(events).unwrap(),
     };
-    let setup = Setup::new(machine, program()).selection(selection);
+    let memory = Config { pages, ..Config::T2_PLUS };
+    let setup = Setup::new(machine, program()).selection(selection).memory(memory);
     match setup.check().unwrap().run(|_| ControlFlow::Continue(())) {
         Ok(run) if run.truth_matches => None,
         Ok(_) => Some("a counter differs".to_owned()),
@@ -91,6 +97,25 @@ fn a_broken_map_is_noticed() {
         assert_eq!(told(machine, events), None, "{map:?}");
         let told = broken(map, wrong, || told(machine, events)).unwrap_or_default();
         assert!(told.contains(expected), "{map:?} on {machine:?}: {told:?}");
+    }
+}
+
+/// Where an operating system places pages, and where memory interleaves by 1 GB, the truth has a map of its own, too.
+#[test]
+fn a_page_on_a_wrong_node_is_noticed() {
+    let four = machine(Model::Batoka, 4);
+    for (map, wrong, machine, pages) in [
+        (Map::Page, (|page| page >> 1) as fn(usize) -> usize, four, "interleave:64K"),
+        (Map::Page, |page| page + 1, four, "interleave:8K"),
+        (Map::Page, |page| page >> 8, four, "first-touch"),
+        (Map::NodeOfStrand, |node| node ^ 1, four, "first-touch"),
+        (Map::Channel, |bits| !bits, four, "node:2"),
+        (Map::Home, |stripe| stripe + 1, four.with_interleave(Interleave::Gigabyte), "hardware"),
+    ] {
+        let pages = pages.parse().unwrap();
+        assert_eq!(told_with(machine, "", pages), None, "{pages}");
+        let told = broken(map, wrong, || told_with(machine, "", pages)).unwrap_or_default();
+        assert!(told.contains("where it does not belong"), "{map:?}, {pages}: {told:?}");
     }
 }
 

@@ -4,7 +4,9 @@ mod executed;
 mod played;
 mod replayed;
 mod since;
+mod spread;
 mod totals;
+mod waits;
 
 use std::path::Path;
 
@@ -23,8 +25,10 @@ pub use executed::{
 };
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
 pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
+pub use spread::Spread;
 pub use totals::Total;
 pub(crate) use totals::class;
+pub use waits::{LockRun, LockSite, State, States, WaitFor, WaitPlace, Waits};
 
 /// The version of a [`Run`]'s JSON. It increases when a field is removed or changes its meaning.
 pub const VERSION: u64 = 1;

@@ -17,6 +17,8 @@ use crate::machine::configuration::Configuration;
 use crate::memory::{Served, Usage};
 use crate::nearest::status_name;
 
+use super::{Spread, States, Waits};
+
 /// The result of a replay without a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -34,6 +36,17 @@ pub struct Replayed {
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
+    /// What threads waited for.
+    #[serde(default)]
+    pub waits: Waits,
+    /// The lengths of replays whose threads start at slightly different times, beginning with this one; `None` until the caller that
+    /// makes these replays stores it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orders: Option<Spread>,
+    /// The lengths of replays of several recordings of the program, ending with this one; `None` until the caller that makes these
+    /// recordings stores it here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Spread>,
     /// How channels, hubs and links were used.
     #[serde(flatten)]
     pub usage: Usage,
@@ -116,6 +129,9 @@ pub struct ThreadRun {
     pub served: Served,
     /// The thread's cycles, by cause.
     pub stack: Stack,
+    /// The cycles of the whole run, by what the thread did.
+    #[serde(default)]
+    pub states: States,
 }
 
 /// The cycles that a thread spent at work or waiting, by cause. Their sum is [`ThreadRun::cycles`].

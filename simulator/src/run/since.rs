@@ -9,7 +9,7 @@ use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
     /// Returns what happened since an earlier sample of the same replay. Of the details, only the list of instructions and their misses
-    /// is for this period. All other details, such as the lines that nodes share, are still counted from the start.
+    /// is for this period. All other details, such as the lines that nodes share, are still counted from the start, and so are waits.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();
@@ -22,6 +22,9 @@ impl Replayed {
             time,
             placement: _,
             threads,
+            waits: _,
+            orders: _,
+            repeats: _,
             usage,
             notes: _,
             stopped: _,
@@ -73,7 +76,7 @@ impl Replayed {
 }
 
 counts! {
-    ThreadRun { instructions, cycles, served, stack } { thread, strand }
+    ThreadRun { instructions, cycles, served, stack, states } { thread, strand }
     Stack { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline }
     CounterResult { measured, truth } { perfreg, counter, strand, name, event }
     ChannelUse { reads, writes, busy, waited } { node, mcu, limit }

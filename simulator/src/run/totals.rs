@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use guest_abi::{Pmu, StrandId};
 use serde::Serialize;
 
-use super::{CounterResult, Stack, ThreadRun};
+use super::{CounterResult, ThreadRun};
 use crate::counts::Counts;
-use crate::memory::Served;
 
 const FIRST: StrandId = match StrandId::new(0) {
     Some(strand) => strand,
@@ -95,8 +94,8 @@ impl ThreadRun {
 
     /// Returns a thread that has done nothing.
     pub(crate) fn new(thread: usize, strand: StrandId) -> Self {
-        let (served, stack) = (Served::default(), Stack::default());
-        Self { thread, strand, instructions: 0, cycles: 0, served, stack }
+        let (served, stack, states) = Default::default();
+        Self { thread, strand, instructions: 0, cycles: 0, served, stack, states }
     }
 
     /// Returns the sum of what several threads did. The thread and strand of the sum are 0.

@@ -1,6 +1,7 @@
 //! Tests of everything that software sees of the executing machine, except the instruction set.
 
 mod clocks;
+mod homes;
 #[rustfmt::skip]
 mod programs;
 

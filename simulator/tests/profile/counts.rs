@@ -3,13 +3,14 @@
 use guest_abi::event::SparcEvent;
 use platform::models::r10000::R10000Event;
 use simulator::analysis::profile::SampledUnit;
-use simulator::recording::{Flow, Kind, Reference};
+use simulator::recording::{Chunk, Class, Flow, Kind, Recording, Reference};
 
-use crate::{every, fetch, profile, profile_flow};
+use crate::{every, fetch, go_on, job, profile};
 
 /// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The addresses
 /// are scattered over 4 MB, and each is used twice. So there are misses of every kind, and lines are written back. Every fifth
-/// instruction is a branch: taken, not taken, or indirect.
+/// instruction is a branch: taken, not taken, or indirect. Instructions that load and store are atomic, and use one block of the secondary cache. Every eighth instruction is of
+/// the floating-point unit.
 fn program_with_branches(length: u64) -> Vec<Reference> {
     let mut references = Vec::new();
     for number in 0..length {
@@ -20,13 +21,20 @@ fn program_with_branches(length: u64) -> Vec<Reference> {
             6 => (Kind::FetchModify, Some(Kind::Modify)),
             _ => (Kind::FetchOther, None),
         };
+        let data = if number % 8 == 6 { 0x90_0000 } else { data };
         let flow = match number % 15 {
             0 => Flow::Taken,
             5 => Flow::NotTaken,
             10 => Flow::Jump,
             _ => Flow::Next,
         };
-        references.push(fetch(0x40_0000 + number * 7 % 20_000 * 4, kind, flow));
+        let class = match number % 8 {
+            6 => Class::Atomic,
+            7 => Class::FloatingPoint,
+            _ => Class::Other,
+        };
+        let fetch = fetch(0x40_0000 + number * 7 % 20_000 * 4, kind, flow);
+        references.push(Reference { class, ..fetch });
         references.extend(data_kind.map(|kind| Reference::new(data, 8, kind)));
     }
     references
@@ -46,13 +54,22 @@ fn program() -> String {
     program_with_branches(12_000).into_iter().map(line).collect()
 }
 
-/// Samples each event in a separate run. Asserts that counts are exact, that every seventh event has a sample (taken or missed),
-/// and that the report says which events have no model. `occur` is the number of events that must occur.
-fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a str)>, occur: u64) {
-    let program = program_with_branches(12_000);
+/// Samples each event in a separate run. Each of `processors` processors executes a thread. Asserts that counts are exact, that every
+/// seventh event has a sample (taken or missed), and that the report says which events have no model. `occur` is the number of
+/// events that must occur.
+fn all_events<'a>(
+    unit: SampledUnit,
+    processors: usize,
+    names: impl Iterator<Item = (String, &'a str)>,
+    occur: u64,
+) {
+    let chunk = Chunk::new(program_with_branches(12_000), Vec::new());
+    let threads = vec![vec![chunk]; processors];
     let mut happened = 0;
     for (selector, name) in names {
-        let report = profile_flow(unit, program.clone(), &selector, every(7)).unwrap();
+        let program = Recording::from_threads("test", threads.clone());
+        let job = job(program, every(7)).processors(processors);
+        let report = job.run(unit, &selector, go_on).unwrap();
         let event = &report.first;
         assert_eq!((&*report.unit, &*event.event), (unit.name(), name));
         assert_eq!((event.count, event.count_error), (event.exact_count, Some(0)), "{name}");
@@ -61,7 +78,9 @@ fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a st
         assert_eq!(event.modelled, event.absence.is_none(), "{name}");
         let (samples, missed) = (event.samples, event.missed);
         // A strand is interrupted at each overflow. An R10000 may overflow again before it is interrupted.
-        assert_eq!(samples + missed, event.count / 7, "{name}");
+        let most = event.count / 7;
+        let least = (most + 1).saturating_sub(processors as u64);
+        assert!((least..=most).contains(&(samples + missed)), "{name}");
         let stand_for: u64 = event.rows.iter().map(|row| row.events).sum();
         assert_eq!(stand_for, (samples + missed) * 7, "{name}");
         let exact: u64 = event.rows.iter().map(|row| row.exact).sum();
@@ -74,13 +93,14 @@ fn all_events<'a>(unit: SampledUnit, names: impl Iterator<Item = (String, &'a st
 #[test]
 fn every_event_of_a_strand() {
     let names = SparcEvent::ALL.iter().map(|event| event.name());
-    all_events(SampledUnit::Sparc, names.map(|name| (name.to_owned(), name)), 15);
+    all_events(SampledUnit::Sparc, 1, names.map(|name| (name.to_owned(), name)), 16);
 }
 
+/// Two processors use the same data. All events occur but two: no two addresses are one, and memory is without fault.
 #[test]
 fn every_event_of_an_r10000() {
     let names = R10000Event::ALL.iter().map(|event| event.name());
-    all_events(SampledUnit::R10000, (0..).map(|number: u32| number.to_string()).zip(names), 21);
+    all_events(SampledUnit::R10000, 2, (0..).map(|number: u32| number.to_string()).zip(names), 30);
 }
 
 /// A lackey recording does not say which instructions are branches.
@@ -98,8 +118,7 @@ fn branches_need_a_recording_that_has_them() {
     }
 }
 
-/// Of 12,000 instructions, 3,000 load, 1,500 store, and 1,500 do both. On a strand, the last 1,500
-/// are atomics, which count as loads and stores too.
+/// Of 12,000 instructions, 3,000 load, 1,500 store, and 1,500 do both. Lackey does not say that the last 1,500 are atomic.
 #[test]
 fn instructions_by_what_they_do() {
     let counts = |unit, events: &str| -> Vec<u64> {
@@ -108,7 +127,7 @@ fn instructions_by_what_they_do() {
     };
     for (unit, events, expected) in [
         (SampledUnit::Sparc, "Instr_cnt,Instr_ld", [12_000, 4_500]),
-        (SampledUnit::Sparc, "Instr_st,Atomics", [3_000, 1_500]),
+        (SampledUnit::Sparc, "Instr_st,Atomics", [3_000, 0]),
         (SampledUnit::R10000, "graduated_instructions,graduated_loads", [12_000, 4_500]),
         (SampledUnit::R10000, "Failed store conditionals,Graduated stores", [0, 3_000]),
     ] {

@@ -1,5 +1,6 @@
 //! Profiles are compared with the known behaviour of programs.
 
+mod clock;
 mod counts;
 mod cycles;
 mod r10000;

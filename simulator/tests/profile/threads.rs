@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use platform::{Machine, Model};
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
 use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
-use simulator::recording::{Chunk, Flow, Kind, Order, Recording, Reference};
+use simulator::recording::{Cause, Chunk, Flow, Kind, Order, Recording, Reference};
 use simulator::replay::placement::Placement;
 
 use crate::{every, fetch, go_on, job};
@@ -91,7 +91,7 @@ fn a_placement_decides_what_threads_share() {
     for (place, misses) in [("0,1", 100), ("0,8", 200)] {
         let (mut first, mut second) = (loads(0, 100), loads(1, 100));
         first.order.push((first.len(), Order::Signal(7)));
-        second.order.push((0, Order::Wait(7)));
+        second.order.push((0, Order::Wait(Cause::Wake, 7)));
         let job = threads(vec![first, second], place);
         let report = job.run(SampledUnit::Sparc, "DC_miss", go_on).unwrap();
         let event = &report.first;
@@ -103,8 +103,8 @@ fn a_placement_decides_what_threads_share() {
 #[test]
 fn an_r10000_executes_threads_in_turns() {
     let (mut first, mut second) = (instructions(0, 400), instructions(1, 300));
-    first.order = vec![(100, Order::Signal(1)), (200, Order::Wait(2))];
-    second.order = vec![(0, Order::Wait(1)), (300, Order::Signal(2))];
+    first.order = vec![(100, Order::Signal(1)), (200, Order::Wait(Cause::Wake, 2))];
+    second.order = vec![(0, Order::Wait(Cause::Wake, 1)), (300, Order::Signal(2))];
     for events in ["graduated_instructions", "issued_instructions"] {
         let job = threads(vec![first.clone(), second.clone()], "spread");
         let report = job.run(SampledUnit::R10000, events, go_on).unwrap();
@@ -128,7 +128,7 @@ fn an_r10000_executes_threads_in_turns() {
 fn a_wait_that_nothing_ends_is_left_out_with_a_note() {
     for unit in SampledUnit::ALL {
         let mut chunk = instructions(0, 100);
-        chunk.order.push((50, Order::Wait(1)));
+        chunk.order.push((50, Order::Wait(Cause::Wake, 1)));
         let report = threads(vec![chunk], "spread").run(unit, "instructions", go_on).unwrap();
         check_counts(&report, 1, 100);
         assert_eq!(report.notes.len(), 1, "{:?}", report.notes);

@@ -19,6 +19,22 @@ fn an_instruction_and_its_data_share_a_block() {
     assert_eq!(blocks[1][0], reference(Kind::FetchOther, 0x0400_1093, 2));
 }
 
+/// The store of a line `M` can be the first reference after a full block.
+#[test]
+fn a_line_that_loads_and_stores_is_in_one_block() {
+    for pad in 0..40 {
+        let text = " L 1ffeffe7c8,8\n".repeat(BLOCK - 40 + pad)
+            + &"I  04001090,3\n M 1ffeffe7c8,8\n".repeat(60);
+        let blocks = blocks(open(text).unwrap()).unwrap();
+        let expected = [Kind::FetchModify, Kind::Load, Kind::Store];
+        let all: Vec<Kind> =
+            blocks.concat()[BLOCK - 40 + pad..].iter().map(|one| one.kind).collect();
+        assert_eq!(all, expected.repeat(60), "{pad}");
+        // No block begins within an instruction.
+        assert!(matches!(blocks[1][0].kind, Kind::FetchModify), "{pad}");
+    }
+}
+
 #[test]
 fn data_without_end_does_not_make_a_block_without_end() {
     let data = " L 1ffeffe7c8,8\n".repeat(3 * BLOCK);
@@ -26,6 +42,8 @@ fn data_without_end_does_not_make_a_block_without_end() {
     for (before, expected) in [
         ("", &[BLOCK; 3][..]),
         ("I  04001090,3\n", &[long, BLOCK, 3 * BLOCK + 1 - long - BLOCK]),
+        // The last line of the block loads and stores. Its store follows the full block.
+        ("I  04001090,3\n M 1ffeffe7c8,8\n", &[BLOCK, BLOCK, BLOCK, 3]),
         // The fetch already loads and stores. Its kind is final, so the block need not grow.
         ("I  04001090,3\n S 1ffeffe7c8,8\n", &[BLOCK, BLOCK, BLOCK, 2]),
     ] {

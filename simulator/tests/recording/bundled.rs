@@ -32,16 +32,16 @@ fn the_threads_are_ordered() {
     let threads = threads(&mut bundled()).unwrap();
     let signals: HashSet<u64> = (threads.iter().flat_map(|(_, order)| order))
         .filter_map(|&(_, order)| match order {
-            Order::Signal(number) => Some(number),
-            Order::Wait(_) => None,
+            Order::Signal(number) | Order::Start(number) => Some(number),
+            _ => None,
         })
         .collect();
     let mut waits = 0;
     for (number, (_, order)) in threads.iter().enumerate() {
         let first = order.first();
-        assert_eq!(matches!(first, Some((0, Order::Wait(_)))), number > 0, "{number}");
+        assert_eq!(matches!(first, Some((0, Order::Wait(_, _)))), number > 0, "{number}");
         for (_, order) in order {
-            if let Order::Wait(number) = order {
+            if let Order::Wait(_, number) = order {
                 assert!(signals.contains(number), "nothing signals {number}");
                 waits += 1;
             }

@@ -26,7 +26,8 @@ fn a_fetch_knows_its_data() {
         reference(Kind::Load, 0x1f_feff_e7c0, 8),
         reference(Kind::Load, 0x0421_c000, 32),
         reference(Kind::FetchModify, 0x0400_109f, 2),
-        reference(Kind::Modify, 0x0421_c7cc, 4),
+        reference(Kind::Load, 0x0421_c7cc, 4),
+        reference(Kind::Store, 0x0421_c7cc, 4),
         reference(Kind::FetchModify, 0x0400_10a1, 4),
         reference(Kind::Load, 0x0421_c7d0, 16),
         reference(Kind::Store, 0x1f_feff_e7b8, 8),
@@ -44,7 +45,8 @@ fn the_edges_of_addresses_and_sizes() {
         reference(Kind::Load, 0, 1),
         reference(Kind::Store, u64::MAX, 4096),
         reference(Kind::FetchModify, 0xffff_ffff_abcd_abcd, 15),
-        reference(Kind::Modify, 0x0123_4567, 4095),
+        reference(Kind::Load, 0x0123_4567, 4095),
+        reference(Kind::Store, 0x0123_4567, 4095),
     ];
     assert_eq!(read_bytes(text).unwrap(), expected);
 }

@@ -54,6 +54,16 @@ fn line(reference: &Reference) -> String {
     format!("{lead}{:08x},{}\n", reference.address, reference.size)
 }
 
+/// Returns the references that a reader makes of a line. Lackey's `M` is a load and a store.
+fn in_parts(reference: Reference) -> Vec<Reference> {
+    match reference.kind {
+        Kind::Modify => {
+            [Kind::Load, Kind::Store].map(|kind| Reference { kind, ..reference }).to_vec()
+        }
+        _ => vec![reference],
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_reads_back(
@@ -65,6 +75,7 @@ proptest! {
         let expected = [first, instructions.concat()].concat();
         let text: String = expected.iter().map(line).collect();
         let text = text.into_bytes();
+        let expected: Vec<_> = expected.into_iter().flat_map(in_parts).collect();
         prop_assert_eq!(&read_bytes(gzip(&text)).unwrap(), &expected);
         prop_assert_eq!(&read_bytes(zstd(&text)).unwrap(), &expected);
         prop_assert_eq!(&read(Pieces(Cursor::new(text), pieces, 0)).unwrap(), &expected);

@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 use proptest::prelude::*;
-use simulator::recording::{BLOCK, Chunk, Kind, Order, Recording};
+use simulator::recording::{BLOCK, Cause, Chunk, Class, Kind, Order, Recording, Reference};
 
 use crate::{gzip, open, reference, threads, zstd};
 
@@ -13,10 +13,12 @@ fn lines_take_place_one_after_the_other() {
                 9 w 0x1000          # 8 bytes by default\n\
                 \t9  i 40000\n\
                 9 r 1000 4\r\n\
-                255 m FFFFffffabcdABCD 4096\n\
+                255 a FFFFffffabcdABCD 4096\n\
                 9 w 0x8 1\n\
                 0 i 0 3#\n\
-                0 m 10";
+                0 m 10\n\
+                0 i 4\n\
+                0 a 10 1";
     let expected = [
         (
             vec![
@@ -25,15 +27,21 @@ fn lines_take_place_one_after_the_other() {
                 reference(Kind::Load, 0x1000, 4),
                 reference(Kind::Store, 8, 1),
             ],
-            vec![(3, Order::Signal(0)), (3, Order::Wait(1)), (4, Order::Signal(2))],
+            vec![(3, Order::Signal(0)), (3, Order::Wait(Cause::Wake, 1)), (4, Order::Signal(2))],
         ),
         (
             vec![reference(Kind::Modify, 0xffff_ffff_abcd_abcd, 4096)],
-            vec![(0, Order::Wait(0)), (1, Order::Signal(1))],
+            vec![(0, Order::Wait(Cause::Wake, 0)), (1, Order::Signal(1))],
         ),
         (
-            vec![reference(Kind::FetchModify, 0, 3), reference(Kind::Modify, 0x10, 8)],
-            vec![(0, Order::Wait(2))],
+            vec![
+                reference(Kind::FetchModify, 0, 3),
+                reference(Kind::Load, 0x10, 8),
+                reference(Kind::Store, 0x10, 8),
+                Reference { class: Class::Atomic, ..reference(Kind::FetchModify, 4, 4) },
+                reference(Kind::Modify, 0x10, 1),
+            ],
+            vec![(0, Order::Wait(Cause::Wake, 2))],
         ),
     ];
     let mut recording = open(text).unwrap();
@@ -52,7 +60,7 @@ fn lines_take_place_one_after_the_other() {
 #[test]
 fn malformed_lines_are_named() {
     let a_strand = "a strand, 0 to 255";
-    let an_operation = "r, w, m or i (read, write, modify, instruction)";
+    let an_operation = "r, w, m, a or i (read, write, modify, modify atomically, instruction)";
     let an_address = "an address of 1 to 16 hexadecimal digits";
     let a_size = "a size from 1 to 4096 bytes";
     for (line, expected) in [
@@ -119,7 +127,7 @@ fn an_instruction_and_its_data_share_a_chunk() {
 
 proptest! {
     #[test]
-    fn no_lines_panic(lines in prop::collection::vec("[0-9]{0,3} [rwmix] (0x)?[0-9a-fA-F]{0,17} ?[0-9]{0,4}#?\r?\n?", 0..60)) {
+    fn no_lines_panic(lines in prop::collection::vec("[0-9]{0,3} [rwmaix] (0x)?[0-9a-fA-F]{0,17} ?[0-9]{0,4}#?\r?\n?", 0..60)) {
         let text = format!("#\n{}", lines.concat());
         let count = text.lines().count() as u64;
         if let Err(error) = open(text) {

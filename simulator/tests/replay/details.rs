@@ -39,7 +39,7 @@ fn details_change_nothing() {
     let program = || {
         let mut text = String::new();
         for n in 0..6_000_u64 {
-            let op = ["r", "w", "r", "m"][n as usize % 4];
+            let op = ["r", "w", "r", "a"][n as usize % 4];
             let address = n * n % 977 * 0x48;
             let _ = writeln!(text, "{} {op} {address:x}", [0, 64, 1, 130][n as usize / 3 % 4]);
         }

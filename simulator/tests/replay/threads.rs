@@ -2,7 +2,7 @@
 
 use guest_abi::StrandId;
 use simulator::memory::Served;
-use simulator::recording::{Chunk, Flow, Kind, Order, Recording, Reference};
+use simulator::recording::{Cause, Chunk, Flow, Kind, Order, Recording, Reference};
 use simulator::replay::placement::Placement;
 use simulator::replay::{Selection, Setup};
 use simulator::run::{Replayed, ThreadRun};
@@ -17,7 +17,7 @@ pub(crate) fn threads() -> Recording {
         |n: u64, kind, flow| Reference { flow, ..Reference::new(0x1000 + n % 40 * 4, 4, kind) };
     let worker = |thread: u64| {
         let mut references = Vec::new();
-        let mut order = vec![(0, Order::Wait(thread))];
+        let mut order = vec![(0, Order::Wait(Cause::Wake, thread))];
         for n in 0..120 {
             let shared = 0x2000_0000 + (n * 7 + thread) % 32 * 0x40;
             let own = 0x1000_0000 * thread + n * 0x1c0;
@@ -35,7 +35,7 @@ pub(crate) fn threads() -> Recording {
                 let number = |thread| 1000 + thread * 10 + n / 30;
                 order.push((place, Order::Signal(number(thread))));
                 if thread > 1 {
-                    order.push((place, Order::Wait(number(thread - 1))));
+                    order.push((place, Order::Wait(Cause::Wake, number(thread - 1))));
                 }
             }
         }
@@ -48,7 +48,7 @@ pub(crate) fn threads() -> Recording {
         order.push((references.len(), Order::Signal(thread)));
     }
     for thread in 1..THREADS {
-        order.push((references.len(), Order::Wait(100 + thread)));
+        order.push((references.len(), Order::Wait(Cause::Wake, 100 + thread)));
     }
     references.push(instruction(0, Kind::FetchOther, Flow::Return));
     let first = Chunk::new(references, order);

@@ -161,7 +161,13 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
         let is_message = [b"==", b"--", b"**"].iter().any(|mark| line.starts_with(*mark));
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if !is_message && !line.is_empty() {
-            references.push(reference(line).ok_or(number)?);
+            let reference = reference(line).ok_or(number)?;
+            // A line that loads and stores has a reference for each.
+            match reference.kind {
+                Kind::Modify => references
+                    .extend([Kind::Load, Kind::Store].map(|kind| Reference { kind, ..reference })),
+                _ => references.push(reference),
+            }
         }
     }
     // The kind of a fetch depends on the data references of its instruction, which follow the fetch.

@@ -1,5 +1,7 @@
 //! The Linux system calls that matter to a recording, and their numbers on each machine.
 
+use refs::BLOCKING_CALLS;
+
 use crate::decode::Target;
 
 /// A system call. Addresses are in the program's memory.
@@ -27,6 +29,14 @@ pub(crate) enum SystemCall {
         futex: u64,
         other: Option<u64>,
     },
+    /// Sleeps for the time at this address.
+    Sleep {
+        time: u64,
+    },
+    /// May block for a time that depends on the host. `call` is the index of the call in [`BLOCKING_CALLS`].
+    Blocking {
+        call: u8,
+    },
     /// Maps a file with code.
     MapCode,
     Other,
@@ -36,6 +46,9 @@ pub(crate) enum SystemCall {
 const VM: u64 = 0x100;
 const VFORK: u64 = 0x4000;
 const CHILD_CLEARTID: u64 = 0x20_0000;
+
+/// The flag `TIMER_ABSTIME` of the system call `clock_nanosleep`.
+const ABSOLUTE: u64 = 1;
 
 /// The flag `PROT_EXEC` of the system call `mmap`.
 const EXECUTE: u64 = 4;
@@ -57,9 +70,18 @@ impl SystemCall {
             CallKind::Exit => Self::Exit,
             CallKind::Kill => Self::Kill,
             CallKind::Futex => Self::futex(second, first, fifth),
+            CallKind::Sleep => Self::Sleep { time: first },
+            CallKind::ClockSleep if second & ABSOLUTE == 0 => Self::Sleep { time: third },
+            CallKind::ClockSleep => Self::blocking("clock_nanosleep"),
+            CallKind::Blocking(name) => Self::blocking(name),
             CallKind::Map if third & EXECUTE != 0 && fifth as i32 >= 0 => Self::MapCode,
             CallKind::Map | CallKind::Other => Self::Other,
         }
+    }
+
+    fn blocking(name: &str) -> Self {
+        let call = BLOCKING_CALLS.iter().position(|call| *call == name);
+        call.map_or(Self::Other, |call| Self::Blocking { call: call as u8 })
     }
 
     fn futex(operation: u64, futex: u64, second: u64) -> Self {
@@ -84,6 +106,9 @@ enum CallKind {
     Exit,
     Kill,
     Futex,
+    Sleep,
+    ClockSleep,
+    Blocking(&'static str),
     Map,
     Other,
 }
@@ -98,6 +123,29 @@ fn x86(number: i64) -> CallKind {
         62 | 200 | 234 => CallKind::Kill,
         202 => CallKind::Futex,
         322 => CallKind::ExecAt,
+        35 => CallKind::Sleep,
+        230 => CallKind::ClockSleep,
+        0 => CallKind::Blocking("read"),
+        7 => CallKind::Blocking("poll"),
+        23 => CallKind::Blocking("select"),
+        34 => CallKind::Blocking("pause"),
+        42 => CallKind::Blocking("connect"),
+        43 => CallKind::Blocking("accept"),
+        45 => CallKind::Blocking("recvfrom"),
+        47 => CallKind::Blocking("recvmsg"),
+        61 => CallKind::Blocking("wait4"),
+        65 => CallKind::Blocking("semop"),
+        70 => CallKind::Blocking("msgrcv"),
+        73 => CallKind::Blocking("flock"),
+        128 => CallKind::Blocking("rt_sigtimedwait"),
+        130 => CallKind::Blocking("rt_sigsuspend"),
+        232 => CallKind::Blocking("epoll_wait"),
+        243 => CallKind::Blocking("mq_timedreceive"),
+        247 => CallKind::Blocking("waitid"),
+        270 => CallKind::Blocking("pselect6"),
+        271 => CallKind::Blocking("ppoll"),
+        281 => CallKind::Blocking("epoll_pwait"),
+        288 => CallKind::Blocking("accept4"),
         _ => CallKind::Other,
     }
 }
@@ -112,6 +160,29 @@ fn sparc(number: i64) -> CallKind {
         142 => CallKind::Futex,
         217 => CallKind::Clone,
         350 => CallKind::ExecAt,
+        249 => CallKind::Sleep,
+        259 => CallKind::ClockSleep,
+        3 => CallKind::Blocking("read"),
+        7 => CallKind::Blocking("wait4"),
+        29 => CallKind::Blocking("pause"),
+        93 => CallKind::Blocking("select"),
+        98 => CallKind::Blocking("connect"),
+        99 => CallKind::Blocking("accept"),
+        105 => CallKind::Blocking("rt_sigtimedwait"),
+        107 => CallKind::Blocking("rt_sigsuspend"),
+        113 => CallKind::Blocking("recvmsg"),
+        125 => CallKind::Blocking("recvfrom"),
+        131 => CallKind::Blocking("flock"),
+        153 => CallKind::Blocking("poll"),
+        195 => CallKind::Blocking("epoll_wait"),
+        201 => CallKind::Blocking("sigsuspend"),
+        276 => CallKind::Blocking("mq_timedreceive"),
+        279 => CallKind::Blocking("waitid"),
+        297 => CallKind::Blocking("pselect6"),
+        298 => CallKind::Blocking("ppoll"),
+        309 => CallKind::Blocking("epoll_pwait"),
+        323 => CallKind::Blocking("accept4"),
+        401 => CallKind::Blocking("msgrcv"),
         _ => CallKind::Other,
     }
 }
@@ -169,7 +240,24 @@ mod tests {
         }
         assert_eq!(call(Target::X86, 234), SystemCall::Kill);
         assert_eq!(call(Target::Sparc, 211), SystemCall::Kill);
-        assert_eq!(call(Target::X86, 0), SystemCall::Other);
+        assert_eq!(call(Target::X86, 1), SystemCall::Other);
+    }
+
+    #[test]
+    fn sleeps_and_calls_that_block() {
+        let call = |target, number, flags| SystemCall::new(target, number, [1, flags, 0x30, 0, 0]);
+        for (target, sleep, clock_sleep, read) in
+            [(Target::X86, 35, 230, 0), (Target::Sparc, 249, 259, 3)]
+        {
+            assert_eq!(call(target, sleep, 0), SystemCall::Sleep { time: 1 });
+            assert_eq!(call(target, clock_sleep, 0), SystemCall::Sleep { time: 0x30 });
+            // How long a sleep until a time of the host takes is not known.
+            let named = |name| SystemCall::Blocking {
+                call: BLOCKING_CALLS.iter().position(|call| *call == name).unwrap() as u8,
+            };
+            assert_eq!(call(target, clock_sleep, 1), named("clock_nanosleep"));
+            assert_eq!(call(target, read, 0), named("read"));
+        }
     }
 
     #[test]

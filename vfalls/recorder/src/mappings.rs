@@ -1,10 +1,11 @@
 //! The files that the program maps into memory.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::fs;
 
 use refs::Mapping;
+
+use crate::elf::{Elf, Segment};
 
 /// The mappings of the program's code that have been found so far.
 #[derive(Debug, Default)]
@@ -71,48 +72,24 @@ fn parse(line: &str) -> Option<Mapping> {
     })
 }
 
-/// Returns the build id of a 64-bit ELF file, or an empty one if the file has none. Returns `None` for any other file. Uses no
-/// crate, because `build.rs` compiles the recorder with `rustc` alone.
+/// Returns the build id of a 64-bit ELF file, or an empty one if the file has none. Returns `None` for any other file.
 fn build_id(path: &str) -> Option<Vec<u8>> {
-    const NOTE: u64 = 4;
-    const BUILD_ID: usize = 3;
+    const BUILD_ID: u64 = 3;
     /// The maximum size of a note segment that is searched for the build id, in bytes.
     const LONGEST: u64 = 1 << 16;
-
-    let file = File::open(path).ok()?;
-    let read = |at: u64, size: usize| {
-        let mut bytes = vec![0; size];
-        file.read_exact_at(&mut bytes, at).ok().map(|()| bytes)
-    };
-    let ident = read(0, 64)?;
-    if !ident.starts_with(b"\x7fELF\x02") {
-        return None;
-    }
-    let is_big = ident[5] == 2;
-    let number = |bytes: &[u8], at: usize, size: usize| -> u64 {
-        let bytes = &bytes[at..at + size];
-        let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-        match is_big {
-            true => bytes.iter().fold(0, add),
-            false => bytes.iter().rev().fold(0, add),
-        }
-    };
-    let (first, size, count) =
-        (number(&ident, 32, 8), number(&ident, 54, 2), number(&ident, 56, 2));
-    for header in 0..count {
-        let Some(header) = first.checked_add(header * size).and_then(|at| read(at, 56)) else {
-            break;
-        };
-        let (offset, length) = (number(&header, 8, 8), number(&header, 32, 8));
-        if number(&header, 0, 4) != NOTE || length > LONGEST {
+    let elf = Elf::open(path)?;
+    for segment in elf.segments().unwrap_or_default() {
+        if segment.kind != Segment::NOTE || segment.length > LONGEST {
             continue;
         }
-        let Some(notes) = read(offset, length as usize) else {
+        let Some(notes) = elf.bytes(segment.offset, segment.length) else {
             continue;
         };
         let mut rest = &notes[..];
-        while rest.len() >= 12 {
-            let [name, content, kind] = [0, 4, 8].map(|at| number(rest, at, 4) as usize);
+        while let [Some(name), Some(content), Some(kind)] =
+            [0, 4, 8].map(|at| elf.number(rest, at, 4))
+        {
+            let (name, content) = (name as usize, content as usize);
             let start = 12 + name.next_multiple_of(4);
             let Some(found) = rest.get(start..start.saturating_add(content)) else {
                 break;

@@ -5,12 +5,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use refs::{Definitions, Encoder, Frame, Log, Order};
+use refs::{Cause, Definitions, Encoder, Frame, Log, Order};
 
 use crate::calls::SystemCall;
 use crate::decode::Target;
+use crate::functions::Functions;
 use crate::lock;
+use crate::lock_call::{BlockFacts, LockCalls, Shared};
 use crate::mappings::Mappings;
+use crate::objects::Objects;
 use crate::order::Orders;
 use crate::output::Pipes;
 
@@ -22,7 +25,11 @@ pub(crate) struct Process {
     pub(crate) definitions: Mutex<Definitions>,
     pub(crate) orders: Orders,
     pub(crate) output: Pipes,
+    objects: Objects,
+    /// Returns the kernel's number of the calling thread.
+    tid: fn() -> u32,
     mappings: Mutex<Mappings>,
+    functions: Mutex<Functions>,
     /// Whether the program may have mapped files with code since the mappings were last read.
     maps: AtomicBool,
     threads: AtomicU32,
@@ -45,14 +52,17 @@ thread_local! {
 
 impl Process {
     /// Returns this process. Must be called before the emulator loads the program.
-    pub(crate) fn new(target: Target, output: Pipes) -> Self {
+    pub(crate) fn new(target: Target, output: Pipes, tid: fn() -> u32) -> Self {
         Self {
             target,
             id: std::process::id(),
             definitions: Mutex::new(Definitions::default()),
             orders: Orders::default(),
             output,
+            objects: Objects::default(),
+            tid,
             mappings: Mutex::new(Mappings::before_the_program()),
+            functions: Mutex::default(),
             maps: AtomicBool::new(true),
             threads: AtomicU32::new(0),
         }
@@ -63,11 +73,20 @@ impl Process {
         std::process::id() == self.id
     }
 
-    /// Defines a block of instructions, and returns its number. Ends the program if there are too many blocks.
-    pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> u32 {
+    /// Defines a block of instructions. Ends the program if there are too many blocks.
+    pub(crate) fn block(&self, address: u64, instructions: &[&[u8]]) -> BlockFacts {
+        self.look();
         let block = self.target.block(address, instructions);
+        let leave = self.target.leave(&block.exit, instructions);
         let number = lock(&self.definitions).block(block);
-        number.unwrap_or_else(|error| self.output.stop("ends", &error.to_string()))
+        let number = number.unwrap_or_else(|error| self.output.stop("ends", &error.to_string()));
+        let enters = lock(&self.functions).at(address);
+        BlockFacts::new(number, instructions.len(), leave, enters)
+    }
+
+    fn shared(&self) -> Shared<'_> {
+        let Self { objects, orders, definitions, target, tid, .. } = self;
+        Shared { objects, orders, definitions, target: *target, tid: *tid }
     }
 
     /// Returns the thread that the calling host thread has just started.
@@ -80,7 +99,7 @@ impl Process {
         let tid = start.and_then(|start| start.tid);
         let mut thread = Thread::new(number, tid);
         if let Some(start) = start {
-            thread.log.order(Order::Wait(start.signal));
+            thread.log.order(Order::Wait(Cause::Start, start.signal));
         }
         if let Some(tid) = tid {
             self.orders.watch(tid, number);
@@ -93,9 +112,11 @@ impl Process {
         self.look();
         thread.waits = None;
         match call {
+            // The replay decides who has a known lock.
+            SystemCall::Wait { .. } | SystemCall::Wake { .. } if thread.locks.is_inside() => {}
             SystemCall::Thread { tid } => {
                 let signal = self.orders.signal();
-                thread.log.order(Order::Signal(signal));
+                thread.log.order(Order::Start(signal));
                 START.set(Some(Start { signal, tid }));
             }
             SystemCall::Wait { futex } => thread.waits = Some(futex),
@@ -116,6 +137,8 @@ impl Process {
                 return;
             }
             SystemCall::Kill => return thread.write(self, true),
+            SystemCall::Sleep { time } => thread.sleeps = self.target.time(time),
+            SystemCall::Blocking { call } => thread.log.order(Order::Call(call)),
             SystemCall::Process | SystemCall::Other => {}
         }
         thread.write_now_and_then(self);
@@ -127,7 +150,13 @@ impl Process {
             SystemCall::Wait { .. } if value == 0 => {
                 let woken = thread.waits.and_then(|futex| self.orders.woken(futex));
                 if let Some(signal) = woken {
-                    thread.log.order(Order::Wait(signal));
+                    thread.log.order(Order::Wait(Cause::Wake, signal));
+                }
+            }
+            // Only a sleep that has ended, and that no signal has interrupted, took the time that the thread asked for.
+            SystemCall::Sleep { .. } if value == 0 => {
+                if let Some(time) = thread.sleeps.take() {
+                    thread.log.order(Order::Sleep(time));
                 }
             }
             SystemCall::Exec { .. } => self.output.say("stays", ""),
@@ -156,6 +185,7 @@ impl Process {
         if self.maps.swap(false, Ordering::Relaxed) {
             let new = lock(&self.mappings).look();
             if !new.is_empty() {
+                lock(&self.functions).add(&new);
                 self.output.frame(&Frame::mappings(&new));
             }
         }
@@ -183,16 +213,24 @@ fn text(address: u64) -> Option<String> {
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
+/// The number of words (16 MiB) at which a log is encoded although the thread has a lock. The order of this section is then kept as recorded.
+const LONGEST_SECTION: usize = 16 * Log::FULL;
+
 /// A thread, and its references since the last frame.
 pub(crate) struct Thread {
     pub(crate) log: Log,
     number: u32,
+    locks: LockCalls,
+    /// The number of words in the log from which each block is examined: 0 while the thread executes a lock function.
+    examined_from: usize,
     /// The number of instructions since the last frame.
     instructions: u64,
     /// The address of the word that the kernel clears when the thread has ended.
     tid: Option<u64>,
     /// The futex that the thread waits for.
     waits: Option<u64>,
+    /// The time in nanoseconds for which the thread sleeps, if it does.
+    sleeps: Option<u64>,
     encoder: Encoder,
     frame: Frame,
     began: Instant,
@@ -204,9 +242,12 @@ impl Thread {
         Self {
             log: Log::default(),
             number,
+            locks: LockCalls::default(),
+            examined_from: Log::FULL,
             instructions: 0,
             tid,
             waits: None,
+            sleeps: None,
             encoder: Encoder::new(number),
             frame: Frame::default(),
             began: Instant::now(),
@@ -214,14 +255,33 @@ impl Thread {
         }
     }
 
-    /// Logs the start of a block with `instructions` instructions.
+    /// Logs the start of a block.
     #[inline(always)]
-    pub(crate) fn block(&mut self, process: &Process, block: u32, instructions: u32) {
-        if self.log.is_full() {
-            self.write(process, false);
+    pub(crate) fn block(&mut self, process: &Process, block: BlockFacts) {
+        if self.log.len() >= self.examined_from || block.0 >= 1 << BlockFacts::ENTERS {
+            self.examine(process, block);
         }
-        self.instructions += u64::from(instructions);
-        self.log.block(block);
+        self.instructions += u64::from(block.instructions());
+        self.log.block(block.number());
+    }
+
+    /// Examines a block before its start is logged: it may belong to a lock function, or the log may be full.
+    #[cold]
+    fn examine(&mut self, process: &Process, block: BlockFacts) {
+        let (number, shared) = (self.number, process.shared());
+        let left_out = self.locks.block(block, number, &mut self.log, shared);
+        self.instructions = self.instructions.saturating_sub(left_out.into());
+        if self.locks.is_inside() {
+            self.examined_from = 0;
+            return;
+        }
+        let length = self.log.len();
+        let is_full = length >= if self.locks.is_open() { LONGEST_SECTION } else { Log::FULL };
+        self.examined_from = Log::FULL.max(length + 1);
+        if is_full {
+            self.write(process, false);
+            self.examined_from = Log::FULL;
+        }
     }
 
     /// Logs a load of the current block. If the load joins a thread, also logs the wait for the thread's end.
@@ -242,12 +302,15 @@ impl Thread {
     #[cold]
     fn join(&mut self, process: &Process, address: u64) {
         if let Some(end) = process.orders.joined(address) {
-            self.log.order(Order::Wait(end));
+            self.log.order(Order::Wait(Cause::Thread, end));
         }
     }
 
     /// Writes the references, unless the last write was recent. The current block must have ended.
     fn write_now_and_then(&mut self, process: &Process) {
+        if self.locks.is_open() {
+            return;
+        }
         let now = Instant::now();
         if now - self.wrote >= PERIOD.max((now - self.began) / TIMES) {
             self.write(process, true);
@@ -257,6 +320,7 @@ impl Thread {
     /// Writes the references. The current block is written only if it has `ended`.
     #[cold]
     pub(crate) fn write(&mut self, process: &Process, ended: bool) {
+        self.locks.close(self.number, &mut self.log, process.shared());
         let Self { log, encoder, frame, .. } = self;
         match encoder.encode(log, ended, &process.definitions, frame) {
             Ok(true) => {

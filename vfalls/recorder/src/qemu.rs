@@ -9,9 +9,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
+use refs::Class;
+
 use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
+use crate::lock_call::BlockFacts;
 use crate::output::Pipes;
 use crate::process::{MOST_THREADS, Process, Thread};
 
@@ -68,6 +71,8 @@ unsafe extern "C" {
     fn qemu_plugin_mem_is_store(info: u32) -> bool;
     /// The C library's function that ends the process without calling its exit handlers.
     fn _exit(status: c_int) -> !;
+    /// The C library's function that returns the kernel's number of the calling thread.
+    fn gettid() -> c_int;
 }
 
 type Entry = extern "C" fn(u64, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
@@ -161,7 +166,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
     // SAFETY: `_exit` takes any number.
     let end = |status| unsafe { _exit(status) };
     let output = Pipes::new(frames, messages, limit, end);
-    if PROCESS.set(Process::new(target, output)).is_err() {
+    // SAFETY: `gettid` has no conditions.
+    let tid = || unsafe { gettid() }.cast_unsigned();
+    if PROCESS.set(Process::new(target, output, tid)).is_err() {
         return 1;
     }
     // SAFETY: the callbacks have the signatures of QEMU's interface.
@@ -225,23 +232,23 @@ extern "C" fn translate(_: u64, block: *mut Block) {
                 std::slice::from_raw_parts(qemu_plugin_insn_data(one), qemu_plugin_insn_size(one))
             })
             .collect();
-        let number = process.block(qemu_plugin_tb_vaddr(block), &bytes);
-        let data = ptr::without_provenance_mut(bytes.len() << 32 | number as usize);
+        let facts = process.block(qemu_plugin_tb_vaddr(block), &bytes);
+        let data = ptr::without_provenance_mut(facts.0 as usize);
         qemu_plugin_register_vcpu_tb_exec_cb(block, execute, NO_REGISTERS, data);
         for (number, &instruction) in instructions.iter().enumerate() {
-            let atomic = if process.target.is_atomic(bytes[number]) { ATOMIC } else { 0 };
+            let is_atomic = process.target.class(bytes[number]) == Class::Atomic;
+            let atomic = if is_atomic { ATOMIC } else { 0 };
             let data = ptr::without_provenance_mut(atomic | number);
             qemu_plugin_register_vcpu_mem_cb(instruction, access, NO_REGISTERS, ACCESSES, data);
         }
     }
 }
 
-/// A block begins to execute. `block` has the block's number in bits 31:0, and its number of instructions in bits 63:32.
+/// A block begins to execute. The address `block` is the block's [`BlockFacts`].
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread.
     if let Some((thread, process)) = unsafe { executing(vcpu) } {
-        let block = block.addr();
-        thread.block(process, block as u32, (block >> 32) as u32);
+        thread.block(process, BlockFacts(block.addr() as u64));
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct AnnotateArgs {
 }
 
 pub(crate) fn run(args: AnnotateArgs) -> anyhow::Result<()> {
-    let sampled = args.sampling.sample(false)?;
+    let sampled = args.sampling.sample(false, false, false)?;
     let Some(symbols) = &sampled.symbols else {
         bail!("annotate needs the program's functions: name its file with --symbols")
     };

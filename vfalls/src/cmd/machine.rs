@@ -1,11 +1,11 @@
-//! The options `--machine`, `--nodes` and `--config` of several commands.
+//! The options `--machine`, `--nodes`, `--config` and `--memory` of several commands.
 
 use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use platform::{Machine, Model};
 use simulator::machine::configuration::{self, Configuration, Configured};
-use simulator::memory::Config;
+use simulator::memory::{Config, Pages};
 use simulator::nearest::unknown;
 
 use crate::table::{WIDTH, wrap};
@@ -37,7 +37,7 @@ pub(crate) struct ConfiguredArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing and machine); all other values are those of
+    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing, memory and machine); all other values are those of
     /// a T2 Plus
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -73,9 +73,54 @@ impl ConfiguredArgs {
         }
         Ok(configured)
     }
+}
+
+/// The options of a machine that replays programs.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct ReplayMachineArgs {
+    #[command(flatten)]
+    configured: ConfiguredArgs,
+
+    /// The node whose memory has a page of a program, as an operating system chooses it: first-touch (8 KB pages, each on the node of the
+    /// strand that first touches it), node:N (all pages on node N) or interleave:SIZE (pages of 8K to 256M on each node in turn); or
+    /// hardware (no choice: each node in turn has 512 bytes, or what machine.interleave of --config says) [default: hardware]
+    #[arg(long, value_name = "WHERE")]
+    memory: Option<Pages>,
+}
+
+impl ReplayMachineArgs {
+    /// Does the same as [`ConfiguredArgs::configuration`], with the pages where the option `--memory` says.
+    pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
+        let mut configuration = self.configured.configuration()?;
+        self.place(&mut configuration.memory)?;
+        Ok(configuration)
+    }
+
+    /// Does the same as [`ConfiguredArgs::file`], with the pages where the option `--memory` says.
+    pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
+        let mut configured = self.configured.file(other)?;
+        self.place(&mut configured.memory)?;
+        Ok(configured)
+    }
 
     pub(crate) fn has_file(&self) -> bool {
-        self.config.is_some()
+        self.configured.config.is_some()
+    }
+
+    /// Returns `true` if the option `--memory` was given.
+    pub(crate) fn places_pages(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    fn place(&self, config: &mut Config) -> anyhow::Result<()> {
+        if let Some(pages) = self.memory {
+            if let (Some(path), true) = (&self.configured.config, config.pages != Pages::default())
+            {
+                bail!("{}: has memory.pages, expected no --memory", path.display());
+            }
+            config.pages = pages;
+        }
+        Ok(())
     }
 }
 

@@ -29,8 +29,8 @@ const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
-    /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand; r, w, m or i;
-    /// address; bytes); plain, gzip or zstd; `-` for standard input; at most 65536 threads each [default: ./vfalls.refs if it exists, or
+    /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand; r read, w write,
+    /// m modify, a modify atomically, or i instruction; address; bytes); plain, gzip or zstd; `-` for standard input; at most 65536 threads each [default: ./vfalls.refs if it exists, or
     /// else a bundled recording]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
@@ -58,6 +58,20 @@ impl SourceArgs {
             [] => files(vec![DEFAULT.into()]),
             paths => files(paths.to_vec()),
         })
+    }
+}
+
+impl SourceArgs {
+    /// Records the program of the arguments into a temporary file. This is recording `number` of `all`.
+    pub(crate) fn record_aside(&self, number: u32, all: u32) -> anyhow::Result<ReplaySource> {
+        recorder::check(&self.command, Options::default())?;
+        let path = env::temp_dir().join(format!("vfalls.{number}.refs"));
+        let file = OutputFile::create(path, true)?;
+        let recorded = recorder::record(&self.command, file.temporary(), Options::default())?;
+        interrupt::release();
+        ensure!(!interrupt::happened(), Interrupted);
+        say(format_args!("recorded {recorded} (recording {number} of {all})"));
+        Ok(ReplaySource::Temporary(file))
     }
 }
 

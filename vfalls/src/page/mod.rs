@@ -5,7 +5,7 @@ mod clocks;
 mod draw;
 mod executed;
 mod figure;
-mod names;
+pub(crate) mod names;
 mod profiled;
 mod sections;
 mod standing_out;

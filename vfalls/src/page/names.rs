@@ -3,14 +3,14 @@
 use crate::symbols::{Symbols, without_directory};
 use simulator::analysis::details::ProgramDetails;
 use simulator::analysis::profile::functions::Functions;
-use simulator::recording::bundled;
+use simulator::recording::{Recording, bundled};
 use simulator::run::Replayed;
 
 /// The symbols of each program; `None` if the program's files are not on this computer.
-pub(super) struct Names(Vec<Option<Symbols>>);
+pub(crate) struct Names(Vec<Option<Symbols>>);
 
 impl Names {
-    pub(super) fn new(run: &Replayed) -> Self {
+    pub(crate) fn new(run: &Replayed) -> Self {
         let symbols = |program: &ProgramDetails| match program.name == bundled().name() {
             true => Some(Symbols::bundled()),
             false => Symbols::mapped(&program.mappings),
@@ -18,8 +18,40 @@ impl Names {
         Self(run.programs().iter().map(symbols).collect())
     }
 
+    /// Returns the names of these programs, or of the bundled program.
+    pub(crate) fn of_recordings(programs: &[Recording], is_bundled: bool) -> Self {
+        let symbols = |program: &Recording| match is_bundled {
+            true => Some(Symbols::bundled()),
+            false => Symbols::mapped(program.mappings()),
+        };
+        Self(programs.iter().map(symbols).collect())
+    }
+
+    /// Returns where a function is called that returns to this address: the calling function, inlined or not, and its source file and
+    /// line if they are known; or else the address.
+    pub(crate) fn call(&self, program: usize, returns_to: u64) -> String {
+        let address = returns_to.saturating_sub(1);
+        let caller = self.symbols(program).and_then(|symbols| {
+            let function = || symbols.function(address).map(|(_, name)| name.to_owned());
+            let name = symbols.inlined(address).pop().or_else(function)?;
+            Some(match symbols.line(address) {
+                Some((file, line)) => format!("{name} ({}:{line})", without_directory(&file)),
+                None => name,
+            })
+        });
+        caller.unwrap_or_else(|| format!("{returns_to:#x}"))
+    }
+
+    /// Returns the name of the variable at an address, or the address if no variable is known.
+    pub(crate) fn variable(&self, program: usize, address: u64) -> String {
+        let symbols = self.symbols(program);
+        let mut names =
+            symbols.into_iter().flat_map(|symbols| symbols.variables(address..address + 1));
+        names.next().map_or_else(|| format!("{address:#x}"), str::to_owned)
+    }
+
     /// Returns the name of an instruction's function, or the address if no function is known.
-    pub(super) fn function(&self, program: usize, address: Option<u64>) -> String {
+    pub(crate) fn function(&self, program: usize, address: Option<u64>) -> String {
         let Some(address) = address else {
             return "no instruction".to_owned();
         };
@@ -29,7 +61,7 @@ impl Names {
 
     /// Returns the source file and the line of an instruction, without the file's directory.
     /// Returns an empty string if they are unknown.
-    pub(super) fn source(&self, program: usize, address: Option<u64>) -> String {
+    pub(crate) fn source(&self, program: usize, address: Option<u64>) -> String {
         let symbols = self.symbols(program).zip(address);
         let source = symbols.and_then(|(symbols, address)| symbols.source(address));
         without_directory(&source.unwrap_or_default()).to_owned()
@@ -42,7 +74,7 @@ impl Names {
 
 /// Returns the number of the program to which a thread belongs. Threads are numbered across all
 /// programs.
-pub(super) fn program_of(run: &Replayed, thread: usize) -> usize {
+pub(crate) fn program_of(run: &Replayed, thread: usize) -> usize {
     let ends = run.programs().iter().scan(0, |end, program| {
         *end += program.threads;
         Some(*end)

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use maud::{Markup, html};
+use simulator::analysis::profile::events::CYCLES;
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
 use simulator::analysis::profile::rows::CodeRow;
+use simulator::machine::configuration::Configuration;
 
 use super::Page;
 use super::draw::{Bar, DEEPEST, bars, flame};
@@ -73,9 +75,12 @@ fn summary(run: &ProfileReport) -> Markup {
                 (counted(run.instructions, "instruction")) " in " (counted(run.cycles, "cycle"))
             }
             dt { "Counters" } dd { (run.unit) ": " (run.processor) }
+            @if let Some(memory) = run.configuration.as_ref().and_then(Configuration::homes) {
+                dt { "Memory" } dd { (memory) }
+            }
             @if !settings.is_empty() { dt { "Configuration" } dd { (settings.join(", ")) } }
             @for event in run.events() {
-                dt { (event.event) } dd {
+                dt { (event.event) @if run.waits && event.event == CYCLES { " with waits" } } dd {
                     (counted(event.samples, "sample")) ", one for " (about) (count(event.period.into())) ", " (count(event.lost)) " lost; "
                     (count(event.count))
                     @match event.count_error {

@@ -6,3 +6,4 @@ pub(crate) mod replay;
 pub(crate) mod scenario;
 
 pub(crate) mod summary;
+pub(crate) mod waits;

@@ -34,10 +34,21 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
 /// three lines, the output fills a screen.
 pub(crate) fn print(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     let sums = Total::by_event(&run.counters);
-    let units = units(&sums, run);
-    let most = LINES - OTHERS - 2 - sums.len();
-    write!(output, "{units}\n{}", threads(&run.threads, most))?;
+    write!(output, "{}\n{}", units(&sums, run), threads(run, sums.len()))?;
     truth(output, run)
+}
+
+/// Returns the threads that have rows of their own beside a table of `events`, and the threads that share the last row: those with the
+/// fewest instructions.
+pub(crate) fn shown(run: &Replayed, events: usize) -> (Vec<&ThreadRun>, Vec<&ThreadRun>) {
+    let most = LINES - OTHERS - 2 - events;
+    let mut busiest: Vec<&ThreadRun> = run.threads.iter().collect();
+    if busiest.len() <= most {
+        return (busiest, Vec::new());
+    }
+    busiest.sort_by_key(|thread| Reverse(thread.instructions));
+    let others = busiest.split_off(most - 1);
+    (busiest, others)
 }
 
 /// Returns a table with a row for each event: the sum over all units, its rate, and the sum of each
@@ -63,18 +74,9 @@ fn units(sums: &[Total], run: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a table of threads with at most `most` rows. If there are more threads, the last row
-/// adds up the threads with the fewest instructions.
-fn threads(threads: &[ThreadRun], most: usize) -> String {
-    let mut busiest: Vec<&ThreadRun> = threads.iter().collect();
-    let shown = match threads.len() > most {
-        true => most - 1,
-        false => threads.len(),
-    };
-    if shown < threads.len() {
-        busiest.sort_by_key(|thread| Reverse(thread.instructions));
-    }
-    let (shown, others) = busiest.split_at(shown);
+/// Returns a table of threads. A run with a table of `events` has room for some of them.
+fn threads(run: &Replayed, events: usize) -> String {
+    let (shown, others) = shown(run, events);
     let mut table = table::with_header(
         ">thread|>strand|>instructions|>cycles|>CPI|>MPKI|>L2 hits|>local|>remote|>c2c",
     );
@@ -82,7 +84,7 @@ fn threads(threads: &[ThreadRun], most: usize) -> String {
         table.add_row(cells(one.thread.to_string(), one.strand.to_string(), one));
     }
     if !others.is_empty() {
-        let sum = ThreadRun::sum(others);
+        let sum = ThreadRun::sum(&others);
         table.add_row(cells(format!("{} more", others.len()), String::new(), &sum));
     }
     table::text(&table)

@@ -66,6 +66,7 @@ fn where_nothing_moves_there_are_no_lines() {
     assert_eq!(
         text,
         "# the bundled recording: 8 threads\n# batoka with 4 nodes; placement: 0-7\n\
+         # memory: 512 bytes on each node in turn, as the hardware interleaves\n\
          # 0 lines that move between nodes: 0 transfers, 0 invalidations\n#\n"
     );
 }

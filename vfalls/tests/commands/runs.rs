@@ -23,6 +23,7 @@ fn each_kind_is_read_back_as_it_was_written() {
         ("replay", &["top", &refs]),
         ("scenario", &["stat", &refs, "--scenario", &scenario]),
         ("profile", &["report", &refs]),
+        ("profile", &["report", "--waits", &refs]),
         ("profile", &["report", "--unit", "r10000", &refs]),
         ("sharing", &["c2c", &refs]),
         ("execution", &["boot", "--fast", "--strands", "0"]),

@@ -86,8 +86,13 @@ fn a_summary_is_a_screen() {
     }
     place.file("forty", text);
     let output = place.run("stat forty").well();
+    // The tables of events and threads fill a screen. The states of the same threads follow.
     let lines: Vec<&str> = output.lines().collect();
-    assert!(lines.len() <= 24, "{output}");
+    let truth = lines.iter().position(|line| line.starts_with("Truth: "));
+    assert_eq!(truth, Some(23), "{output}");
+    for state in ["thread 39 ", "thread 33 ", "33 more ", "all threads "] {
+        assert!(lines[24..].iter().any(|line| line.starts_with(state)), "{state}: {output}");
+    }
     assert!(lines.iter().all(|line| line.len() <= 100), "{output}");
     assert!(output.contains("placement: as the recording says, 40 threads on strands 0-39"));
     // The threads with the most instructions come first. One row adds up the others, which have 1

@@ -53,8 +53,12 @@ struct Twice {
 
 impl Twice {
     fn new(place: &Place, command: &str, work: u32, events: &str) -> Self {
-        let events = format!("--event {events}");
-        let replay = |work: u32| replay(place, &format!("{command} {work}"), &events);
+        Self::with(place, command, work, &format!("--event {events}"))
+    }
+
+    /// Replays both runs with these options of `stat`.
+    fn with(place: &Place, command: &str, work: u32, options: &str) -> Self {
+        let replay = |work: u32| replay(place, &format!("{command} {work}"), options);
         Self { once: replay(work), twice: replay(2 * work) }
     }
 
@@ -206,9 +210,54 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
     }
 }
 
-/// A program reads 8 MB repeatedly. The next line is never in the L2 cache of 4 MB. Then the
-/// program writes 8 MB repeatedly. Each line is read before it is written, and is written back
-/// later.
+/// A program whose main thread initialises what threads on other nodes read: if the first touch places pages, their loads are served by
+/// the memory of node 0, and are remote. In the repaired program each thread initialises its own part, and the loads are local. Each
+/// part is 1 MB apart from the next, and its second half megabyte counts.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn pages_on_the_wrong_node_and_repaired() {
+    const PAGES: u32 = 64;
+    let lines = i64::from(PAGES) * 8192 / 64;
+    let place = Place::new("theory-pages");
+    for compiler in [HOST, SPARC] {
+        compile(&place, compiler, "pages", "-O2");
+        let counted = |who: &str, memory: &str| {
+            let options = format!("--memory {memory} --event dram:mem_reads");
+            let more = Twice::with(&place, &format!("./pages {who}"), PAGES, &options);
+            near(more.served("c2c").iter().sum(), 0);
+            [more.served("local"), more.served("remote")]
+        };
+        // The main thread also reads its own part, and a store to a line that no cache has reads the line.
+        for (who, memory, local, remote) in [
+            ("main", "first-touch", [5, 0, 0, 0], [0, 1, 1, 1]),
+            ("own", "first-touch", [2, 2, 2, 2], [0, 0, 0, 0]),
+            ("own", "node:2", [0, 0, 2, 0], [2, 2, 0, 2]),
+            // Part n is on node n.
+            ("own", "interleave:1M", [2, 2, 2, 2], [0, 0, 0, 0]),
+            // The second half megabyte of part n is on node 1 if n is even, and on node 3 if n is odd.
+            ("own", "interleave:512K", [0, 0, 0, 2], [2, 2, 2, 0]),
+        ] {
+            let found = counted(who, memory);
+            let expected = [local, remote].map(|times| times.map(|times| times * lines).to_vec());
+            for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+                let apart = (found - expected).abs();
+                assert!(
+                    apart <= lines / 50,
+                    "{compiler:?}, {who}, {memory}: {found}, expected {expected}"
+                );
+            }
+        }
+        // Without a choice of pages, a quarter of each thread's lines is on its own node.
+        let [local, remote] = counted("own", "hardware");
+        for thread in 0..4 {
+            near(local[thread], 2 * lines / 4);
+            near(remote[thread], 2 * 3 * lines / 4);
+        }
+    }
+}
+
+/// A program reads 8 MB repeatedly. The L2 cache of 4 MB never has the next line. Then the program
+/// writes 8 MB repeatedly: each line is read before it is written, and is written back.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_stream_larger_than_the_l2_cache_is_read_from_memory() {

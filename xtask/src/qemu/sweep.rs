@@ -59,7 +59,7 @@ impl Image for Below {
     }
 
     fn memory(&self, _: GuestId) -> Memory {
-        Memory { base: 0, size: 0 }
+        Memory { base: 0, size: 0, physical: 0 }
     }
 
     fn load(&self, _: GuestId, _: u64) -> u64 {
@@ -87,7 +87,7 @@ impl Image for Below {
     }
 
     fn platform(&self) -> Platform {
-        Platform { name: "", banner: "", stick_frequency: 0, clock_frequency: 0 }
+        Platform { name: "", banner: "", stick_frequency: 0, clock_frequency: 0, homes: None }
     }
 }
 

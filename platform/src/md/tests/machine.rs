@@ -4,7 +4,7 @@ use guest_abi::{Mcu, Node};
 
 use super::{Build, error};
 use crate::md::{Md, Platform, Problem};
-use crate::{Machine, Model};
+use crate::{Interleave, Machine, Model};
 
 /// A processor: its `id` and its channels. A channel has an `id` and possibly the property `disabled`.
 type Processor<'a> = (u64, &'a [(u64, Option<u64>)]);
@@ -12,6 +12,15 @@ type Processor<'a> = (u64, &'a [(u64, Option<u64>)]);
 const BOTH: &[(u64, Option<u64>)] = &[(0, None), (1, None)];
 
 fn description(platform: Option<&str>, processors: &[Processor<'_>]) -> Md<'static> {
+    interleaved(platform, processors, None)
+}
+
+/// Returns a description whose node `vf-nodes` states this interleave.
+fn interleaved(
+    platform: Option<&str>,
+    processors: &[Processor<'_>],
+    interleave: Option<u64>,
+) -> Md<'static> {
     let mut build = Build::default();
     build.node("root", |root| {
         root.arc("fwd", 4);
@@ -21,9 +30,12 @@ fn description(platform: Option<&str>, processors: &[Processor<'_>]) -> Md<'stat
         Some(name) => build.node("platform", |node| node.string("name", name)),
         None => build.node("other", |node| node.number("id", 0)),
     };
-    let first = 7 + 2 + processors.len() as u64;
+    let first = 7 + 2 + processors.len() as u64 + u64::from(interleave.is_some());
     let size = |(_, channels): &Processor<'_>| 3 + channels.len() as u64;
     build.node("vf-nodes", |list| {
+        if let Some(bytes) = interleave {
+            list.number("memory-interleave", bytes);
+        }
         let mut at = first;
         for processor in processors {
             list.arc("fwd", at);
@@ -83,6 +95,16 @@ fn channels_that_are_disabled_or_missing() {
         machine("SUNW,T5440", &[(0, BOTH), (1, &[])]),
         two.without_channel(Node::Node1, Mcu::Mcu0).without_channel(Node::Node1, Mcu::Mcu1)
     );
+}
+
+#[test]
+fn interleaves() {
+    let two = Machine::new(Model::Batoka, 2).unwrap();
+    let of = |bytes| interleaved(Some("SUNW,T5440"), &[(0, BOTH), (1, BOTH)], bytes).machine();
+    assert_eq!(of(None), Ok(Some(two)));
+    assert_eq!(of(Some(512)), Ok(Some(two)));
+    assert_eq!(of(Some(1 << 30)), Ok(Some(two.with_interleave(Interleave::Gigabyte))));
+    assert_eq!(of(Some(4096)), Err(error("vf-nodes", 0x80, Problem::Interleave(4096))));
 }
 
 #[test]

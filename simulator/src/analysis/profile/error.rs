@@ -19,6 +19,8 @@ pub enum EventError {
     UnknownNumber(usize),
     #[error("the event {0} is named twice")]
     Twice(&'static str),
+    #[error("waits are counted as cycles of a strand, and the event cycles is not sampled")]
+    NoCycles,
     #[error("{found} events, expected at most {most} for each of the two counters")]
     TooMany { found: usize, most: usize },
 }
@@ -44,6 +46,8 @@ pub enum ProfileError {
     SamplingGuest(#[from] ConfigError),
     #[error(transparent)]
     Negotiate(#[from] NegotiateError),
+    #[error("found {0} processors, expected 1 to {most}", most = super::MOST_PROCESSORS)]
+    Processors(usize),
     #[error("the counters refuse to count: {0}")]
     Refused(String),
 }

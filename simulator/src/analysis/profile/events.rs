@@ -6,7 +6,7 @@ use guest_abi::sampling::{Pace, Period, Request};
 use platform::models::r10000::R10000Event;
 
 use super::error::EventError;
-use super::r10000;
+use super::r10000::{self, MOST_PROCESSORS};
 use crate::memory::Modelled;
 use crate::nearest::unknown;
 
@@ -44,6 +44,27 @@ pub struct Selected<E> {
     pub absence: Option<&'static str>,
     /// The usual number of events per sample, which applies if the user gives no period.
     pub usual: u32,
+}
+
+/// What is counted for the samples of a strand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StrandEvent {
+    /// The cycles for which the strand executes a thread, or waits for memory with it. The simulator's clock counts them, because a
+    /// counter of a strand cannot.
+    Cycles,
+    /// An event that the counters of the strand count.
+    Counted(SparcSelect),
+}
+
+impl StrandEvent {
+    /// Returns what selects the event on a counter; `None` for cycles.
+    #[must_use]
+    pub const fn select(self) -> Option<SparcSelect> {
+        match self {
+            Self::Cycles => None,
+            Self::Counted(select) => Some(select),
+        }
+    }
 }
 
 /// How often to take samples.
@@ -91,6 +112,9 @@ pub struct Listed {
     pub about: &'static str,
 }
 
+/// The name of [`StrandEvent::Cycles`].
+pub const CYCLES: &str = "cycles";
+
 /// Returns all events of a unit.
 #[must_use]
 pub fn all(unit: SampledUnit) -> Vec<Listed> {
@@ -100,7 +124,7 @@ pub fn all(unit: SampledUnit) -> Vec<Listed> {
         about: event.absence().unwrap_or(event.description()),
     };
     let r10000 = |event: &R10000Event| {
-        let absence = r10000::absence(*event, true);
+        let absence = r10000::absence(*event, true, MOST_PROCESSORS);
         Listed {
             name: format!("{} {event}", *event as u8),
             occurs: absence.is_none(),
@@ -108,10 +132,15 @@ pub fn all(unit: SampledUnit) -> Vec<Listed> {
         }
     };
     match unit {
-        SampledUnit::Sparc => SparcEvent::ALL.iter().map(sparc).collect(),
+        SampledUnit::Sparc => {
+            let cycles = Listed { name: CYCLES.to_owned(), occurs: true, about: ABOUT_CYCLES };
+            [cycles].into_iter().chain(SparcEvent::ALL.iter().map(sparc)).collect()
+        }
         SampledUnit::R10000 => R10000Event::ALL.iter().map(r10000).collect(),
     }
 }
+
+const ABOUT_CYCLES: &str = "Cycles for which strands execute threads or wait for memory, by the simulator's clock. %pic has no such event.";
 
 fn names(list: &str) -> Result<Vec<&str>, EventError> {
     let names: Vec<_> = list.split(',').map(str::trim).collect();
@@ -131,27 +160,32 @@ fn once<E: PartialEq>(selected: Vec<Selected<E>>) -> Result<Vec<Selected<E>>, Ev
     Ok(selected)
 }
 
-/// Parses a list of events for the counters of a strand. `flow` is `true` if the recording [has
+/// Parses a list of events of a strand. `flow` is `true` if the recording [has
 /// control flow](crate::recording::Recording::has_flow).
 ///
 /// # Errors
 /// Returns an error if a name is unknown, or if an event is named twice.
-pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, EventError> {
+pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<StrandEvent>>, EventError> {
     let select = |name: &&str| {
+        if *name == CYCLES {
+            let (event, usual) = (StrandEvent::Cycles, CYCLES_OF_A_STRAND);
+            return Ok(Selected { event, name: CYCLES, absence: None, usual });
+        }
         let event = match *name {
             "instructions" => Some(SparcEvent::Instructions),
             name => SparcEvent::from_name(name).or_else(|| SparcEvent::from_papi_name(name)),
         };
-        let all = || SparcEvent::ALL.iter().map(|event| event.name());
+        let all = || [CYCLES].into_iter().chain(SparcEvent::ALL.iter().map(|event| event.name()));
         let event =
             event.ok_or_else(|| EventError::Unknown(unknown("SPARC event", name, all())))?;
         Ok(Selected {
-            event: event.into(),
+            event: StrandEvent::Counted(event.into()),
             name: event.name(),
             absence: match event {
                 SparcEvent::BranchesCompleted | SparcEvent::BranchesTaken if !flow => {
                     Some(r10000::NO_BRANCHES)
                 }
+                SparcEvent::FguArithmetic if !flow => Some(r10000::NO_CLASSES),
                 _ => event.absence(),
             },
             usual: match event {
@@ -168,14 +202,26 @@ pub fn sparc(list: &str, flow: bool) -> Result<Vec<Selected<SparcSelect>>, Event
     once(names(list)?.iter().map(select).collect::<Result<_, _>>()?)
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or the numbers that
-/// `perfex` uses. If both counters can count an event, the event is assigned to the counter that
-/// has fewer of the listed events. `flow` is `true` if the recording [has control
-/// flow](crate::recording::Recording::has_flow).
+/// Returns the events that counters count.
+pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcSelect>> {
+    let counted = selected.iter().filter_map(|one| {
+        let Selected { name, absence, usual, .. } = *one;
+        Some(Selected { event: one.event.select()?, name, absence, usual })
+    });
+    counted.collect()
+}
+
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
+/// count an event, the counter with fewer of the listed events gets it. `flow` says whether the recording [has control
+/// flow](crate::recording::Recording::has_flow), and `processors` how many processors execute it.
 ///
 /// # Errors
-/// Returns an error if a name or number is unknown, or if an event is named twice.
-pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, EventError> {
+/// A name or number is unknown, or an event is named twice.
+pub fn r10000(
+    list: &str,
+    flow: bool,
+    processors: usize,
+) -> Result<Vec<Selected<R10000Event>>, EventError> {
     let names = names(list)?;
     let candidates =
         names.iter().map(|name| r10000_candidates(name)).collect::<Result<Vec<_>, EventError>>()?;
@@ -195,7 +241,8 @@ pub fn r10000(list: &str, flow: bool) -> Result<Vec<Selected<R10000Event>>, Even
             load[event.counter().index()] += 1;
         }
         let (name, usual) = (event.name(), r10000_period(event));
-        selected.push(Selected { event, name, absence: r10000::absence(event, flow), usual });
+        let absence = r10000::absence(event, flow, processors);
+        selected.push(Selected { event, name, absence, usual });
     }
     once(selected)
 }
@@ -232,7 +279,11 @@ fn r10000_period(event: R10000Event) -> u32 {
     }
 }
 
-/// The usual period for counting cycles. All usual periods are prime numbers, so that few loops
+/// The usual period of the cycles of a strand. A sample takes the strand no time, so the period can be short, and a short program has
+/// enough samples, too.
+const CYCLES_OF_A_STRAND: u32 = 211;
+
+/// The usual period for counting the cycles of an R10000. All usual periods are prime numbers, so that few loops
 /// keep step with them.
 const EVERY_CYCLE: u32 = 2003;
 

@@ -1,5 +1,6 @@
 //! The functions of a recorded program. Finds the function or the page that contains an address.
 
+use crate::run::State;
 use crate::setters::opaque;
 
 /// The binary logarithm of the size of a page of code.
@@ -19,8 +20,42 @@ pub trait Functions {
 
 opaque!(dyn Functions + '_, "Functions");
 
+/// The first of the addresses that stand for waits. They are on the last page of the address space, where no program has code.
+const WAITS: u64 = 0xffff_ffff_ffff_f000;
+
+/// Returns the address that stands for the waits of threads in this state; `None` if a thread does not wait in it.
+pub(super) const fn wait_address(state: State) -> Option<u64> {
+    match wait_name(state) {
+        Some(_) => Some(WAITS + 16 * state as u64),
+        None => None,
+    }
+}
+
+const fn wait_name(state: State) -> Option<&'static str> {
+    match state {
+        State::Ready => Some("[ready]"),
+        State::Lock => Some("[lock]"),
+        State::Condition => Some("[condition]"),
+        State::Barrier => Some("[barrier]"),
+        State::Semaphore => Some("[semaphore]"),
+        State::Thread => Some("[thread]"),
+        State::Sleep => Some("[sleep]"),
+        State::Recorded => Some("[as recorded]"),
+        State::Running | State::NotBegun | State::Ended => None,
+    }
+}
+
+/// Returns the state of threads whose waits an address stands for; `None` if the address is one of the program.
+#[must_use]
+pub fn waits_at(address: u64) -> Option<State> {
+    if address < WAITS {
+        return None;
+    }
+    State::ALL.into_iter().find(|state| wait_address(*state) == Some(address))
+}
+
 /// The function that contains an address. If no function is known there, the page that contains the
-/// address.
+/// address. The waits of threads in one [`State`] count as a function, which the waiting function calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
     /// The first address of the function or page.
@@ -34,6 +69,9 @@ impl<'a> CodePlace<'a> {
     /// the page.
     #[must_use]
     pub fn at(address: u64, symbols: Option<&'a dyn Functions>) -> Self {
+        if let Some(name) = waits_at(address).and_then(wait_name) {
+            return Self { address, function: Some(name) };
+        }
         match symbols.and_then(|symbols| symbols.function(address)) {
             Some((start, name)) => Self { address: start, function: Some(name) },
             None => Self { address: address >> PAGE_SHIFT << PAGE_SHIFT, function: None },

@@ -3,18 +3,18 @@
 use std::ops::ControlFlow;
 
 use guest_abi::StrandId;
-use guest_abi::layout::SparcSelect;
-use guest_abi::sampling::{CounterUnit, EventReport, ModeSet, SparcMode};
+use guest_abi::sampling::{CounterUnit, ModeSet, Request, SparcMode};
 use perfctr_service::StrandSet;
 use platform::Machine;
 use platform::models::r10000::{R10000Event, R10000Mode};
 
+use super::clock::ThreadClocks;
 use super::error::{EventError, ProfileError};
-use super::events::{self, Rate, SampledUnit, Selected};
+use super::events::{self, Rate, SampledUnit, Selected, StrandEvent};
 use super::functions::Functions;
-use super::guest::{SamplingGuest, TURNS, Taken};
-use super::r10000::Core;
-use super::report::{EventProfile, ProfileReport};
+use super::guest::{SamplingGuest, TURNS};
+use super::r10000::{Cluster, MOST_PROCESSORS};
+use super::report::{EventProfile, ProfileReport, SampledEvent};
 use super::run::{Observe, Processor, Truth, run};
 use super::sparc::{self, Sparc};
 use super::stacks::{Stacks, Unwinder};
@@ -44,10 +44,16 @@ pub struct Job<'a> {
     /// The strand that executes each thread. `None` selects the [default](Placement::default_for).
     pub placement: Option<Placement>,
     pub rate: Rate,
-    /// Whether to count events in exception mode, too. On an R10000, the handler that refills the
-    /// TLB executes in this mode.
-    pub exceptions: bool,
-    /// The symbols of the program. Without symbols, the report has a row for each page.
+    /// The modes in which an R10000 counts. The program executes in user mode, and the handler that refills the TLB in exception mode.
+    /// Nothing executes in the other modes.
+    pub modes: ModeSet<R10000Mode>,
+    /// The number of R10000s that execute the program, 1 to [`MOST_PROCESSORS`].
+    pub processors: usize,
+    /// Whether events are only counted: there are no samples.
+    pub counting: bool,
+    /// Whether to count the waits of threads as cycles, too. The event cycles of a strand must be sampled.
+    pub waits: bool,
+    /// The symbols of the program; `None` for a report by page.
     pub symbols: Option<&'a dyn Functions>,
 }
 
@@ -57,13 +63,27 @@ impl<'a> Job<'a> {
     #[must_use]
     pub fn new(machine: Machine, program: Recording, rate: Rate) -> Self {
         let (memory, placement) = (Config::T2_PLUS, None);
-        Self { program, machine, memory, placement, rate, exceptions: false, symbols: None }
+        Self {
+            program,
+            machine,
+            memory,
+            placement,
+            rate,
+            modes: R10000Mode::User.into(),
+            processors: 1,
+            counting: false,
+            waits: false,
+            symbols: None,
+        }
     }
 
     setters! {
         memory: Config,
         placement: Option<Placement>,
-        exceptions: bool,
+        modes: ModeSet<R10000Mode>,
+        processors: usize,
+        counting: bool,
+        waits: bool,
         symbols: Option<&'a dyn Functions>,
     }
 
@@ -72,8 +92,8 @@ impl<'a> Job<'a> {
     /// report has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
-    /// Returns an error if an event is unknown, if there are too many events, if threads cannot be
-    /// placed, or if the recording cannot be read.
+    /// Returns an error if an event is unknown, if there are too many events, if waits are to be counted but not cycles, if threads
+    /// cannot be placed, or if the recording cannot be read.
     pub fn run(
         self,
         unit: SampledUnit,
@@ -83,13 +103,16 @@ impl<'a> Job<'a> {
         let flow = self.program.has_flow();
         match unit {
             SampledUnit::Sparc => self.on_strands(&events::sparc(list, flow)?, &mut observe),
-            SampledUnit::R10000 => self.on_an_r10000(&events::r10000(list, flow)?, &mut observe),
+            SampledUnit::R10000 => {
+                let selected = events::r10000(list, flow, self.processors)?;
+                self.on_r10000s(&selected, &mut observe)
+            }
         }
     }
 
     fn on_strands(
         self,
-        selected: &[Selected<SparcSelect>],
+        selected: &[Selected<StrandEvent>],
         observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
         match AnyMemory::new(&self.machine, &self.memory)? {
@@ -101,7 +124,7 @@ impl<'a> Job<'a> {
     fn on_strands_of<V: Variant>(
         mut self,
         mut memory: MemorySystem<V>,
-        selected: &[Selected<SparcSelect>],
+        selected: &[Selected<StrandEvent>],
         observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
         let machine = self.machine;
@@ -112,19 +135,25 @@ impl<'a> Job<'a> {
         let placed = placement.strands(machine, config.strands, &named)?;
         let strands: StrandSet = placed.iter().copied().collect();
         let mode = SparcMode::User;
-        let guest = |strand| self.guest(strand, mode, mode.into(), selected);
+        let counted = events::counted(selected);
+        let guest = |strand| self.guest(strand, mode, mode.into(), &counted);
         let guests = strands.iter().map(guest).collect::<Result<_, _>>()?;
 
         let devices = devices(machine, 0);
         let clock = MachineClock::new(&devices);
         let off = Collector::Off;
         let board = Board::new(&devices, &clock, &off, Keep::First, &[config])?;
-        let selects = selected.iter().map(|one| one.event).collect();
         let work = memory.work(&devices);
-        let mut sparc = Sparc::new(work, &devices, &board, selects, guests)?;
+        let mut sparc = Sparc::new(work, &devices, &board, selected, guests)?;
         let is_dealt = matches!(placement, Placement::Deal(_));
-        let (rate, symbols, memory) = (self.rate, self.symbols, self.memory);
-        let execution = self.execute(&mut sparc, (&placed, is_dealt), selected.len(), observe)?;
+        let (rate, symbols, memory, waits) = (self.rate, self.symbols, self.memory, self.waits);
+        let mut clocks = ThreadClocks::new(selected, rate, placed.len(), waits);
+        if waits && clocks.is_none() {
+            return Err(EventError::NoCycles.into());
+        }
+        let placed_as = (&*placed, is_dealt);
+        let mut execution =
+            self.execute(&mut sparc, placed_as, clocks.as_mut(), selected.len(), observe)?;
         let which = match strands.iter().count() {
             1 => format!("strand {}", placed[0]),
             many => format!("{many} strands"),
@@ -132,46 +161,64 @@ impl<'a> Job<'a> {
         let (model, nodes) = (machine.model().name(), machine.nodes());
         let processor = format!("{which} of a {model}, nodes: {nodes}; placement: {placement}");
         let configuration = Some(Configuration { machine, memory });
-        let guests = sparc.into_guests().collect();
-        let report =
-            execution.report(SampledUnit::Sparc, processor, guests, selected, rate, symbols)?;
-        Ok(ProfileReport { configuration, ..report })
+        let guests: Vec<_> = sparc.into_guests().collect();
+        let interrupts = guests.iter().map(SamplingGuest::interrupts).sum();
+        let mut sampled = SampledEvent::of_guests(guests, &counted, rate);
+        if let Some(clocks) = clocks {
+            let (number, cycles, stacks) = clocks.into_sampled();
+            sampled.insert(number, cycles);
+            execution.stacks.get_or_insert(stacks);
+        }
+        let report = execution.report(SampledUnit::Sparc, processor, sampled, rate, symbols)?;
+        Ok(ProfileReport { configuration, interrupts, waits, ..report })
     }
 
-    fn on_an_r10000(
+    fn on_r10000s(
         self,
         selected: &[Selected<R10000Event>],
         observe: &mut Observe<'_>,
     ) -> Result<ProfileReport, ProfileError> {
-        let mode = R10000Mode::User;
-        let modes = match self.exceptions {
-            true => ModeSet::from(mode) | R10000Mode::Exception.into(),
-            false => mode.into(),
-        };
-        // For the scheduler, an R10000 is a machine with one strand.
-        let only = StrandId::new(0).expect("every machine has it");
-        let guest = self.guest(only, mode, modes, selected)?;
-        let events = selected.iter().map(|one| one.event).collect();
-        let mut core = Core::new(events, self.exceptions, guest)?;
-        let placed = vec![only; self.program.threads()];
+        if self.waits {
+            return Err(EventError::NoCycles.into());
+        }
+        let (processors, threads) = (self.processors, self.program.threads());
+        if !(1..=MOST_PROCESSORS).contains(&processors) {
+            return Err(ProfileError::Processors(processors));
+        }
+        let strands: Vec<StrandId> = (0..processors).filter_map(Cluster::strand).collect();
+        let guest = |strand| self.guest(strand, R10000Mode::User, self.modes, selected);
+        let guests = strands.iter().copied().map(guest).collect::<Result<_, _>>()?;
+        let events: Vec<_> = selected.iter().map(|one| one.event).collect();
+        let mut cluster = Cluster::new(&events, self.modes, guests)?;
+        let placed: Vec<_> = strands.into_iter().cycle().take(threads).collect();
         let (rate, symbols) = (self.rate, self.symbols);
-        let execution = self.execute(&mut core, (&placed, false), selected.len(), observe)?;
-        let in_turns = match placed.len() {
-            1 => "",
-            _ => "; the threads take turns, each until it waits or ends",
+        let execution =
+            self.execute(&mut cluster, (&placed, false), None, selected.len(), observe)?;
+        let which = match processors {
+            1 => String::from("an R10000 with 1 MB of secondary cache"),
+            many => format!("{many} R10000s with 1 MB of secondary cache each, on one bus"),
         };
-        let processor = format!("an R10000 with 1 MB of secondary cache{in_turns}");
-        let guests = vec![core.into_guest()];
-        execution.report(SampledUnit::R10000, processor, guests, selected, rate, symbols)
+        let in_turns = match (threads <= processors, processors) {
+            (true, _) => "",
+            (false, 1) => "; the threads take turns, each until it waits or ends",
+            (false, _) => "; the threads of a processor take turns, each until it waits or ends",
+        };
+        let processor = format!("{which}{in_turns}");
+        let guests = cluster.into_guests();
+        let interrupts = guests.iter().map(SamplingGuest::interrupts).sum();
+        let sampled = SampledEvent::of_guests(guests, selected, rate);
+        let report = execution.report(SampledUnit::R10000, processor, sampled, rate, symbols)?;
+        Ok(ProfileReport { interrupts, ..report })
     }
 
     /// Executes the program on processors. `placed` contains the strand of each thread. If
     /// `is_dealt` is `true`, `placed` contains the strands to which the references of the only
-    /// thread are [dealt](Placement::Deal).
+    /// thread are [dealt](Placement::Deal). `clocks` sample cycles.
     fn execute(
         self,
         processor: &mut impl Processor,
         (placed, is_dealt): (&[StrandId], bool),
+        clocks: Option<&mut ThreadClocks>,
         events: usize,
         observe: &mut Observe<'_>,
     ) -> Result<Execution, ProfileError> {
@@ -183,11 +230,12 @@ impl<'a> Job<'a> {
         let mut unwinder = (program.has_flow() && !is_dealt)
             .then(|| Unwinder::new(threads, program.target(), self.symbols));
         let mut scheduler = Scheduler::placed(vec![program], placed, is_dealt);
-        let truth = run(processor, &mut scheduler, unwinder.as_mut(), events, observe)?;
+        let truth = run(processor, &mut scheduler, unwinder.as_mut(), clocks, events, observe)?;
         notes.extend(scheduler.notes());
         notes.extend(truth.stopped.then(|| stopped_after(truth.references)));
+        let has_calls = unwinder.is_some();
         let stacks = unwinder.map(Unwinder::into_stacks);
-        Ok(Execution { program: name, threads, notes, truth, stacks })
+        Ok(Execution { program: name, threads, notes, truth, has_calls, stacks })
     }
 
     fn guest<U: CounterUnit>(
@@ -197,7 +245,11 @@ impl<'a> Job<'a> {
         modes: ModeSet<U::Mode>,
         selected: &[Selected<U::Event>],
     ) -> Result<SamplingGuest<U>, EventError> {
-        let requests: Vec<_> = selected.iter().map(|one| self.rate.request(one)).collect();
+        let request = |one: &Selected<U::Event>| match (self.rate.request(one), self.counting) {
+            (request, true) => Request { pace: None, ..request },
+            (request, false) => request,
+        };
+        let requests: Vec<_> = selected.iter().map(request).collect();
         let guest = SamplingGuest::new(strand, mode, modes, &requests);
         guest.map_err(|_| EventError::TooMany { found: selected.len(), most: TURNS })
     }
@@ -208,18 +260,18 @@ struct Execution {
     threads: usize,
     notes: Vec<String>,
     truth: Truth,
+    /// Whether the stacks contain the calls of the program.
+    has_calls: bool,
     stacks: Option<Stacks>,
 }
 
 impl Execution {
-    /// Returns a report with the samples of the guests. The caller must add the configuration to
-    /// it.
-    fn report<U: CounterUnit>(
+    /// Returns a report of the sampled events. The caller must add the configuration and the number of interrupts to it.
+    fn report(
         self,
         unit: SampledUnit,
         processor: String,
-        guests: Vec<SamplingGuest<U>>,
-        selected: &[Selected<U::Event>],
+        sampled: Vec<SampledEvent>,
         rate: Rate,
         symbols: Option<&dyn Functions>,
     ) -> Result<ProfileReport, ProfileError> {
@@ -227,25 +279,9 @@ impl Execution {
         if truth.instructions == 0 {
             return Err(ProfileError::NoInstruction(self.program));
         }
-        let interrupts = guests.iter().map(SamplingGuest::interrupts).sum();
-        let found = |one: &Selected<U::Event>| -> Vec<EventReport<U::Event>> {
-            guests.iter().filter_map(|guest| guest.report(one.event)).collect()
-        };
-        let found: Vec<_> = selected.iter().map(found).collect();
-        let mut taken = vec![Taken::new(); selected.len()];
-        for guest in guests {
-            for (all, one) in taken.iter_mut().zip(guest.into_taken()) {
-                for (point, weight) in one {
-                    *all.entry(point).or_default() += weight;
-                }
-            }
-        }
-        let mut profiles = (selected.iter().zip(found))
-            .zip(taken.into_iter().zip(truth.exact))
-            .map(|((one, found), (taken, exact))| {
-                let period = rate.period(one).events();
-                EventProfile::new(one, period, &found, taken, exact, symbols, stacks.as_ref())
-            });
+        let calls = stacks.as_ref().filter(|_| self.has_calls);
+        let mut profiles = (sampled.into_iter().zip(truth.exact))
+            .map(|(sampled, exact)| EventProfile::new(sampled, exact, symbols, calls));
         let first = profiles.next();
         let further_events = profiles.collect();
         Ok(ProfileReport {
@@ -257,8 +293,9 @@ impl Execution {
             instructions: truth.instructions,
             references: truth.references,
             cycles: truth.cycles,
-            interrupts,
+            interrupts: 0,
             randomised: rate.seed.is_some(),
+            waits: false,
             notes: self.notes,
             stopped: truth.stopped,
             first: first.ok_or_else(|| EventError::EmptyName(String::new()))?,

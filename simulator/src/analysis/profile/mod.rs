@@ -4,10 +4,14 @@
 //! counter overflows, the processor enters the interrupt handler of a guest
 //! ([`guest_abi::sampling`]). The handler takes a sample of the next instruction.
 //!
-//! Independently of the counters, the simulator records which instruction causes each event. This
+//! No counter of a strand counts cycles. The simulator's clock takes the samples of this event, at the instruction that a thread
+//! executes or waits at.
+//!
+//! Independently of the samples, the simulator records which instruction causes each event. This
 //! is the truth. Every report contains the total variation distance between the samples and the
 //! truth.
 
+mod clock;
 mod error;
 pub mod events;
 pub mod functions;
@@ -23,3 +27,4 @@ pub mod stacks;
 pub use error::{EventError, ProfileError};
 pub use events::SampledUnit;
 pub use job::Job;
+pub use r10000::MOST_PROCESSORS;

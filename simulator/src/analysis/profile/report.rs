@@ -2,16 +2,64 @@
 
 use std::borrow::Cow;
 
-use guest_abi::sampling::EventReport;
+use guest_abi::sampling::{CounterUnit, EventReport};
 use serde::{Deserialize, Serialize};
 
-use super::events::Selected;
+use super::events::{Rate, Selected};
 use super::functions::Functions;
-use super::guest::Taken;
+use super::guest::{SamplingGuest, Taken};
 use super::rows::{CodeRow, Rows, inclusive};
 use super::run::Exact;
 use super::stacks::Stacks;
 use crate::machine::configuration::Configuration;
+
+/// The count and the samples of one event. See [`EventProfile`].
+pub(super) struct SampledEvent {
+    pub(super) name: &'static str,
+    pub(super) absence: Option<&'static str>,
+    pub(super) period: u32,
+    pub(super) lost: u64,
+    pub(super) missed: u64,
+    pub(super) count: u64,
+    pub(super) count_error: Option<u64>,
+    pub(super) counted: u64,
+    pub(super) taken: Taken,
+}
+
+impl SampledEvent {
+    /// Returns what guests have sampled of each event. It is the sum over all guests.
+    pub(super) fn of_guests<U: CounterUnit>(
+        guests: Vec<SamplingGuest<U>>,
+        selected: &[Selected<U::Event>],
+        rate: Rate,
+    ) -> Vec<Self> {
+        let event = |one: &Selected<U::Event>| {
+            let found: Vec<EventReport<U::Event>> =
+                guests.iter().filter_map(|guest| guest.report(one.event)).collect();
+            let estimates = || found.iter().filter_map(|found| found.estimate);
+            Self {
+                name: one.name,
+                absence: one.absence,
+                period: rate.period(one).events(),
+                lost: found.iter().map(|found| found.lost).sum(),
+                missed: found.iter().map(|found| found.missed).sum(),
+                count: estimates().map(|estimate| estimate.events).sum(),
+                count_error: together(found.iter().map(|found| found.estimate?.error)),
+                counted: estimates().map(|estimate| estimate.counted).sum(),
+                taken: Taken::new(),
+            }
+        };
+        let mut events: Vec<Self> = selected.iter().map(event).collect();
+        for guest in guests {
+            for (event, taken) in events.iter_mut().zip(guest.into_taken()) {
+                for (point, weight) in taken {
+                    *event.taken.entry(point).or_default() += weight;
+                }
+            }
+        }
+        events
+    }
+}
 
 /// The profile of one event: its counts, and its samples by function or page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -62,30 +110,26 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event. It is the sum over the reports of all guests.
-    #[must_use]
-    pub fn new<E>(
-        selected: &Selected<E>,
-        period: u32,
-        found: &[EventReport<E>],
-        taken: Taken,
+    /// Returns the profile of an event: its samples beside the truth.
+    pub(super) fn new(
+        sampled: SampledEvent,
         exact: Exact,
         symbols: Option<&dyn Functions>,
         stacks: Option<&Stacks>,
     ) -> Self {
+        let taken = sampled.taken;
         let rows = Rows::new(&taken, &exact, symbols);
-        let estimates = || found.iter().filter_map(|found| found.estimate);
         Self {
-            event: selected.name.into(),
-            modelled: selected.absence.is_none(),
-            absence: selected.absence.map(Cow::from),
-            period,
+            event: sampled.name.into(),
+            modelled: sampled.absence.is_none(),
+            absence: sampled.absence.map(Cow::from),
+            period: sampled.period,
             samples: taken.values().map(|weight| weight.samples).sum(),
-            lost: found.iter().map(|found| found.lost).sum(),
-            missed: found.iter().map(|found| found.missed).sum(),
-            count: estimates().map(|estimate| estimate.events).sum(),
-            count_error: together(found.iter().map(|found| found.estimate?.error)),
-            counted: estimates().map(|estimate| estimate.counted).sum(),
+            lost: sampled.lost,
+            missed: sampled.missed,
+            count: sampled.count,
+            count_error: sampled.count_error,
+            counted: sampled.counted,
             exact_count: exact.values().sum(),
             rows_by: match symbols {
                 Some(_) => "function".into(),
@@ -141,6 +185,9 @@ pub struct ProfileReport {
     pub interrupts: u64,
     /// Whether periods vary at random.
     pub randomised: bool,
+    /// Whether cycles include the waits of threads.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits: bool,
     /// Notes for the reader. Each is a whole sentence without a full stop.
     pub notes: Vec<String>,
     /// Whether the observer stopped the job. If so, all numbers are for the part of the job before

@@ -2,6 +2,7 @@
 //! distributions.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
@@ -146,11 +147,19 @@ fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
     apart / samples as f64 / 2.0
 }
 
+/// From this number of expected successes on, a binomial distribution is taken for a normal one.
+const MANY: f64 = 1e5;
+
 /// Returns the mean absolute deviation of a binomial distribution of `n` trials with probability
 /// `p`. De Moivre's formula is 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1.
 fn mean_deviation(n: u64, p: f64) -> f64 {
     if p <= 0.0 || p >= 1.0 {
         return 0.0;
+    }
+    // Successes and failures deviate by the same number.
+    let p = p.min(1.0 - p);
+    if n as f64 * p > MANY {
+        return (2.0 / PI * n as f64 * p * (1.0 - p)).sqrt();
     }
     let v = (n as f64 * p).floor() + 1.0;
     let above = n as f64 - v;
@@ -226,6 +235,10 @@ mod tests {
         // For many trials, the deviation is the standard deviation times sqrt(2 / pi), which is 500
         // * 0.797885.
         near(mean_deviation(1_000_000, 0.5), 398.942);
+        near(mean_deviation(190_000, 0.5), 173.895);
+        near(mean_deviation(1_000_000_000_000, 0.9), 239_365.0);
+        // Rare failures: one in a million, a million times. The deviation of the Poisson distribution is 2 / e.
+        near(mean_deviation(1_000_000, 0.999_999), 0.735_759);
 
         let exact = Exact::from([(at(0x1000), 50), (at(0x2000), 50)]);
         let rows = Rows::new(&taken(&[(0x1000, 2, 100)]), &exact, None);

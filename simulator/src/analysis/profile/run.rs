@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use super::clock::ThreadClocks;
 use super::error::ProfileError;
 use super::stacks::{Point, StackId, Stacks, Unwinder};
 use crate::memory::{Executed, Quantum};
@@ -35,6 +36,8 @@ pub(crate) struct Truth {
     /// The number of replayed references, including fetches.
     pub(crate) references: u64,
     pub(crate) cycles: u64,
+    /// The time after the latest reference. Kept only if cycles are sampled.
+    pub(crate) now: u64,
     /// Whether the observer stopped the program.
     pub(crate) stopped: bool,
     /// The true counts of each sampled event.
@@ -56,27 +59,33 @@ pub(super) type Observe<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 /// The number of instructions between two calls of the observer.
 const PROGRESS: u64 = 1 << 14;
 
-/// Executes the program until its end, or until the observer stops it. Guests sample `events`
+/// Executes the program until its end, or until the observer stops it. Guests and the clocks sample `events`
 /// different events. The unwinder tracks the calls.
 pub(super) fn run(
     processor: &mut impl Processor,
     scheduler: &mut Scheduler,
     mut unwinder: Option<&mut Unwinder<'_>>,
+    mut clocks: Option<&mut ThreadClocks>,
     events: usize,
     observe: &mut Observe<'_>,
 ) -> Result<Truth, ProfileError> {
     let mut truth = Truth { exact: vec![Exact::new(); events], ..Truth::default() };
     while let Some((thread, quantum)) = scheduler.next(usize::MAX)? {
         let instruction = quantum.first_instruction();
-        let length = instruction.references.len();
         let fetch = instruction.references.first();
         let stack = match (&mut unwinder, fetch) {
             (Some(unwinder), Some(fetch)) => unwinder.fetch(thread, &fetch),
             _ => Stacks::EMPTY,
         };
         let executed = processor.execute(&instruction, stack, &mut truth)?;
-        scheduler.executed(&executed);
-        truth.references += length as u64;
+        let took = scheduler.executed(&executed);
+        if let Some(clocks) = &mut clocks {
+            let fetch = fetch.filter(|fetch| fetch.kind.is_fetch());
+            let at = fetch.map(|fetch| Point { stack, address: fetch.address });
+            let unwound = unwinder.as_mut().map(|unwinder| unwinder.stacks());
+            clocks.executed(thread, at, took, scheduler, unwound, &mut truth);
+        }
+        truth.references += executed.references as u64;
         truth.instructions += executed.instructions;
         if truth.instructions.is_multiple_of(PROGRESS)
             && observe(scheduler.progress(truth.references)).is_break()
@@ -89,6 +98,10 @@ pub(super) fn run(
         // The job is complete, so the answer of the observer does not matter.
         let _ = observe(scheduler.progress(truth.references));
     }
-    truth.cycles = processor.finish(scheduler.now(), &mut truth)?;
+    let now = scheduler.now();
+    if let Some(clocks) = clocks {
+        clocks.finish(scheduler, unwinder.map(Unwinder::stacks), &mut truth);
+    }
+    truth.cycles = processor.finish(now, &mut truth)?;
     Ok(truth)
 }

@@ -10,6 +10,7 @@ use platform::Machine;
 use platform::models::Devices;
 
 use super::error::ProfileError;
+use super::events::{Selected, StrandEvent};
 use super::guest::{SamplingGuest, TICK};
 use super::run::{Processor, Truth};
 use super::stacks::{Point, StackId};
@@ -48,10 +49,15 @@ struct SampledStrand<'a> {
 impl SampledStrand<'_> {
     /// Adds the events since the previous call of this function to `truth`. The current instruction
     /// has caused these events.
-    fn note(&mut self, selects: &[SparcSelect], happened: &memory::Truth, truth: &mut Truth) {
-        for (place, (select, before)) in selects.iter().zip(&mut self.before).enumerate() {
+    fn note(
+        &mut self,
+        counted: &[(usize, SparcSelect)],
+        happened: &memory::Truth,
+        truth: &mut Truth,
+    ) {
+        for ((event, select), before) in counted.iter().zip(&mut self.before) {
             let now = happened.strand(self.id, *select, PerfConfig::All);
-            truth.add(place, self.at, now - std::mem::replace(before, now));
+            truth.add(*event, self.at, now - std::mem::replace(before, now));
         }
     }
 
@@ -86,21 +92,28 @@ impl SampledStrand<'_> {
 pub(crate) struct Sparc<'a, V: Variant> {
     devices: &'a Devices,
     memory: Work<'a, V>,
-    selects: Vec<SparcSelect>,
+    /// The events whose true counts are recorded, and their numbers in the list of all sampled events.
+    counted: Vec<(usize, SparcSelect)>,
+    /// Whether the time after each reference is recorded.
+    timed: bool,
     /// The strands. The index is the strand's number. `None` for a strand without a thread.
     strands: Vec<Option<SampledStrand<'a>>>,
 }
 
 impl<'a, V: Variant> Sparc<'a, V> {
     /// Returns the strands of the guests after a reset, with running counters. `memory` must be the
-    /// memory system of `devices`. The true counts of the events in `selects` are recorded.
+    /// memory system of `devices`. The true counts of the events in `selected` are recorded.
     pub(crate) fn new(
         memory: Work<'a, V>,
         devices: &'a Devices,
         board: &'a Board<'a>,
-        selects: Vec<SparcSelect>,
+        selected: &[Selected<StrandEvent>],
         guests: Vec<SamplingGuest<Counters<'a>>>,
     ) -> Result<Self, ProfileError> {
+        let counted = selected.iter().enumerate();
+        let counted = counted.filter_map(|(number, one)| Some((number, one.event.select()?)));
+        let counted: Vec<_> = counted.collect();
+        let timed = counted.len() < selected.len();
         let mut strands: Vec<_> = (0..devices.machine().strands()).map(|_| None).collect();
         for mut guest in guests {
             let id = guest.strand();
@@ -112,14 +125,14 @@ impl<'a, V: Variant> Sparc<'a, V> {
                 id,
                 unit,
                 guest,
-                before: vec![0; selects.len()],
+                before: vec![0; counted.len()],
                 time: 0,
                 next_tick: TICK,
                 at: Point::default(),
                 next: 0,
             });
         }
-        Ok(Self { devices, memory, selects, strands })
+        Ok(Self { devices, memory, counted, timed, strands })
     }
 
     /// Returns the guests of all strands that have executed instructions.
@@ -144,17 +157,20 @@ impl<V: Variant> Processor for Sparc<'_, V> {
             strand.interrupt(self.devices, at)?;
             (strand.at, strand.next) = (at, first.address.wrapping_add(first.size.into()));
         }
-        let executed = self.memory.replay(instruction);
+        let executed = match self.timed {
+            true => self.memory.watch(instruction, |_, watched| truth.now = watched.now),
+            false => self.memory.replay(instruction),
+        };
         self.memory.tell(id, instruction.begins);
         strand.time += executed.ends - instruction.begins;
-        strand.note(&self.selects, self.memory.truth(), truth);
+        strand.note(&self.counted, self.memory.truth(), truth);
         Ok(executed)
     }
 
     fn finish(&mut self, now: u64, truth: &mut Truth) -> Result<u64, ProfileError> {
         for strand in self.strands.iter_mut().flatten() {
             self.memory.tell(strand.id, now);
-            strand.note(&self.selects, self.memory.truth(), truth);
+            strand.note(&self.counted, self.memory.truth(), truth);
             let next = Point { address: strand.next, ..strand.at };
             strand.interrupt(self.devices, next)?;
             strand.guest.stop(&mut strand.unit, next, strand.time);

@@ -3,31 +3,31 @@
 use std::collections::HashMap;
 
 use guest_abi::Node;
+use platform::Interleave;
 
 use super::report::{SharedLine, Sharing};
 use super::users::REGION;
-use crate::memory::geometry::{ADDRESS_MASK, INTERLEAVE_SHIFT, LINE_SHIFT};
+use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
 
 const LINE: u64 = 1 << LINE_SHIFT;
 const NODES: usize = Node::ALL.len();
 
-/// New addresses for the bytes of falsely shared lines, as if the program had padding between them.
-/// A byte belongs to the node that uses it most. The bytes of each node move to a separate line,
-/// which has the same home, channel and bank as the old line. The address of a reference's first
-/// byte decides where the whole reference moves.
+/// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. For
+/// each node, the node's bytes move to a separate line with the same channel and bank. If memory interleaves by 512 bytes, the line has the
+/// same home, too; otherwise the home is that of the new page, as it would be with padding. A reference moves with its first byte.
 pub(super) struct Apart {
     /// The key is the number of a line. The value has the start of the new line for each byte of the line; `None` for an unused byte.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,
 }
 
 impl Apart {
-    /// Moves the bytes of falsely shared lines to the region at `free`. Lines that do not fit into
-    /// the region stay. Memory interleaves between `homes` nodes.
+    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `homes` nodes have
+    /// memory.
     pub(super) fn new(lines: &[SharedLine], homes: u64, free: Option<u64>) -> Self {
         let mut apart = HashMap::new();
         let shared = lines.iter().filter(|line| line.sharing == Sharing::False);
         // The distance between lines with the same home, channel and bank.
-        let step = homes << INTERLEAVE_SHIFT;
+        let step = homes * Interleave::Bytes512.bytes();
         let Some(free) = free.map(|free| free.next_multiple_of(step)) else {
             return Self { lines: apart };
         };

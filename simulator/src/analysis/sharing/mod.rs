@@ -21,7 +21,8 @@ use crate::machine::board::devices;
 use crate::machine::configuration::Configuration;
 use crate::memory::geometry::LINE_SHIFT;
 use crate::memory::{
-    AnyMemory, Config, Executed, MemoryError, MemorySystem, Moves, Quantum, Stray, Variant,
+    AnyMemory, Config, Executed, LineHomes, MemoryError, MemorySystem, Moves, Quantum, Stray,
+    Variant,
 };
 use crate::recording::{Recording, RecordingError};
 use crate::replay::Progress;
@@ -86,6 +87,8 @@ struct Examined {
     stopped: bool,
     /// The lines that moved, in no particular order. Each has its number and its moves.
     lines: Vec<(u64, Moves)>,
+    /// Which node's memory has a line.
+    homes: LineHomes,
     notes: Vec<String>,
 }
 
@@ -153,18 +156,18 @@ impl Job {
             };
             stopped = self.replay(&mut |at| observe(1, at), scheduler, note)?.stopped;
         }
-        let home = MemorySystem::new(&self.machine).map_err(MemoryError::from)?;
+        let homes = first.homes;
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
                 // The program has only one thread. Its references are executed by all strands.
                 users.iter_mut().for_each(|user| user.thread = 0);
             }
-            SharedLine::new(address, home.home(line), moves, users)
+            SharedLine::new(address, homes.home(line), moves, users)
         });
         let lines: Vec<_> = lines.collect();
 
-        let apart = Apart::new(&lines, home.homes(), users.free());
+        let apart = Apart::new(&lines, homes.nodes(), users.free());
         let apart = if apart.lines() == 0 || stopped {
             None
         } else {
@@ -246,6 +249,7 @@ impl Job {
             },
             notes: scheduler.notes(),
             lines,
+            homes: memory.line_homes(),
         })
     }
 }

@@ -149,7 +149,7 @@ fn strands_of_a_node_take_nothing_from_each_other() {
 #[test]
 fn the_lines_that_move_most_come_first_and_have_the_instructions_that_use_them() {
     let report = report(
-        "0 i 40000\n0 w 2000 4\n64 i 40010\n64 r 2000 4\n0 i 40000\n0 w 2000 4\n0 i 40004\n0 w 303c 8\n64 i 40014\n64 m 3040 1\n",
+        "0 i 40000\n0 w 2000 4\n64 i 40010\n64 r 2000 4\n0 i 40000\n0 w 2000 4\n0 i 40004\n0 w 303c 8\n64 i 40014\n64 a 3040 1\n",
     );
     let found: Vec<_> =
         (report.lines.iter()).map(|line| (line.address, line.moves, line.sharing)).collect();

@@ -2,8 +2,9 @@
 
 use guest_abi::{Mcu, Node as Processor};
 use perfctr_service::{Grant, GuestConfig};
-use platform::Machine;
+use platform::md::machine::INTERLEAVE;
 use platform::memory_map::property;
+use platform::{Interleave, Machine};
 
 use super::{Description, Node, Property, Value};
 
@@ -30,7 +31,9 @@ impl Description {
     ) -> Self {
         let mut nodes = Nodes(vec![Node { name: "root".into(), properties: Vec::new() }]);
         let platform = nodes.add("platform", [string("name", machine.model().platform_name())]);
-        let processors = nodes.add("vf-nodes", []);
+        let interleave = Some(machine.interleave()).filter(|way| *way != Interleave::default());
+        let interleave = interleave.map(|way| number(INTERLEAVE, way.bytes()));
+        let processors = nodes.add("vf-nodes", interleave);
         for node in Processor::ALL.iter().filter(|node| machine.has_node(**node)) {
             let processor = nodes.add("vf-node", [number("id", node.index() as u64)]);
             nodes.arc(processors, processor);

@@ -5,12 +5,11 @@ mod shapes;
 use std::cmp::Ordering;
 
 use guest_abi::layout::PerfConfig;
-use guest_abi::{Hub, Mcu, Node, StrandId};
+use guest_abi::{Hub, Node, StrandId};
 use platform::address::L2_BANKS;
 use platform::models::Devices;
 
 use super::broken::{Map, mapped};
-use super::channel::Channel;
 use super::copies::Copy;
 use super::figures::{Figures, Variant};
 use super::geometry::{ADDRESS_MASK, L2Line};
@@ -20,11 +19,11 @@ use super::moves::MovedLines;
 use super::plane::Plane;
 use super::quantum::Executed;
 use super::queue::Queue;
-use super::system::{CoreState, MemorySystem, Plan, StrandState};
+use super::system::{CoreState, Dram, MemorySystem, Plan, StrandState};
 use super::timing::{ISSUE, Timing};
 use super::truth::{CoreRecord, CoreRequest, ServedBy, StrandRecord, UnitRecords, Wait, Waited};
 use super::wires::StrandEvent;
-use crate::recording::{ByKind, Flow, Kind, Reference};
+use crate::recording::{ByKind, Kind, Reference};
 
 /// A strand that executes references. It borrows each part of the memory system separately. A
 /// borrow of the whole system would cost one more indirection at each access.
@@ -37,7 +36,7 @@ pub(super) struct Access<'w, V: Variant> {
     pub(super) l2s: &'w mut [L2<V>],
     banks: &'w mut [Queue; L2_BANKS],
     pub(super) planes: &'w mut [Plane; Hub::ALL.len()],
-    pub(super) channels: &'w mut [[Channel; Mcu::ALL.len()]; Node::ALL.len()],
+    pub(super) dram: &'w mut Dram,
     strand_record: &'w mut StrandRecord,
     core_record: &'w mut CoreRecord,
     pub(super) unit_records: &'w mut UnitRecords,
@@ -82,7 +81,7 @@ impl<'w, V: Variant> Access<'w, V> {
             l2,
             banks,
             planes,
-            channels,
+            dram,
             hub_events,
             truth,
             moves,
@@ -97,7 +96,7 @@ impl<'w, V: Variant> Access<'w, V> {
             l2s: l2,
             banks: &mut banks[node.index()],
             planes,
-            channels,
+            dram,
             strand_record: &mut truth.strands[strand.index()],
             // Each core has eight strands. The memory system's own map of strands is not used here, because the truth checks this map.
             core_record: &mut truth.cores[strand.index() / 8],
@@ -175,11 +174,11 @@ impl<'w, V: Variant> Access<'w, V> {
     /// Executes a reference of the instruction that was issued last.
     #[inline(always)]
     pub(super) fn reference(&mut self, reference: &Reference) {
-        let Reference { address, size, kind, flow } = *reference;
+        let Reference { address, size, kind, flow, .. } = *reference;
         if !kind.is_fetch() {
             return self.data(kind, address, size);
         }
-        self.count(kind, flow);
+        self.count(reference);
         self.now += if flow.is_elsewhere() { self.timing().taken } else { 0 };
         let (_, shift) = self.line_shifts();
         lines(shift, address.wrapping_add(self.offset), size, |line| {
@@ -191,10 +190,10 @@ impl<'w, V: Variant> Access<'w, V> {
     }
 
     #[inline(always)]
-    fn count(&mut self, fetch: Kind, flow: Flow) {
-        let branch = flow.branch();
-        self.strand.events.instruction(fetch, branch);
-        self.strand_record.instructions[fetch as usize][branch as usize] += 1;
+    fn count(&mut self, fetch: &Reference) {
+        let (data, group) = (fetch.data(), fetch.group());
+        self.strand.events.instruction(data, group);
+        self.strand_record.instructions[data as usize][group as usize] += 1;
         self.instructions += 1;
     }
 

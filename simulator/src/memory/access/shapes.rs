@@ -114,7 +114,7 @@ impl<V: Variant> Access<'_, V> {
             }
         }
         let by_kind = self.by_kind;
-        let instructions: u64 = by_kind.counts().iter().flatten().sum();
+        let instructions = by_kind.total();
         if instructions > 0 || left.is_some() {
             if self.issues == 0 {
                 self.first_issued = began;
@@ -138,7 +138,7 @@ impl<V: Variant> Access<'_, V> {
         let executed = rest.up_to(references);
         for fetch in executed.iter().filter(|one| one.kind.is_fetch()) {
             self.issues += 1;
-            self.count(fetch.kind, fetch.flow);
+            self.count(&fetch);
         }
         rest.skip(references);
     }

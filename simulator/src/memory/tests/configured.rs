@@ -20,7 +20,9 @@ fn other(change: impl FnOnce(&mut Config)) -> Config {
 fn config() -> impl Strategy<Value = Config> {
     let cache = |lines: std::ops::RangeInclusive<u32>| (lines, 0..4_u32, 3..9_u32);
     let (code, data, both) = (cache(0..=2), cache(0..=2), (7..=8_u32, 0..=16_u64, 0..5_u32));
-    (code, data, both, 1..=16_u64, 1..100_u64).prop_map(|(code, data, both, stores, cycles)| {
+    let pages = ["hardware", "first-touch", "node:0", "interleave:8K", "interleave:256K"];
+    let rest = (1..=16_u64, 1..100_u64, 0..pages.len());
+    (code, data, both, rest).prop_map(move |(code, data, both, (stores, cycles, page))| {
         let line = 1 << both.0;
         let cache = |(shorter, ways, sets): (u32, u32, u32)| Cache {
             bytes: 256 << sets,
@@ -33,6 +35,7 @@ fn config() -> impl Strategy<Value = Config> {
             config.l2 = Cache { bytes: ways * (256 << both.2), ways, line };
             (config.timing.stores, config.timing.channel_write) = (stores, cycles);
             (config.timing.load, config.timing.l2) = (cycles % 5, cycles);
+            config.pages = pages[page].parse().unwrap();
         })
     })
 }

@@ -46,8 +46,41 @@ fn atomics_are_loads_and_stores_and_count_as_one_instruction() {
         }
     }
     let classes = [E::OtherInstructions, E::Loads, E::Stores, E::AtomicOperations];
-    assert_eq!(bench.counts(0, classes), [1, 2 + 4, 3 + 4, 4]);
+    assert_eq!(bench.counts(0, classes), [1, 2 + 4, 3 + 4, 0], "the four are not atomic");
     assert_eq!(bench.counts(0, [E::Instructions, E::CrossbarStores]), [10, 6 + 7]);
+    let fetch = Reference::new(0x2000, 4, Kind::FetchModify);
+    bench.replay(0, 0, &[Reference { class: Class::Atomic, ..fetch }; 5]);
+    assert_eq!(bench.counts(0, classes), [1, 2 + 4 + 5, 3 + 4 + 5, 5]);
+    assert_eq!(bench.counts(0, [E::Instructions]), [15]);
+}
+
+/// Floating-point and graphics instructions are in a class of their own. Integer multiplications and divisions are not, although
+/// the FGU executes them.
+#[test]
+fn the_fgu_counts_its_arithmetic() {
+    let mut bench = one();
+    let other = Reference::new(0x2000, 4, Kind::FetchOther);
+    let classes = [
+        (Class::FloatingPoint, 1),
+        (Class::Vector, 2),
+        (Class::Multiply, 4),
+        (Class::Divide, 8),
+        (Class::System, 16),
+        (Class::Annuls, 32),
+        (Class::Prefetch, 64),
+    ];
+    for (class, times) in classes {
+        bench.replay(0, 0, &vec![Reference { class, ..other }; times]);
+    }
+    let counted = [E::FguArithmetic, E::OtherInstructions, E::Instructions];
+    assert_eq!(bench.counts(0, counted), [3, 124, 127]);
+    // `addsd (mem),%xmm0` of x86-64 also loads. It is one instruction.
+    let loads = Reference::new(0x2000, 4, Kind::FetchLoad);
+    bench.replay(0, 0, &[Reference { class: Class::FloatingPoint, ..loads }]);
+    assert_eq!(bench.counts(0, [E::FguArithmetic, E::Loads, E::Instructions]), [4, 1, 128]);
+    // A counter of both events counts the instruction once.
+    let both = SparcSelect::from_code(0x20c);
+    assert_eq!(bench.truth().strand(id(0), both, PerfConfig::All), 4);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 mod coherence;
 mod configured;
 mod core;
+mod pages;
 mod random;
 mod steps;
 mod stream;
@@ -12,8 +13,8 @@ use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::models::Devices;
 use platform::{Machine, Model};
 
-use super::{Config, Executed, Figures, MemorySystem, Quantum, T2Plus, Truth, Variant};
-use crate::recording::{Chunk, Flow, Kind, Reference};
+use super::{Config, Executed, Figures, MemorySystem, Pages, Quantum, T2Plus, Truth, Variant};
+use crate::recording::{Chunk, Class, Flow, Kind, Reference};
 
 struct Bench<V: Variant = T2Plus> {
     system: MemorySystem<V>,
@@ -34,7 +35,8 @@ impl Bench<Figures> {
     fn configured(machine: Machine, config: &Config) -> Self {
         config.check().unwrap();
         Self {
-            system: MemorySystem::with_variant(&machine, Figures::new(config)).unwrap(),
+            system: MemorySystem::with_variant(&machine, Figures::new(config), config.pages)
+                .unwrap(),
             devices: Devices::new(machine),
         }
     }

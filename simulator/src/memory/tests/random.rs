@@ -236,7 +236,7 @@ fn every_modelled_event_can_happen() {
         assert_ne!(bench.dram(*event), 0, "{event}");
     }
     let machine = bench.devices.machine();
-    assert_eq!(bench.truth().since(bench.truth()), Truth::new(&machine));
+    assert_eq!(bench.truth().since(bench.truth()), Truth::new(&machine, 64, Pages::Hardware));
     let happened = bench.lpu();
     for event in LpuEvent::ALL.iter().filter(|event| event.is_modelled()) {
         let counted = matches!(event, LpuEvent::None | LpuEvent::Clock)

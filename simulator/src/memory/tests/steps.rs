@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::stream::FLOWS;
+use super::stream::{CLASSES, FLOWS};
 use super::*;
 use crate::memory::Work;
 use crate::recording::Position;
@@ -112,6 +112,7 @@ fn shape() -> impl Strategy<Value = Vec<Reference>> {
             let kind = Kind::FETCHES[kinds];
             references.push(Reference {
                 flow: FLOWS[flow.saturating_sub(1)],
+                class: CLASSES[usize::from(size) % CLASSES.len()],
                 ..Reference::new(address, size, kind)
             });
             address += u64::from(size);

@@ -2,7 +2,7 @@
 
 use guest_abi::{HubRole, McuRole, PerfReg};
 use platform::address::{global, l2_control};
-use platform::{Bus, StrandRegisters};
+use platform::{Bus, Interleave, StrandRegisters};
 use proptest::prelude::*;
 
 use super::*;
@@ -10,12 +10,12 @@ use super::*;
 /// Returns references that conflict: each of a few L2 sets is used by more lines than it has ways.
 pub(super) fn reference() -> impl Strategy<Value = Reference> {
     let address = (0..24_u64, 0..6_u64, 0..256_u64);
-    (address, 1..=16_u16, 0..7_usize, 0..7_usize).prop_map(
-        |((tag, set, byte), size, kind, flow)| {
+    (address, 1..=16_u16, 0..7_usize, 0..7_usize, 0..CLASSES.len()).prop_map(
+        |((tag, set, byte), size, kind, flow, class)| {
             let address = tag * 0x4_0000 + set * 0x340 + byte;
             let reference = Reference::new(address, size, KINDS[kind]);
             match reference.kind.is_fetch() {
-                true => Reference { flow: FLOWS[flow], ..reference },
+                true => Reference { flow: FLOWS[flow], class: CLASSES[class], ..reference },
                 false => reference,
             }
         },
@@ -24,6 +24,10 @@ pub(super) fn reference() -> impl Strategy<Value = Reference> {
 
 pub(super) const FLOWS: [Flow; 7] =
     [Flow::Next, Flow::NotTaken, Flow::Taken, Flow::Jump, Flow::Call, Flow::Return, Flow::Trap];
+
+/// The classes that counters of a strand distinguish.
+pub(super) const CLASSES: [Class; 4] =
+    [Class::Other, Class::Atomic, Class::FloatingPoint, Class::Vector];
 
 pub(super) const KINDS: [Kind; 7] = [
     Kind::FetchOther,
@@ -56,8 +60,9 @@ pub(super) fn machine() -> impl Strategy<Value = Machine> {
         Just((Model::Batoka, 4)),
     ];
     let disabled = prop::option::of((0..4_usize, 0..2_usize));
-    (model, disabled).prop_map(|((model, nodes), disabled)| {
-        let machine = Machine::new(model, nodes).unwrap();
+    let interleave = (0..2_usize).prop_map(|number| Interleave::ALL[number]);
+    (model, disabled, interleave).prop_map(|((model, nodes), disabled, interleave)| {
+        let machine = Machine::new(model, nodes).unwrap().with_interleave(interleave);
         match disabled {
             Some((node, mcu)) => {
                 machine.without_channel(Node::new(node).unwrap(), Mcu::new(mcu).unwrap())

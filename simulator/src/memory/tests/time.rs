@@ -159,6 +159,45 @@ fn eight_stores_are_under_way() {
     }
 }
 
+/// Two nodes add to counters in one line. `addq $3,(mem)` costs what `mov`, `add` and `mov` cost, apart from their two further
+/// instructions. The next store goes on while it is under way. `lock addq` waits for its store.
+#[test]
+fn only_an_atomic_waits_for_its_store() {
+    const TIMES: usize = 200;
+    let cycles = |instructions: &[Reference]| {
+        let mut bench = Bench::new(Model::Batoka, 4);
+        let thread = |counter: u64| -> Vec<Reference> {
+            let own = |one: &Reference| match one.kind.is_fetch() {
+                true => *one,
+                false => Reference { address: counter, ..*one },
+            };
+            (0..TIMES).flat_map(|_| instructions.iter().map(own)).collect()
+        };
+        for strand in [0, 64] {
+            bench.fetch(strand, 0x1000);
+        }
+        bench.rest();
+        let ends = bench.together(&[(0, thread(0x10_0000)), (64, thread(0x10_0008))]);
+        ends.into_iter().max().unwrap()
+    };
+    let fetch = |at: u64, kind| Reference::new(0x1000 + 4 * at, 4, kind);
+    let data = |kind| Reference::new(0, 8, kind);
+    let [load, store] = [Kind::Load, Kind::Store].map(data);
+    let plain = cycles(&[fetch(0, Kind::FetchModify), load, store]);
+    let parts = [
+        fetch(0, Kind::FetchLoad),
+        load,
+        fetch(1, Kind::FetchOther),
+        fetch(2, Kind::FetchStore),
+        store,
+    ];
+    let in_parts = cycles(&parts);
+    let atomic = Reference { class: Class::Atomic, ..fetch(0, Kind::FetchModify) };
+    let atomic = cycles(&[atomic, data(Kind::Modify)]);
+    assert!(plain.abs_diff(in_parts) * 50 <= in_parts, "{plain} is not {in_parts}");
+    assert!(atomic * 10 > plain * 13, "{atomic} is not more than {plain}");
+}
+
 /// Threads on several nodes add to counters. The counters are in one line, or each in its own line.
 #[test]
 fn false_sharing_costs_a_transfer_and_an_invalidation_each() {

@@ -16,6 +16,7 @@ use guest_abi::layout::{PerfConfig, SparcSelect};
 use guest_abi::{Hub, Mcu, Node, StrandId};
 use platform::Machine;
 
+use super::pages::Pages;
 use crate::counts::Counts;
 pub(super) use hub::HubRecord;
 pub(super) use strand::{CoreRecord, CoreRequest, ServedBy, StrandRecord, Wait};
@@ -34,13 +35,14 @@ pub struct Truth {
 }
 
 impl Truth {
-    pub(super) fn new(machine: &Machine) -> Self {
+    /// Returns an empty record of a machine whose L2 lines have `line` bytes.
+    pub(super) fn new(machine: &Machine, line: u64, pages: Pages) -> Self {
         let strands = machine.strands();
         Self {
             cycles: 0,
             strands: vec![StrandRecord::default(); strands],
             cores: vec![CoreRecord::default(); strands / StrandId::PER_CORE],
-            units: UnitRecords::new(machine),
+            units: UnitRecords::new(machine, line, pages),
         }
     }
 

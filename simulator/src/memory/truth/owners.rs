@@ -1,10 +1,13 @@
 //! Which units a line belongs to. The memory system uses other maps, which compute the units from bits of a line's number: see
 //! [`geometry`](crate::memory::geometry). Here, the units are listed in the order in which they take successive lines.
 
+use std::collections::BTreeMap;
+
 use guest_abi::{Hub, Mcu, Node};
-use platform::Machine;
+use platform::{Interleave, Machine};
 
 use crate::memory::geometry::L2Line;
+use crate::memory::pages::Pages;
 
 /// The units that one line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,34 +18,101 @@ pub(super) struct Owners {
     pub(super) hub: Hub,
 }
 
-/// The number of successive lines in one node's memory.
+/// The number of successive lines after which banks, channels of a node and hubs begin again.
 const LINES_OF_A_NODE: usize = 8;
 
-/// The owners of successive lines. After the last line, the list begins again.
+/// The number of bytes in a page of which the first touch decides.
+const PAGE: u64 = 8192;
+
+/// The owners of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OwnersByLine(Vec<Owners>);
+pub(super) struct OwnersByLine {
+    /// For each node in the order in which they take successive pieces of memory: the owners of eight successive lines. After the last
+    /// node, the list begins again.
+    turns: Vec<[Owners; LINES_OF_A_NODE]>,
+    /// The number of lines in such a piece.
+    piece: u64,
+    /// If a piece has eight lines and no touch decides: the owners of all lines of the list, one after the other. Otherwise empty.
+    successive: Vec<Owners>,
+    touches: Option<Touches>,
+}
+
+/// The pages of which the first touch decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Touches {
+    /// The number of lines in a page.
+    lines: u64,
+    /// For each node with memory, the owners of eight successive lines.
+    of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
+    /// The node of the first core that missed a line of a page, by page.
+    missed_by: BTreeMap<u64, usize>,
+}
 
 impl OwnersByLine {
-    pub(super) fn new(machine: &Machine) -> Self {
+    /// Returns the owners of a machine's lines, which have `line` bytes.
+    pub(super) fn new(machine: &Machine, line: u64, pages: Pages) -> Self {
         let carriers = if machine.hubs().is_empty() { Hub::ALL } else { machine.hubs() };
-        let mut all = Vec::new();
+        let mut of_nodes = BTreeMap::new();
         for node in Node::ALL {
             let channels: Vec<_> = machine.channels().filter(|(of, _)| of == node).collect();
             let (Some(first), Some(last)) = (channels.first(), channels.last()) else { continue };
-            let halves = [first, last].into_iter().flat_map(|channel| [channel; 4]);
-            // Each hub carries two successive lines, and the next hub carries the next two.
-            let pairs = Hub::ALL.iter().zip(carriers.iter().cycle()).flat_map(|(_, hub)| [hub; 2]);
-            let lines = halves.zip(pairs).zip(0..LINES_OF_A_NODE);
-            all.extend(lines.map(|((channel, hub), bank)| Owners {
-                bank,
-                channel: *channel,
-                hub: *hub,
-            }));
+            // A hub carries two successive lines, then the next hub does.
+            let hub = |bank| carriers[bank / 2 % carriers.len()];
+            let channel = |bank| if bank < LINES_OF_A_NODE / 2 { *first } else { *last };
+            let owners = |bank| Owners { bank, channel: channel(bank), hub: hub(bank) };
+            of_nodes.insert(node.index(), std::array::from_fn(owners));
         }
-        Self(all)
+        let mut turns: Vec<_> = of_nodes.values().copied().collect();
+        let piece = match (pages, machine.interleave()) {
+            (Pages::Hardware, Interleave::Bytes512) => LINES_OF_A_NODE as u64,
+            (Pages::Hardware, Interleave::Gigabyte) => {
+                if let [first, _, _] = turns[..] {
+                    // Two bits of the address choose among three nodes.
+                    turns.push(first);
+                }
+                (1 << 30) / line
+            }
+            (Pages::Interleave(size), _) => size.bytes() / line,
+            (Pages::FirstTouch | Pages::Node(_), _) => PAGE / line,
+        };
+        if let Pages::Node(node) = pages {
+            turns = vec![of_nodes[&node.index()]];
+        }
+        let touches = (pages == Pages::FirstTouch).then(|| Touches {
+            lines: PAGE / line,
+            of_nodes,
+            missed_by: BTreeMap::new(),
+        });
+        let eights = piece == LINES_OF_A_NODE as u64 && touches.is_none();
+        let successive = if eights { turns.concat() } else { Vec::new() };
+        Self { turns, piece, successive, touches }
+    }
+
+    /// Notes that a core missed a line. The first such core decides where the line's page is.
+    pub(super) fn missed(&mut self, line: L2Line, core: usize) {
+        if let Some(Touches { lines, missed_by, .. }) = &mut self.touches {
+            missed_by.entry(line.0 / *lines).or_insert(core / 8);
+        }
     }
 
     pub(super) fn of(&self, line: L2Line) -> Owners {
-        self.0[(line.0 % self.0.len() as u64) as usize]
+        match (line.0 as usize).checked_rem(self.successive.len()) {
+            Some(number) => self.successive[number],
+            None => self.of_pieces(line),
+        }
+    }
+
+    #[inline(never)]
+    fn of_pieces(&self, line: L2Line) -> Owners {
+        let touched = self.touches.as_ref().and_then(|touches| touches.owners(line));
+        let turn = (line.0 / self.piece) as usize % self.turns.len();
+        touched.unwrap_or(&self.turns[turn])[line.0 as usize % LINES_OF_A_NODE]
+    }
+}
+
+impl Touches {
+    /// Returns the owners of eight lines of a page; `None` if its first touch did not decide.
+    fn owners(&self, line: L2Line) -> Option<&[Owners; LINES_OF_A_NODE]> {
+        self.of_nodes.get(self.missed_by.get(&(line.0 / self.lines))?)
     }
 }

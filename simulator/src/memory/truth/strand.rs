@@ -6,7 +6,7 @@ use guest_abi::layout::{PerfConfig, SparcSelect};
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, counts};
-use crate::recording::ByKind;
+use crate::recording::{ByKind, InstructionCounts};
 
 /// The unit that served a core's request to the L2 cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +90,7 @@ impl CoreRecord {
 /// A strand's instructions by class, its requests by kind and by the unit that served them, and its waits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::memory) struct StrandRecord {
-    /// The number of instructions of each class (first index: without data, load, store, both) and each
-    /// [`Branch`](crate::recording::Branch) (second index).
-    pub(in crate::memory) instructions: [[u64; 3]; 4],
+    pub(in crate::memory) instructions: InstructionCounts,
     served: [[u64; 4]; 4],
     /// The number of cycles spent in each [`Wait`].
     waited: [u64; Wait::COUNT],
@@ -198,12 +196,15 @@ impl StrandRecord {
         let sum = |served: &[u64; 4]| served.iter().sum::<u64>();
         match select.base_class() {
             2 => {
-                let [without_data, load, store, both] = self.instructions;
+                let [without_data, load, store, both, atomic] = self.instructions;
+                // The masks of an instruction that is neither a branch nor of the FGU, of a branch that is not taken, of another
+                // branch, and of an instruction of the FGU.
                 let classes = [
-                    ([0x40, 0x01, 0x03], without_data),
-                    ([0x08, 0x09, 0x0b], load),
-                    ([0x10, 0x11, 0x13], store),
-                    ([0x98, 0x99, 0x9b], both),
+                    ([0x40, 0x01, 0x03, 0x04], without_data),
+                    ([0x08, 0x09, 0x0b, 0x0c], load),
+                    ([0x10, 0x11, 0x13, 0x14], store),
+                    ([0x18, 0x19, 0x1b, 0x1c], both),
+                    ([0x98, 0x99, 0x9b, 0x9c], atomic),
                 ];
                 (classes.into_iter())
                     .flat_map(|(masks, times)| masks.into_iter().zip(times))

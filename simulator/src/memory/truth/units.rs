@@ -10,6 +10,7 @@ use super::HubRecord;
 use super::owners::OwnersByLine;
 use crate::counts::counts;
 use crate::memory::geometry::L2Line;
+use crate::memory::pages::Pages;
 use crate::memory::traffic::Transaction;
 
 /// The events of a DRAM channel. The fields in cycles are sums of the time that lines spend in the queue and in transfer.
@@ -96,10 +97,10 @@ impl Stray {
 }
 
 impl UnitRecords {
-    pub(super) fn new(machine: &Machine) -> Self {
+    pub(super) fn new(machine: &Machine, line: u64, pages: Pages) -> Self {
         Self {
             machine: *machine,
-            owners: OwnersByLine::new(machine),
+            owners: OwnersByLine::new(machine, line, pages),
             channels: Default::default(),
             hubs: Default::default(),
             stray: None,
@@ -128,6 +129,7 @@ impl UnitRecords {
 
     /// Records a miss: a core asked a bank of its node for a line. `core` is the number of the core in the machine.
     pub(in crate::memory) fn missed(&mut self, line: L2Line, core: usize, node: Node, bank: usize) {
+        self.owners.missed(line, core);
         if self.owners.of(line).bank != bank || core / 8 != node.index() {
             self.astray(line, Spot::Bank(node, bank));
         }

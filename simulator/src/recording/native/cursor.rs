@@ -3,7 +3,7 @@
 use super::super::chunk::{Executions, Room};
 use super::templates::Template;
 use refs::{LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
-use refs::{Order, PackedPredictor, Predictor, Rest, literal, sign_extended};
+use refs::{Order, OrderCode, PackedPredictor, Predictor, Rest, literal, sign_extended};
 
 /// The number of references in a chunk, unless a thread ends. The last execution can make a chunk longer.
 const CHUNK: usize = 1 << 12;
@@ -24,6 +24,7 @@ pub(super) struct Cursor {
     literals_end: usize,
     orders: usize,
     orders_end: usize,
+    order_code: OrderCode,
     /// The number of executions decoded so far.
     done: u64,
     /// The number of executions in the frame.
@@ -64,6 +65,7 @@ impl Cursor {
         self.literals_end = self.literals.checked_add(literals)?;
         self.orders = self.literals_end;
         self.orders_end = self.content.len();
+        self.order_code = OrderCode::default();
         (self.done, self.references) = (0, references);
         if self.orders > self.orders_end {
             return None;
@@ -82,9 +84,7 @@ impl Cursor {
         if !rest.0.is_empty() {
             let after = rest.varint()?;
             let at = self.done.checked_add(after).filter(|at| *at <= self.executions)?;
-            let word = rest.varint()?;
-            let order = if word & 1 == 0 { Order::Signal } else { Order::Wait };
-            self.order = Some((at, order(word >> 1)));
+            self.order = Some((at, self.order_code.take(&mut rest)?));
         }
         self.orders = self.orders_end - rest.0.len();
         Some(())

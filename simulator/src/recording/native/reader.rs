@@ -15,7 +15,7 @@ use super::super::source::{BytesRead, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};
 use crate::text::line;
-use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, hash};
+use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, VERSION, hash};
 
 /// The maximum number of bytes in a frame's content.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
@@ -36,6 +36,8 @@ const MOST_AWAKE: usize = 256;
 const MOST_SAID: usize = 1 << 22;
 
 const WHOLE: &str = "a whole frame of a recording";
+const A_RECORDING: &str = "one of version 2";
+const _: () = assert!(VERSION == 2, "the error says so");
 
 pub(in super::super) struct NativeReader {
     name: String,
@@ -137,9 +139,13 @@ impl NativeReader {
         let mut frames = 0;
         let mut content = Vec::new();
         let mut header = [0; FILE_HEADER.len()];
-        if self.read_at(0, &mut header).is_err() || header != FILE_HEADER {
-            let found = "a recording of another version";
-            return Err(RecordingError::in_file(&self.name, found, "one of version 1"));
+        let header = self.read_at(0, &mut header).map(|()| header);
+        if header.as_ref().ok() != Some(&FILE_HEADER) {
+            let found = match header.ok().and_then(|header| Some(*header[8..].first_chunk()?)) {
+                Some(version) => format!("a recording of version {}", u32::from_le_bytes(version)),
+                None => String::from("the start of a recording"),
+            };
+            return Err(RecordingError::in_file(&self.name, found, A_RECORDING));
         }
         let length = self.file.seek(SeekFrom::End(0)).map_err(|error| self.unreadable(&error))?;
         while at < length {

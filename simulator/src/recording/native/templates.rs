@@ -2,7 +2,7 @@
 
 use super::super::code::Code;
 use super::super::reference::{Flow, Kind, Reference};
-use refs::{BlockAccess, MOST_ACCESSES, MOST_DEFINED, MOST_INSTRUCTIONS, Rest, Slots};
+use refs::{BlockAccess, Class, MOST_ACCESSES, MOST_DEFINED, MOST_INSTRUCTIONS, Rest, Slots};
 
 /// The definitions read so far.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct Templates {
     references: usize,
     blocks: Vec<BlockTemplate>,
     sizes: Vec<u8>,
+    /// The instructions of all blocks whose class is not [`Class::Other`]: their numbers in their blocks, and their classes.
+    classes: Vec<(u16, Class)>,
     /// The address at which the latest defined block ends.
     address: u64,
     slots: Slots,
@@ -39,6 +41,8 @@ struct BlockTemplate {
     count: u16,
     /// The instruction that passes control on: its index, its flow if not taken, its flow if taken.
     exit: Option<(u16, Flow, Flow)>,
+    /// The range of the block's instructions in [`Templates::classes`].
+    classes: (u32, u32),
 }
 
 impl Templates {
@@ -89,6 +93,8 @@ impl Templates {
                 Some((instruction, not_taken, taken))
             }
         };
+        let first_class = self.classes.len() as u32;
+        self.read_classes(rest, count)?;
         let first = self.sizes.len();
         if sizes.contains(&0)
             || first as u64 + count > MOST_DEFINED
@@ -97,7 +103,21 @@ impl Templates {
             return None;
         }
         self.sizes.extend_from_slice(sizes);
-        self.blocks.push(BlockTemplate { address, first: first as u32, count: count as u16, exit });
+        let classes = (first_class, self.classes.len() as u32);
+        let (first, count) = (first as u32, count as u16);
+        self.blocks.push(BlockTemplate { address, first, count, exit, classes });
+        Some(())
+    }
+
+    /// Reads the classes of a block with `count` instructions.
+    fn read_classes(&mut self, rest: &mut Rest<'_>, count: u64) -> Option<()> {
+        let mut next = 0;
+        for _ in 0..rest.varint().filter(|classes| *classes <= count)? {
+            let at = rest.varint()?.checked_add(next).filter(|at| *at < count)?;
+            let class = Class::from_byte(rest.byte()?).filter(|class| *class != Class::Other)?;
+            self.classes.push((at as u16, class));
+            next = at + 1;
+        }
         Some(())
     }
 
@@ -116,14 +136,21 @@ impl Templates {
         let mut address = block.address;
         let sizes = &self.sizes[block.first as usize..][..usize::from(block.count)];
         let data = |place: BlockAccess| Reference::new(0, place.size(), kind(place));
+        let (first_class, end) = block.classes;
+        let mut classes = self.classes[first_class as usize..end as usize].iter().peekable();
         self.shape.clear();
         for (instruction, &size) in (0..).zip(sizes) {
             let fetch = self.shape.len();
-            self.shape.push(Reference::new(address, u16::from(size), Kind::FetchOther));
+            let known = classes.next_if(|(number, _)| *number == instruction);
+            let class = known.map_or(Class::Other, |(_, class)| *class);
+            let own = Reference::new(address, u16::from(size), Kind::FetchOther);
+            self.shape.push(Reference { class, ..own });
             while let Some(place) = places.next_if(|place| place.instruction() == instruction) {
+                if place.is_atomic() && class != Class::Atomic {
+                    return None;
+                }
                 self.shape.push(data(place));
-                let fetch = &mut self.shape[fetch];
-                fetch.kind = fetch.kind.with(kind(place));
+                self.shape[fetch].accesses(kind(place));
             }
             if let Some((at, not_taken, if_taken)) = block.exit
                 && at == instruction
@@ -149,7 +176,7 @@ impl Templates {
 }
 
 fn kind(access: BlockAccess) -> Kind {
-    match (access.is_modify(), access.is_store()) {
+    match (access.is_atomic(), access.is_store()) {
         (true, _) => Kind::Modify,
         (false, true) => Kind::Store,
         (false, false) => Kind::Load,

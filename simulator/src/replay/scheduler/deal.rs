@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::recording::{Chunk, Order, Position, Recording, RecordingError, Reference};
+use crate::recording::{Cause, Chunk, Order, Position, Recording, RecordingError, Reference};
 use crate::replay::placement::Placement;
 
 /// A recording of one thread whose references are dealt to k parts. Part n executes turns n, n + k, n + 2k and so on. Each turn
@@ -50,7 +50,7 @@ impl Deal {
             if references.is_empty() {
                 return Ok(false);
             }
-            let after = self.turn.checked_sub(1).map(|turn| (0, Order::Wait(turn)));
+            let after = self.turn.checked_sub(1).map(|turn| (0, Order::Wait(Cause::Wake, turn)));
             let before = (references.len(), Order::Signal(self.turn));
             let order = after.into_iter().chain([before]);
             let turn = Chunk::new(references, order.collect());

@@ -4,13 +4,17 @@
 //! the lowest number. A strand executes a quantum, which lasts until another strand's turn. The strands of a pipeline together issue
 //! one instruction per cycle. The strand that has been ready longest issues first.
 //!
-//! A strand executes a thread until the thread ends or waits for another thread. The waiting thread continues when the other thread
-//! issues its next instruction after the signal. The schedule depends only on the recordings and the machine, not on where a caller
-//! pauses.
+//! A strand executes a thread until the thread ends, sleeps, or waits for another thread. The waiting thread continues when the other
+//! thread issues its next instruction after the signal. A lock goes to the thread that comes first in the machine's time. The schedule
+//! depends only on the recordings and the machine, not on where a caller pauses.
 
 mod calendar;
 mod deal;
+mod objects;
+mod orders;
 mod signals;
+mod sleepers;
+mod states;
 #[cfg(test)]
 mod tests;
 pub(crate) mod turns;
@@ -21,11 +25,16 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Order, Position, Recording, RecordingError};
+use crate::recording::{Chunk, Position, Recording, RecordingError};
 use crate::replay::Progress;
+use crate::run::{State, States, Waits};
 use crate::setters::opaque;
 use deal::Deal;
+use objects::Objects;
+use orders::Wait;
 use signals::Signals;
+use sleepers::Sleepers;
+use states::Accounts;
 use turns::Turns;
 
 /// The distance in physical memory between programs: 8 GB.
@@ -39,12 +48,15 @@ pub(crate) const fn program_at(offset: u64) -> usize {
 /// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry).
 pub const MOST_PROGRAMS: usize = 48;
 
-/// A program. It has its own memory and signals.
+/// A program. It has its own memory, signals and locks.
 struct ScheduledProgram {
     source: Source,
     signals: Signals,
+    objects: Objects,
     /// The number of waits whose signals are missing.
     dropped: u64,
+    /// The number of waits for locks, semaphores and barriers that ended although no thread ended them.
+    forced: u64,
 }
 
 enum Source {
@@ -73,8 +85,10 @@ struct ScheduledThread {
     /// The number of the chunk's references before the next signal or wait. These references can be executed without a break.
     ends: usize,
     data_alone: bool,
-    waits_for: Option<u64>,
-    /// The time of the signal that ended the thread's latest wait.
+    /// The last instruction before the chunk; `None` if there is none.
+    before: Option<u64>,
+    wait: Option<Wait>,
+    /// The time at which the thread's latest wait ended.
     woken: u64,
 }
 
@@ -93,6 +107,10 @@ pub struct Scheduler {
     threads: Vec<ScheduledThread>,
     strands: Vec<StrandQueue>,
     turns: Turns,
+    sleepers: Sleepers,
+    accounts: Accounts,
+    /// By how many cycles each thread starts later. See [`start_late`](Self::start_late).
+    delays: Vec<u64>,
     /// The thread that executes the current quantum.
     executing: usize,
     /// The number of references in the thread's chunk before the end of the quantum.
@@ -159,7 +177,8 @@ impl Scheduler {
             order: 0,
             ends: 0,
             data_alone: false,
-            waits_for: None,
+            before: None,
+            wait: None,
             woken: 0,
         });
         let threads: Vec<_> = threads.collect();
@@ -169,10 +188,18 @@ impl Scheduler {
             strands[thread.strand.index()].threads.push_back(number);
             turns.set(thread.strand, Some(0));
         }
-        let program =
-            |(source, _)| ScheduledProgram { source, signals: Signals::default(), dropped: 0 };
+        let program = |(source, _)| ScheduledProgram {
+            source,
+            signals: Signals::default(),
+            objects: Objects::default(),
+            dropped: 0,
+            forced: 0,
+        };
         Self {
             programs: sources.into_iter().map(program).collect(),
+            sleepers: Sleepers::default(),
+            accounts: Accounts::new(threads.len()),
+            delays: Vec::new(),
             threads,
             strands,
             turns,
@@ -200,7 +227,13 @@ impl Scheduler {
             (ready, ready)
         } else {
             loop {
-                let Some(turn) = self.turns.first() else {
+                let turn = self.turns.first();
+                if let Some((thread, at)) = self.sleepers.next_before(turn.map(|turn| turn.at)) {
+                    self.time = self.time.max(at);
+                    self.wake(thread, thread, at);
+                    continue;
+                }
+                let Some(turn) = turn else {
                     if self.drop_a_wait() {
                         continue;
                     }
@@ -210,7 +243,7 @@ impl Scheduler {
                 self.executing = self.strands[turn.strand.index()].threads[0];
                 let thread = &self.threads[self.executing];
                 if thread.next.passed() < thread.ends || self.prepare(turn.strand, turn.at)? {
-                    break (turn.at, turn.until);
+                    break (turn.at, turn.until.min(self.sleepers.first()));
                 }
             }
         };
@@ -249,7 +282,42 @@ impl Scheduler {
     /// threads have ended. Nothing more happens before this time.
     #[must_use]
     pub fn now(&self) -> u64 {
-        self.turns.first().map_or(self.time, |turn| turn.at)
+        let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
+        let turn = self.turns.first().map(|turn| turn.at);
+        turn.into_iter().chain(sleeper).min().unwrap_or(self.time)
+    }
+
+    /// Lets every thread start later, each by its own number of cycles below 256, which depends on `seed`. Nothing but the order of
+    /// threads changes.
+    pub(crate) fn start_late(&mut self, seed: u64) {
+        let delay = |thread: u64| {
+            let mixed = (thread ^ seed << 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 56
+        };
+        self.delays = (0..self.threads.len() as u64).map(delay).collect();
+        for (thread, delay) in self.threads.iter_mut().zip(&self.delays) {
+            thread.woken = *delay;
+        }
+        for thread in 0..self.threads.len() {
+            self.change_thread(self.threads[thread].strand);
+        }
+    }
+
+    /// Returns the cycles that each thread has spent in each state so far.
+    #[must_use]
+    pub(crate) fn states(&self) -> Vec<States> {
+        self.accounts.states(self.now())
+    }
+
+    /// Returns the time at which a thread's state began, and the cycles that it had spent in each state before.
+    pub(crate) fn account(&self, thread: usize) -> (u64, &States) {
+        self.accounts.before_state(thread)
+    }
+
+    /// Returns what threads have waited for so far.
+    #[must_use]
+    pub(crate) fn waits(&self) -> Waits {
+        self.accounts.waits()
     }
 
     /// Returns the strand of each thread. Threads are numbered from 0 in the order of the recordings.
@@ -268,6 +336,13 @@ impl Scheduler {
                 notes.push(format!(
                     "{} lacks what its threads wait for (waits that are left out: {waits})",
                     recording.name()
+                ));
+            }
+            if program.forced != 0 {
+                notes.push(format!(
+                    "{} has threads that wait for locks, semaphores or barriers while no thread can end these waits (waits that are cut short: {})",
+                    recording.name(),
+                    program.forced
                 ));
             }
         }
@@ -290,35 +365,28 @@ impl Scheduler {
             let program = &mut self.programs[thread.program];
             match thread.chunk.order.get(thread.order) {
                 Some((at, order)) if *at <= thread.next.passed() => {
+                    let order = *order;
                     thread.order += 1;
-                    match *order {
-                        Order::Signal(number) => {
-                            let woken = program.signals.make(number);
-                            woken.iter().for_each(|thread| self.wake(*thread, now));
-                            if !woken.is_empty() {
-                                return Ok(false);
-                            }
-                        }
-                        Order::Wait(number) if program.signals.is_made(number) => {}
-                        Order::Wait(number) => {
-                            thread.waits_for = Some(number);
-                            program.signals.wait(number, self.executing);
-                            self.change_thread(strand);
-                            return Ok(false);
-                        }
+                    if !self.order(order, strand, now) {
+                        return Ok(false);
                     }
                 }
                 next if thread.next.passed() < thread.chunk.len() => {
                     let all = thread.chunk.len();
                     thread.ends = next.map_or(all, |(before, _)| all.min(*before));
+                    self.run(self.executing, strand);
                     return Ok(true);
                 }
                 _ => {
+                    thread.before = thread.instruction();
                     (thread.next, thread.order, thread.ends) = (Position::default(), 0, 0);
                     if !program.source.next_chunk(thread.number, &mut thread.chunk)? {
                         let ended = &mut self.strands[strand.index()];
                         ended.threads.pop_front();
                         self.time = self.time.max(ended.ready);
+                        let (thread, at) = (self.executing, ended.ready);
+                        self.begin(thread);
+                        self.accounts.enter(thread, State::Ended, at);
                         self.change_thread(strand);
                         return Ok(false);
                     }
@@ -331,47 +399,13 @@ impl Scheduler {
             }
         }
     }
+}
 
-    /// Ends the wait of a thread at the time `now`.
-    fn wake(&mut self, thread: usize, now: u64) {
-        let woken = &mut self.threads[thread];
-        woken.waits_for = None;
-        woken.woken = now;
-        let strand = woken.strand;
-        // If the strand executes another thread at the moment, that thread continues.
-        let first = self.strands[strand.index()].threads[0];
-        if first == thread || self.threads[first].waits_for.is_some() {
-            self.change_thread(strand);
-        }
-    }
-
-    /// Lets a strand continue with its next thread that is not waiting.
-    fn change_thread(&mut self, id: StrandId) {
-        let strand = &mut self.strands[id.index()];
-        let waits = |thread: &usize| self.threads[*thread].waits_for.is_some();
-        let waiting = strand.threads.iter().take_while(|thread| waits(thread)).count();
-        if waiting == strand.threads.len() {
-            return self.turns.set(id, None);
-        }
-        strand.threads.rotate_left(waiting);
-        strand.ready = strand.ready.max(self.threads[strand.threads[0]].woken);
-        self.turns.set(id, Some(strand.ready));
-    }
-
-    /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. (They can
-    /// all wait if a recording is cut off and so lacks signals.) Returns `false` if no thread waits.
-    fn drop_a_wait(&mut self) -> bool {
-        let waiting = (self.threads.iter().enumerate())
-            .filter_map(|(number, thread)| Some((number, thread, thread.waits_for?)));
-        let first = waiting.min_by_key(|(number, thread, _)| {
-            (self.strands[thread.strand.index()].ready, thread.strand, *number)
-        });
-        let Some((number, thread, waits_for)) = first else { return false };
-        let program = &mut self.programs[thread.program];
-        program.signals.give_up(waits_for, number);
-        program.dropped += 1;
-        self.wake(number, self.time);
-        true
+impl ScheduledThread {
+    /// Returns the thread's latest instruction; `None` if it has executed none.
+    fn instruction(&self) -> Option<u64> {
+        let of_chunk = || self.chunk.instruction_before(&self.next);
+        (!self.data_alone).then(of_chunk).flatten().or(self.before)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Signals between threads of a program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
@@ -8,6 +8,8 @@ pub(super) struct Signals {
     made: BTreeMap<u64, u64>,
     /// The waiting threads, by the number of the signal for which they wait.
     waiting: BTreeMap<u64, Vec<usize>>,
+    /// The times of the signals that started threads.
+    starts: HashMap<u64, u64>,
 }
 
 impl Signals {
@@ -24,6 +26,16 @@ impl Signals {
             self.made.insert(first, last.unwrap_or(number));
         }
         self.waiting.remove(&number).unwrap_or_default()
+    }
+
+    /// Notes that a signal starts a thread at the time `now`.
+    pub(super) fn start(&mut self, number: u64, now: u64) {
+        self.starts.insert(number, now);
+    }
+
+    /// Returns the time at which a signal started a thread; `None` if it did not.
+    pub(super) fn started(&self, number: u64) -> Option<u64> {
+        self.starts.get(&number).copied()
     }
 
     pub(super) fn is_made(&self, number: u64) -> bool {

@@ -7,6 +7,18 @@ use super::{read, small};
 use crate::{open, threads};
 
 #[test]
+fn a_recording_of_another_version_is_refused() {
+    let mut bytes = small(Stored::Plain);
+    for version in [1, 3] {
+        bytes[8] = version;
+        let error = open(&bytes[..]).unwrap_err().to_string();
+        let expected =
+            format!("refs: found a recording of version {version}, expected one of version 2");
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
 fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
     let whole = small(Stored::Zstd);
     let expected = read(&whole).unwrap();
@@ -19,9 +31,8 @@ fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
                 continue;
             }
             Err(error) if length < FILE_HEADER.len() => {
-                let version =
-                    "refs: found a recording of another version, expected one of version 1";
-                assert!(length >= 8 && error.to_string() == version, "{error}");
+                let start = "refs: found the start of a recording, expected one of version 2";
+                assert!(length >= 8 && error.to_string() == start, "{error}");
                 continue;
             }
             Err(error) => {
@@ -47,6 +58,19 @@ fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
         longest = count;
     }
     assert_eq!(longest, expected.iter().map(|thread| thread.0.len()).sum::<usize>());
+}
+
+/// Version 1 did not tell atomic instructions from others.
+#[test]
+fn other_versions_are_refused() {
+    for version in [0, 1, 3, u32::MAX] {
+        let mut file = small(Stored::Plain);
+        file[8..12].copy_from_slice(&version.to_le_bytes());
+        let error = read(&file).unwrap_err().to_string();
+        let named =
+            format!("refs: found a recording of version {version}, expected one of version 2");
+        assert_eq!(error, named);
+    }
 }
 
 #[test]
@@ -92,6 +116,16 @@ fn frames_that_lie_are_refused() {
         b"\x01\x00\x00\x01\x00\x00",
         b"\x01\x00\x00\x01\x04\x06\x00",
         b"\x01\x00\x00\x01\x04\x02\x01",
+        // A block lacks its classes, has more classes than instructions, has a class after its end, has the class 0, or has an
+        // unknown class.
+        b"\x01\x00\x00\x01\x04\x00",
+        b"\x01\x00\x00\x01\x04\x00\x02\x00\x01\x00\x01",
+        b"\x01\x00\x00\x01\x04\x00\x01\x01\x01",
+        b"\x01\x00\x00\x01\x04\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01",
+        b"\x01\x00\x00\x01\x04\x00\x01\x00\x00",
+        b"\x01\x00\x00\x01\x04\x00\x01\x00\x09",
+        // An instruction of the class 0 has an atomic access.
+        b"\x01\x01\x00\x01\x04\x00\x00\x01\x02\x0a\x40",
         // A shape names an unknown block, has no references, has too many accesses, or lacks accesses.
         b"\x00\x01\x01\x00",
         b"\x00\x01\x00\x00",

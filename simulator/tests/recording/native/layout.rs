@@ -1,7 +1,7 @@
 //! The bytes of a file, written by hand from the documentation of the format.
 
 use refs::FILE_HEADER;
-use simulator::recording::{Flow, Kind, Mapping, Order, Reference};
+use simulator::recording::{Cause, Class, Flow, Kind, Mapping, Order, Reference};
 
 use crate::{open, threads};
 
@@ -30,16 +30,20 @@ pub(super) fn frame(kind: u8, thread: u32, references: u64, content: &[u8]) -> V
     frame
 }
 
-/// Two blocks and three shapes. The first block is at 0x100 and has instructions of 4 and 2 bytes. The second instruction is a
-/// conditional branch; if it is not taken, 0x106 is next. The second block follows, with a call of 5 bytes. Shapes 0 and 1 are the
-/// first block, taken and not taken; its first instruction loads 8 bytes. Shape 2 is the second block with a store of 4 bytes.
+/// Two blocks and three shapes. The first block is at 0x100 and has instructions of 4 and 2 bytes. The first instruction is of the
+/// floating-point unit (class 3). The second instruction is a conditional branch that annuls its delay slot (class 7); if it is not
+/// taken, 0x106 is next. The second block follows, with a call of 5 bytes, which is atomic (class 5). Shapes 0 and 1 are the
+/// first block, taken and not taken; its first instruction loads 8 bytes. Shape 2 is the second block with an atomic load and store of
+/// 4 bytes.
 pub(super) const DEFINITIONS: &[u8] = &[
     2, 3, // two blocks, three shapes
     0x80, 0x04, 2, 4, 2, 1, 1, 0, // 0x200 is twice 0x100
+    2, 0, 3, 0, 7, // two classes: of instruction 0, and of the instruction after it
     0, 1, 5, 3, 0, // where the first block ends
+    1, 0, 5, // one class
     1, 3, 0x03, 0x00, // a load of 2^3 bytes
     1, 2, 0x03, 0x00, //
-    2, 2, 0x0a, 0x00, // a store of 2^2 bytes
+    2, 2, 0x0a, 0x40, // a store of 2^2 bytes, and an atomic load of the same place
 ];
 
 /// | execution | shape, address | what the predictor expects |
@@ -58,13 +62,13 @@ pub(super) const REFERENCES: &[u8] = &[
     1, 10, 3, 15, // after one execution signal 5; after three more executions wait for 7
 ];
 
-fn fetch(kind: Kind, address: u64, size: u16, flow: Flow) -> Reference {
-    Reference { flow, ..Reference::new(address, size, kind) }
+fn fetch(kind: Kind, address: u64, size: u16, flow: Flow, class: Class) -> Reference {
+    Reference { flow, class, ..Reference::new(address, size, kind) }
 }
 
 #[test]
 fn a_file_by_hand() {
-    assert_eq!(FILE_HEADER, *b"\x8fVFREFS\n\x01\0\0\0\0\0\0\0");
+    assert_eq!(FILE_HEADER, *b"\x8fVFREFS\n\x02\0\0\0\0\0\0\0");
     let file = [
         FILE_HEADER.to_vec(),
         frame(1, 0, 0, b"\x06x86_64\x03\x02ls\x02-l\x03a b"),
@@ -91,13 +95,15 @@ fn a_file_by_hand() {
     assert_eq!(recording.mappings(), [mapping]);
     let load = |address, flow| {
         [
-            fetch(Kind::FetchLoad, 0x100, 4, Flow::Next),
+            fetch(Kind::FetchLoad, 0x100, 4, Flow::Next, Class::FloatingPoint),
             Reference::new(address, 8, Kind::Load),
-            fetch(Kind::FetchOther, 0x104, 2, flow),
+            fetch(Kind::FetchOther, 0x104, 2, flow, Class::Annuls),
         ]
     };
-    let call =
-        [fetch(Kind::FetchStore, 0x106, 5, Flow::Call), Reference::new(0x1000, 4, Kind::Store)];
+    let call = [
+        fetch(Kind::FetchModify, 0x106, 5, Flow::Call, Class::Atomic),
+        Reference::new(0x1000, 4, Kind::Modify),
+    ];
     let references = [
         &load(0x10, Flow::NotTaken)[..],
         &call,
@@ -105,6 +111,6 @@ fn a_file_by_hand() {
         &load(0x30, Flow::Taken),
     ]
     .concat();
-    let order = vec![(3, Order::Signal(5)), (11, Order::Wait(7))];
+    let order = vec![(3, Order::Signal(5)), (11, Order::Wait(Cause::Wake, 7))];
     assert_eq!(threads(&mut recording).unwrap(), [(references, order)]);
 }

@@ -5,8 +5,8 @@ mod waiting;
 
 use std::sync::Mutex;
 
-use refs::{BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Stored};
-use simulator::recording::{Order, RecordingError};
+use refs::{BlockDefinition, Class, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Stored};
+use simulator::recording::{Cause, Order, RecordingError};
 
 use crate::{Thread, open, threads, zstd};
 
@@ -29,8 +29,12 @@ impl Recorder {
     }
 
     fn block(&self, address: u64, sizes: &[u8], exit: Exit) -> u32 {
-        let sizes = sizes.to_vec();
-        let definition = BlockDefinition { address, sizes, exit };
+        self.block_of(address, sizes, exit, &[])
+    }
+
+    fn block_of(&self, address: u64, sizes: &[u8], exit: Exit, classes: &[(u16, Class)]) -> u32 {
+        let (sizes, classes) = (sizes.to_vec(), classes.to_vec());
+        let definition = BlockDefinition { address, sizes, exit, classes };
         self.definitions.lock().unwrap().block(definition).unwrap()
     }
 
@@ -79,7 +83,7 @@ fn small(stored: Stored) -> Vec<u8> {
         let mut encoder = Encoder::new(thread);
         let mut log = Log::default();
         if thread == 1 {
-            log.order(Order::Wait(7));
+            log.order(Order::Wait(Cause::Wake, 7));
         }
         for at in 0..20 {
             log.block(first);

@@ -5,8 +5,8 @@ use std::io::Write;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use refs::{BlockDefinition, Definitions, Encoder, Exit, Frame, Log, Program, Stored};
-use simulator::recording::{Flow, Kind, Mapping, Order, Recording, Reference};
+use refs::{BlockDefinition, Class, Definitions, Encoder, Exit, Frame, Log, Program, Stored};
+use simulator::recording::{Cause, Flow, Kind, Mapping, Order, Recording, Reference};
 
 use super::{Recorder, read, small};
 use crate::{Thread, file, gzip, open, threads, zstd};
@@ -19,6 +19,8 @@ struct Block {
     /// The number of the instruction that leaves the block, and the kind of exit.
     exit: (Index, u8),
     next: u64,
+    /// The classes of the first instructions. The others have the class [`Class::Other`].
+    classes: Vec<Class>,
 }
 
 /// An execution of a block. For each access: the instruction, `true` for a store, the binary logarithm of the size, the address.
@@ -34,8 +36,15 @@ struct Step {
 fn block() -> impl Strategy<Value = Block> {
     let address = prop_oneof![0x1000..0x1010_u64, any::<u64>()];
     let sizes = prop::collection::vec(1..16_u8, 1..6);
-    (address, sizes, any::<Index>(), 0..6_u8, 0x1000..0x1010_u64).prop_map(
-        |(address, sizes, at, kind, next)| Block { address, sizes, exit: (at, kind), next },
+    let exit = (any::<Index>(), 0..6_u8);
+    let class = prop_oneof![
+        Just(Class::Other),
+        Just(Class::Atomic),
+        (0..9_u8).prop_map(|byte| Class::from_byte(byte).unwrap()),
+    ];
+    let classes = prop::collection::vec(class, 0..6);
+    (address, sizes, exit, 0x1000..0x1010_u64, classes).prop_map(
+        |(address, sizes, exit, next, classes)| Block { address, sizes, exit, next, classes },
     )
 }
 
@@ -52,8 +61,8 @@ fn step() -> impl Strategy<Value = Step> {
     ];
     let order = prop_oneof![
         8 => Just(None),
-        1 => (0..1_u64 << 62).prop_map(|number| Some(Order::Signal(number))),
-        1 => (0..1_u64 << 62).prop_map(|number| Some(Order::Wait(number))),
+        1 => (0..1_u64 << 60).prop_map(|number| Some(Order::Signal(number))),
+        1 => (0..1_u64 << 60).prop_map(|number| Some(Order::Wait(Cause::Condition, number))),
     ];
     let encoded = prop::bool::weighted(0.1);
     (any::<Index>(), accesses, order, encoded).prop_map(|(block, accesses, order, encoded)| Step {
@@ -75,6 +84,15 @@ impl Block {
             4 => Exit::Return { instruction },
             _ => Exit::Trap { instruction },
         }
+    }
+
+    fn class(&self, instruction: usize) -> Class {
+        self.classes.get(instruction).copied().unwrap_or_default()
+    }
+
+    fn classes(&self) -> Vec<(u16, Class)> {
+        let all = (0..self.sizes.len()).map(|number| (number as u16, self.class(number)));
+        all.filter(|(_, class)| *class != Class::Other).collect()
     }
 
     fn flow(&self, instruction: usize, next: Option<&Self>) -> Flow {
@@ -104,8 +122,13 @@ impl Step {
     }
 }
 
-/// Returns the data references of an instruction. A load and the next store become one reference if they have the same address.
-fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Reference> {
+/// Returns the data references of an instruction. If it is atomic, a load and the next store become one reference if they have the
+/// same address.
+fn data(
+    accesses: &[(usize, bool, u8, u64)],
+    instruction: usize,
+    is_atomic: bool,
+) -> Vec<Reference> {
     let mut data: Vec<Reference> = Vec::new();
     for &(at, store, size, address) in accesses {
         let size = 1 << size;
@@ -113,7 +136,9 @@ fn data(accesses: &[(usize, bool, u8, u64)], instruction: usize) -> Vec<Referenc
             continue;
         }
         match data.last_mut() {
-            Some(last) if store && *last == Reference::new(address, size, Kind::Load) => {
+            Some(last)
+                if is_atomic && store && *last == Reference::new(address, size, Kind::Load) =>
+            {
                 last.kind = Kind::Modify;
             }
             _ => {
@@ -134,7 +159,8 @@ fn expected(blocks: &[Block], steps: &[Step]) -> Thread {
         let accesses = step.sorted(this.sizes.len());
         let mut address = this.address;
         for (instruction, &size) in this.sizes.iter().enumerate() {
-            let data = data(&accesses, instruction);
+            let class = this.class(instruction);
+            let data = data(&accesses, instruction, class == Class::Atomic);
             let any = |kinds: [Kind; 2]| data.iter().any(|data| kinds.contains(&data.kind));
             let kind = match (any([Kind::Load, Kind::Modify]), any([Kind::Store, Kind::Modify])) {
                 (false, false) => Kind::FetchOther,
@@ -144,6 +170,7 @@ fn expected(blocks: &[Block], steps: &[Step]) -> Thread {
             };
             references.push(Reference {
                 flow: this.flow(instruction, next),
+                class,
                 ..Reference::new(address, u16::from(size), kind)
             });
             references.extend(data);
@@ -162,7 +189,7 @@ proptest! {
     ) {
         let mut recorder = Recorder::new(Stored::Zstd);
         let numbers: Vec<u32> = (blocks.iter())
-            .map(|block| recorder.block(block.address, &block.sizes, block.exit()))
+            .map(|block| recorder.block_of(block.address, &block.sizes, block.exit(), &block.classes()))
             .collect();
         for (thread, steps) in (0..).zip(&steps) {
             let (mut encoder, mut log) = (Encoder::new(thread), Log::default());
@@ -192,7 +219,7 @@ fn a_loop_takes_next_to_nothing() {
     let block = recorder.block(0x1000, &[4; 4], Exit::Jump { instruction: 3 });
     let (mut encoder, mut log) = (Encoder::new(0), Log::default());
     for at in 0..100_000 {
-        if log.is_full() {
+        if log.len() >= Log::FULL {
             recorder.encode(&mut encoder, &mut log, false);
         }
         log.block(block);
@@ -234,6 +261,7 @@ fn blocks_are_defined_once() {
         address,
         sizes: vec![4],
         exit: Exit::Conditional { instruction: 0, next },
+        classes: vec![],
     };
     let first = definitions.block(definition(0, 4)).unwrap();
     let second = definitions.block(definition(0, 8)).unwrap();
@@ -243,6 +271,31 @@ fn blocks_are_defined_once() {
     assert!(definitions.take(&mut frame));
     assert_eq!(definitions.block(definition(0, 8)), Ok(second));
     assert!(!definitions.take(&mut frame));
+}
+
+/// `addq $3,(mem)` loads and stores as `mov`, `add` and `mov` do. Only `lock addq $3,(mem)` does both in one step.
+#[test]
+fn only_atomic_instructions_load_and_store_in_one_step() {
+    let mut recorder = Recorder::new(Stored::Plain);
+    let (mut encoder, mut log) = (Encoder::new(0), Log::default());
+    let classes = [(1, Class::Atomic), (2, Class::Multiply)];
+    log.block(recorder.block_of(0x1000, &[4, 5, 4], Exit::None, &classes));
+    for instruction in 0..2 {
+        log.access(instruction, false, 3, 0x8000);
+        log.access(instruction, true, 3, 0x8000);
+    }
+    recorder.encode(&mut encoder, &mut log, true);
+    let fetch =
+        |address, size, kind, class| Reference { class, ..Reference::new(address, size, kind) };
+    let expected = vec![
+        fetch(0x1000, 4, Kind::FetchModify, Class::Other),
+        Reference::new(0x8000, 8, Kind::Load),
+        Reference::new(0x8000, 8, Kind::Store),
+        fetch(0x1004, 5, Kind::FetchModify, Class::Atomic),
+        Reference::new(0x8000, 8, Kind::Modify),
+        fetch(0x1009, 4, Kind::FetchOther, Class::Multiply),
+    ];
+    assert_eq!(read(&recorder.end()).unwrap(), [(expected, vec![])]);
 }
 
 #[test]
@@ -278,6 +331,7 @@ fn a_program_can_have_too_much_code() {
             address: 4096 * at,
             sizes: vec![4; 1024],
             exit: Exit::None,
+            classes: vec![],
         })
     };
     let defined = (0..40_000_u64).take_while(|at| define(*at).is_ok()).count();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
-use simulator::recording::{Chunk, Kind, Order, Recording, RecordingError, Reference};
+use simulator::recording::{Chunk, Class, Kind, Order, Recording, RecordingError, Reference};
 
 use super::{fetching, number, same, size};
 
@@ -35,7 +35,9 @@ fn read(bytes: &[u8]) -> Result<Lines, RecordingError> {
         for (strand, references, orders, next, ordered) in &mut threads {
             loop {
                 match orders.get(*ordered) {
-                    Some((at, Order::Wait(number))) if at == next && !signals.contains(number) => {
+                    Some((at, Order::Wait(_, number)))
+                        if at == next && !signals.contains(number) =>
+                    {
                         break;
                     }
                     Some((at, order)) if at == next => {
@@ -72,7 +74,11 @@ fn plain(bytes: &[u8]) -> Result<Lines, u64> {
             return Err(number);
         }
         if !words.is_empty() {
-            lines.push(reference(&words).ok_or(number)?);
+            let (strand, reference) = reference(&words).ok_or(number)?;
+            lines.push((strand, reference));
+            if words[1] == "m" {
+                lines.push((strand, Reference { kind: Kind::Store, ..reference }));
+            }
         }
     }
     // The kind of a fetch depends on what its instruction does until the next fetch of the strand.
@@ -89,6 +95,9 @@ fn plain(bytes: &[u8]) -> Result<Lines, u64> {
             .collect();
         let any = |kind| data.contains(&kind) || data.contains(&Kind::Modify);
         lines[at].1.kind = fetching(any(Kind::Load), any(Kind::Store));
+        if data.contains(&Kind::Modify) {
+            lines[at].1.class = Class::Atomic;
+        }
     }
     Ok(lines)
 }
@@ -103,7 +112,8 @@ fn reference(words: &[&str]) -> Option<(usize, Reference)> {
     let kind = match kind {
         "r" => Kind::Load,
         "w" => Kind::Store,
-        "m" => Kind::Modify,
+        "m" => Kind::Load,
+        "a" => Kind::Modify,
         "i" => Kind::FetchOther,
         _ => return None,
     };

@@ -1,9 +1,11 @@
-//! Decodes control transfers and atomic instructions.
+//! Decodes control transfers and the classes of instructions.
 
 pub(crate) mod sparc;
 pub(crate) mod x86;
 
-use refs::{BlockDefinition, Exit};
+use refs::{BlockDefinition, Class, Exit};
+
+use crate::lock_call::Leave;
 
 /// An architecture whose programs can be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +24,26 @@ impl Target {
         }
     }
 
-    /// Returns `true` if the memory access of an instruction is a load and a store in one step.
-    pub(crate) fn is_atomic(self, instruction: &[u8]) -> bool {
+    /// Returns the class of an instruction.
+    pub(crate) fn class(self, instruction: &[u8]) -> Class {
         match self {
-            Self::X86 => x86::is_atomic(instruction),
-            Self::Sparc => sparc::is_atomic(instruction),
+            Self::X86 => x86::class(instruction),
+            Self::Sparc => sparc::class(instruction),
+        }
+    }
+
+    /// Returns how a block with this exit leaves the function that it belongs to.
+    pub(crate) fn leave(self, exit: &Exit, instructions: &[&[u8]]) -> Leave {
+        match *exit {
+            Exit::Return { .. } => Leave::Return,
+            Exit::Call { instruction } => {
+                let slot = instructions.get(usize::from(instruction) + 1);
+                match self == Self::Sparc && slot.is_some_and(|slot| sparc::ends_its_call(slot)) {
+                    true => Leave::Other,
+                    false => Leave::Call,
+                }
+            }
+            _ => Leave::Other,
         }
     }
 
@@ -37,7 +54,9 @@ impl Target {
             Self::X86 => x86::exit(instructions, end),
             Self::Sparc => sparc::exit(instructions, end),
         };
-        BlockDefinition { address, sizes, exit }
+        let classes = (0..).zip(instructions).map(|(number, bytes)| (number, self.class(bytes)));
+        let classes = classes.filter(|(_, class)| *class != Class::Other).collect();
+        BlockDefinition { address, sizes, exit, classes }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Decodes SPARC V9 instructions (The SPARC Architecture Manual, version 9, appendices A and E).
 
-use refs::Exit;
+use refs::{Class, Exit};
 
 use super::Transfer;
 
@@ -30,13 +30,47 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     }
 }
 
-/// Returns `true` for LDSTUB, LDSTUBA, SWAP, SWAPA, CASA and CASXA.
-pub(crate) fn is_atomic(instruction: &[u8]) -> bool {
+/// Returns the class of an instruction. The opcodes of VIS are those of the UltraSPARC Architecture 2007, chapter 7.
+pub(crate) fn class(instruction: &[u8]) -> Class {
     let Ok(bytes) = instruction.try_into() else {
-        return false;
+        return Class::Other;
     };
     let word = u32::from_be_bytes(bytes);
-    word >> 30 == 3 && matches!(word >> 19 & 0x3f, 0x0d | 0x0f | 0x1d | 0x1f | 0x3c | 0x3e)
+    let opf = word >> 5 & 0x1ff;
+    match (word >> 30, word >> 19 & 0x3f) {
+        // LDSTUB, SWAP, LDSTUBA, SWAPA, CASA, CASXA
+        (3, 0x0d | 0x0f | 0x1d | 0x1f | 0x3c | 0x3e) => Class::Atomic,
+        // PREFETCH, PREFETCHA
+        (3, 0x2d | 0x3d) => Class::Prefetch,
+        // MEMBAR, STBAR: rd is 0, and rs1 is 15.
+        (2, 0x28) if word >> 25 & 0x1f == 0 && word >> 14 & 0x1f == 15 => Class::Prefetch,
+        // MULX, UMUL, SMUL, UMULcc, SMULcc
+        (2, 0x09..=0x0b | 0x1a | 0x1b) => Class::Multiply,
+        // UDIVX, UDIV, SDIV, UDIVcc, SDIVcc, SDIVX
+        (2, 0x0d..=0x0f | 0x1e | 0x1f | 0x2d) => Class::Divide,
+        // FPop1: FMOV, FNEG and FABS
+        (2, 0x34) if opf < 0x10 => Class::Vector,
+        // FPop2: FCMP and FCMPE; otherwise FMOVcc and FMOVr
+        (2, 0x35) if !matches!(opf, 0x51..=0x57) => Class::Vector,
+        (2, 0x34 | 0x35) => Class::FloatingPoint,
+        // IMPDEP1: EDGE, ARRAY, ALIGNADDR and BMASK compute in integer registers. SHUTDOWN is privileged.
+        (2, 0x36) if opf < 0x20 => Class::Other,
+        (2, 0x36) if opf == 0x80 => Class::System,
+        (2, 0x36) => Class::Vector,
+        // RDHPR, RDPR, SAVED, RESTORED, WRPR, WRHPR, DONE, RETRY
+        (2, 0x29 | 0x2a | 0x31..=0x33 | 0x3e) => Class::System,
+        // ILLTRAP
+        (0, _) if word >> 22 & 7 == 0 => Class::System,
+        (0, _) if word & ANNUL != 0 && transfer(word).is_some() => Class::Annuls,
+        _ if transfer(word) == Some(Transfer::Trap) => Class::System,
+        _ => Class::Other,
+    }
+}
+
+/// Returns `true` if a call with this delay slot returns to the caller of the function that calls: the slot is RESTORE, or writes %o7.
+pub(crate) fn ends_its_call(slot: &[u8]) -> bool {
+    let word = slot.try_into().map_or(0, u32::from_be_bytes);
+    word >> 30 == 2 && (word >> 19 & 0x3f == 0x3d || word >> 25 & 0x1f == 15)
 }
 
 const ANNUL: u32 = 1 << 29;
@@ -110,22 +144,97 @@ mod tests {
         }
     }
 
+    /// The words are those of an assembler for the instructions in the comments.
     #[test]
-    fn atomic_instructions_of_sparc() {
+    fn classes_of_sparc() {
         for (word, expected) in [
-            (0xc7f0_5002_u32, true), // casx [%g1], %g2, %g3
-            (0xc7e0_5002, true),     // cas [%g1], %g2, %g3
-            (0xc668_4000, true),     // ldstub [%g1], %g3
-            (0xc678_4000, true),     // swap [%g1], %g3
-            (0xc6e8_5000, true),     // ldstuba [%g1] #ASI_P, %g3: alternate space 0x80
-            (0xc6f8_5000, true),     // swapa
-            (0xd05b_a7df, false),    // ldx [%sp + 2015], %o0
-            (0xd073_a7df, false),    // stx %o0, [%sp + 2015]
-            (0x9de3_bf50, false),    // save %sp, -176, %sp
+            (0xc7f0_5002_u32, Class::Atomic),    // casx [%g1], %g2, %g3
+            (0xc7e0_5002, Class::Atomic),        // cas [%g1], %g2, %g3
+            (0xc668_4000, Class::Atomic),        // ldstub [%g1], %g3
+            (0xc678_4000, Class::Atomic),        // swap [%g1], %g3
+            (0xc6e8_5000, Class::Atomic),        // ldstuba [%g1] #ASI_P, %g3: alternate space 0x80
+            (0xc6f8_5000, Class::Atomic),        // swapa
+            (0x864a_4002, Class::Multiply),      // mulx %o1, %g2, %g3
+            (0x8652_4002, Class::Multiply),      // umul %o1, %g2, %g3
+            (0x865a_6005, Class::Multiply),      // smul %o1, 5, %g3
+            (0x86d2_4002, Class::Multiply),      // umulcc %o1, %g2, %g3
+            (0x86da_4002, Class::Multiply),      // smulcc %o1, %g2, %g3
+            (0x866a_4002, Class::Divide),        // udivx %o1, %g2, %g3
+            (0x8672_4002, Class::Divide),        // udiv %o1, %g2, %g3
+            (0x867a_4002, Class::Divide),        // sdiv %o1, %g2, %g3
+            (0x86f2_4002, Class::Divide),        // udivcc %o1, %g2, %g3
+            (0x86fa_4002, Class::Divide),        // sdivcc %o1, %g2, %g3
+            (0x876a_4002, Class::Divide),        // sdivx %o1, %g2, %g3
+            (0x8722_4002, Class::Other),         // mulscc %o1, %g2, %g3
+            (0x89a0_0842, Class::FloatingPoint), // faddd %f0, %f2, %f4
+            (0x85a0_08a1, Class::FloatingPoint), // fsubs %f0, %f1, %f2
+            (0x89a0_0942, Class::FloatingPoint), // fmuld %f0, %f2, %f4
+            (0x89a0_0d22, Class::FloatingPoint), // fsmuld %f0, %f2, %f4
+            (0x89a0_09c2, Class::FloatingPoint), // fdivd %f0, %f2, %f4
+            (0x85a0_0540, Class::FloatingPoint), // fsqrtd %f0, %f2
+            (0x85a0_1a40, Class::FloatingPoint), // fdtoi %f0, %f2
+            (0x85a0_1100, Class::FloatingPoint), // fxtod %f0, %f2
+            (0x81a8_0a42, Class::FloatingPoint), // fcmpd %f0, %f2
+            (0x81a8_0ac2, Class::FloatingPoint), // fcmped %f0, %f2
+            (0x85a0_0040, Class::Vector),        // fmovd %f0, %f2
+            (0x83a0_00a0, Class::Vector),        // fnegs %f0, %f1
+            (0x85a0_0140, Class::Vector),        // fabsd %f0, %f2
+            (0x85aa_7040, Class::Vector),        // fmovdne %xcc, %f0, %f2
+            (0x85aa_44c0, Class::Vector),        // fmovrde %o1, %f0, %f2
+            (0x89b0_0a02, Class::Vector),        // fpadd16 %f0, %f2, %f4
+            (0x89b0_0622, Class::Vector),        // fmul8x16 %f0, %f2, %f4
+            (0x89b0_0902, Class::Vector),        // faligndata %f0, %f2, %f4
+            (0x81b0_0c00, Class::Vector),        // fzerod %f0
+            (0x89b0_0d82, Class::Vector),        // fxord %f0, %f2, %f4
+            (0x89b0_07c2, Class::Vector),        // pdist %f0, %f2, %f4
+            (0x87b2_4002, Class::Other),         // edge8cc %o1, %g2, %g3
+            (0x87b2_4202, Class::Other),         // array8 %o1, %g2, %g3
+            (0x87b2_4302, Class::Other),         // alignaddr %o1, %g2, %g3
+            (0x81b0_1000, Class::System),        // shutdown
+            (0x9351_8000, Class::System),        // rdpr %pstate, %o1
+            (0x9192_6000, Class::System),        // wrpr %o1, 0, %pil
+            (0x8188_0000, Class::System),        // saved
+            (0x81f0_0000, Class::System),        // done
+            (0x83f0_0000, Class::System),        // retry
+            (0x91d0_206d, Class::System),        // ta 0x6d
+            (0x83d0_2005, Class::Other),         // te 5
+            (0x0000_0000, Class::System),        // illtrap 0
+            (0xc16a_4000, Class::Prefetch),      // prefetch [ %o1 ], #n_reads
+            (0x8143_e002, Class::Prefetch),      // membar #StoreLoad
+            (0x8143_c000, Class::Prefetch),      // stbar
+            (0x9341_0000, Class::Other),         // rd %tick, %o1
+            (0x8782_6000, Class::Other),         // wr %o1, 0, %asi
+            (0x8158_0000, Class::Other),         // flushw
+            (0x3280_0002, Class::Annuls),        // bne,a 0xd4
+            (0x3080_0000, Class::Annuls),        // b,a 0xd4
+            (0x12bf_fffe, Class::Other),         // bne 0xd4
+            (0x20bf_fffc, Class::Other),         // bn,a 0xd4
+            (0x2fbf_fffa, Class::Annuls),        // fbu,a 0xd4
+            (0x22fa_7ff8, Class::Annuls),        // brz,a %o1, 0xd4
+            (0xc13a_4000, Class::Other),         // std %f0, [ %o1 ]
+            (0xc11a_4000, Class::Other),         // ldd [ %o1 ], %f0
+            (0x0100_03f0, Class::Other),         // sethi %hi(0xfc000), %g0
+            (0xd05b_a7df, Class::Other),         // ldx [%sp + 2015], %o0
+            (0xd073_a7df, Class::Other),         // stx %o0, [%sp + 2015]
+            (0x9de3_bf50, Class::Other),         // save %sp, -176, %sp
+            (0x4000_0004, Class::Other),         // call
+            (NOP, Class::Other),
         ] {
-            assert_eq!(is_atomic(&word.to_be_bytes()), expected, "{word:#010x}");
+            assert_eq!(class(&word.to_be_bytes()), expected, "{word:#010x}");
         }
-        assert!(!is_atomic(&[]));
+        assert_eq!(class(&[]), Class::Other);
+    }
+
+    #[test]
+    fn a_call_can_be_the_last_action_of_a_function() {
+        for (word, expected) in [
+            (0x81e8_0000_u32, true), // restore
+            (0x9e10_0001, true),     // mov %g1, %o7
+            (NOP, false),
+            (0x9010_0018, false), // mov %i0, %o0
+        ] {
+            assert_eq!(ends_its_call(&word.to_be_bytes()), expected, "{word:#010x}");
+        }
     }
 
     #[test]

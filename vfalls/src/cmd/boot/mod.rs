@@ -25,6 +25,7 @@ use simulator::execute::{Execution, Interfaces, Limits, Setup, Stop, map};
 use simulator::input::{self, LONGEST_STREAM};
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
+use simulator::memory::Pages;
 use simulator::operator::{Operator, Scenario, Worked};
 use simulator::replay::Selection;
 use simulator::run::Run;
@@ -180,6 +181,10 @@ pub(crate) fn run(args: BootArgs) -> anyhow::Result<()> {
     let scenario = args.scenario(&complete)?;
     let mut operator = Operator::new(scenario, &complete.guests);
     let configuration = args.machine.configuration()?;
+    ensure!(
+        configuration.memory.pages == Pages::Hardware,
+        "--config: has memory.pages, expected none: a guest chooses the addresses of its pages"
+    );
     let setup = Setup::new(complete.machine)
         .memory((!args.fast).then_some(configuration.memory))
         .partition(memory * complete.guests.len() as u64)

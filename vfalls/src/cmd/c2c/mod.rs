@@ -6,7 +6,7 @@ use crate::plain;
 use std::io::Write;
 use std::path::PathBuf;
 
-use crate::cmd::machine::ConfiguredArgs;
+use crate::cmd::machine::ReplayMachineArgs;
 use crate::cmd::source::SourceArgs;
 use crate::cmd::stat::{advance, progress_bar};
 use crate::output::{self, Force};
@@ -26,10 +26,10 @@ use simulator::run::Run;
 /// sharing: the program is replayed again with these bytes in separate lines, to show what the separation saves.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:\n  vfalls c2c\n  vfalls c2c -- ./program its arguments\n  \
-                  vfalls c2c --place one-per-core --most 3 --json c2c.json program.refs")]
+                  vfalls c2c --place one-per-core --memory first-touch --most 3 --json c2c.json program.refs")]
 pub(crate) struct C2cArgs {
     #[command(flatten)]
-    machine: ConfiguredArgs,
+    machine: ReplayMachineArgs,
 
     /// Which strand executes which thread: spread (the next thread on the next node, then the next core), pack (strand after
     /// strand), one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one

@@ -32,6 +32,9 @@ pub(crate) fn print(output: &mut impl Write, report: &SharingReport) -> io::Resu
         "# {model} with {}; placement: {placement}",
         counted_plainly(nodes as u64, "node")
     )?;
+    if let Some(memory) = configuration.homes() {
+        writeln!(output, "# memory: {memory}")?;
+    }
     for line in differences(configuration) {
         writeln!(output, "# {line}")?;
     }

@@ -19,25 +19,29 @@ use crate::cmd::stat::complete_page;
 use crate::output::{self, Force, OutputFile};
 use crate::page::profile;
 
-/// Replay a program on a simulated machine, sample it with the counters of its processors, and show which functions or pages
-/// cause the events
+/// Replay a program on a simulated machine, sample it by time or with the counters of its processors, and show which functions or
+/// pages cause the events
 ///
-/// Guests of the simulated machine, one on each strand that executes a thread, load the counters so that they overflow, and
-/// their interrupt handlers take the samples. The report also shows where the events really happened. An R10000 is one
-/// processor, on which the threads take turns.
+/// Without -e, samples are taken by time: one every N cycles for which a strand executes a thread or waits for memory with it, at
+/// the instruction that it executes or waits at. The simulator's clock counts this event, cycles: a strand's counters (%pic) cannot.
+/// For other events, guests of the simulated machine, one on each strand that executes a thread, load the counters so that they
+/// overflow, and their interrupt handlers take the samples. The report also shows where the events really happened. The threads of a
+/// program take turns on an R10000, unless --processors gives them several.
 #[derive(clap::Args, Debug)]
 #[command(
-    after_help = "Events: SPARC events have the names of cpustat, such as Instr_cnt, Instr_ld, DC_miss, L2_dmiss_ld, \
-                  or of PAPI; R10000 events have the numbers and names of perfex, such as 25, primary_data_cache_misses or \
-                  'Graduated loads'. Two events are counted at once; more events take turns, and their counts are estimates. \
-                  A recording cannot cause all events: --list says which.\n\n\
+    after_help = "Events: cycles are counted by the simulator's clock. SPARC events have the names of cpustat, such as Instr_cnt, \
+                  Instr_ld, DC_miss, L2_dmiss_ld, or of PAPI; R10000 events have the numbers and names of perfex, such as 25, \
+                  primary_data_cache_misses or 'Graduated loads'. The counters count two events at once; more events take turns, and \
+                  their counts are estimates. A recording cannot cause all events: --list says which.\n\n\
                   Examples:\n  vfalls report\n  \
+                  vfalls report --children --waits --svg flames.svg\n  \
                   vfalls report -e L2_dmiss_ld -e DC_miss -c 13 --svg misses.svg\n  \
                   vfalls annotate -e DC_miss look_up_price\n  \
                   vfalls report -e DC_miss --html page.html -- ./program\n  \
                   vfalls annotate -e DC_miss work -- ./program its arguments\n  \
                   vfalls report --unit r10000 --list\n  \
                   vfalls report --unit r10000 -e cycles,primary_data_cache_misses\n  \
+                  vfalls report --unit r10000 --all --processors 4 --modes user,exception\n  \
                   vfalls report --place pack -e L2_dmiss_ld --json profile.json program.refs\n  \
                   vfalls report --symbols ./program --randomise program.lackey.gz"
 )]
@@ -49,10 +53,21 @@ pub(crate) struct ReportArgs {
     #[arg(long, conflicts_with_all = ["json", "svg", "folded", "callgrind", "html"])]
     list: bool,
 
+    /// Count all 32 events of an R10000, as perfex -a does, and take no samples. The events of a counter take turns, so counts are
+    /// estimates
+    #[arg(long, conflicts_with_all = ["event", "list", "svg", "folded", "callgrind", "html", "children", "count", "randomise"])]
+    all: bool,
+
     /// Show functions with all that they call, too, as perf report --children does. Call stacks are rebuilt from the calls and
     /// returns of a recording that `record` made
     #[arg(long)]
     children: bool,
+
+    /// Count the time that threads wait as cycles, too: for a lock, condition, barrier, semaphore or thread, in a sleep, or ready
+    /// while their strand executes another thread. A wait is a function such as [lock], which the waiting function calls. So the
+    /// cycles of a thread are its life
+    #[arg(long)]
+    waits: bool,
 
     /// Look for moved source files in this directory: DIR/a/b.c, or else DIR/b.c, stands for /build/a/b.c
     #[arg(long, value_name = "DIR", requires = "html")]
@@ -95,11 +110,14 @@ pub(crate) fn run(args: ReportArgs) -> anyhow::Result<()> {
     let file = |path: &Option<PathBuf>| args.force.create_if_wanted(path.as_ref());
     let (folded, svg, callgrind) = (file(&args.folded)?, file(&args.svg)?, file(&args.callgrind)?);
     let (json, html) = (file(&args.json)?, file(&args.html)?);
-    let sampled = args.sampling.sample(args.children)?;
+    let sampled = args.sampling.sample(args.children, args.all, args.waits)?;
     let Sampled { line, report, symbols, is_bundled } = &sampled;
     let stdout = &mut plain::stdout();
     writeln!(stdout, "# {line}")?;
-    text::print(stdout, report, args.children)?;
+    match args.all {
+        true => text::print_counts(stdout, report)?,
+        false => text::print(stdout, report, args.children)?,
+    }
     stdout.flush()?;
     let stacks = match (&folded, &svg, &html) {
         (None, None, None) => Vec::new(),

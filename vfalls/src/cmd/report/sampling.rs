@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, ensure};
-use guest_abi::sampling::Period;
-use simulator::analysis::profile::events::Rate;
-use simulator::analysis::profile::functions::Functions;
+use guest_abi::sampling::{ModeSet, Period};
+use platform::models::r10000::{R10000Event, R10000Mode};
+use simulator::analysis::profile::events::{CYCLES, Rate};
+use simulator::analysis::profile::functions::{Functions, waits_at};
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::{Job, SampledUnit};
 use simulator::machine::configuration::Configuration;
 use simulator::replay::placement::Placement;
 
 use crate::cmd::by_name;
-use crate::cmd::machine::ConfiguredArgs;
+use crate::cmd::machine::ReplayMachineArgs;
 use crate::cmd::source::{SourceArgs, line};
 use crate::cmd::stat::{advance, progress_bar};
 use crate::say::say;
@@ -24,12 +25,12 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "UNIT", default_value = "sparc", value_parser = unit)]
     pub(crate) unit: SampledUnit,
 
-    /// The event to sample, or several separated by commas (may be repeated)
-    #[arg(short, long, value_name = "EVENT[,EVENT]", default_value = "instructions")]
+    /// The event to sample, or several separated by commas (may be repeated) [default: cycles; instructions on an R10000]
+    #[arg(short, long, value_name = "EVENT[,EVENT]")]
     event: Vec<String>,
 
     #[command(flatten)]
-    machine: ConfiguredArgs,
+    machine: ReplayMachineArgs,
 
     /// Which strand executes which thread: spread (the next thread on the next node, then the next core), pack (strand after
     /// strand), one-per-core (core after core), a list such as 0,8,64-71, or deal:LIST (artificial: the references of one
@@ -37,9 +38,14 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "PLACEMENT")]
     place: Option<Placement>,
 
-    /// Count in exception mode, too, in which the R10000 handles TLB misses
-    #[arg(long)]
-    exceptions: bool,
+    /// The modes in which an R10000 counts, separated by commas: user, supervisor, kernel, exception. A recording is of user mode. In
+    /// exception mode, the R10000 handles TLB misses. In supervisor and kernel mode, nothing executes [default: user]
+    #[arg(long, value_name = "MODE[,MODE]", value_parser = mode, value_delimiter = ',')]
+    modes: Vec<R10000Mode>,
+
+    /// The number of R10000s on one bus, which snoop each other's requests, 1 to 4; thread n executes on processor n [default: 1]
+    #[arg(long, value_name = "N")]
+    processors: Option<usize>,
 
     /// The number of events for each sample, 1 to 2147483648 [default: a prime number that suits the event]
     #[arg(short = 'c', long, value_name = "PERIOD", value_parser = period)]
@@ -78,6 +84,22 @@ fn unit(text: &str) -> anyhow::Result<SampledUnit> {
     by_name("unit", text, &SampledUnit::ALL, SampledUnit::name)
 }
 
+const MODES: [R10000Mode; 4] =
+    [R10000Mode::User, R10000Mode::Supervisor, R10000Mode::Kernel, R10000Mode::Exception];
+
+const fn mode_name(mode: R10000Mode) -> &'static str {
+    match mode {
+        R10000Mode::User => "user",
+        R10000Mode::Supervisor => "supervisor",
+        R10000Mode::Kernel => "kernel",
+        R10000Mode::Exception => "exception",
+    }
+}
+
+fn mode(text: &str) -> anyhow::Result<R10000Mode> {
+    by_name("mode", text, &MODES, mode_name)
+}
+
 fn period(text: &str) -> anyhow::Result<Period> {
     let period = text.parse().ok().and_then(Period::new);
     period.with_context(|| format!("found '{text}', expected a period of 1 to 2147483648 events"))
@@ -90,12 +112,44 @@ fn address(text: &str) -> anyhow::Result<u64> {
 }
 
 impl SamplingArgs {
-    /// Samples the program, and prints notes about the result. If `children` is `true`, also
-    /// collects call stacks.
-    pub(crate) fn sample(&self, children: bool) -> anyhow::Result<Sampled> {
+    fn modes(&self) -> ModeSet<R10000Mode> {
+        match &*self.modes {
+            [] => R10000Mode::User.into(),
+            modes => modes.iter().copied().collect(),
+        }
+    }
+
+    fn events(&self) -> String {
+        match (&self.event[..], self.unit) {
+            ([], SampledUnit::Sparc) => CYCLES.to_owned(),
+            ([], SampledUnit::R10000) => "instructions".to_owned(),
+            (named, _) => named.join(","),
+        }
+    }
+
+    /// Samples the program, and prints notes. With `children`, also collects call stacks. With `all`, counts all events of an R10000,
+    /// and takes no samples. With `waits`, cycles include the waits of threads.
+    pub(crate) fn sample(&self, children: bool, all: bool, waits: bool) -> anyhow::Result<Sampled> {
+        let is_r10000 = self.unit == SampledUnit::R10000;
         ensure!(
-            !self.exceptions || self.unit == SampledUnit::R10000,
-            "--exceptions is for --unit r10000: the handlers of a strand are not counted"
+            !(waits && is_r10000),
+            "--waits is for --unit sparc: the threads of an R10000 take turns"
+        );
+        ensure!(
+            is_r10000 || self.modes.is_empty(),
+            "--modes is for --unit r10000: the handlers of a strand are not counted"
+        );
+        ensure!(
+            is_r10000 || self.processors.is_none(),
+            "--processors is for --unit r10000: --place says which strands execute"
+        );
+        ensure!(
+            is_r10000 || !all,
+            "--all is for --unit r10000: the counters of a strand have more events than can take turns"
+        );
+        ensure!(
+            !self.machine.places_pages() || self.unit == SampledUnit::Sparc,
+            "--memory is for --unit sparc: an R10000's memory is in one place"
         );
         let rate = Rate { period: self.count, seed: self.randomise.then_some(self.seed) };
         let source = self.source.resolve()?;
@@ -120,12 +174,27 @@ impl SamplingArgs {
         let job = Job::new(machine, program, rate)
             .memory(memory)
             .placement(self.place.clone())
-            .exceptions(self.exceptions)
+            .modes(self.modes())
+            .processors(self.processors.unwrap_or(1))
+            .counting(all)
+            .waits(waits)
             .symbols(symbols.as_ref().map(|symbols| symbols as &dyn Functions));
-        let report =
-            job.run(self.unit, &self.event.join(","), |progress| advance(&bar, progress))?;
+        let events = match all {
+            true => all_events(),
+            false => self.events(),
+        };
+        let report = job.run(self.unit, &events, |progress| advance(&bar, progress))?;
         bar.finish_and_clear();
-        for event in report.events() {
+        if self
+            .modes()
+            .iter()
+            .all(|mode| matches!(mode, R10000Mode::Supervisor | R10000Mode::Kernel))
+        {
+            say(
+                "note: nothing counts: a recording is of user mode, and nothing executes in supervisor or kernel mode",
+            );
+        }
+        for event in report.events().filter(|_| !all) {
             if let Some(absence) = &event.absence {
                 let name = &event.event;
                 say(format_args!("note: {name} is not modelled, and reads 0: {absence}"));
@@ -142,15 +211,24 @@ impl SamplingArgs {
     }
 }
 
-/// Prints a note if most samples are outside the functions of the file. Then the recording may be
+/// Returns the numbers of all events of an R10000.
+fn all_events() -> String {
+    let numbers = R10000Event::ALL.iter().map(|event| (*event as u8).to_string());
+    numbers.collect::<Vec<_>>().join(",")
+}
+
+/// Prints a note if most samples of instructions are outside the functions of the file. Then the recording may be
 /// of another program, or the program may have been loaded at another address.
 fn note_unnamed(report: &ProfileReport, symbols: &Symbols, path: &Path) {
     let Some(loaded_at) = symbols.loaded_at() else {
         return;
     };
-    let all = report.first.samples;
-    let named = (report.first.rows.iter()).filter(|row| symbols.function(row.address).is_some());
-    let named: u64 = named.map(|row| row.samples).sum();
+    let samples = |is_counted: &dyn Fn(u64) -> bool| -> u64 {
+        let rows = report.first.rows.iter().filter(|row| is_counted(row.address));
+        rows.map(|row| row.samples).sum()
+    };
+    let all = samples(&|address| waits_at(address).is_none());
+    let named = samples(&|address| symbols.function(address).is_some());
     if named < all / 2 {
         say(format_args!(
             "note: {}, loaded at {loaded_at:#x}, has functions for {named} of {all} samples",

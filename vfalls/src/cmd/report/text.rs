@@ -7,6 +7,7 @@ use simulator::analysis::profile::SampledUnit;
 use simulator::analysis::profile::events;
 use simulator::analysis::profile::report::{EventProfile, ProfileReport};
 use simulator::analysis::profile::rows::CodeRow;
+use simulator::machine::configuration::Configuration;
 
 use crate::cmd::machine::differences;
 use crate::symbols::without_directory;
@@ -30,14 +31,36 @@ pub(crate) fn print(
 ) -> io::Result<()> {
     print_header(output, report)?;
     for event in report.events() {
-        print_event(output, event, report.randomised, children)?;
+        print_event(output, report, event, children)?;
     }
     Ok(())
+}
+
+/// Prints the counts of all events, without samples.
+pub(crate) fn print_counts(output: &mut impl Write, report: &ProfileReport) -> io::Result<()> {
+    print_header(output, report)?;
+    writeln!(output, "#")?;
+    let mut table = table::with_header(">Number|Event|>Count|>Error|>In truth|Remark");
+    for (number, event) in report.events().enumerate() {
+        let error = event.count_error.map_or("?".into(), |error| error.to_string());
+        table.add_row([
+            number.to_string(),
+            event.event.to_string(),
+            event.count.to_string(),
+            error,
+            event.exact_count.to_string(),
+            event.absence.as_deref().unwrap_or_default().to_owned(),
+        ]);
+    }
+    write!(output, "{}", table::text(&table))
 }
 
 /// Prints the unit, the configuration and the program of a report.
 pub(crate) fn print_header(output: &mut impl Write, report: &ProfileReport) -> io::Result<()> {
     writeln!(output, "# {}: {}", report.unit, report.processor)?;
+    if let Some(memory) = report.configuration.as_ref().and_then(Configuration::homes) {
+        writeln!(output, "# memory: {memory}")?;
+    }
     for line in report.configuration.iter().flat_map(differences) {
         writeln!(output, "# {line}")?;
     }
@@ -59,11 +82,12 @@ const MOST_NAME: usize = 60;
 
 fn print_event(
     output: &mut impl Write,
+    report: &ProfileReport,
     event: &EventProfile,
-    randomised: bool,
     children: bool,
 ) -> io::Result<()> {
-    let about = if randomised { "about " } else { "" };
+    let about = if report.randomised { "about " } else { "" };
+    let waits = if report.waits && event.event == events::CYCLES { " with waits" } else { "" };
     let EventProfile { event: name, samples, period, lost, count, exact_count, .. } = event;
     let estimate = match event.count_error {
         Some(0) => String::new(),
@@ -73,7 +97,7 @@ fn print_event(
     writeln!(output, "#")?;
     writeln!(
         output,
-        "# Samples: {samples} of event '{name}', one for {about}{period}, lost: {lost}"
+        "# Samples: {samples} of event '{name}'{waits}, one for {about}{period}, lost: {lost}"
     )?;
     writeln!(output, "# Event count: {count}{estimate}, in truth: {exact_count}")?;
     writeln!(output, "#")?;

@@ -1,6 +1,8 @@
 //! `stat`: a replay, and the guest's counts beside the true ones.
 
+mod orders;
 mod prepare;
+mod repeat;
 
 use crate::plain;
 use simulator::text::lines;
@@ -11,8 +13,10 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use guest_abi::layout::PerfConfig;
 use indicatif::{ProgressBar, ProgressStyle};
+use platform::Interleave;
 use simulator::machine::guests::NamedGuest;
 use simulator::machine::strands;
+use simulator::memory::Pages;
 use simulator::operator::Scenario;
 use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
@@ -22,18 +26,22 @@ use simulator::run::{Played, Replayed, Run};
 
 use crate::cmd::by_name;
 use crate::cmd::events_out::{Outputs, TracingArgs};
-use crate::cmd::machine::{ConfiguredArgs, differences};
+use crate::cmd::machine::{ReplayMachineArgs, differences};
 use crate::cmd::source::{self, SourceArgs};
+use crate::cmd::stat::orders::{Jobs, OrdersArgs};
+use crate::cmd::stat::prepare::Inputs;
+use crate::cmd::stat::repeat::RepeatArgs;
 use crate::exit::Mismatch;
 use crate::interrupt::{self, Interrupted};
 use crate::numbers::counted_plainly;
 use crate::output::{self, Force, OutputFile};
 use crate::page::Page;
+use crate::page::names::Names;
 use crate::say::say;
 use crate::table::{WIDTH, wrap};
 use crate::text::replay::{self as report, Samples};
 use crate::text::scenario as scenario_report;
-use crate::text::summary;
+use crate::text::{summary, waits};
 
 /// Replay a program's threads on a simulated machine, and show a guest's counts beside the true ones
 ///
@@ -82,6 +90,12 @@ pub(crate) struct StatArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "perf_config"])]
     scenario: Option<PathBuf>,
 
+    #[command(flatten)]
+    orders: OrdersArgs,
+
+    #[command(flatten)]
+    repeat: RepeatArgs,
+
     /// Print the hypercalls by guest and status, too
     #[arg(long)]
     calls: bool,
@@ -109,7 +123,7 @@ pub(crate) struct StatArgs {
 #[derive(clap::Args, Debug)]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
-    machine: ConfiguredArgs,
+    machine: ReplayMachineArgs,
 
     /// Machine and guests from a machine description, binary or its source (.toml); see vfalls md --help
     #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "nodes", "guests"])]
@@ -153,14 +167,20 @@ pub(crate) fn run(args: StatArgs) -> anyhow::Result<()> {
     let json = args.force.create_if_wanted(args.json.as_ref())?;
     let page = args.force.create_if_wanted(args.html.as_ref())?;
     let outputs = Outputs::create(&args.events_out.files, args.force)?;
-    let (prepared, scenario) = prepare::prepare(&args)?;
+    let Inputs { earlier, source, prepared, scenario } = prepare::prepare(&args)?;
     for event in prepared.setup().selection.not_modelled() {
         say(format_args!("note: {event} is not modelled, and reads 0"));
     }
     let stdout = &mut plain::stdout();
+    let jobs = Jobs::new(&args.orders, &source, &earlier, &prepared)?;
     header(stdout, &prepared, &args.replay)?;
     let run = match scenario {
-        None => Run::from(run_plain(stdout, prepared, args.calls)?),
+        None => {
+            let names = Names::of_recordings(&prepared.setup().programs, source.is_bundled());
+            let run = jobs.beside(|| run_plain(stdout, prepared, &names, args.calls))?;
+            jobs.print(stdout, &run)?;
+            Run::from(run)
+        }
         Some(scenario) => Run::from(play(stdout, prepared, scenario)?),
     };
     stdout.flush()?;
@@ -209,11 +229,12 @@ pub(crate) fn header(
     writeln!(output, "{}", source::line(&setup.programs))?;
     writeln!(
         output,
-        "{} with {}, {} strands; guest {name} ({})",
+        "{} with {}, {} strands; guest {name} ({}){}",
         setup.machine.model(),
         counted_plainly(setup.machine.nodes() as u64, "node"),
         setup.machine.strands(),
-        config.grant
+        config.grant,
+        memory(setup)
     )?;
     writeln!(output, "{}", placement(prepared))?;
     if args.machine.has_file() {
@@ -222,6 +243,19 @@ pub(crate) fn header(
         }
     }
     writeln!(output)
+}
+
+/// Returns what the line of the machine says of memory: nothing if one node has all of it.
+fn memory(setup: &Setup) -> String {
+    let interleave = match setup.machine.interleave() {
+        Interleave::Bytes512 => "512 bytes",
+        Interleave::Gigabyte => "1 GB",
+    };
+    match setup.memory.pages {
+        _ if setup.machine.nodes() == 1 => String::new(),
+        Pages::Hardware => format!("; memory: hardware, {interleave}"),
+        pages => format!("; memory: {pages}"),
+    }
 }
 
 /// Returns a line with the placement and the strands of the threads, cut after a comma if it is too long.
@@ -242,7 +276,12 @@ fn placement(prepared: &Prepared) -> String {
     line
 }
 
-fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow::Result<Replayed> {
+fn run_plain(
+    output: &mut impl Write,
+    prepared: Prepared,
+    names: &Names,
+    calls: bool,
+) -> anyhow::Result<Replayed> {
     let bar = progress_bar(&prepared.setup().programs)?;
     let name = prepared.measuring().name.clone();
     let interval = prepared.setup().interval.is_some();
@@ -281,6 +320,7 @@ fn run_plain(output: &mut impl Write, prepared: Prepared, calls: bool) -> anyhow
         writeln!(output)?;
     }
     summary::print(output, &run)?;
+    waits::print(output, &run, names)?;
     if calls {
         writeln!(output, "\nHypercalls by guest and status:\n")?;
         let calls = report::hypercalls(&run.hypercalls, &run.guests);

@@ -13,18 +13,29 @@ use crate::cmd::md::describe;
 use crate::cmd::source::ReplaySource;
 use crate::say::say;
 
+/// What `stat` replays.
+pub(super) struct Inputs {
+    /// The earlier recordings of a program that is recorded several times.
+    pub(super) earlier: Vec<ReplaySource>,
+    pub(super) source: ReplaySource,
+    pub(super) prepared: Prepared,
+    pub(super) scenario: Option<Scenario>,
+}
+
 /// Checks the arguments, and opens the files that they name.
-pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<(Prepared, Option<Scenario>)> {
+pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<Inputs> {
     let scenario = (args.scenario.as_ref()).map(|path| Scenario::read(path)).transpose()?;
+    let earlier = args.repeat.record(&args.replay.source)?;
+    let source = args.replay.source.resolve()?;
     let setup = args
         .replay
-        .setup(&args.replay.source.resolve()?, scenario.as_ref())?
+        .setup(&source, scenario.as_ref())?
         .interval(args.interval)
         .tracing(args.events_out.tracing())
         .details(args.details || args.html.is_some());
     let prepared = setup.check()?;
     let scenario = scenario.map(|file| prepared.check_scenario(file)).transpose()?;
-    Ok((prepared, scenario))
+    Ok(Inputs { earlier, source, prepared, scenario })
 }
 
 impl ReplayArgs {

@@ -23,7 +23,7 @@ use anyhow::ensure;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use signal_hook::consts::SIGTSTP;
 use signal_hook::low_level::emulate_default_handler;
-use simulator::memory::Config;
+use simulator::memory::{Config, Pages};
 use simulator::replay::{Prepared, Progress, Stage};
 use simulator::run::{Replayed, Run};
 
@@ -134,11 +134,15 @@ fn on_a_terminal(
         line: setup.memory.l2.line,
         names,
         title: format!(
-            "{} with {}, {}, {}: {program}",
+            "{} with {}, {}, {}{}: {program}",
             machine.model().name(),
             counted_plainly(machine.nodes() as u64, "node"),
             counted_plainly(prepared.placed().len() as u64, "thread"),
             prepared.placement(),
+            match setup.memory.pages {
+                Pages::Hardware => String::new(),
+                pages => format!(", memory {pages}"),
+            },
         ),
         before: Progress::new(0, setup.programs.iter()),
         colours: env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),

@@ -29,6 +29,7 @@ pub(in crate::page) fn summary(run: &Replayed, names: &Names) -> Markup {
                 @if strands.len() == 1 { "strand " } @else { "strands " }
                 (strands[..strands.len().min(16)].join(", ")) @if strands.len() > 16 { " and more" }
             }
+            @if let Some(memory) = run.configuration.homes() { dt { "Memory" } dd { (memory) } }
             dt { "Work" } dd {
                 (counted(run.references, "reference")) " of " (counted(instructions, "instruction"))
             }
@@ -69,9 +70,9 @@ fn verdict(run: &Replayed) -> Markup {
 
 /// Returns the settings whose values differ from those of a real T2 Plus.
 pub(in crate::page) fn settings(configuration: &Configuration) -> Vec<String> {
-    let memory = &configuration.memory;
+    let config = &configuration.memory;
     let settings = Config::SETTINGS.iter().filter_map(|setting| {
-        let (value, usual) = (memory.get(setting), Config::T2_PLUS.get(setting));
+        let (value, usual) = (config.get(setting), Config::T2_PLUS.get(setting));
         let (table, key) = (setting.table, setting.key);
         (value != usual).then(|| format!("{table}.{key} = {value} (not {usual})"))
     });

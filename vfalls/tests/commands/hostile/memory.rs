@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use refs::{BlockDefinition, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Order, Stored};
+use refs::{
+    BlockDefinition, Cause, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Order, Stored,
+};
 
 use crate::program::Place;
 
@@ -31,14 +33,15 @@ fn a_command_that_takes_too_much_memory_ends() {
 /// `bytes` bytes in its frame.
 fn waiting(threads: u32, bytes: usize) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
-    let block = BlockDefinition { address: 0x1000, sizes: vec![4], exit: Exit::None };
+    let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);
+    let block = BlockDefinition { address: 0x1000, sizes, exit, classes };
     let block = definitions.lock().unwrap().block(block).unwrap();
-    let [mut waits, mut last] = [Some(Order::Wait(1)), None].map(|order| {
+    let [mut waits, mut last] = [Some(Order::Wait(Cause::Wake, 1)), None].map(|order| {
         let (mut log, mut frame) = (Log::default(), Frame::default());
         order.into_iter().for_each(|order| log.order(order));
         log.block(block);
         log.access(0, false, 3, 0x9000);
-        log.order(if order.is_some() { Order::Wait(1) } else { Order::Signal(1) });
+        log.order(if order.is_some() { Order::Wait(Cause::Wake, 1) } else { Order::Signal(1) });
         Encoder::new(0).encode(&mut log, true, &definitions, &mut frame).unwrap();
         frame
     });

@@ -14,7 +14,8 @@ use refs::{
 /// hundred times, and each time loads from 0x9000.
 fn recording(command: &str, mapped: &str, notes: &[&str]) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
-    let block = BlockDefinition { address: 0x1000, sizes: vec![4], exit: Exit::None };
+    let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);
+    let block = BlockDefinition { address: 0x1000, sizes, exit, classes };
     let block = definitions.lock().unwrap().block(block).unwrap();
     let mut log = Log::default();
     for _ in 0..100 {

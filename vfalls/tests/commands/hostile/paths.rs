@@ -67,7 +67,7 @@ fn debugging_information_opens_ordinary_files_only() {
         assert!(cc.status().unwrap().success());
         fs::write(place.at("refs"), recording("a", &place.at(elf), &[])).unwrap();
         let stacks = || {
-            let said = run(&place, "report -c 10 --folded folded --force refs");
+            let said = run(&place, "report -e instructions -c 10 --folded folded --force refs");
             assert_eq!(said, (0, String::new()), "{elf}");
             assert_eq!(run(&place, "annotate -c 10 main refs").0, 0, "{elf}");
             fs::read_to_string(place.at("folded")).unwrap()

@@ -1,6 +1,7 @@
 //! Tests `record` with the real emulator. `cargo xtask test` runs the tests, which need the
 //! emulator and compilers.
 
+mod classes;
 mod ends;
 mod messages;
 mod programs;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use simulator::recording::{Kind, Order};
+use simulator::recording::{Cause, Kind, Order};
 
 use super::{Compiler, HOST, Read, SPARC_STATIC, Thread, printed, record};
 use crate::program::Place;
@@ -31,16 +31,16 @@ int main(void) {
 
 fn signals(order: &[(usize, Order)]) -> Vec<u64> {
     let signal = |(_, order): &(usize, Order)| match order {
-        Order::Signal(number) => Some(*number),
-        Order::Wait(_) => None,
+        Order::Signal(number) | Order::Start(number) => Some(*number),
+        _ => None,
     };
     order.iter().filter_map(signal).collect()
 }
 
 fn waits(order: &[(usize, Order)]) -> Vec<u64> {
     let wait = |(_, order): &(usize, Order)| match order {
-        Order::Wait(number) => Some(*number),
-        Order::Signal(_) => None,
+        Order::Wait(_, number) => Some(*number),
+        _ => None,
     };
     order.iter().filter_map(wait).collect()
 }
@@ -55,9 +55,11 @@ fn ends(read: &Read) -> bool {
         for order in &mut left {
             while let Some(((_, first), rest)) = order.split_first() {
                 match first {
-                    Order::Signal(number) => assert!(given.insert(*number), "{number} twice"),
-                    Order::Wait(number) if !given.contains(number) => break,
-                    Order::Wait(_) => {}
+                    Order::Signal(number) | Order::Start(number) => {
+                        assert!(given.insert(*number), "{number} twice");
+                    }
+                    Order::Wait(_, number) if !given.contains(number) => break,
+                    _ => {}
                 }
                 *order = rest;
             }
@@ -87,7 +89,9 @@ fn four(name: &str, compiler: Compiler) {
         let stored: Vec<_> = stored.map(|one| one.address).collect();
         assert_eq!(stored, (0..500).map(|at| begin + at * 8).collect::<Vec<_>>());
         // A thread's first order waits for its start, and its last order signals its end.
-        let (at, Order::Wait(start)) = thread.order[0] else { panic!("{:?}", thread.order) };
+        let (at, Order::Wait(Cause::Start, start)) = thread.order[0] else {
+            panic!("{:?}", thread.order)
+        };
         assert!(at == 0 && signals(main).contains(&start), "{main:?}");
         let (at, Order::Signal(end)) = thread.order[thread.order.len() - 1] else {
             panic!("{:?}", thread.order)

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::program::{Place, squeezed};
-use crate::report::{distance, number, profile, run};
+use crate::report::{distance, exact, number, profile, run};
 use crate::stat::program;
 
 /// Profiles the bundled program. Compares the number of instructions of each function with the
@@ -61,22 +61,46 @@ fn profile_bundled(place: &Place, unit: &str, event: &str, arguments: &str) -> (
     assert_eq!(rows[0]["name"], "sort_by_price");
     assert_eq!(rows[0]["address"], "0x100b10");
 
-    let lines: Vec<&str> = output.lines().collect();
-    assert!(lines[4].contains(&format!("# Samples: {samples} of event '{event}'")));
+    assert!(output.contains(&format!("\n# Samples: {samples} of event '{event}'")));
     assert!(output.contains("Total variation between samples and truth: 0.0"));
     (output, json)
 }
 
 #[test]
-fn by_default_a_strand_samples_the_bundled_program() {
+fn a_strand_samples_the_instructions_of_the_bundled_program() {
     let place = Place::new("profile-sparc");
-    let (output, _) = profile_bundled(&place, "sparc", "Instr_cnt", "");
+    let (output, _) = profile_bundled(&place, "sparc", "Instr_cnt", "-e instructions");
     let mut lines = output.lines();
     lines.find(|line| line.starts_with("# Overhead")).unwrap();
     let hottest = lines.next().unwrap();
     assert!(hottest.trim_start().starts_with("34."), "{hottest}");
     let ends = hottest.split_whitespace().skip(4).collect::<Vec<_>>();
     assert_eq!(ends, ["sort_by_price", "workload.c:138"]);
+}
+
+/// The cycles are those that `stat` counts by the states of threads, without and with waits.
+#[test]
+fn by_default_a_strand_samples_the_bundled_program_by_time() {
+    let place = Place::new("profile-cycles-bundled");
+    place.run("stat --bundled --json stat.json").well();
+    let stat = place.json("stat.json");
+    let spent = |is_meant: &dyn Fn(&str) -> bool| -> u64 {
+        let threads = stat["threads"].as_array().unwrap().iter();
+        let states = threads.flat_map(|thread| thread["states"].as_object().unwrap());
+        states.filter(|(state, _)| is_meant(state)).map(|(_, cycles)| number(cycles)).sum()
+    };
+    let (_, json) = profile(&place, "--bundled");
+    assert_eq!(json["event"], "cycles");
+    let running = spent(&|state| state == "running");
+    assert_eq!((number(&json["count"]), number(&json["exact_count"])), (running, running));
+    assert!(json["total_variation"].as_f64().unwrap() < 0.01);
+    let (_, json) = profile(&place, "--bundled --waits");
+    let lives = spent(&|state| !["not_begun", "ended"].contains(&state));
+    assert_eq!((number(&json["count"]), number(&json["exact_count"])), (lives, lives));
+    for row in exact(&json).into_iter().filter(|(name, _)| name.starts_with('[')) {
+        let name = row.0.trim_matches(['[', ']']).replace("as ", "");
+        assert_eq!(row.1, spent(&|state| state == name), "{name}");
+    }
 }
 
 /// In the bundled program, `price_orders` calls `look_up_price` for 4,096 prices, and

@@ -46,7 +46,7 @@ fn distance(rows: &[Value]) -> f64 {
 fn without_symbols_there_are_pages() {
     let place = Place::new("profile-pages");
     place.file("refs.txt", program(4_000));
-    let (output, json) = profile(&place, "refs.txt -c 10");
+    let (output, json) = profile(&place, "refs.txt -e instructions -c 10");
     assert_eq!((&json["rows_by"], number(&json["samples"])), (&"page".into(), 200));
     // The program has 2000 instructions of 4 bytes, from 0x400000 on. A page contains 1024 of them.
     let expected = [("page 0x400000", 1024), ("page 0x401000", 976)];
@@ -55,8 +55,9 @@ fn without_symbols_there_are_pages() {
     let table: Vec<_> = table.map(squeezed).collect();
     assert_eq!(table[0], "51.00% 51.20% 102 1020 page 0x400000");
     assert_eq!(table[1], "49.00% 48.80% 98 980 page 0x401000");
-    let piped = with_input(&["report", "-", "-c", "10"], program(4_000)).well();
-    assert!(piped.replace("standard input", "").lines().skip(3).eq(output.lines().skip(3)));
+    let piped = ["report", "-", "-e", "instructions", "-c", "10"];
+    let piped = with_input(&piped, program(4_000)).well();
+    assert!(piped.replace("standard input", "").lines().skip(4).eq(output.lines().skip(4)));
 }
 
 /// Two strands execute 40 and 60 instructions. Either the file or the option `--place` names the
@@ -81,12 +82,96 @@ fn threads_of_a_file_by_hand() {
             "an R10000 with 1 MB of secondary cache; the threads take turns, each until it waits or ends".to_owned(),
         ),
     ] {
-        let (output, json) = profile(&place, &format!("refs.txt -c 10 {arguments}"));
+        let (output, json) = profile(&place, &format!("refs.txt -e instructions -c 10 {arguments}"));
         assert_eq!(json["processor"], processor);
         assert_eq!((number(&json["threads"]), number(&json["count"])), (2, 100));
         assert_eq!(exact(&json), [("page 0x46000", 60), ("page 0x3000", 40)]);
         assert!(output.contains("refs.txt: 100 instructions of 2 threads in "), "{output}");
     }
+}
+
+/// A loop of 1,000 turns is on one page, and one of 3,000 turns on another. An instruction takes one cycle, the first one of a page
+/// less than 400.
+#[test]
+fn by_default_a_strand_is_sampled_by_time() {
+    let place = Place::new("profile-cycles");
+    let turn = |page: u64| -> String {
+        (0..8).map(|n| format!("I  {:x},4\n", page * 0x1000 + 4 * n)).collect()
+    };
+    place.file("refs.txt", turn(0x401).repeat(1_000) + &turn(0x402).repeat(3_000));
+    let (output, json) = profile(&place, "refs.txt");
+    let cycles = number(&json["cycles"]);
+    assert!((32_000..32_800).contains(&cycles), "{cycles}");
+    assert_eq!((&json["event"], number(&json["period"])), (&"cycles".into(), 211));
+    assert_eq!((number(&json["count"]), number(&json["exact_count"])), (cycles, cycles));
+    let samples = cycles / 211;
+    assert_eq!(number(&json["samples"]), samples);
+    let header = format!(
+        "\n# Samples: {samples} of event 'cycles', one for 211, lost: 0\n# Event count: {cycles}, in truth: {cycles}\n"
+    );
+    assert!(output.contains(&header), "{output}");
+    let rows = exact(&json);
+    assert_eq!(
+        rows.iter().map(|row| row.0).collect::<Vec<_>>(),
+        ["page 0x402000", "page 0x401000"]
+    );
+    assert!(
+        (24_000..24_400).contains(&rows[0].1) && (8_000..8_400).contains(&rows[1].1),
+        "{rows:?}"
+    );
+    assert!(json["total_variation"].as_f64().unwrap() < 0.01);
+    assert_eq!(json["waits"], Value::Null);
+    // The same by name. An R10000 counts instructions by default.
+    let (_, named) = profile(&place, "refs.txt -e cycles");
+    assert_eq!(named, json);
+    let (_, r10000) = profile(&place, "refs.txt --unit r10000");
+    assert_eq!(r10000["event"], "graduated_instructions");
+}
+
+/// Two threads are on one strand: the second is ready while the first executes.
+#[test]
+fn waits_are_frames_under_the_function_that_waits() {
+    let place = Place::new("profile-waits");
+    let line =
+        |thread: u64, n: u64| format!("{thread} i {:#x} 4\n", (thread + 1) * 0x1000 + n % 8 * 4);
+    let all: String = (0..2).flat_map(|thread| (0..4_000).map(move |n| line(thread, n))).collect();
+    place.file("refs.txt", all);
+    let arguments = "refs.txt --place 5 -c 10";
+    let (_, json) = profile(&place, arguments);
+    let alone = number(&json["count"]);
+    let (output, json) = profile(&place, &format!("{arguments} --waits --folded folded"));
+    assert_eq!(json["waits"], true);
+    assert!(output.contains(" of event 'cycles' with waits, one for 10, "), "{output}");
+    let rows: std::collections::BTreeMap<_, _> = exact(&json).into_iter().collect();
+    let (first, second) = (rows["page 0x1000"], rows["page 0x2000"]);
+    assert_eq!(first + second, alone);
+    assert_eq!(rows["[ready]"], first);
+    assert_eq!(number(&json["count"]), alone + first);
+    assert_eq!(number(&json["exact_count"]), alone + first);
+    assert_eq!(json["inclusive"], Value::Null);
+    let stacks = fs::read_to_string(place.at("folded")).unwrap();
+    let stacks: Vec<(&str, u64)> = stacks
+        .lines()
+        .map(|line| line.rsplit_once(' ').unwrap())
+        .map(|(stack, samples)| (stack, samples.parse().unwrap()))
+        .collect();
+    let names: Vec<_> = stacks.iter().map(|stack| stack.0).collect();
+    assert_eq!(names, ["page 0x1000", "page 0x2000", "page 0x2000;[ready]"]);
+    // The samples of a thread are its life.
+    assert!((stacks[0].1 * 10).abs_diff(first) <= 10, "{stacks:?}");
+    assert!(((stacks[1].1 + stacks[2].1) * 10).abs_diff(first + second) <= 10, "{stacks:?}");
+
+    // callgrind's format has the waits as calls, and diff compares them.
+    place.run(&format!("report {arguments} --waits --callgrind calls --json waits.json")).well();
+    let calls = fs::read_to_string(place.at("calls")).unwrap();
+    let call = format!("cfn=[ready]\ncalls=1 0\n0 {first}\n");
+    assert!(calls.contains("fn=page 0x2000\n") && calls.contains(&call), "{calls}");
+    place.run(&format!("report {arguments} --json alone.json")).well();
+    let diff = place.run("diff alone.json waits.json").well();
+    let diff: Vec<_> = diff.lines().map(squeezed).collect();
+    assert!(diff.contains(&"waits - true".to_owned()), "{diff:?}");
+    let ready = format!("[ready] exact - {first} +{first}");
+    assert!(diff.iter().any(|line| line.starts_with(&ready)), "{diff:?}");
 }
 
 /// Functions of a program are shown by name. Addresses outside functions are shown by page.
@@ -98,7 +183,8 @@ fn symbols_of_a_file() {
     // such as an address in a stack.
     let refs = [line(0x10_0a84, 500), line(0x10_0cac, 300), line(0x1fff_0000, 200)].concat();
     place.file("refs.txt", refs);
-    let (_, json) = profile(&place, &format!("refs.txt --symbols {BUNDLED_ELF} -c 10"));
+    let (_, json) =
+        profile(&place, &format!("refs.txt --symbols {BUNDLED_ELF} -e instructions -c 10"));
     assert_eq!(exact(&json), [("find_order", 500), ("turn_table", 300), ("page 0x1fff0000", 200)]);
 }
 
@@ -107,7 +193,7 @@ fn symbols_of_a_file() {
 fn symbols_of_another_program() {
     let place = Place::new("profile-another");
     let refs = place.file("refs.txt", "I  5000,4\n".repeat(100));
-    let ended = run(&[&refs, "--symbols", BUNDLED_ELF, "-c", "10"]);
+    let ended = run(&[&refs, "--symbols", BUNDLED_ELF, "-e", "instructions", "-c", "10"]);
     assert_eq!(ended.status, 0);
     assert!(ended.stderr.starts_with("note: "), "{}", ended.stderr);
     let says = "workload.elf, loaded at 0x0, has functions for 0 of 10 samples\n";
@@ -124,7 +210,7 @@ fn symbols_of_a_program_that_may_be_loaded_anywhere() {
     let main = elf.symbol_by_name("main").unwrap().address();
     for (load, base) in [("", 0x10_8000), ("--load-address 0x5550000", 0x555_0000)] {
         place.file("refs.txt", format!("I  {:x},2\n", base + main).repeat(100));
-        let options = format!("--symbols {PROGRAM} -c 10 --folded folded {load}");
+        let options = format!("--symbols {PROGRAM} -e instructions -c 10 --folded folded {load}");
         let (_, json) = profile(&place, &format!("refs.txt {options}"));
         assert_eq!(json["rows"][0]["name"], "main", "{base:#x}");
         assert_eq!(json["rows"][0]["address"], format!("{:#x}", base + main));

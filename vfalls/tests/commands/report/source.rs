@@ -13,7 +13,7 @@ fn flame_graphs() {
     let place = Place::new("profile-flame");
     place.file("refs.txt", program(4_000));
     let common = "refs.txt -c 10 --folded folded --svg svg";
-    profile(&place, common);
+    profile(&place, &format!("{common} -e instructions"));
     let text = |name: &str| fs::read_to_string(place.at(name)).unwrap();
     assert_eq!(text("folded"), "page 0x400000 102\npage 0x401000 98\n");
     let picture = text("svg");
@@ -40,14 +40,23 @@ fn lines_of_a_function() {
     let refs = [line(0x10_0a84, 300), line(0x10_0aa0, 500), line(0x10_0cac, 200)];
     let refs = place.file("refs.txt", refs.concat());
     let annotate = |function: &str, more: &[&str]| {
-        let arguments = ["annotate", function, &refs, "--symbols", BUNDLED_ELF, "-c", "10"];
+        let arguments = [
+            "annotate",
+            function,
+            &refs,
+            "--symbols",
+            BUNDLED_ELF,
+            "-e",
+            "instructions",
+            "-c",
+            "10",
+        ];
         vfalls(&[&arguments[..], more].concat())
     };
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let shown = annotate("find_order", &["--source", root]).well();
-    let lines = shown.lines().skip(4).map(str::trim_end).collect::<Vec<_>>();
-    // Each of the 100 samples is taken after 10 more instructions. The second instruction belongs
-    // to an inlined function.
+    let lines = shown.lines().skip(5).map(str::trim_end).collect::<Vec<_>>();
+    // Each of the 100 samples comes after 10 more instructions. The second instruction is inlined.
     let expected = "\
 # Function: find_order
 # Source: simulator/bundled/workload.c
@@ -89,7 +98,8 @@ fn the_page_is_made_of_lines_and_stacks() {
     let refs = refs.map(|(address, times)| format!("I  {address:x},4\n").repeat(times));
     place.file("refs.txt", refs.concat());
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let options = format!("--symbols {BUNDLED_ELF} -c 10 --source {root} --html page.html");
+    let options =
+        format!("--symbols {BUNDLED_ELF} -e instructions -c 10 --source {root} --html page.html");
     place.run(&format!("report refs.txt {options}")).well();
     let page = fs::read_to_string(place.at("page.html")).unwrap();
     // Each of the 80 samples is taken after 10 more instructions, and the last sample is taken at
@@ -113,8 +123,19 @@ fn instructions_of_a_function() {
     let elf = object::File::parse(&*bytes).unwrap();
     let main = 0x10_8000 + elf.symbol_by_name("main").unwrap().address();
     let refs = place.file("refs.txt", format!("I  {main:x},1\n").repeat(100));
-    let shown =
-        vfalls(&["annotate", "main", &refs, "--symbols", PROGRAM, "-c", "10", "--asm"]).well();
+    let shown = vfalls(&[
+        "annotate",
+        "main",
+        &refs,
+        "--symbols",
+        PROGRAM,
+        "-e",
+        "instructions",
+        "-c",
+        "10",
+        "--asm",
+    ])
+    .well();
     let first = shown.lines().map(squeezed).find(|line| line.contains(&format!("{main:#x}")));
     let first = first.unwrap_or_else(|| panic!("{shown}"));
     // The last sample is on the next instruction. On every host, the function has further

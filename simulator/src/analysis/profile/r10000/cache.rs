@@ -1,16 +1,31 @@
 //! A write-back cache with two ways.
 
+/// The state of a line. Lines of primary caches are never [`Shared`](Self::Shared): the state of their block in the secondary cache
+/// decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Other processors may have the line too.
+    Shared,
+    /// No other processor has the line, and the copy in the next level is right.
+    Clean,
+    /// No other processor has the line, and the copy in the next level is stale.
+    Dirty,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CacheLine {
     /// The address of the line, divided by its size.
     pub(super) number: u64,
-    /// Whether the copy in the next level is stale.
-    pub(super) dirty: bool,
+    pub(super) state: State,
 }
 
 impl CacheLine {
-    pub(super) const fn new(number: u64, dirty: bool) -> Self {
-        Self { number, dirty }
+    pub(super) const fn new(number: u64, state: State) -> Self {
+        Self { number, state }
+    }
+
+    pub(super) fn is_dirty(&self) -> bool {
+        self.state == State::Dirty
     }
 }
 
@@ -41,8 +56,10 @@ impl Cache {
             set.swap(0, 1);
         }
         let line = set[0].as_mut().filter(|line| line.number == number)?;
-        let was_dirty = line.dirty;
-        line.dirty |= write;
+        let was_dirty = line.is_dirty();
+        if write {
+            line.state = State::Dirty;
+        }
         Some(Found { other_way, was_dirty })
     }
 
@@ -54,11 +71,17 @@ impl Cache {
         victim
     }
 
-    /// Makes a clean line dirty without using it. Returns whether the line was in the cache and clean.
-    pub(super) fn soil(&mut self, number: u64) -> bool {
+    /// Changes the state of a line without using it. Returns the previous state; `None` if the line is not in the cache.
+    pub(super) fn set_state(&mut self, number: u64, state: State) -> Option<State> {
         let mut lines = self.set(number).iter_mut().flatten();
-        let line = lines.find(|line| line.number == number);
-        line.is_some_and(|line| !std::mem::replace(&mut line.dirty, true))
+        let line = lines.find(|line| line.number == number)?;
+        Some(std::mem::replace(&mut line.state, state))
+    }
+
+    /// Returns whether a line is in the cache, without using it.
+    pub(super) fn has(&self, number: u64) -> bool {
+        let sets = self.sets.len() as u64;
+        self.sets[(number % sets) as usize].iter().any(|line| holds(line, number))
     }
 
     /// Drops a line that must be in the cache. Returns the line.
@@ -85,11 +108,11 @@ mod tests {
     use super::*;
 
     fn clean(number: u64) -> CacheLine {
-        CacheLine::new(number, false)
+        CacheLine::new(number, State::Clean)
     }
 
     fn dirty(number: u64) -> CacheLine {
-        CacheLine::new(number, true)
+        CacheLine::new(number, State::Dirty)
     }
 
     fn found(other_way: bool, was_dirty: bool) -> Option<Found> {
@@ -130,12 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_soiled_is_not_used() {
+    fn a_line_whose_state_changes_is_not_used() {
         let mut cache = cache();
         cache.fill(clean(0));
         cache.fill(clean(4));
-        assert!(cache.soil(0));
-        assert!(!cache.soil(0) && !cache.soil(8));
+        assert_eq!(cache.set_state(0, State::Dirty), Some(State::Clean));
+        assert_eq!(cache.set_state(0, State::Dirty), Some(State::Dirty));
+        assert_eq!(cache.set_state(8, State::Dirty), None);
+        assert!(cache.has(0) && cache.has(4) && !cache.has(8));
         assert_eq!(cache.fill(clean(8)), Some(dirty(0)));
     }
 

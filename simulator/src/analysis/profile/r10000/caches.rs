@@ -1,6 +1,6 @@
 //! The caches of an R10000 (R10000 Microprocessor User's Manual, chapter 4).
 
-use super::cache::{Cache, CacheLine, Found};
+use super::cache::{Cache, CacheLine, Found, State};
 use super::counts::counts;
 
 /// The primary caches, for instructions and for data, have 32 KB each.
@@ -35,14 +35,36 @@ counts! {
         pub(super) instruction_ways: u64,
         /// The number of misses of the primary data cache that hit the secondary cache in the way that it did not predict.
         pub(super) data_ways: u64,
-        /// The number of stores to a clean block of the secondary cache.
+        /// The number of stores to a clean block of the secondary cache that no other processor has.
         pub(super) stores_to_clean: u64,
+        /// The number of stores to a block of the secondary cache that other processors may have.
+        pub(super) stores_to_shared: u64,
+        /// The number of requests of other processors for blocks, and how many of the blocks were in the secondary cache.
+        pub(super) interventions: u64,
+        pub(super) intervention_hits: u64,
+        /// The number of requests of other processors to invalidate blocks, and how many of the blocks were in the secondary cache.
+        pub(super) invalidations: u64,
+        pub(super) invalidation_hits: u64,
     }
 }
 
+/// What a processor asks of the other processors about a block of the secondary cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// The block, to read it: an intervention.
+    Read,
+    /// The block, to write to it: an intervention that also invalidates other copies.
+    ReadExclusive,
+    /// No copies of a block that the processor has: an invalidation.
+    Invalidate,
+}
+
+/// Sends a request about a block to the other processors. Returns whether any of them had the block.
+pub(super) type Snoop<'a> = dyn FnMut(Request, u64) -> bool + 'a;
+
 /// Two primary caches, and a secondary cache that includes both. All have two ways, replace the least recently used line, write back,
 /// and allocate on writes. The first store to a block makes the block dirty in the secondary cache too, although only the primary
-/// cache gets the data. The secondary cache predicts the most recently used way of each set: its 8192 predictions suffice for all
+/// cache gets the data. Before the first store to a block that others may have, their copies are invalidated. The secondary cache predicts the most recently used way of each set: its 8192 predictions suffice for all
 /// sets.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
@@ -60,74 +82,157 @@ impl Caches {
         }
     }
 
-    pub(super) fn fetch(&mut self, address: u64, size: u16, traffic: &mut Traffic) {
+    pub(super) fn fetch(
+        &mut self,
+        address: u64,
+        size: u16,
+        traffic: &mut Traffic,
+        snoop: &mut Snoop<'_>,
+    ) {
         for number in lines(address, size, INSTRUCTION_SHIFT) {
             if self.instructions.touch(number, false).is_some() {
                 continue;
             }
             traffic.instruction_misses += 1;
-            match self.secondary(number >> (SECONDARY_SHIFT - INSTRUCTION_SHIFT), traffic) {
+            let block = number >> (SECONDARY_SHIFT - INSTRUCTION_SHIFT);
+            match self.secondary(block, Request::Read, traffic, snoop) {
                 Some(found) => traffic.instruction_ways += u64::from(found.other_way),
                 None => traffic.secondary_instruction_misses += 1,
             }
-            self.instructions.fill(CacheLine::new(number, false));
+            self.instructions.fill(CacheLine::new(number, State::Clean));
         }
     }
 
-    pub(super) fn access(&mut self, address: u64, size: u16, store: bool, traffic: &mut Traffic) {
+    pub(super) fn access(
+        &mut self,
+        address: u64,
+        size: u16,
+        store: bool,
+        traffic: &mut Traffic,
+        snoop: &mut Snoop<'_>,
+    ) {
         for number in lines(address, size, DATA_SHIFT) {
             let block = number >> (SECONDARY_SHIFT - DATA_SHIFT);
             if let Some(found) = self.data.touch(number, store) {
-                let first = store && !found.was_dirty && self.secondary.soil(block);
-                traffic.stores_to_clean += u64::from(first);
+                if store && !found.was_dirty {
+                    self.own(block, traffic, snoop);
+                }
                 continue;
             }
             traffic.data_misses += 1;
-            let found = self.secondary(block, traffic);
-            let first = store && self.secondary.soil(block);
-            match found {
+            let request = if store { Request::ReadExclusive } else { Request::Read };
+            match self.secondary(block, request, traffic, snoop) {
                 Some(found) => {
                     traffic.data_ways += u64::from(found.other_way);
-                    traffic.stores_to_clean += u64::from(first);
+                    if store {
+                        self.own(block, traffic, snoop);
+                    }
                 }
                 None => traffic.secondary_data_misses += 1,
             }
-            let victim = self.data.fill(CacheLine::new(number, store));
-            if victim.is_some_and(|victim| victim.dirty) {
+            let state = if store { State::Dirty } else { State::Clean };
+            let victim = self.data.fill(CacheLine::new(number, state));
+            if victim.is_some_and(|victim| victim.is_dirty()) {
                 traffic.data_quadwords += DATA_QUADWORDS;
             }
         }
     }
 
-    /// Reads a line of the secondary cache for a primary cache. Returns `None` if the line comes from memory.
-    fn secondary(&mut self, number: u64, traffic: &mut Traffic) -> Option<Found> {
+    /// Makes a block of the secondary cache dirty, and invalidates the copies of other processors.
+    fn own(&mut self, block: u64, traffic: &mut Traffic, snoop: &mut Snoop<'_>) {
+        match self.secondary.set_state(block, State::Dirty) {
+            Some(State::Clean) => traffic.stores_to_clean += 1,
+            Some(State::Shared) => {
+                traffic.stores_to_shared += 1;
+                snoop(Request::Invalidate, block);
+            }
+            Some(State::Dirty) | None => {}
+        }
+    }
+
+    /// Reads a line of the secondary cache for a primary cache. Returns `None` if the line comes from memory or another processor.
+    fn secondary(
+        &mut self,
+        number: u64,
+        request: Request,
+        traffic: &mut Traffic,
+        snoop: &mut Snoop<'_>,
+    ) -> Option<Found> {
         let found = self.secondary.touch(number, false);
-        if found.is_none()
-            && let Some(victim) = self.secondary.fill(CacheLine::new(number, false))
-        {
-            self.expel(victim.number, traffic);
-            if victim.dirty {
-                traffic.secondary_quadwords += SECONDARY_QUADWORDS;
+        if found.is_none() {
+            let is_shared = snoop(request, number);
+            let state = match request {
+                Request::ReadExclusive => State::Dirty,
+                _ if is_shared => State::Shared,
+                _ => State::Clean,
+            };
+            if let Some(victim) = self.secondary.fill(CacheLine::new(number, state)) {
+                self.expel(victim.number, traffic);
+                if victim.is_dirty() {
+                    traffic.secondary_quadwords += SECONDARY_QUADWORDS;
+                }
             }
         }
         found
     }
 
+    /// Answers another processor's request about a block. Returns whether the block was in the secondary cache. Dirty data leave both
+    /// caches.
+    pub(super) fn answer(&mut self, request: Request, block: u64, traffic: &mut Traffic) -> bool {
+        let has = self.secondary.has(block);
+        let (requests, hits) = match request {
+            Request::Read | Request::ReadExclusive => {
+                (&mut traffic.interventions, &mut traffic.intervention_hits)
+            }
+            Request::Invalidate => (&mut traffic.invalidations, &mut traffic.invalidation_hits),
+        };
+        *requests += 1;
+        *hits += u64::from(has);
+        if !has {
+            return false;
+        }
+        let state = match request {
+            Request::Read => {
+                for part in parts(block, DATA_SHIFT) {
+                    if self.data.set_state(part, State::Clean) == Some(State::Dirty) {
+                        traffic.data_quadwords += DATA_QUADWORDS;
+                    }
+                }
+                self.secondary.set_state(block, State::Shared)
+            }
+            Request::ReadExclusive | Request::Invalidate => {
+                self.expel(block, traffic);
+                self.secondary.remove(block).map(|line| line.state)
+            }
+        };
+        if state == Some(State::Dirty) {
+            traffic.secondary_quadwords += SECONDARY_QUADWORDS;
+        }
+        true
+    }
+
+    /// Returns whether the secondary cache has the block at an address.
+    pub(super) fn has_block(&self, address: u64) -> bool {
+        self.secondary.has(address >> SECONDARY_SHIFT)
+    }
+
     /// Drops a line of the secondary cache from both primary caches.
     fn expel(&mut self, number: u64, traffic: &mut Traffic) {
-        let parts = |shift: u32| {
-            let of_line = SECONDARY_SHIFT - shift;
-            (number << of_line)..(number + 1) << of_line
-        };
-        for part in parts(INSTRUCTION_SHIFT) {
+        for part in parts(number, INSTRUCTION_SHIFT) {
             self.instructions.remove(part);
         }
-        for part in parts(DATA_SHIFT) {
-            if self.data.remove(part).is_some_and(|line| line.dirty) {
+        for part in parts(number, DATA_SHIFT) {
+            if self.data.remove(part).is_some_and(|line| line.is_dirty()) {
                 traffic.data_quadwords += DATA_QUADWORDS;
             }
         }
     }
+}
+
+/// Returns the lines of a primary cache in a block of the secondary cache. A line has `1 << shift` bytes.
+fn parts(block: u64, shift: u32) -> std::ops::Range<u64> {
+    let of_line = SECONDARY_SHIFT - shift;
+    (block << of_line)..(block + 1) << of_line
 }
 
 /// Returns the lines that a reference touches, up to the end of the address space.
@@ -143,11 +248,12 @@ mod tests {
     /// Performs fetches, loads and stores. Returns their events.
     fn traffic(caches: &mut Caches, references: &[(char, u64)]) -> Traffic {
         let mut traffic = Traffic::default();
+        let mut alone = |_, _| false;
         for (kind, address) in references {
             match kind {
-                'I' => caches.fetch(*address, 4, &mut traffic),
-                'L' => caches.access(*address, 8, false, &mut traffic),
-                _ => caches.access(*address, 8, true, &mut traffic),
+                'I' => caches.fetch(*address, 4, &mut traffic, &mut alone),
+                'L' => caches.access(*address, 8, false, &mut traffic, &mut alone),
+                _ => caches.access(*address, 8, true, &mut traffic, &mut alone),
             }
         }
         traffic

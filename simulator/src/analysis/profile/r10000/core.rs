@@ -2,21 +2,24 @@
 
 use std::collections::VecDeque;
 
+use guest_abi::sampling::ModeSet;
 use platform::models::R10000;
 use platform::models::r10000::{Branch, Cycle, Operation, R10000Event, R10000Mode};
 
 use super::branches::Branches;
-use super::caches::{Caches, Traffic};
+use super::bus::Bus;
+use super::caches::Traffic;
 use super::events::{graduate, issue, report};
 use super::happened::Happened;
 use super::instruction::{ActiveInstruction, Stage};
 use super::tlb::Tlb;
+use super::wrong_path::KnownCode;
 use crate::analysis::profile::error::ProfileError;
 use crate::analysis::profile::guest::{SamplingGuest, TICK};
-use crate::analysis::profile::run::{Processor, Truth};
+use crate::analysis::profile::run::Truth;
 use crate::analysis::profile::stacks::{Point, StackId};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Flow, Kind, Reference};
+use crate::recording::{Class, DataAccess, Flow, Kind, Reference};
 
 /// The maximum number of instructions that are decoded in a cycle, and the maximum that graduate in a cycle.
 const WIDTH: usize = 4;
@@ -34,6 +37,13 @@ const MEMORY_CYCLES: u64 = 60;
 /// executes, and the right instructions are fetched.
 const MISPREDICTED_CYCLES: u64 = 3;
 
+/// The number of cycles after the issue of a mispredicted branch in which instructions of the wrong path are still decoded: the branch
+/// executes in this cycle.
+const WRONG_CYCLES: u64 = 1;
+
+/// The number of bytes of an annulled delay slot, which follows its branch: an instruction of SPARC.
+const SLOT_BYTES: u16 = 4;
+
 /// The handler of a TLB miss. Its instructions graduate one by one. It loads the two halves of a page table entry.
 const REFILL_HANDLER: [Operation; 7] = {
     let mut handler = [Operation::Other; 7];
@@ -43,7 +53,8 @@ const REFILL_HANDLER: [Operation; 7] = {
 };
 
 pub(crate) struct Core {
-    caches: Caches,
+    /// The number of the processor on its bus.
+    number: usize,
     tlb: Tlb,
     branches: Branches,
     unit: R10000,
@@ -58,26 +69,41 @@ pub(crate) struct Core {
     idle_at: u64,
     /// The time at which instructions are decoded again; `None` while a mispredicted branch has not issued.
     decodes_at: Option<u64>,
+    code: KnownCode,
+    wrong_path: Option<WrongPath>,
+    /// The number of places that a nullified delay slot takes when instructions are decoded next.
+    nullified: usize,
     now: u64,
     next_tick: u64,
     /// The point just after the latest graduated instruction.
     next: Point,
     events: Vec<R10000Event>,
-    exceptions: bool,
+    modes: ModeSet<R10000Mode>,
+}
+
+/// The path that was decoded after a mispredicted branch.
+#[derive(Clone, Copy, Debug)]
+struct WrongPath {
+    /// The address of the next instruction on the path.
+    next: u64,
+    /// The number of decoded instructions of the path.
+    decoded: usize,
+    /// The last cycle in which the path is decoded; `None` before the branch has issued.
+    until: Option<u64>,
 }
 
 impl Core {
-    /// Returns the processor after reset, with its counters running. The true counts of `events` cover user mode and, if
-    /// `exceptions` is set, exception mode.
-    pub(crate) fn new(
+    /// Returns a processor after reset, with its counters running. The true counts of `events` cover these modes.
+    pub(super) fn new(
+        number: usize,
         events: Vec<R10000Event>,
-        exceptions: bool,
+        modes: ModeSet<R10000Mode>,
         mut guest: SamplingGuest<R10000>,
     ) -> Result<Self, ProfileError> {
         let mut unit = R10000::new();
         guest.start(&mut unit, 0)?;
         Ok(Self {
-            caches: Caches::new(),
+            number,
             tlb: Tlb::new(),
             branches: Branches::new(),
             unit,
@@ -88,15 +114,18 @@ impl Core {
             passed: 0,
             idle_at: 0,
             decodes_at: Some(0),
+            code: KnownCode::default(),
+            wrong_path: None,
+            nullified: 0,
             now: 0,
             next_tick: TICK,
             next: Point::default(),
             events,
-            exceptions,
+            modes,
         })
     }
 
-    pub(crate) fn into_guest(self) -> SamplingGuest<R10000> {
+    pub(super) fn into_guest(self) -> SamplingGuest<R10000> {
         self.guest
     }
 
@@ -106,19 +135,21 @@ impl Core {
     }
 
     /// Executes one cycle, and all following cycles in which the processor only waits.
-    fn cycle(&mut self, truth: &mut Truth) -> Result<(), ProfileError> {
-        let mut cycle = Cycle::new();
+    fn cycle(&mut self, bus: &mut Bus, truth: &mut Truth) -> Result<(), ProfileError> {
+        let caused = bus.take_caused(self.number);
+        let mut cycle = report(Cycle::new(), &caused);
         if let Some(oldest) = self.instructions.front_mut() {
             oldest.happened.cycles += 1;
+            oldest.happened.traffic += caused;
         }
-        let mut worked = self.graduate(&mut cycle, truth);
+        let mut worked = self.graduate(&mut cycle, bus, truth);
         let oldest = self.instructions.front_mut();
         let untranslated = oldest.and_then(|oldest| oldest.untranslated);
         if untranslated.is_some() {
             cycle = cycle.refill_tlb();
             self.instructions[0].happened.tlb_refills += 1;
         } else {
-            worked |= self.issue(&mut cycle) | self.decode(&mut cycle);
+            worked |= self.issue(&mut cycle, bus) | self.decode(&mut cycle, bus);
         }
         self.step(R10000Mode::User, &cycle);
         if let Some(address) = untranslated {
@@ -136,18 +167,36 @@ impl Core {
     }
 
     /// Graduates the oldest completed instructions. Returns whether any instruction graduated.
-    fn graduate(&mut self, cycle: &mut Cycle, truth: &mut Truth) -> bool {
+    fn graduate(&mut self, cycle: &mut Cycle, bus: &Bus, truth: &mut Truth) -> bool {
         let mut graduated = 0;
+
         while graduated < WIDTH
             && let Some(oldest) = self.instructions.front_mut()
             && matches!(oldest.stage, Stage::Issued(done) if done <= self.now)
             && oldest.untranslated.is_none()
         {
-            let (Reference { size, kind, .. }, at) = (oldest.fetch, oldest.at());
-            *cycle = graduate(std::mem::take(cycle), kind);
-            oldest.happened.graduate(kind);
-            for (place, event) in self.events.iter().enumerate() {
-                truth.add(place, at, oldest.happened.count(*event).unwrap_or(0));
+            let (Reference { size, .. }, at) = (oldest.fetch, oldest.at());
+            let stored =
+                oldest.failed || oldest.linked.is_none_or(|at| bus.has_block(self.number, at));
+            if oldest.fetch.kind.is_fetch() {
+                *cycle = graduate(std::mem::take(cycle), &oldest.fetch, stored);
+                oldest.happened.graduate(oldest.fetch.data(), oldest.fetch.class, stored);
+            }
+            if !stored {
+                // The load linked and the store conditional are executed again.
+                (oldest.failed, oldest.linked, oldest.accessed) = (true, None, None);
+                oldest.stage = Stage::Decoded(self.now);
+                graduated += 1;
+                break;
+            }
+            let in_modes =
+                [(R10000Mode::User, &oldest.happened), (R10000Mode::Exception, &oldest.handled)];
+            for (mode, happened) in in_modes {
+                if self.modes.contains(mode) {
+                    for (place, event) in self.events.iter().enumerate() {
+                        truth.add(place, at, happened.count(*event).unwrap_or(0));
+                    }
+                }
             }
             self.next = Point { address: at.address.wrapping_add(size.into()), ..at };
             let references = oldest.references.1;
@@ -164,7 +213,7 @@ impl Core {
     }
 
     /// Issues instructions that were decoded in earlier cycles, at most one of them to memory. Returns whether any instruction issued.
-    fn issue(&mut self, cycle: &mut Cycle) -> bool {
+    fn issue(&mut self, cycle: &mut Cycle, bus: &mut Bus) -> bool {
         let (mut issued, mut address_unit) = (false, true);
         for one in self.instructions.iter_mut().take(self.active) {
             if !matches!(one.stage, Stage::Decoded(at) if at < self.now) {
@@ -175,9 +224,9 @@ impl Core {
             }
             issued = true;
             let mut done = self.now + 1;
-            if one.issues() {
-                *cycle = issue(std::mem::take(cycle), one.fetch.kind);
-                one.happened.issue(one.fetch.kind);
+            if one.issues() && one.fetch.kind.is_fetch() {
+                *cycle = issue(std::mem::take(cycle), &one.fetch);
+                one.happened.issue(one.fetch.data(), one.fetch.class);
             }
             if one.uses_memory() {
                 let first = (one.references.0 - self.passed) as usize;
@@ -191,7 +240,10 @@ impl Core {
                 if one.accessed.is_none() && one.untranslated.is_none() {
                     let mut traffic = Traffic::default();
                     for data in data() {
-                        access(&mut self.caches, *data, &mut traffic);
+                        access(bus, self.number, *data, &mut traffic);
+                        if data.kind == Kind::Modify {
+                            one.linked = Some(data.address);
+                        }
                     }
                     one.accessed = Some(serve(self.now, &mut self.idle_at, &traffic));
                     *cycle = report(std::mem::take(cycle), &traffic);
@@ -207,6 +259,9 @@ impl Core {
                     branch = Branch::Mispredicted;
                     one.happened.mispredicted += 1;
                     self.decodes_at = Some(self.now + MISPREDICTED_CYCLES);
+                    if let Some(path) = &mut self.wrong_path {
+                        path.until = Some(self.now + WRONG_CYCLES);
+                    }
                 }
                 *cycle = std::mem::take(cycle).resolve_branch(branch);
             }
@@ -216,9 +271,9 @@ impl Core {
     }
 
     /// Decodes the next instructions, up to the first branch. Returns whether any instruction was decoded.
-    fn decode(&mut self, cycle: &mut Cycle) -> bool {
-        let mut decoded = false;
-        for _ in 0..WIDTH {
+    fn decode(&mut self, cycle: &mut Cycle, bus: &mut Bus) -> bool {
+        let mut decoded = self.decode_wrong_path(cycle);
+        for _ in 0..WIDTH - self.nullified {
             if self.active == ACTIVE || self.decodes_at.is_none_or(|at| at > self.now) {
                 break;
             }
@@ -231,8 +286,9 @@ impl Core {
                 if one.untranslated.is_some() {
                     break;
                 }
-                let mut traffic = Traffic::default();
-                self.caches.fetch(address, size, &mut traffic);
+                // A delay slot that the branch annuls is fetched with it.
+                let slot = if one.annuls() { SLOT_BYTES } else { 0 };
+                let traffic = bus.fetch(self.number, address, size + slot);
                 one.fetched = Some(serve(self.now, &mut self.idle_at, &traffic));
                 *cycle = report(std::mem::take(cycle), &traffic);
                 one.happened.traffic += traffic;
@@ -243,19 +299,66 @@ impl Core {
             one.stage = Stage::Decoded(self.now);
             self.active += 1;
             decoded = true;
+            self.nullified = 0;
             if one.is_branch() {
+                self.nullified = usize::from(one.annuls());
                 *cycle = std::mem::take(cycle).decode_branch();
                 one.happened.branches += 1;
                 if one.is_conditional() {
                     let taken = one.fetch.flow == Flow::Taken;
                     one.mispredicted = self.branches.predict(address) != taken;
-                }
-                if one.mispredicted {
-                    self.decodes_at = None;
+                    if one.mispredicted {
+                        self.decodes_at = None;
+                        let after = address.wrapping_add(size.into());
+                        let target = self.code.at(address).and_then(|known| known.target);
+                        let next = if taken { Some(after) } else { target };
+                        self.wrong_path =
+                            next.map(|next| WrongPath { next, decoded: 0, until: None });
+                    }
                 }
                 break;
             }
         }
+        decoded
+    }
+
+    /// Decodes instructions that follow a mispredicted branch on the predicted path, up to the next branch, if the processor has
+    /// executed them before. They are nullified when the branch has been executed. Returns whether any was decoded.
+    fn decode_wrong_path(&mut self, cycle: &mut Cycle) -> bool {
+        let Some(mut path) = self.wrong_path.take() else {
+            return false;
+        };
+        // These events belong to the branch, or to the instruction after it if the branch has graduated.
+        let owner = self.instructions.get_mut(self.active.saturating_sub(1));
+        let (Some(owner), false) = (owner, path.until.is_some_and(|until| until < self.now)) else {
+            return false;
+        };
+        let mut decoded = false;
+        for _ in 0..WIDTH {
+            if self.active + path.decoded >= ACTIVE {
+                break;
+            }
+            let Some(known) = self.code.at(path.next) else {
+                return decoded;
+            };
+            path.decoded += 1;
+            decoded = true;
+            let after = path.next.wrapping_add(known.size.into());
+            if !known.is_branch {
+                path.next = after;
+                continue;
+            }
+            *cycle = std::mem::take(cycle).decode_branch().resolve_branch(Branch::Nullified);
+            owner.happened.branches += 1;
+            let is_taken = !known.is_conditional || self.branches.predict(path.next);
+            match (is_taken, known.target) {
+                (false, _) => path.next = after,
+                (true, Some(target)) => path.next = target,
+                (true, None) => return decoded,
+            }
+            break;
+        }
+        self.wrong_path = Some(path);
         decoded
     }
 
@@ -290,6 +393,7 @@ impl Core {
         }
         self.active = 0;
         self.decodes_at = Some(self.now);
+        (self.wrong_path, self.nullified) = (None, 0);
     }
 
     /// Executes the handler of a TLB miss at an address. The page table is translated, too: if the TLB lacks the page table's page,
@@ -304,8 +408,8 @@ impl Core {
             self.handle_refill(table, &mut happened);
         }
         self.handle_refill(address, &mut happened);
-        if let Some(oldest) = self.instructions.front_mut().filter(|_| self.exceptions) {
-            oldest.happened += happened;
+        if let Some(oldest) = self.instructions.front_mut() {
+            oldest.handled += happened;
         }
     }
 
@@ -314,13 +418,13 @@ impl Core {
             let cycle = Cycle::new().issue(operation).graduate(operation);
             self.step(R10000Mode::Exception, &cycle);
             self.tlb.graduate();
-            let kind = match operation {
-                Operation::Load => Kind::FetchLoad,
-                _ => Kind::FetchOther,
+            let data = match operation {
+                Operation::Load => DataAccess::Load,
+                _ => DataAccess::None,
             };
             happened.cycles += 1;
-            happened.issue(kind);
-            happened.graduate(kind);
+            happened.issue(data, Class::Other);
+            happened.graduate(data, Class::Other, true);
         }
         self.tlb.write_random(address);
     }
@@ -348,34 +452,46 @@ impl Core {
 /// Serves misses one after the other. Returns the time at which the last miss has been served.
 fn serve(now: u64, idle_at: &mut u64, traffic: &Traffic) -> u64 {
     let primary = traffic.instruction_misses + traffic.data_misses;
-    if primary == 0 {
+    if primary + traffic.stores_to_shared == 0 {
         return now;
     }
     let secondary = traffic.secondary_instruction_misses + traffic.secondary_data_misses;
+    let secondary = secondary + traffic.stores_to_shared;
     let cycles = primary * SECONDARY_CYCLES + secondary * MEMORY_CYCLES;
     *idle_at = now.max(*idle_at) + cycles;
     *idle_at
 }
 
-fn access(caches: &mut Caches, data: Reference, traffic: &mut Traffic) {
+fn access(bus: &mut Bus, own: usize, data: Reference, traffic: &mut Traffic) {
     let Reference { address, size, kind, .. } = data;
     if matches!(kind, Kind::Load | Kind::Modify) {
-        caches.access(address, size, false, traffic);
+        bus.access(own, address, size, false, traffic);
     }
     if matches!(kind, Kind::Store | Kind::Modify) {
-        caches.access(address, size, true, traffic);
+        bus.access(own, address, size, true, traffic);
     }
 }
 
-impl Processor for Core {
-    fn execute(
+impl Core {
+    pub(super) fn execute(
         &mut self,
         instruction: &Quantum<'_>,
         stack: StackId,
+        bus: &mut Bus,
         truth: &mut Truth,
     ) -> Result<Executed, ProfileError> {
         let references = instruction.references;
         let fetch = (references.first()).expect("an instruction has references");
+        // The scheduler lets an instruction begin one cycle after the previous one even if both issue together.
+        if instruction.begins > self.now + 1 {
+            // The thread has waited for another processor. Meanwhile its processor has executed no instruction of the program.
+            self.drain(bus, truth)?;
+            self.now = self.now.max(instruction.begins);
+            self.decodes_at = self.decodes_at.map(|at| at.max(self.now));
+        }
+        if fetch.kind.is_fetch() {
+            self.code.note(&fetch);
+        }
         self.instructions.push_back(ActiveInstruction {
             fetch,
             stack,
@@ -383,14 +499,17 @@ impl Processor for Core {
             stage: Stage::Fetched,
             fetched: None,
             accessed: None,
+            linked: None,
+            failed: false,
             mispredicted: false,
             untranslated: None,
             happened: Happened::default(),
+            handled: Happened::default(),
         });
         self.references.extend(references.iter());
         // A cycle needs at most a full active list, and `WIDTH` further instructions to decode.
         while self.instructions.len() >= ACTIVE + WIDTH {
-            self.cycle(truth)?;
+            self.cycle(bus, truth)?;
         }
         // Up to four instructions issue in one cycle, so the time need not advance. The scheduler is told that this instruction was
         // issued one cycle before `ends`, and lets the next one begin at `ends`.
@@ -403,10 +522,17 @@ impl Processor for Core {
         })
     }
 
-    fn finish(&mut self, _: u64, truth: &mut Truth) -> Result<u64, ProfileError> {
+    /// Executes all instructions that have not graduated.
+    fn drain(&mut self, bus: &mut Bus, truth: &mut Truth) -> Result<(), ProfileError> {
         while !self.instructions.is_empty() {
-            self.cycle(truth)?;
+            self.cycle(bus, truth)?;
         }
+        Ok(())
+    }
+
+    /// Completes the program, and stops the counters. Returns the number of cycles.
+    pub(super) fn finish(&mut self, bus: &mut Bus, truth: &mut Truth) -> Result<u64, ProfileError> {
+        self.drain(bus, truth)?;
         self.guest.stop(&mut self.unit, self.next, self.now);
         Ok(self.now)
     }

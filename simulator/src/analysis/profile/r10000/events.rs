@@ -3,30 +3,51 @@
 use platform::models::r10000::{Cycle, Operation, R10000Event};
 
 use super::caches::Traffic;
-use crate::recording::Kind;
+use crate::recording::{Class, DataAccess, Reference};
 
-/// Returns `cycle` with one more issued instruction. An instruction that both loads and stores counts as one
-/// issued instruction.
-pub(super) fn issue(cycle: Cycle, kind: Kind) -> Cycle {
-    add(cycle, kind, Cycle::issue, R10000Event::StoresIssued)
+/// Returns `cycle` with one more issued instruction. An atomic instruction is a load linked and a store conditional. Another instruction
+/// that both loads and stores counts as one issued instruction.
+pub(super) fn issue(cycle: Cycle, fetch: &Reference) -> Cycle {
+    match fetch.data() {
+        DataAccess::Atomic => {
+            cycle.issue(Operation::Load).issue(Operation::StoreConditional { stored: true })
+        }
+        DataAccess::Both => cycle.issue(Operation::Load).and(R10000Event::StoresIssued, 1),
+        DataAccess::Load => cycle.issue(Operation::Load),
+        DataAccess::Store => cycle.issue(Operation::Store),
+        DataAccess::None => cycle.issue(operation(fetch.class)),
+    }
 }
 
-pub(super) fn graduate(cycle: Cycle, kind: Kind) -> Cycle {
-    add(cycle, kind, Cycle::graduate, R10000Event::StoresGraduated)
+/// Returns `cycle` with one more graduated instruction. `stored` is `false` if the store conditional of an atomic instruction failed.
+pub(super) fn graduate(cycle: Cycle, fetch: &Reference, stored: bool) -> Cycle {
+    let cycle = match fetch.data() {
+        DataAccess::None => return cycle.graduate(operation(fetch.class)),
+        DataAccess::Atomic => {
+            return cycle
+                .graduate(Operation::Load)
+                .graduate(Operation::StoreConditional { stored });
+        }
+        DataAccess::Both => cycle.graduate(Operation::Load).and(R10000Event::StoresGraduated, 1),
+        DataAccess::Load => cycle.graduate(Operation::Load),
+        DataAccess::Store => cycle.graduate(Operation::Store),
+    };
+    match operation(fetch.class) {
+        Operation::MultiplyDivide => {
+            cycle.and(R10000Event::Graduated0, 1).and(R10000Event::Graduated1, 1)
+        }
+        Operation::FloatingPoint => cycle.and(R10000Event::FloatingPointGraduated, 1),
+        _ => cycle,
+    }
 }
 
-fn add(
-    cycle: Cycle,
-    kind: Kind,
-    operation: impl Fn(Cycle, Operation) -> Cycle,
-    stores: R10000Event,
-) -> Cycle {
-    match kind {
-        Kind::FetchOther => operation(cycle, Operation::Other),
-        Kind::FetchLoad => operation(cycle, Operation::Load),
-        Kind::FetchStore => operation(cycle, Operation::Store),
-        Kind::FetchModify => operation(cycle, Operation::Load).and(stores, 1),
-        Kind::Load | Kind::Store | Kind::Modify => cycle,
+/// Returns the operation of an instruction without data. The manual counts prefetches and SYNC as loads.
+const fn operation(class: Class) -> Operation {
+    match class {
+        Class::Multiply | Class::Divide => Operation::MultiplyDivide,
+        Class::FloatingPoint => Operation::FloatingPoint,
+        Class::Prefetch => Operation::Load,
+        _ => Operation::Other,
     }
 }
 
@@ -45,6 +66,11 @@ pub(super) fn report(cycle: Cycle, traffic: &Traffic) -> Cycle {
         (Event::L1QuadwordsWritten, traffic.data_quadwords),
         (Event::L2QuadwordsWritten, traffic.secondary_quadwords),
         (Event::StoresToClean, traffic.stores_to_clean),
+        (Event::StoresToShared, traffic.stores_to_shared),
+        (Event::Interventions, traffic.interventions),
+        (Event::InterventionHits, traffic.intervention_hits),
+        (Event::Invalidations, traffic.invalidations),
+        (Event::InvalidationHits, traffic.invalidation_hits),
     ]
     .into_iter()
     .fold(cycle, |cycle, (event, n)| cycle.and(event, n as u32))

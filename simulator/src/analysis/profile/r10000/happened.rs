@@ -4,7 +4,7 @@ use platform::models::r10000::R10000Event;
 
 use super::caches::Traffic;
 use super::counts::counts;
-use crate::recording::Kind;
+use crate::recording::{Class, DataAccess};
 
 counts! {
     /// The events that an instruction caused.
@@ -17,6 +17,10 @@ counts! {
         graduated: u64,
         loads_graduated: u64,
         stores_graduated: u64,
+        conditionals_issued: u64,
+        conditionals_failed: u64,
+        conditionals_graduated: u64,
+        floating_point: u64,
         pub(super) branches: u64,
         pub(super) mispredicted: u64,
         pub(super) tlb_refills: u64,
@@ -25,16 +29,23 @@ counts! {
 }
 
 impl Happened {
-    pub(super) fn issue(&mut self, kind: Kind) {
-        self.issued += u64::from(kind.is_fetch());
-        self.loads_issued += u64::from(loads(kind));
-        self.stores_issued += u64::from(stores(kind));
+    pub(super) fn issue(&mut self, data: DataAccess, class: Class) {
+        let conditional = u64::from(data == DataAccess::Atomic);
+        self.issued += 1 + conditional;
+        self.conditionals_issued += conditional;
+        self.loads_issued += u64::from(loads(data, class));
+        self.stores_issued += u64::from(stores(data));
     }
 
-    pub(super) fn graduate(&mut self, kind: Kind) {
-        self.graduated += u64::from(kind.is_fetch());
-        self.loads_graduated += u64::from(loads(kind));
-        self.stores_graduated += u64::from(stores(kind));
+    pub(super) fn graduate(&mut self, data: DataAccess, class: Class, stored: bool) {
+        let conditional = u64::from(data == DataAccess::Atomic);
+        let twice = matches!(class, Class::Multiply | Class::Divide);
+        self.graduated += 1 + conditional + u64::from(twice);
+        self.conditionals_graduated += conditional;
+        self.conditionals_failed += conditional * u64::from(!stored);
+        self.floating_point += u64::from(class == Class::FloatingPoint);
+        self.loads_graduated += u64::from(loads(data, class));
+        self.stores_graduated += u64::from(stores(data));
     }
 
     /// Returns how often `event` happened, or the reason why it never happens.
@@ -60,29 +71,32 @@ impl Happened {
             Event::L1QuadwordsWritten => self.traffic.data_quadwords,
             Event::L2QuadwordsWritten => self.traffic.secondary_quadwords,
             Event::StoresToClean => self.traffic.stores_to_clean,
-            Event::ConditionalsIssued
-            | Event::ConditionalsFailed
-            | Event::ConditionalsGraduated
-            | Event::FloatingPointGraduated => {
-                return Err("a recording does not tell such instructions from others");
-            }
+            Event::StoresToShared => self.traffic.stores_to_shared,
+            Event::ConditionalsIssued => self.conditionals_issued,
+            Event::ConditionalsFailed => self.conditionals_failed,
+            Event::ConditionalsGraduated => self.conditionals_graduated,
+            Event::FloatingPointGraduated => self.floating_point,
+            Event::Interventions => self.traffic.interventions,
+            Event::Invalidations => self.traffic.invalidations,
+            Event::InterventionHits => self.traffic.intervention_hits,
+            Event::InvalidationHits => self.traffic.invalidation_hits,
             Event::VirtualCoherency => {
                 return Err("no two addresses of a recording map to the same memory");
             }
-            Event::Interventions
-            | Event::Invalidations
-            | Event::InterventionHits
-            | Event::InvalidationHits
-            | Event::StoresToShared => return Err("there is no other processor"),
             Event::L2EccErrors => return Err("memory is without fault"),
         })
     }
 }
 
-fn loads(kind: Kind) -> bool {
-    matches!(kind, Kind::FetchLoad | Kind::FetchModify)
+/// Returns whether an instruction counts as a load. Prefetches and barriers do.
+fn loads(data: DataAccess, class: Class) -> bool {
+    match data {
+        DataAccess::None => class == Class::Prefetch,
+        DataAccess::Store => false,
+        DataAccess::Load | DataAccess::Both | DataAccess::Atomic => true,
+    }
 }
 
-fn stores(kind: Kind) -> bool {
-    matches!(kind, Kind::FetchStore | Kind::FetchModify)
+fn stores(data: DataAccess) -> bool {
+    matches!(data, DataAccess::Store | DataAccess::Both | DataAccess::Atomic)
 }

@@ -1,6 +1,6 @@
 use super::happened::Happened;
 use crate::analysis::profile::stacks::{Point, StackId};
-use crate::recording::{Flow, Kind, Reference};
+use crate::recording::{Class, Flow, Kind, Reference};
 
 /// The stage of an instruction in the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +24,18 @@ pub(super) struct ActiveInstruction {
     pub(super) fetched: Option<u64>,
     /// The time at which the data arrive; `None` before the access.
     pub(super) accessed: Option<u64>,
+    /// The address that an atomic instruction has loaded and stored.
+    pub(super) linked: Option<u64>,
+    /// Whether the store conditional of this atomic instruction has failed.
+    pub(super) failed: bool,
     /// Whether this branch was mispredicted when it was last decoded.
     pub(super) mispredicted: bool,
     /// The address of the fetch or access that missed the TLB; `None` if none did.
     pub(super) untranslated: Option<u64>,
+    /// The events of the instruction in user mode.
     pub(super) happened: Happened,
+    /// The events of the handler of its TLB misses, in exception mode.
+    pub(super) handled: Happened,
 }
 
 impl ActiveInstruction {
@@ -38,6 +45,11 @@ impl ActiveInstruction {
 
     pub(super) fn is_conditional(&self) -> bool {
         matches!(self.fetch.flow, Flow::Taken | Flow::NotTaken)
+    }
+
+    /// Returns whether this branch annuls its delay slot, which is decoded and nullified.
+    pub(super) fn annuls(&self) -> bool {
+        self.fetch.class == Class::Annuls && self.fetch.flow != Flow::Taken
     }
 
     pub(super) fn is_branch(&self) -> bool {

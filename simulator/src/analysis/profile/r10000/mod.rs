@@ -1,4 +1,4 @@
-//! An R10000 that executes recorded instructions while its counters sample.
+//! R10000s that execute recorded instructions while their counters sample.
 //!
 //! # What is modelled
 //! In each cycle, up to four instructions are decoded in program order and enter the active list, which holds 32. At most one of the
@@ -12,43 +12,84 @@
 //!
 //! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way that is
 //! not predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of their
-//! addresses. The targets of all branches are known. A recording lacks the instructions of a mispredicted path, so nothing is decoded
-//! until the branch is resolved. So nullified branches, and cache accesses of the wrong path, do not occur. The branches executed are
-//! the branches decoded minus the branches mispredicted, as the manual says.
+//! addresses. The targets of all branches are known. A recording lacks the instructions of a mispredicted path. In the cycle in which a
+//! mispredicted branch issues, and in the next cycle, in which it executes, the processor decodes instructions of this path that it has
+//! executed before, up to one branch in each cycle. These are nullified: their branches are decoded but neither executed nor
+//! mispredicted, so the branches executed are the branches decoded minus the nullified ones and those mispredicted. They do not issue,
+//! and use no cache.
+//!
+//! A branch of SPARC can annul its delay slot. An annulled instruction is fetched and decoded with its branch, takes one place of the next
+//! four, and is nullified: it does not issue and does not graduate.
+//!
+//! An integer multiplication or division graduates as two instructions, and an instruction that can set the exception bits of the
+//! floating-point status register as a floating-point instruction. Prefetches and barriers count as loads.
 //!
 //! The TLB has 64 entries. Each translates two pages of 16 KB. There is one address space. A handler of seven instructions refills
 //! the TLB in exception mode, from a linear page table. The page table is translated, too, so a TLB miss can occur in the program (in
-//! user mode) or in the handler. The handler's instructions and the page table are always in the caches.
+//! user mode) or in the handler. The handler's instructions and the page table are always in the caches. A recording has no kernel:
+//! nothing executes in kernel or supervisor mode.
 //!
-//! The threads of a program take turns. Each thread executes until it waits for another thread or ends. A change of threads costs nothing.
+//! The threads of a program take turns on their processor. Each thread executes until it waits for another thread or ends. A change of
+//! threads costs nothing.
 //!
-//! An instruction that loads and stores counts as one instruction, one load and one store. There are no other processors, and only
-//! the timer uses the Count register. Addresses are used as recorded.
+//! An atomic instruction counts as a load linked and a store conditional, and graduates as these two instructions. Another instruction
+//! that loads and stores counts as one instruction, one load and one store. Only the timer uses the Count register. Addresses are used as
+//! recorded.
+//!
+//! # Several processors
+//! Up to four processors share a bus, as on the cluster bus of the manual. Thread n executes on processor n, modulo their number. A
+//! block of the secondary cache is shared, clean and exclusive, or dirty and exclusive. A processor that misses a block asks all others:
+//! each sees an external intervention. A store to a shared block asks all others to invalidate their copies: each sees an external
+//! invalidation. Dirty data go from both caches of their owner to the processor that asks. The events of a request happen in the next
+//! cycle of the processor that sees it, and belong to its oldest instruction. *Assumed*: an invalidation takes as long as a miss of the
+//! secondary cache, and so does a block that comes from another processor.
+//!
+//! A store conditional fails if another processor has taken the block since the load linked. Then both are executed again; the second
+//! store conditional never fails (*assumed*, because the recorded instruction did its work once).
 
 mod branches;
+mod bus;
 mod cache;
 mod caches;
+mod cluster;
 mod core;
 mod counts;
 mod events;
 mod happened;
 mod instruction;
 mod tlb;
+mod wrong_path;
 
 use platform::models::r10000::R10000Event;
 
-pub(crate) use self::core::Core;
+pub(crate) use cluster::Cluster;
+pub use cluster::MOST_PROCESSORS;
 use happened::Happened;
 
 /// Why a recording without control flow causes no branch events.
 pub(super) const NO_BRANCHES: &str = "the recording does not tell branches from other instructions";
 
-/// Returns why an event never happens; `None` if the processor models it. `flow` says whether the recording [has control
+/// Why a recording without control flow causes no floating-point events.
+pub(super) const NO_CLASSES: &str =
+    "the recording does not tell floating-point instructions from other instructions";
+
+/// Returns why an event never happens; `None` if the processors model it. `flow` says whether the recording [has control
 /// flow](crate::recording::Recording::has_flow).
-pub(crate) fn absence(event: R10000Event, flow: bool) -> Option<&'static str> {
+pub(crate) fn absence(event: R10000Event, flow: bool, processors: usize) -> Option<&'static str> {
     use R10000Event as Event;
     match event {
         Event::BranchesDecoded | Event::BranchesMispredicted if !flow => Some(NO_BRANCHES),
+        Event::FloatingPointGraduated if !flow => Some(NO_CLASSES),
+        Event::Interventions
+        | Event::Invalidations
+        | Event::InterventionHits
+        | Event::InvalidationHits
+        | Event::StoresToShared
+        | Event::ConditionalsFailed
+            if processors == 1 =>
+        {
+            Some("there is no other processor")
+        }
         _ => Happened::default().count(event).err(),
     }
 }
@@ -60,12 +101,34 @@ pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
         Event::Issued | Event::LoadsIssued | Event::StoresIssued => Some(
             "again after an interrupt or a TLB miss; what issues after a mispredicted branch is not recorded",
         ),
-        Event::BranchesDecoded | Event::BranchesMispredicted => {
+        Event::Graduated0 | Event::Graduated1 => {
+            Some("integer multiplications and divisions count twice, and so do atomic instructions")
+        }
+        Event::ConditionalsIssued | Event::ConditionalsGraduated => {
+            Some("an atomic instruction counts as a load linked and a store conditional")
+        }
+        Event::ConditionalsFailed => {
+            Some("with --processors: another one has taken the block since the load linked")
+        }
+        Event::FloatingPointGraduated => {
+            Some("those that can set exception bits, if the recording tells, as those of record do")
+        }
+        Event::BranchesDecoded => Some(
+            "also those of a mispredicted path that were executed before; if the recording tells branches, as those of record do",
+        ),
+        Event::BranchesMispredicted => {
             Some("if the recording tells branches from other instructions, as those of record do")
         }
         Event::TlbRefills => {
-            Some("those of the program; those in the refill handler with --exceptions")
+            Some("those of the program; those in the refill handler with --modes user,exception")
         }
+        Event::Interventions | Event::InterventionHits => {
+            Some("with --processors: another one misses the block in its secondary cache")
+        }
+        Event::Invalidations | Event::InvalidationHits => {
+            Some("with --processors: another one stores to a block that it shares")
+        }
+        Event::StoresToShared => Some("with --processors"),
         _ => None,
     }
 }

@@ -100,7 +100,7 @@ impl Stacks {
 
     /// Returns `stack` with `call` added as the innermost call. If the stack contains `call`
     /// already, returns the stack unchanged.
-    fn with(&mut self, stack: StackId, call: CallEdge) -> StackId {
+    pub(super) fn with(&mut self, stack: StackId, call: CallEdge) -> StackId {
         *self.counts.entry(call).or_default() += 1;
         if let Some(known) = self.known.get(&(stack, call)) {
             return *known;

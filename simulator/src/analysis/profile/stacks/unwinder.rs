@@ -68,6 +68,10 @@ impl<'a> Unwinder<'a> {
         }
     }
 
+    pub(crate) fn stacks(&mut self) -> &mut Stacks {
+        &mut self.stacks
+    }
+
     pub(crate) fn into_stacks(self) -> Stacks {
         self.stacks
     }

@@ -1,13 +1,17 @@
 //! Compares the scheduler with a plain model, and with schedules that were computed by hand.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod model;
+mod programs;
 
 use guest_abi::StrandId;
 use proptest::prelude::*;
 
 use super::Scheduler;
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Kind, Order, Recording, Reference};
+use crate::recording::{Acquire, Cause, Chunk, Kind, Order, Recording, Reference};
+use crate::run::States;
+use model::{Modelled, modelled};
+use programs::programs;
 
 /// An action of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +30,7 @@ const fn signal(number: u64) -> Item {
 }
 
 const fn wait(number: u64) -> Item {
-    Item::Order(Order::Wait(number))
+    Item::Order(Order::Wait(Cause::Wake, number))
 }
 
 /// Returns the number of cycles that an instruction and its data take.
@@ -41,8 +45,8 @@ fn id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
-/// Returns a recording of the threads, in chunks of `cut` items.
-fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
+/// Returns a recording of the threads. Each chunk has the number of items that comes next in `cuts`, again and again.
+fn recording(threads: &[Vec<Item>], cuts: &[usize]) -> Recording {
     let chunk = |items: &[Item]| {
         let (mut references, mut orders) = (Vec::new(), Vec::new());
         for item in items {
@@ -57,28 +61,50 @@ fn recording(threads: &[Vec<Item>], cut: usize) -> Recording {
         }
         Chunk::new(references, orders)
     };
-    let threads = threads.iter().map(|items| items.chunks(cut).map(chunk).collect());
-    Recording::from_threads("threads", threads.collect())
+    let chunks = |items: &Vec<Item>| {
+        let mut rest = &items[..];
+        let mut cuts = cuts.iter().cycle();
+        let mut chunks = Vec::new();
+        while !rest.is_empty() {
+            let (cut, after) = rest.split_at(rest.len().min(*cuts.next().unwrap()));
+            chunks.push(chunk(cut));
+            rest = after;
+        }
+        chunks
+    };
+    Recording::from_threads("threads", threads.iter().map(chunks).collect())
 }
 
 /// Executes all references, at most `most` at a time. Each instruction takes as long as [`cycles`] says.
-fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> (Vec<Begin>, u64) {
+fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> Modelled {
     let mut begins = Vec::new();
     let mut now = 0;
+    let mut took = vec![0; scheduler.threads.len()];
     while let Some((thread, quantum)) = scheduler.next(most()).unwrap() {
         assert!(!quantum.references.is_empty());
         let executed = step(&quantum, |address, at| begins.push((thread, address, at)));
-        scheduler.executed(&executed);
+        took[thread] += scheduler.executed(&executed);
         assert!(scheduler.now() >= now.max(executed.issued), "time does not go back");
         now = scheduler.now();
+        // All threads are looked at now and then, so that many threads take little time.
+        if begins.len() % took.len().div_ceil(16) == 0 {
+            let states = scheduler.states();
+            assert!(states.iter().all(|states| states.sum() == now), "a state in every cycle");
+        }
     }
-    (begins, scheduler.now())
+    let states = scheduler.states();
+    let running: Vec<_> = states.iter().map(|states| states.running).collect();
+    assert_eq!(running, took, "a thread runs in the cycles that its instructions take");
+    let dropped = scheduler.programs.iter().map(|program| program.dropped).sum();
+    Modelled { begins, ends: scheduler.now(), dropped, states }
 }
 
 /// Executes threads on strands. `placed` has the number of each thread's strand.
 fn scheduled(threads: &[Vec<Item>], placed: &[usize], cut: usize) -> (Vec<Begin>, u64) {
     let strands: Vec<_> = placed.iter().copied().map(id).collect();
-    execute(Scheduler::new(vec![recording(threads, cut)], &strands), || usize::MAX)
+    let scheduler = Scheduler::new(vec![recording(threads, &[cut])], &strands);
+    let Modelled { begins, ends, .. } = execute(scheduler, || usize::MAX);
+    (begins, ends)
 }
 
 fn step(quantum: &Quantum<'_>, mut begin: impl FnMut(u64, u64)) -> Executed {
@@ -99,153 +125,29 @@ fn step(quantum: &Quantum<'_>, mut begin: impl FnMut(u64, u64)) -> Executed {
     executed
 }
 
-/// A strand of the plain model.
-#[derive(Default)]
-struct Plain {
-    ready: u64,
-    /// The threads that have not ended, in the order of their turns. The first thread executes.
-    threads: VecDeque<usize>,
-}
-
-/// Executes item by item, and searches all strands each time. Returns the instructions, the end, and the number of dropped waits.
-fn plain(threads: &[Vec<Item>], placed: &[usize]) -> (Vec<Begin>, u64, u64) {
-    let mut items: Vec<VecDeque<Item>> =
-        threads.iter().map(|items| items.iter().copied().collect()).collect();
-    let mut strands: BTreeMap<usize, Plain> = BTreeMap::new();
-    for (thread, strand) in placed.iter().enumerate() {
-        strands.entry(*strand).or_default().threads.push_back(thread);
-    }
-    let mut free = BTreeMap::new();
-    let mut made = BTreeSet::new();
-    // The waiting threads with their signals, longest wait first. `woken_at` has the time at which a thread was last woken.
-    let mut waiting: Vec<(usize, u64)> = Vec::new();
-    let mut woken_at = BTreeMap::new();
-    let (mut begins, mut time, mut dropped) = (Vec::new(), 0, 0);
-    loop {
-        let waits =
-            |waiting: &[(usize, u64)], thread| waiting.iter().any(|(who, _)| *who == thread);
-        let can = strands.iter().filter_map(|(strand, plain)| {
-            let thread = *plain.threads.front().filter(|thread| !waits(&waiting, **thread))?;
-            let at = plain.ready.max(*free.get(&(strand / 4)).unwrap_or(&0));
-            Some((at, strand / 4, plain.ready, *strand, thread))
-        });
-        let mut woken = Vec::new();
-        if let Some((at, pipeline, _, strand, thread)) = can.min() {
-            time = at;
-            let plain = strands.get_mut(&strand).unwrap();
-            match items[thread].pop_front() {
-                None => {
-                    time = time.max(plain.ready);
-                    plain.threads.pop_front();
-                }
-                Some(Item::Instruction(address, data)) => {
-                    begins.push((thread, address, at));
-                    plain.ready = at + cycles(address, data);
-                    free.insert(pipeline, at + 1);
-                }
-                Some(Item::Order(Order::Signal(number))) => {
-                    made.insert(number);
-                    let waits_for_it = waiting.iter().filter(|(_, wanted)| *wanted == number);
-                    woken = waits_for_it.map(|(thread, _)| *thread).collect();
-                }
-                Some(Item::Order(Order::Wait(number))) if made.contains(&number) => {}
-                Some(Item::Order(Order::Wait(number))) => waiting.push((thread, number)),
-            }
-            // Moves the next thread that is not waiting to the front.
-            let all = plain.threads.len();
-            if plain.threads.iter().any(|thread| !waits(&waiting, *thread)) {
-                while waits(&waiting, plain.threads[0]) {
-                    plain.threads.rotate_left(1);
-                }
-            }
-            assert_eq!(plain.threads.len(), all);
-        } else {
-            let first = waiting
-                .iter()
-                .map(|(thread, _)| (strands[&placed[*thread]].ready, placed[*thread], *thread));
-            let Some((.., thread)) = first.min() else {
-                return (begins, time, dropped);
-            };
-            woken.push(thread);
-            dropped += 1;
-        }
-        for thread in woken {
-            waiting.retain(|(who, _)| *who != thread);
-            let plain = strands.get_mut(&placed[thread]).unwrap();
-            let idle =
-                plain.threads.iter().all(|other| *other == thread || waits(&waiting, *other));
-            if idle {
-                while plain.threads[0] != thread {
-                    plain.threads.rotate_left(1);
-                }
-            }
-            woken_at.insert(thread, time);
-        }
-        // A woken thread does not continue before the time of the signal.
-        for plain in strands.values_mut() {
-            let first = plain.threads.front();
-            if let Some(thread) = first.filter(|thread| !waits(&waiting, **thread)) {
-                let woken = woken_at.get(thread).copied();
-                plain.ready = plain.ready.max(woken.unwrap_or(0));
-            }
-        }
-    }
-}
-
-/// Threads on strands of three pipelines. The actions of all threads are chosen in one common order, so no wait precedes its signal.
-/// A few signals are missing.
-fn threads() -> impl Strategy<Value = (Vec<Vec<Item>>, Vec<usize>)> {
-    let placed = prop::collection::vec(0..12_usize, 1..8);
-    let doing = prop::collection::vec((0..8_usize, 0..20_u32, any::<u16>()), 1..150);
-    (placed, doing).prop_map(|(placed, doing)| {
-        let mut threads = vec![Vec::new(); placed.len()];
-        let mut signals = 0_u64;
-        for (number, (thread, what, seed)) in doing.into_iter().enumerate() {
-            let thread = &mut threads[thread % placed.len()];
-            match what {
-                0..=2 => {
-                    if what > 0 || seed % 4 > 0 {
-                        thread.push(signal(signals));
-                    }
-                    signals += 1;
-                }
-                3..=5 if signals > 0 => {
-                    thread.push(wait(u64::from(seed) % signals));
-                }
-                _ => thread.push(Item::Instruction(
-                    (number * 100) as u64 + u64::from(seed % 100),
-                    u64::from(seed % 3),
-                )),
-            }
-        }
-        (threads, placed)
-    })
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2_000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn as_a_plain_scheduler(
-        (threads, placed) in threads(),
-        cut in 1..9_usize,
+        (threads, placed) in programs(),
+        cuts in prop::collection::vec(0..9_usize, 1..5),
         pauses in prop::collection::vec(1..6_usize, 1..9),
+        late in prop::option::of(any::<u64>()),
     ) {
-        let (begins, ends, dropped) = plain(&threads, &placed);
+        let cuts = [&cuts[..], &[1]].concat();
         let strands: Vec<_> = placed.iter().copied().map(id).collect();
-        let scheduler = || Scheduler::new(vec![recording(&threads, cut)], &strands);
-        prop_assert_eq!(scheduled(&threads, &placed, cut), (begins.clone(), ends));
+        let scheduler = || {
+            let mut scheduler = Scheduler::new(vec![recording(&threads, &cuts)], &strands);
+            late.iter().for_each(|seed| scheduler.start_late(*seed));
+            scheduler
+        };
+        let delays = late.map_or(vec![0; threads.len()], |_| scheduler().delays);
+        let modelled = modelled(&threads, &placed, &delays);
+        prop_assert_eq!(&execute(scheduler(), || usize::MAX), &modelled);
         // The schedule does not depend on pauses of the caller.
         let mut pauses = pauses.into_iter().cycle();
-        let mut paused = scheduler();
-        let executed = execute(std::mem::replace(&mut paused, scheduler()), || pauses.next().unwrap());
-        prop_assert_eq!(executed, (begins, ends));
-        while let Some((_, quantum)) = paused.next(usize::MAX).unwrap() {
-            let executed = step(&quantum, |_, _| {});
-            paused.executed(&executed);
-        }
-        prop_assert_eq!(paused.notes().len() as u64, dropped.min(1));
-        prop_assert_eq!(paused.programs[0].dropped, dropped);
+        prop_assert_eq!(execute(scheduler(), || pauses.next().unwrap()), modelled);
     }
 }
 
@@ -262,8 +164,7 @@ fn a_signal_at_the_end_of_a_thread() {
     let placed = [0, 1, 2, 1];
     let (begins, _) = scheduled(&threads, &placed, 1);
     assert_eq!(begins, [(0, 300, 0), (2, 700, 1), (1, 600, 2)]);
-    let (expected, ..) = plain(&threads, &placed);
-    assert_eq!(begins, expected);
+    assert_eq!(begins, modelled(&threads, &placed, &[0; 4]).begins);
 }
 
 /// Returns threads of 100 instructions each. All addresses are multiples of 7, so each instruction takes one cycle.
@@ -323,12 +224,77 @@ fn threads_that_share_a_strand_take_turns_when_they_wait() {
     assert_eq!(order, [(0, 0), (14, 1), (21, 2), (7, 3), (28, 4)]);
 }
 
+/// Executes threads on strands from the start of the run, without breaks.
+fn states(threads: &[Vec<Item>], placed: &[usize]) -> Vec<States> {
+    let strands: Vec<_> = placed.iter().copied().map(id).collect();
+    execute(Scheduler::new(vec![recording(threads, &[9])], &strands), || usize::MAX).states
+}
+
+#[test]
+fn a_thread_that_executes_nothing_is_ready_until_it_ends() {
+    let states = states(&[vec![instruction(1)], vec![]], &[0, 0]);
+    assert_eq!(states[0], States { running: 2, ..States::default() });
+    assert_eq!(states[1], States { ready: 2, ..States::default() });
+}
+
+/// Strand 1 is ready at time 0, but its pipeline issues for strand 0 then. So thread 1 starts thread 2 at time 1.
+#[test]
+fn a_thread_does_not_run_before_it_begins() {
+    let starts = Item::Order(Order::Start(0));
+    let begins = Item::Order(Order::Wait(Cause::Start, 0));
+    let threads = [vec![instruction(2)], vec![starts], vec![begins, instruction(0)]];
+    let states = states(&threads, &[0, 1, 1]);
+    assert_eq!(states[0], States { running: 3, ..States::default() });
+    assert_eq!(states[2], States { not_begun: 1, running: 1, ended: 1, ..States::default() });
+}
+
+#[test]
+fn a_recording_may_say_that_any_number_of_references_are_left_out() {
+    let left_out = Item::Order(Order::LeftOut(u64::MAX));
+    let mut scheduler = Scheduler::new(vec![recording(&[vec![left_out; 2]], &[9])], &[id(0)]);
+    assert!(scheduler.next(usize::MAX).unwrap().is_none());
+    assert_eq!(scheduler.waits().left_out, u64::MAX);
+}
+
+/// The lock is never free, so the run lasts as long as all sections together: 7 cycles each.
+#[test]
+fn thousands_of_threads_take_one_lock() {
+    const THREADS: usize = 4096;
+    let lock = Item::Order(Order::Acquire(Acquire { lock: 1, shared: false, site: 0 }));
+    let thread = |number: u64| {
+        let section = |round| {
+            let release = Item::Order(Order::Release { lock: 1, signal: number * 3 + round });
+            [lock, instruction(6), release]
+        };
+        (0..3).flat_map(section).collect()
+    };
+    let threads: Vec<_> = (0..THREADS as u64).map(thread).collect();
+    let placed: Vec<_> = (0..THREADS).map(|number| id(number % 256)).collect();
+    let scheduler = Scheduler::new(vec![recording(&threads, &[2])], &placed);
+    let run = execute(scheduler, || usize::MAX);
+    assert_eq!((run.begins.len(), run.ends, run.dropped), (3 * THREADS, 7 * 3 * THREADS as u64, 0));
+}
+
+#[test]
+fn a_sleep_may_be_longer_than_a_run_can_be() {
+    let sleep = |time| Item::Order(Order::Sleep(time));
+    // A second at 1,165,379,275 Hz.
+    let (begins, _) = scheduled(&[vec![sleep(1_000_000_000), instruction(0)]], &[0], 1);
+    assert_eq!(begins, [(0, 0, 1_165_379_275)]);
+    let long = vec![sleep(1 << 62), sleep(u64::MAX), sleep(1 << 62), instruction(0), sleep(9)];
+    let scheduler = Scheduler::new(vec![recording(&[long.clone(), long], &[2])], &[id(0), id(255)]);
+    let Modelled { begins, ends, states, .. } = execute(scheduler, || usize::MAX);
+    assert_eq!(begins.iter().map(|(thread, ..)| *thread).collect::<Vec<_>>(), [0, 1]);
+    assert!(ends > 1_165_379_275 * 3600 * 24, "more than a day");
+    assert!(states.iter().all(|states| states.sum() == ends && states.running == 1));
+}
+
 #[test]
 fn programs_have_signals_and_memory_of_their_own() {
     let one = [vec![signal(1), instruction(7)]];
     let other = [vec![wait(1), instruction(14)]];
     let mut scheduler =
-        Scheduler::new(vec![recording(&one, 9), recording(&other, 9)], &[id(0), id(8)]);
+        Scheduler::new(vec![recording(&one, &[9]), recording(&other, &[9])], &[id(0), id(8)]);
     let mut offsets = Vec::new();
     while let Some((thread, quantum)) = scheduler.next(usize::MAX).unwrap() {
         offsets.push((thread, quantum.offset));
@@ -346,7 +312,7 @@ fn programs_have_signals_and_memory_of_their_own() {
 fn references_are_dealt_in_turns() {
     // There are 3,000 instructions with a load each. A turn ends after an instruction, so the second turn also has 1,024 references.
     let thread = vec![(0..3_000).map(|n| Item::Instruction(n * 7, 1)).collect::<Vec<_>>()];
-    let mut scheduler = Scheduler::dealing(recording(&thread, 100), &[id(0), id(64), id(8)]);
+    let mut scheduler = Scheduler::dealing(recording(&thread, &[100]), &[id(0), id(64), id(8)]);
     let mut turns: Vec<(usize, usize)> = Vec::new();
     let mut expected = 0;
     while let Some((player, quantum)) = scheduler.next(usize::MAX).unwrap() {

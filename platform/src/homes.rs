@@ -1,0 +1,228 @@
+//! The node whose memory has a physical address: the one map that replay, execution and the descriptions of guests share.
+//!
+//! A T2 Plus spreads physical addresses over nodes in two ways ([`Interleave`]). These bits of the address are the number of the node:
+//!
+//! | interleave | two nodes | four nodes | three nodes |
+//! |---|---|---|---|
+//! | 512 bytes | 9 | 10:9 | none |
+//! | 1 GB | 30 | 31:30 | 31:30 |
+//!
+//! The source of this table is Sun's memory test for the processor (`mtst`, files `mtst_vf.h` and `mtst_vf.c`, function
+//! `vf_get_mem_node_id`). There, the ceiling mask of the L2 control register divides memory: below the ceiling it interleaves by 512
+//! bytes, from the ceiling on by 1 GB. Here, all memory of a machine interleaves in one way.
+//!
+//! It is *assumed* that
+//! - with 512 bytes, the stripes go round on any number of nodes (Sun's test says that three nodes have no such interleave),
+//! - nodes without memory are left out,
+//! - with 1 GB, stripes whose number is above those of the nodes with memory begin again at the first node.
+
+use guest_abi::{Mcu, Node};
+
+use crate::Machine;
+use crate::memory_map::PAGE;
+
+/// The size of a memory address in bits. A physical address has one bit more: bit 39 selects input and output.
+pub const ADDRESS_BITS: u32 = 39;
+
+/// The number of consecutive bytes in one node's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Interleave {
+    /// 512 bytes: every page is on all nodes.
+    #[default]
+    Bytes512,
+    /// 1 GB: every page is on one node, so that an operating system can choose the node.
+    Gigabyte,
+}
+
+impl Interleave {
+    /// Both interleaves.
+    pub const ALL: [Self; 2] = [Self::Bytes512, Self::Gigabyte];
+
+    /// Returns the binary logarithm of the number of bytes.
+    pub const fn shift(self) -> u32 {
+        match self {
+            Self::Bytes512 => 9,
+            Self::Gigabyte => 30,
+        }
+    }
+
+    /// Returns the number of bytes.
+    pub const fn bytes(self) -> u64 {
+        1 << self.shift()
+    }
+
+    /// Returns the interleave with this number of bytes; `None` if there is none.
+    pub fn from_bytes(bytes: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|interleave| interleave.bytes() == bytes)
+    }
+}
+
+/// The map from physical addresses to nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Homes {
+    interleave: Interleave,
+    /// The nodes that have memory, then copies of the first.
+    nodes: [Node; Node::ALL.len()],
+    count: u8,
+}
+
+/// A part of memory that is on one node: the addresses whose bits in `mask` are those of `matches`. These are the properties
+/// `address-mask` and `address-match` of a `memory-latency-group` in a guest's description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct Stripe {
+    pub mask: u64,
+    pub matches: u64,
+    pub home: Node,
+}
+
+impl Homes {
+    /// Returns the map of a machine; `None` if none of its memory channels is enabled.
+    pub fn new(machine: Machine) -> Option<Self> {
+        let has_memory = |node: &Node| Mcu::ALL.iter().any(|mcu| machine.has_channel(*node, *mcu));
+        let with_memory = || Node::ALL.iter().copied().filter(has_memory);
+        let mut nodes = [with_memory().next()?; Node::ALL.len()];
+        let mut count = 0;
+        for (place, node) in nodes.iter_mut().zip(with_memory()) {
+            *place = node;
+            count += 1;
+        }
+        Some(Self { interleave: machine.interleave(), nodes, count })
+    }
+
+    /// Returns the node whose memory has this address.
+    pub fn home(self, address: u64) -> Node {
+        self.node(self.stripe(address))
+    }
+
+    /// Returns the number of the stripe that has this address. Each node in turn has a stripe.
+    pub const fn stripe(self, address: u64) -> u64 {
+        let number = (address & ((1 << ADDRESS_BITS) - 1)) >> self.interleave.shift();
+        match self.interleave {
+            Interleave::Bytes512 => number,
+            Interleave::Gigabyte => number & (self.stripes() - 1),
+        }
+    }
+
+    /// Returns the node whose memory has a [stripe](Self::stripe).
+    pub fn node(self, stripe: u64) -> Node {
+        let index = stripe.checked_rem(self.count.into()).unwrap_or(0);
+        self.nodes.get(index as usize).copied().unwrap_or(self.nodes[0])
+    }
+
+    /// Returns the nodes that have memory.
+    pub fn nodes(&self) -> &[Node] {
+        self.nodes.get(..self.count.into()).unwrap_or(&self.nodes)
+    }
+
+    /// Returns the interleave of the machine.
+    pub const fn interleave(self) -> Interleave {
+        self.interleave
+    }
+
+    /// Returns the stripes whose pages are on one node. There are none if each page is on several nodes, and none if one node has all
+    /// memory.
+    pub fn of_pages(self) -> impl Iterator<Item = Stripe> {
+        let (shift, stripes) = (self.interleave.shift(), self.stripes_of_pages());
+        (0..stripes).map(move |stripe| Stripe {
+            mask: (stripes - 1) << shift,
+            matches: stripe << shift,
+            home: self.node(stripe),
+        })
+    }
+
+    /// Returns the number of stripes [whose pages are on one node](Self::of_pages).
+    pub const fn stripes_of_pages(self) -> u64 {
+        if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
+    }
+
+    /// Returns the number of stripes after which the nodes begin again, if each stripe's number is some bits of the address.
+    const fn stripes(self) -> u64 {
+        (self.count as u64).next_power_of_two()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::Model;
+
+    fn homes(nodes: usize, interleave: Interleave) -> Homes {
+        let machine = Machine::new(Model::Batoka, nodes).unwrap();
+        Homes::new(machine.with_interleave(interleave)).unwrap()
+    }
+
+    /// The rows are those of Sun's test: bit 9 or 30 of two nodes, bits 10:9 or 31:30 of four, bits 31:30 of three.
+    #[test]
+    fn bits_of_the_address_are_the_node() {
+        for (nodes, interleave, shift, mask) in [
+            (1, Interleave::Bytes512, 9, 0),
+            (2, Interleave::Bytes512, 9, 1),
+            (4, Interleave::Bytes512, 9, 3),
+            (1, Interleave::Gigabyte, 30, 0),
+            (2, Interleave::Gigabyte, 30, 1),
+            (3, Interleave::Gigabyte, 30, 3),
+            (4, Interleave::Gigabyte, 30, 3),
+        ] {
+            let homes = homes(nodes, interleave);
+            for stripe in 0..9_u64 {
+                let node = (stripe & mask) as usize;
+                // On three nodes, Sun's test has no address with the number 3.
+                if node < nodes {
+                    for within in [0, interleave.bytes() - 1] {
+                        let address = (stripe << shift) + within;
+                        assert_eq!(homes.home(address).index(), node, "{nodes}: {address:#x}");
+                        assert_eq!(homes.home(1 << 39 | address).index(), node);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nodes_without_memory_are_left_out() {
+        let mut machine = Machine::new(Model::Batoka, 4).unwrap();
+        for mcu in Mcu::ALL {
+            machine = machine.without_channel(Node::Node1, *mcu);
+        }
+        let homes = Homes::new(machine).unwrap();
+        let nodes: Vec<_> = (0..4).map(|stripe| homes.home(stripe << 9).index()).collect();
+        assert_eq!(nodes, [0, 2, 3, 0]);
+        assert_eq!(homes.nodes(), [Node::Node0, Node::Node2, Node::Node3]);
+        let homes = Homes::new(machine.with_interleave(Interleave::Gigabyte)).unwrap();
+        let nodes: Vec<_> = (0..5).map(|stripe| homes.home(stripe << 30).index()).collect();
+        assert_eq!(nodes, [0, 2, 3, 0, 0]);
+        let only = Machine::new(Model::Batoka, 1).unwrap();
+        let without = Mcu::ALL.iter().fold(only, |one, mcu| one.without_channel(Node::Node0, *mcu));
+        assert_eq!(Homes::new(without), None);
+    }
+
+    /// The masks and matches say of each address what the map says.
+    #[test]
+    fn stripes_agree_with_the_map() {
+        for nodes in 1..=4 {
+            assert_eq!(homes(nodes, Interleave::Bytes512).of_pages().count(), 0);
+            let homes = homes(nodes, Interleave::Gigabyte);
+            let stripes: Vec<_> = homes.of_pages().collect();
+            assert_eq!(stripes.len(), [0, 2, 4, 4][nodes - 1], "{nodes}");
+            for address in (0..16).map(|number| number << 30 | 0x1234_5678) {
+                let of: Vec<_> =
+                    stripes.iter().filter(|one| address & one.mask == one.matches).collect();
+                match of[..] {
+                    [] => assert_eq!(nodes, 1),
+                    [one] => assert_eq!(one.home, homes.home(address), "{address:#x}"),
+                    _ => panic!("{of:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn interleaves_by_their_bytes() {
+        assert_eq!(Interleave::from_bytes(512), Some(Interleave::Bytes512));
+        assert_eq!(Interleave::from_bytes(1 << 30), Some(Interleave::Gigabyte));
+        assert_eq!(Interleave::from_bytes(4096), None);
+    }
+}

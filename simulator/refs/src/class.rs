@@ -1,0 +1,48 @@
+//! What an instruction does, as far as counters need to know.
+
+/// The class of an instruction. The discriminant is the class's byte in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// Any instruction that has no other class.
+    #[default]
+    Other = 0,
+    /// An integer multiplication.
+    Multiply = 1,
+    /// An integer division.
+    Divide = 2,
+    /// A floating-point instruction that can set the exception bits of the floating-point status register: an addition, comparison,
+    /// conversion, multiplication, division or square root.
+    FloatingPoint = 3,
+    /// An instruction that computes in floating-point or vector registers, and sets no exception bits: a move between such
+    /// registers, a change of sign, or arithmetic with vectors of integers.
+    Vector = 4,
+    /// An instruction that loads and stores one place in memory in one step.
+    Atomic = 5,
+    /// An instruction that always traps, or that only an operating system may execute.
+    System = 6,
+    /// A branch of SPARC that annuls its delay slot: always if the branch is unconditional, otherwise if it is not taken. The
+    /// annulled instruction is at the end of the branch's block, and not part of any execution.
+    Annuls = 7,
+    /// A prefetch, or a barrier that orders memory references.
+    Prefetch = 8,
+}
+
+impl Class {
+    const ALL: [Self; 9] = [
+        Self::Other,
+        Self::Multiply,
+        Self::Divide,
+        Self::FloatingPoint,
+        Self::Vector,
+        Self::Atomic,
+        Self::System,
+        Self::Annuls,
+        Self::Prefetch,
+    ];
+
+    /// Returns the class with this byte in a file.
+    pub fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(byte)).copied()
+    }
+}

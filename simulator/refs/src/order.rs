@@ -1,0 +1,267 @@
+//! Orders: what threads do that makes other threads wait.
+
+use super::bytes::{Rest, put_signed, put_varint};
+
+/// An action of a thread that orders it after other threads, or lets other threads go on.
+///
+/// A signal has a number. It is made once, by one thread, and any number of threads may wait for it. In the recorded execution each wait
+/// came after its signal, so waits never form a circle.
+///
+/// Locks, semaphores and barriers are the objects of the recorded program, named by their addresses. Who gets a lock first is not
+/// recorded: the replay decides it. A wait for a [section](Cause::Section) keeps an order that the recorded program has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// A thread wakes another thread, or ends. Its references so far come before all references that follow a wait for this number.
+    Signal(u64),
+    /// A thread starts another thread. This is a signal too.
+    Start(u64),
+    /// A thread waits: its further references come after the signal with this number.
+    Wait(Cause, u64),
+    /// A thread takes a lock.
+    Acquire(Acquire),
+    /// A thread gives a lock back.
+    Release {
+        /// The address of the lock.
+        lock: u64,
+        /// The number of the signal that the end of this section is.
+        signal: u64,
+    },
+    /// A thread takes one from a semaphore, and waits while the semaphore is 0.
+    Take(Semaphore),
+    /// A thread adds one to a semaphore.
+    Post(Semaphore),
+    /// A thread arrives at a barrier, and waits until `threads` threads have arrived.
+    Arrive {
+        /// The address of the barrier.
+        barrier: u64,
+        /// The number of threads in a round of the barrier, at least 1.
+        threads: u32,
+    },
+    /// A thread sleeps for the time that it asked for, in nanoseconds.
+    Sleep(u64),
+    /// A thread makes a system call that may block: its index in [`BLOCKING_CALLS`]. How long it takes depends on the recording host, so
+    /// it takes no time in a replay.
+    Call(u8),
+    /// This number of references, which a thread made while it waited inside a lock function, are left out of the recording.
+    LeftOut(u64),
+}
+
+/// A lock that a thread takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Acquire {
+    /// The address of the lock.
+    pub lock: u64,
+    /// Whether other threads may have the lock at the same time, if they share it too.
+    pub shared: bool,
+    /// The address to which the function that takes the lock returns.
+    pub site: u64,
+}
+
+/// A semaphore of the recorded program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Semaphore {
+    /// The address of the semaphore.
+    pub address: u64,
+    /// The value of the semaphore before the recording's first action on it.
+    pub first: u32,
+}
+
+/// What a thread waits for when it waits for a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Cause {
+    /// Another thread wakes it, as in the recorded execution. The recorder does not know the lock.
+    Wake = 0,
+    /// Another thread starts it.
+    Start = 1,
+    /// Another thread ends.
+    Thread = 2,
+    /// Another thread signals a condition variable.
+    Condition = 3,
+    /// Another thread leaves a section of the same lock, whose effect the waiting thread has seen.
+    Section = 4,
+}
+
+/// The names of Linux's system calls that may block. Sleeps for a stated time and waits for other threads are not among them.
+pub const BLOCKING_CALLS: [&str; 24] = [
+    "read",
+    "poll",
+    "select",
+    "pause",
+    "accept",
+    "recvfrom",
+    "recvmsg",
+    "wait4",
+    "waitid",
+    "epoll_wait",
+    "epoll_pwait",
+    "ppoll",
+    "pselect6",
+    "accept4",
+    "connect",
+    "flock",
+    "sigsuspend",
+    "rt_sigsuspend",
+    "rt_sigtimedwait",
+    "msgrcv",
+    "semop",
+    "mq_timedreceive",
+    "clock_nanosleep",
+    "futex",
+];
+
+impl Cause {
+    const ALL: [Self; 5] = [Self::Wake, Self::Start, Self::Thread, Self::Condition, Self::Section];
+}
+
+/// The kinds of orders in a file: bits 3:0 of an order's first varint. Bits 63:4 are a number. Kinds 1 to 5 are waits.
+const SIGNAL: u8 = 0;
+const WAIT: u8 = 1;
+const ACQUIRE: u8 = 6;
+const SHARE: u8 = 7;
+const RELEASE: u8 = 8;
+const TAKE: u8 = 9;
+const POST: u8 = 10;
+const ARRIVE: u8 = 11;
+const SLEEP: u8 = 12;
+const CALL: u8 = 13;
+const LEFT_OUT: u8 = 14;
+const START: u8 = 15;
+
+/// Encodes and decodes the orders of a frame. Addresses are stored as differences from the latest address of the same kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OrderCode {
+    object: u64,
+    site: u64,
+}
+
+impl OrderCode {
+    /// Appends an order.
+    pub(crate) fn put(&mut self, order: Order, bytes: &mut Vec<u8>) {
+        let mut first = |kind: u8, number: u64| put_varint(bytes, number << 4 | u64::from(kind));
+        match order {
+            Order::Signal(number) => first(SIGNAL, number),
+            Order::Start(number) => first(START, number),
+            Order::Wait(cause, number) => first(WAIT + cause as u8, number),
+            Order::Acquire(Acquire { lock, shared, site }) => {
+                first(if shared { SHARE } else { ACQUIRE }, 0);
+                put_signed(bytes, change(&mut self.object, lock));
+                put_signed(bytes, change(&mut self.site, site));
+            }
+            Order::Release { lock, signal } => {
+                first(RELEASE, signal);
+                put_signed(bytes, change(&mut self.object, lock));
+            }
+            Order::Take(Semaphore { address, first: value }) => {
+                first(TAKE, value.into());
+                put_signed(bytes, change(&mut self.object, address));
+            }
+            Order::Post(Semaphore { address, first: value }) => {
+                first(POST, value.into());
+                put_signed(bytes, change(&mut self.object, address));
+            }
+            Order::Arrive { barrier, threads } => {
+                first(ARRIVE, threads.into());
+                put_signed(bytes, change(&mut self.object, barrier));
+            }
+            Order::Sleep(time) => first(SLEEP, time),
+            Order::Call(call) => first(CALL, call.into()),
+            Order::LeftOut(references) => first(LEFT_OUT, references),
+        }
+    }
+
+    /// Takes an order; `None` if the bytes are malformed.
+    pub fn take(&mut self, bytes: &mut Rest<'_>) -> Option<Order> {
+        let word = bytes.varint()?;
+        let number = word >> 4;
+        let kind = (word & 0xf) as u8;
+        if let Some(cause) = kind.checked_sub(WAIT).and_then(|at| Cause::ALL.get(usize::from(at))) {
+            return Some(Order::Wait(*cause, number));
+        }
+        let has_object = matches!(kind, ACQUIRE..=ARRIVE);
+        let object = if has_object { changed(&mut self.object, bytes.signed()?) } else { 0 };
+        let value = || u32::try_from(number).ok();
+        Some(match kind {
+            SIGNAL => Order::Signal(number),
+            ACQUIRE | SHARE => {
+                let site = changed(&mut self.site, bytes.signed()?);
+                Order::Acquire(Acquire { lock: object, shared: kind == SHARE, site })
+            }
+            RELEASE => Order::Release { lock: object, signal: number },
+            TAKE => Order::Take(Semaphore { address: object, first: value()? }),
+            POST => Order::Post(Semaphore { address: object, first: value()? }),
+            ARRIVE => Order::Arrive { barrier: object, threads: value().filter(|of| *of > 0)? },
+            SLEEP => Order::Sleep(number),
+            CALL => {
+                let is_known = |call: &u8| usize::from(*call) < BLOCKING_CALLS.len();
+                Order::Call(u8::try_from(number).ok().filter(is_known)?)
+            }
+            LEFT_OUT => Order::LeftOut(number),
+            START => Order::Start(number),
+            _ => return None,
+        })
+    }
+}
+
+fn change(latest: &mut u64, address: u64) -> i64 {
+    let change = address.wrapping_sub(*latest).cast_signed();
+    *latest = address;
+    change
+}
+
+fn changed(latest: &mut u64, change: i64) -> u64 {
+    *latest = latest.wrapping_add_signed(change);
+    *latest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read_as_they_were_written() {
+        let semaphore = Semaphore { address: 0x7000, first: 3 };
+        let orders = [
+            Order::Signal(5),
+            Order::Start(4),
+            Order::Wait(Cause::Wake, 5),
+            Order::Wait(Cause::Start, 6),
+            Order::Wait(Cause::Thread, 1 << 59),
+            Order::Wait(Cause::Condition, 7),
+            Order::Wait(Cause::Section, 8),
+            Order::Acquire(Acquire { lock: 0x7fff_0000, shared: false, site: 0x40_1000 }),
+            Order::Acquire(Acquire { lock: 0x7fff_0000, shared: true, site: 0x40_0000 }),
+            Order::Release { lock: 0x7fff_0000, signal: 9 },
+            Order::Take(semaphore),
+            Order::Post(semaphore),
+            Order::Arrive { barrier: 0xffff_ffff_ffff_f000, threads: 8 },
+            Order::Sleep(1_000_000_000),
+            Order::Call(23),
+            Order::LeftOut(12),
+        ];
+        let mut bytes = Vec::new();
+        let mut code = OrderCode::default();
+        orders.iter().for_each(|order| code.put(*order, &mut bytes));
+        let (mut rest, mut code) = (Rest(&bytes), OrderCode::default());
+        let read: Vec<_> = orders.iter().map(|_| code.take(&mut rest)).collect();
+        assert_eq!(read, orders.map(Some));
+        assert!(rest.0.is_empty());
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_format() {
+        let bytes_of = |order| {
+            let mut bytes = Vec::new();
+            OrderCode::default().put(order, &mut bytes);
+            bytes
+        };
+        assert_eq!(bytes_of(Order::Signal(3)), [0x30]);
+        assert_eq!(bytes_of(Order::Wait(Cause::Section, 2)), [0x25]);
+        let lock = Order::Acquire(Acquire { lock: 0x10, shared: true, site: 1 });
+        assert_eq!(bytes_of(lock), [0x07, 0x20, 0x02]);
+        assert_eq!(bytes_of(Order::Release { lock: 0x10, signal: 1 }), [0x18, 0x20]);
+        for malformed in [&[0x06, 0x20][..], &[0x0b, 0x20], &[0x80], &[0x8d, 0x03]] {
+            assert_eq!(OrderCode::default().take(&mut Rest(malformed)), None, "{malformed:x?}");
+        }
+    }
+}

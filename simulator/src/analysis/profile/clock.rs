@@ -1,0 +1,221 @@
+//! Samples threads by the machine's time.
+//!
+//! Each thread has a clock, which takes the samples. The clock goes by the scheduler's time. The truth goes by the time that the
+//! memory system returns for each reference, and by the accounts of the threads' states. So the two show each other's errors.
+
+use super::events::{CYCLES, Rate, Selected, StrandEvent};
+use super::functions::wait_address;
+use super::guest::{Taken, Weight};
+use super::report::SampledEvent;
+use super::run::Truth;
+use super::stacks::{CallEdge, Point, Stacks};
+use crate::replay::scheduler::Scheduler;
+use crate::run::{State, States};
+
+/// A random period differs from the usual period by at most an eighth of the usual period.
+const SPREAD: u64 = 8;
+
+/// After this number of samples of one wait, the periods no longer vary.
+const MOST_VARIED: u64 = 1 << 16;
+
+/// The clocks of all threads, and the samples that they have taken.
+pub(crate) struct ThreadClocks {
+    /// The number of the event in the list of all sampled events.
+    event: usize,
+    period: u64,
+    /// Whether the clocks go on while threads wait.
+    waits: bool,
+    threads: Vec<ThreadClock>,
+    /// The stacks of waits, if the unwinder does not have them.
+    stacks: Stacks,
+    taken: Taken,
+    cycles: u64,
+}
+
+struct ThreadClock {
+    random: Option<Random>,
+    period: u64,
+    /// The number of cycles until the next sample.
+    due: u64,
+    /// The thread's latest instruction.
+    at: Option<Point>,
+    /// The time of the thread's last cycle that this clock has counted.
+    time: u64,
+    /// The time of the thread's last cycle that the truth contains.
+    known: u64,
+    /// The time at which the thread's latest running state began.
+    began: u64,
+    /// What the thread had spent at that time.
+    spent: States,
+}
+
+impl ThreadClocks {
+    /// Returns the clocks of `threads` threads; `None` if cycles are not sampled.
+    pub(super) fn new(
+        selected: &[Selected<StrandEvent>],
+        rate: Rate,
+        threads: usize,
+        waits: bool,
+    ) -> Option<Self> {
+        let event = selected.iter().position(|one| one.event == StrandEvent::Cycles)?;
+        let period = u64::from(rate.period(&selected[event]).events());
+        let clock = |thread| ThreadClock::new(period, rate.seed, thread);
+        Some(Self {
+            event,
+            period,
+            waits,
+            threads: (0..threads as u64).map(clock).collect(),
+            stacks: Stacks::default(),
+            taken: Taken::new(),
+            cycles: 0,
+        })
+    }
+
+    /// Notes that a thread has executed an instruction, or more of its latest instruction if `at` is `None`. `took` is the number of
+    /// cycles since its strand was ready.
+    pub(super) fn executed(
+        &mut self,
+        thread: usize,
+        at: Option<Point>,
+        took: u64,
+        scheduler: &Scheduler,
+        unwound: Option<&mut Stacks>,
+        truth: &mut Truth,
+    ) {
+        let (began, spent) = scheduler.account(thread);
+        let clock = &mut self.threads[thread];
+        // The first wait of a thread belongs to its first instruction.
+        clock.at = clock.at.or(at);
+        if self.waits && clock.began != began {
+            self.wait(thread, began, spent, unwound, truth);
+        }
+        let clock = &mut self.threads[thread];
+        clock.at = at.or(clock.at);
+        let at = clock.at.unwrap_or_default();
+        clock.pass(took, at, &mut self.taken);
+        self.cycles += took;
+        clock.time += took;
+        truth.add(self.event, at, truth.now - clock.known.max(began));
+        (clock.began, clock.known) = (began, truth.now);
+    }
+
+    /// Ends all clocks. A thread may have waited since its latest instruction.
+    pub(super) fn finish(
+        &mut self,
+        scheduler: &Scheduler,
+        mut unwound: Option<&mut Stacks>,
+        truth: &mut Truth,
+    ) {
+        for (thread, spent) in scheduler.states().iter().enumerate() {
+            let runs = scheduler.account(thread).0 == self.threads[thread].began;
+            if self.waits && !runs {
+                let until = scheduler.now() - spent.ended;
+                self.wait(thread, until, spent, unwound.as_deref_mut(), truth);
+            }
+        }
+    }
+
+    /// Lets a thread's clock go on over waits, which end at the time `until`. `spent` is what the thread has spent in each state.
+    fn wait(
+        &mut self,
+        thread: usize,
+        until: u64,
+        spent: &States,
+        unwound: Option<&mut Stacks>,
+        truth: &mut Truth,
+    ) {
+        let clock = &mut self.threads[thread];
+        let stacks = unwound.unwrap_or(&mut self.stacks);
+        let Point { stack, address: site } = clock.at.unwrap_or_default();
+        // A thread that has waited is ready before it runs.
+        let (ready, others): (Vec<_>, Vec<_>) =
+            State::ALL.into_iter().partition(|state| *state == State::Ready);
+        for state in others.into_iter().chain(ready) {
+            let cycles = spent.of(state) - clock.spent.of(state);
+            let Some(entry) = wait_address(state).filter(|_| cycles > 0) else { continue };
+            let stack = stacks.with(stack, CallEdge { site, entry });
+            let at = Point { stack, address: entry };
+            clock.pass(cycles, at, &mut self.taken);
+            truth.add(self.event, at, cycles);
+        }
+        let lives_since = clock.time.max(spent.not_begun);
+        self.cycles += until.saturating_sub(lives_since);
+        (clock.time, clock.spent) = (until, *spent);
+    }
+
+    /// Returns the samples, and the stacks of waits that the unwinder does not have.
+    pub(super) fn into_sampled(self) -> (usize, SampledEvent, Stacks) {
+        let sampled = SampledEvent {
+            name: CYCLES,
+            absence: None,
+            period: self.period as u32,
+            lost: 0,
+            missed: 0,
+            count: self.cycles,
+            count_error: Some(0),
+            counted: self.cycles,
+            taken: self.taken,
+        };
+        (self.event, sampled, self.stacks)
+    }
+}
+
+impl ThreadClock {
+    fn new(period: u64, seed: Option<u64>, thread: u64) -> Self {
+        // The first samples of the threads are spread over the period. Otherwise, threads that do the same would be sampled at the
+        // same places, and threads that are shorter than the period would not be sampled at all.
+        let turned = u64::from((thread as u32).wrapping_mul(0x9e37_79b9));
+        Self {
+            random: seed.map(|seed| Random(seed ^ thread << 32)),
+            period,
+            due: period - ((turned * period) >> 32),
+            at: None,
+            time: 0,
+            known: 0,
+            began: u64::MAX,
+            spent: States::default(),
+        }
+    }
+
+    /// Passes cycles at a point, and takes the samples that are due.
+    fn pass(&mut self, mut cycles: u64, at: Point, taken: &mut Taken) {
+        if cycles < self.due {
+            self.due -= cycles;
+            return;
+        }
+        let mut samples = 0;
+        while cycles >= self.due && samples < MOST_VARIED {
+            samples += 1;
+            cycles -= self.due;
+            self.due = self.draw();
+        }
+        if cycles >= self.due {
+            cycles -= self.due;
+            samples += 1 + cycles / self.period;
+            cycles %= self.period;
+            self.due = self.period;
+        }
+        self.due -= cycles;
+        *taken.entry(at).or_default() += Weight { samples, events: samples * self.period };
+    }
+
+    fn draw(&mut self) -> u64 {
+        let most = self.period.div_ceil(SPREAD).min(self.period - 1);
+        match &mut self.random {
+            None => self.period,
+            Some(random) => self.period - most + random.below(2 * most + 1),
+        }
+    }
+}
+
+/// Pseudo-random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed >> 32) * end) >> 32
+    }
+}

@@ -1,0 +1,114 @@
+//! The homes of pages that an operating system places. Strands 0, 64, 128 and 192 are on nodes 0 to 3.
+
+use platform::Interleave;
+
+use super::*;
+
+/// Returns the memory system of a T5440 with this number of nodes.
+fn bench(nodes: usize, pages: &str) -> Bench<Figures> {
+    placed(Machine::new(Model::Batoka, nodes).unwrap(), pages)
+}
+
+fn placed(machine: Machine, pages: &str) -> Bench<Figures> {
+    Bench::configured(machine, &Config { pages: pages.parse().unwrap(), ..Config::T2_PLUS })
+}
+
+impl Bench<Figures> {
+    /// Returns for each node the number of lines that its memory has read and written.
+    fn lines(&self) -> [(u64, u64); 4] {
+        std::array::from_fn(|node| {
+            let node = Node::ALL[node];
+            let sum = |event| Mcu::ALL.iter().map(|mcu| self.truth().dram(node, *mcu, event)).sum();
+            (sum(DramEvent::Reads), sum(DramEvent::Writes))
+        })
+    }
+
+    fn reads(&self) -> [u64; 4] {
+        self.lines().map(|(reads, _)| reads)
+    }
+}
+
+/// A page of 8 KB is where its first reference was, whether this was a load, a store or a fetch. A later reference of another node, and a
+/// line that is written back, change nothing.
+#[test]
+fn the_first_touch_decides() {
+    let mut bench = bench(4, "first-touch");
+    bench.load(64, 0x1ff8);
+    bench.store(128, 0x2000);
+    bench.fetch(192, 0x4000);
+    assert_eq!(bench.reads(), [0, 1, 1, 1]);
+    // Other lines of the three pages, from node 0.
+    for address in [0x0, 0x3fc0, 0x5fc0] {
+        bench.load(0, address);
+    }
+    assert_eq!(bench.reads(), [0, 2, 2, 2]);
+    // A set of the L2 cache has 16 ways, and the lines of a set are 256 KB apart.
+    bench.store(0, 0x40);
+    for way in 1..=16 {
+        bench.load(0, 0x40 + way * 0x4_0000);
+    }
+    assert_eq!(bench.lines(), [(16, 0), (3, 1), (2, 0), (2, 0)]);
+}
+
+/// Each program has memory of its own, and so pages of its own.
+#[test]
+fn programs_have_their_own_pages() {
+    let mut bench = bench(2, "first-touch");
+    let load = |address| [Reference::new(address, 8, Kind::Load)];
+    bench.replay(0, 0, &load(0x1000));
+    bench.replay(64, 1 << 33, &load(0x1000));
+    bench.replay(64, 0, &load(0x1040));
+    bench.replay(0, 1 << 33, &load(0x1040));
+    assert_eq!(bench.reads(), [2, 2, 0, 0]);
+}
+
+/// A strand whose node has no memory leaves the page to a node that has some, whoever comes next.
+#[test]
+fn a_first_touch_without_memory() {
+    let machine = Machine::new(Model::Batoka, 2).unwrap();
+    let machine = Mcu::ALL.iter().fold(machine, |one, mcu| one.without_channel(Node::Node0, *mcu));
+    let mut bench = placed(machine, "first-touch");
+    bench.load(0, 0x2000);
+    bench.load(64, 0x2040);
+    assert_eq!(bench.reads(), [0, 2, 0, 0]);
+}
+
+#[test]
+fn all_pages_on_one_node() {
+    let mut bench = bench(4, "node:2");
+    for line in 0..64 {
+        bench.load(line as usize % 4 * 64, line * 0x2040);
+    }
+    assert_eq!(bench.reads(), [0, 0, 64, 0]);
+}
+
+/// Pages take turns in the order of their addresses. The lines of a page are on one node, whatever the hardware's interleave.
+#[test]
+fn pages_in_turns() {
+    for way in Interleave::ALL {
+        for (nodes, pages, reads) in [
+            (4, "interleave:64K", [1024 + 1024, 1024, 1024, 1024]),
+            (3, "interleave:64K", [2 * 1024, 2 * 1024, 1024, 0]),
+            (2, "interleave:128K", [3 * 1024, 2 * 1024, 0, 0]),
+        ] {
+            let machine = Machine::new(Model::Batoka, nodes).unwrap().with_interleave(way);
+            let mut bench = placed(machine, pages);
+            // Five pages of 64 KB are 5 * 1024 lines.
+            for line in 0..5 * 1024 {
+                bench.load(0, line * 64);
+            }
+            assert_eq!(bench.reads(), reads, "{nodes}, {pages}");
+        }
+    }
+}
+
+/// Bits 31:30 of the address are the node.
+#[test]
+fn memory_that_interleaves_by_gigabytes() {
+    let machine = Machine::new(Model::Batoka, 4).unwrap();
+    let mut bench = placed(machine.with_interleave(Interleave::Gigabyte), "hardware");
+    for address in [0, 0x3fff_ffc0, 0x4000_0000, 0x7fff_fe00, 0xc000_0000, 1 << 32, 3 << 30] {
+        bench.load(0, address);
+    }
+    assert_eq!(bench.reads(), [3, 2, 0, 1]);
+}

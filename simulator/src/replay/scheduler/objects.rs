@@ -1,0 +1,249 @@
+//! The locks, semaphores and barriers of a replayed program. Whoever comes first in the machine's time gets them.
+
+use std::collections::{HashMap, VecDeque};
+
+/// The objects of one program, by their addresses. Only objects that are in use take memory, and semaphores.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    locks: HashMap<u64, LockState>,
+    semaphores: HashMap<u64, SemaphoreState>,
+    /// The threads that have arrived at each barrier.
+    barriers: HashMap<u64, Vec<usize>>,
+}
+
+/// A lock that a thread has.
+#[derive(Debug, Default)]
+struct LockState {
+    /// The threads that have the lock, each with whether it shares the lock. A thread that does not share it can have others beside it
+    /// only if it was [forced](Objects::force).
+    holders: Vec<(usize, bool)>,
+    /// The threads that wait for the lock, each with whether it would share the lock. The longest wait comes first.
+    waiting: VecDeque<(usize, bool)>,
+}
+
+#[derive(Debug)]
+struct SemaphoreState {
+    value: u64,
+    /// The waiting threads, longest wait first. If any thread waits, the value is 0.
+    waiting: VecDeque<usize>,
+}
+
+impl LockState {
+    /// Gives the lock to waiting threads, if nobody has it: to the thread that has waited longest, and if that thread shares the lock, to
+    /// all waiting threads that share it. Returns these threads.
+    fn grant(&mut self) -> Vec<usize> {
+        if !self.holders.is_empty() {
+            return Vec::new();
+        }
+        let Some(first) = self.waiting.pop_front() else {
+            return Vec::new();
+        };
+        self.holders.push(first);
+        if first.1 {
+            self.holders.extend(self.waiting.iter().filter(|(_, shares)| *shares));
+            self.waiting.retain(|(_, shares)| !shares);
+        }
+        self.holders.iter().map(|(holder, _)| *holder).collect()
+    }
+}
+
+impl Objects {
+    /// Gives a lock to a thread. Returns `false` if the thread has to wait, because another thread has the lock and the two do not
+    /// share it. A thread that shares a lock does not wait for waiting threads, as in the C library's default.
+    pub(super) fn acquire(&mut self, lock: u64, shared: bool, thread: usize) -> bool {
+        let lock = self.locks.entry(lock).or_default();
+        if lock.holders.iter().any(|(holder, _)| *holder == thread) {
+            return true;
+        }
+        let is_shared = lock.holders.iter().all(|(_, shares)| *shares);
+        let is_free = lock.holders.is_empty() || is_shared && shared;
+        if is_free {
+            lock.holders.push((thread, shared));
+        } else {
+            lock.waiting.push_back((thread, shared));
+        }
+        is_free
+    }
+
+    /// Takes a lock from a thread. Returns the threads that get it. A lock that the thread does not have stays as it is.
+    pub(super) fn release(&mut self, address: u64, thread: usize) -> Vec<usize> {
+        let Some(lock) = self.locks.get_mut(&address) else {
+            return Vec::new();
+        };
+        let Some(at) = lock.holders.iter().position(|(holder, _)| *holder == thread) else {
+            return Vec::new();
+        };
+        lock.holders.swap_remove(at);
+        let granted = lock.grant();
+        if lock.holders.is_empty() {
+            self.locks.remove(&address);
+        }
+        granted
+    }
+
+    /// Takes one from a semaphore. `first` is the semaphore's value before its first use. Returns `false` if the thread has to wait.
+    pub(super) fn take(&mut self, semaphore: u64, first: u32, thread: usize) -> bool {
+        let semaphore = self.semaphore(semaphore, first);
+        let Some(less) = semaphore.value.checked_sub(1) else {
+            semaphore.waiting.push_back(thread);
+            return false;
+        };
+        semaphore.value = less;
+        true
+    }
+
+    /// Adds one to a semaphore. Returns the thread that gets it, if one waits.
+    pub(super) fn post(&mut self, semaphore: u64, first: u32) -> Option<usize> {
+        let semaphore = self.semaphore(semaphore, first);
+        let next = semaphore.waiting.pop_front();
+        if next.is_none() {
+            semaphore.value += 1;
+        }
+        next
+    }
+
+    fn semaphore(&mut self, semaphore: u64, first: u32) -> &mut SemaphoreState {
+        self.semaphores
+            .entry(semaphore)
+            .or_insert_with(|| SemaphoreState { value: first.into(), waiting: VecDeque::new() })
+    }
+
+    /// Notes that a thread arrives at a barrier. Returns the other threads of its round if it is the last of `threads`; `None` if it has
+    /// to wait.
+    pub(super) fn arrive(
+        &mut self,
+        barrier: u64,
+        threads: u32,
+        thread: usize,
+    ) -> Option<Vec<usize>> {
+        let arrived = self.barriers.entry(barrier).or_default();
+        if arrived.len() + 1 >= threads as usize {
+            return Some(self.barriers.remove(&barrier).unwrap_or_default());
+        }
+        arrived.push(thread);
+        None
+    }
+
+    /// Lets a waiting thread go on although nobody has given it what it waits for: all threads wait. The thread gets a lock that others have.
+    pub(super) fn force(&mut self, wait: ObjectWait, thread: usize) {
+        match wait {
+            ObjectWait::Lock(lock) => {
+                if let Some(lock) = self.locks.get_mut(&lock) {
+                    let waiting = lock.waiting.iter().position(|(waiting, _)| *waiting == thread);
+                    lock.holders.extend(waiting.and_then(|at| lock.waiting.remove(at)));
+                }
+            }
+            ObjectWait::Semaphore(semaphore) => {
+                if let Some(semaphore) = self.semaphores.get_mut(&semaphore) {
+                    semaphore.waiting.retain(|waiting| *waiting != thread);
+                }
+            }
+            ObjectWait::Barrier(barrier) => {
+                if let Some(arrived) = self.barriers.get_mut(&barrier) {
+                    arrived.retain(|waiting| *waiting != thread);
+                }
+            }
+        }
+    }
+}
+
+/// The object that a thread waits for, by its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObjectWait {
+    Lock(u64),
+    Semaphore(u64),
+    Barrier(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOCK: u64 = 0x100;
+
+    #[test]
+    fn a_lock_goes_to_the_longest_wait() {
+        let mut objects = Objects::default();
+        assert!(objects.acquire(LOCK, false, 1));
+        assert!(objects.acquire(LOCK + 8, false, 1));
+        assert!(!objects.acquire(LOCK, false, 3));
+        assert!(!objects.acquire(LOCK, false, 2));
+        assert!(objects.release(LOCK, 2).is_empty(), "thread 2 does not have it");
+        assert_eq!(objects.release(LOCK, 1), [3]);
+        assert_eq!(objects.release(LOCK, 3), [2]);
+        assert!(objects.release(LOCK, 2).is_empty());
+        assert!(objects.acquire(LOCK, false, 3));
+    }
+
+    #[test]
+    fn readers_share_a_lock_and_writers_do_not() {
+        let mut objects = Objects::default();
+        assert!(objects.acquire(LOCK, true, 1));
+        assert!(objects.acquire(LOCK, true, 2));
+        assert!(!objects.acquire(LOCK, false, 3));
+        assert!(objects.acquire(LOCK, true, 4), "a reader does not wait for a waiting writer");
+        for reader in [1, 4] {
+            assert!(objects.release(LOCK, reader).is_empty());
+        }
+        assert_eq!(objects.release(LOCK, 2), [3]);
+        for (reader, shared) in [(5, true), (6, false), (7, true)] {
+            assert!(!objects.acquire(LOCK, shared, reader));
+        }
+        assert_eq!(objects.release(LOCK, 3), [5, 7]);
+        assert!(objects.release(LOCK, 5).is_empty());
+        assert_eq!(objects.release(LOCK, 7), [6]);
+    }
+
+    #[test]
+    fn a_semaphore_has_a_value() {
+        let mut objects = Objects::default();
+        assert!(objects.take(LOCK, 2, 1));
+        assert!(objects.take(LOCK, 2, 2));
+        assert!(!objects.take(LOCK, 2, 3));
+        assert!(!objects.take(LOCK, 2, 4));
+        assert_eq!(objects.post(LOCK, 2), Some(3));
+        assert_eq!(objects.post(LOCK, 2), Some(4));
+        assert_eq!(objects.post(LOCK, 2), None);
+        assert!(objects.take(LOCK, 2, 1));
+        assert!(!objects.take(LOCK, 2, 1));
+    }
+
+    #[test]
+    fn a_barrier_has_rounds() {
+        let mut objects = Objects::default();
+        for round in 0..2 {
+            assert_eq!(objects.arrive(LOCK, 3, 1), None, "{round}");
+            assert_eq!(objects.arrive(LOCK, 3, 2), None);
+            assert_eq!(objects.arrive(LOCK, 3, 0), Some(vec![1, 2]));
+        }
+        assert_eq!(objects.arrive(LOCK, 1, 0), Some(vec![]));
+    }
+
+    #[test]
+    fn a_forced_writer_has_the_lock_alone_as_soon_as_the_others_give_it_back() {
+        let mut objects = Objects::default();
+        assert!(objects.acquire(LOCK, true, 1));
+        assert!(!objects.acquire(LOCK, false, 2));
+        objects.force(ObjectWait::Lock(LOCK), 2);
+        assert!(!objects.acquire(LOCK, true, 3), "the writer does not share the lock");
+        assert!(objects.release(LOCK, 1).is_empty());
+        assert!(!objects.acquire(LOCK, true, 4));
+        assert_eq!(objects.release(LOCK, 2), [3, 4]);
+    }
+
+    #[test]
+    fn a_forced_thread_no_longer_waits() {
+        let mut objects = Objects::default();
+        objects.acquire(LOCK, false, 1);
+        objects.acquire(LOCK, false, 2);
+        objects.force(ObjectWait::Lock(LOCK), 2);
+        assert!(objects.release(LOCK, 1).is_empty());
+        assert!(objects.release(LOCK, 2).is_empty());
+        objects.arrive(LOCK, 3, 1);
+        objects.force(ObjectWait::Barrier(LOCK), 1);
+        assert_eq!(objects.arrive(LOCK, 3, 2), None);
+        objects.take(LOCK, 0, 1);
+        objects.force(ObjectWait::Semaphore(LOCK), 1);
+        assert_eq!(objects.post(LOCK, 0), None);
+    }
+}

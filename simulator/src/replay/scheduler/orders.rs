@@ -1,0 +1,226 @@
+//! What threads do to each other: signals, waits, locks, semaphores, barriers and sleeps.
+
+use guest_abi::StrandId;
+use refs::{Acquire, Cause, Semaphore};
+
+use super::objects::ObjectWait;
+use super::{Scheduler, Source};
+use crate::machine::clock::HZ;
+use crate::recording::Order;
+use crate::run::State;
+
+/// The time at which the longest sleep ends: more than a day. The sums over 65,536 threads have 64 bits.
+const LATEST: u64 = 1 << 47;
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    Signal(Cause, u64),
+    Object(ObjectWait),
+    Sleep,
+}
+
+impl Wait {
+    fn state(self) -> State {
+        match self {
+            Self::Signal(Cause::Wake, _) => State::Recorded,
+            Self::Signal(Cause::Start, _) => State::NotBegun,
+            Self::Signal(Cause::Thread, _) => State::Thread,
+            Self::Signal(Cause::Condition, _) => State::Condition,
+            Self::Signal(Cause::Section, _) | Self::Object(ObjectWait::Lock(_)) => State::Lock,
+            Self::Object(ObjectWait::Semaphore(_)) => State::Semaphore,
+            Self::Object(ObjectWait::Barrier(_)) => State::Barrier,
+            Self::Sleep => State::Sleep,
+        }
+    }
+}
+
+impl Scheduler {
+    /// Carries out an order of the executing thread at the time `now`. Returns `false` if another strand or thread is next.
+    pub(super) fn order(&mut self, order: Order, strand: StrandId, now: u64) -> bool {
+        let thread = self.executing;
+        let number = self.threads[thread].program;
+        let program = &mut self.programs[number];
+        let (woken, wait) = match order {
+            Order::Signal(signal) => (program.signals.make(signal), None),
+            Order::Start(signal) => {
+                program.signals.start(signal, now);
+                (program.signals.make(signal), None)
+            }
+            Order::Wait(Cause::Start, signal) if program.signals.is_made(signal) => {
+                let started = program.signals.started(signal).unwrap_or(now);
+                return self.begin_started(thread, strand, started);
+            }
+            Order::Wait(cause, signal) => {
+                // A dealt recording waits for turns, and not for what its program waits for.
+                if cause == Cause::Wake && matches!(program.source, Source::Threads(_)) {
+                    self.accounts.waits_as_recorded(number, self.threads[thread].instruction());
+                }
+                if program.signals.is_made(signal) {
+                    (Vec::new(), None)
+                } else {
+                    self.accounts.kept_orders += u64::from(cause == Cause::Section);
+                    program.signals.wait(signal, thread);
+                    (Vec::new(), Some(Wait::Signal(cause, signal)))
+                }
+            }
+            Order::Acquire(acquire) => {
+                self.accounts.taken(number, &acquire, thread);
+                let Acquire { lock, shared, .. } = acquire;
+                let is_given = program.objects.acquire(lock, shared, thread);
+                (Vec::new(), (!is_given).then_some(Wait::Object(ObjectWait::Lock(lock))))
+            }
+            Order::Release { lock, signal } => {
+                let mut woken = program.signals.make(signal);
+                woken.extend(program.objects.release(lock, thread));
+                (woken, None)
+            }
+            Order::Take(Semaphore { address, first }) => {
+                let is_given = program.objects.take(address, first, thread);
+                (Vec::new(), (!is_given).then_some(Wait::Object(ObjectWait::Semaphore(address))))
+            }
+            Order::Post(Semaphore { address, first }) => {
+                (program.objects.post(address, first).into_iter().collect(), None)
+            }
+            Order::Arrive { barrier, threads } => {
+                match program.objects.arrive(barrier, threads, thread) {
+                    Some(others) => (others, None),
+                    None => (Vec::new(), Some(Wait::Object(ObjectWait::Barrier(barrier)))),
+                }
+            }
+            Order::Sleep(nanoseconds) => {
+                let cycles = u128::from(nanoseconds) * u128::from(HZ) / 1_000_000_000;
+                let until = cycles.saturating_add(now.into()).min(LATEST.max(now).into());
+                self.sleepers.add(thread, until as u64);
+                (Vec::new(), Some(Wait::Sleep))
+            }
+            Order::Call(call) => {
+                self.accounts.called(call);
+                (Vec::new(), None)
+            }
+            Order::LeftOut(references) => {
+                let left_out = &mut self.accounts.left_out;
+                *left_out = left_out.saturating_add(references);
+                (Vec::new(), None)
+            }
+        };
+        if let Some(wait) = wait {
+            self.wait(wait, thread, strand);
+            return false;
+        }
+        woken.iter().for_each(|woken| self.wake(*woken, thread, now));
+        woken.is_empty()
+    }
+
+    /// Notes that a thread has begun, unless it is known. No other thread has started it.
+    pub(super) fn begin(&mut self, thread: usize) {
+        self.accounts.begin(thread, self.delay(thread));
+    }
+
+    /// Returns the number of cycles by which a thread starts later.
+    fn delay(&self, thread: usize) -> u64 {
+        self.delays.get(thread).copied().unwrap_or(0)
+    }
+
+    /// Begins the executing thread, which was started while its strand executed other threads. Returns `false` if it begins later than
+    /// at its strand's turn, or if another strand is next.
+    fn begin_started(&mut self, thread: usize, strand: StrandId, started: u64) -> bool {
+        if self.accounts.state(thread) != State::NotBegun {
+            return true;
+        }
+        let begins = started + self.delay(thread);
+        self.accounts.begin(thread, begins);
+        self.threads[thread].woken = begins;
+        let is_later = begins > self.strands[strand.index()].ready;
+        if is_later {
+            self.change_thread(strand);
+        }
+        !is_later
+    }
+
+    /// Begins a wait of the executing thread.
+    fn wait(&mut self, wait: Wait, thread: usize, strand: StrandId) {
+        let at = self.strands[strand.index()].ready;
+        if !matches!(wait, Wait::Signal(Cause::Start, _)) {
+            self.begin(thread);
+        }
+        match wait {
+            Wait::Object(ObjectWait::Lock(lock)) => {
+                let lock = (self.threads[thread].program, lock);
+                self.accounts.wait_for_lock(thread, lock, at);
+            }
+            _ => self.accounts.enter(thread, wait.state(), at),
+        }
+        self.threads[thread].wait = Some(wait);
+        self.change_thread(strand);
+    }
+
+    /// Ends the wait of a thread at the time `now`. `by` is the thread that ends the wait.
+    pub(super) fn wake(&mut self, thread: usize, by: usize, now: u64) {
+        let delay = match self.accounts.state(thread) {
+            State::NotBegun => self.delay(thread),
+            _ => 0,
+        };
+        let at = now + delay;
+        let woken = &mut self.threads[thread];
+        (woken.wait, woken.woken) = (None, at);
+        let strand = woken.strand;
+        self.accounts.woken(thread, by, at);
+        self.accounts.enter(thread, State::Ready, at);
+        // If the strand executes another thread at the moment, that thread continues.
+        let first = self.strands[strand.index()].threads[0];
+        if first == thread || self.threads[first].wait.is_some() {
+            self.change_thread(strand);
+        }
+    }
+
+    /// Notes that a strand executes a thread from now on.
+    pub(super) fn run(&mut self, thread: usize, strand: StrandId) {
+        if self.accounts.state(thread) != State::Running {
+            self.begin(thread);
+            self.accounts.enter(thread, State::Running, self.strands[strand.index()].ready);
+        }
+    }
+
+    /// Lets a strand continue with its next thread that is not waiting.
+    pub(super) fn change_thread(&mut self, id: StrandId) {
+        let strand = &mut self.strands[id.index()];
+        let waits = |thread: &usize| self.threads[*thread].wait.is_some();
+        let waiting = strand.threads.iter().take_while(|thread| waits(thread)).count();
+        if waiting == strand.threads.len() {
+            return self.turns.set(id, None);
+        }
+        strand.threads.rotate_left(waiting);
+        strand.ready = strand.ready.max(self.threads[strand.threads[0]].woken);
+        self.turns.set(id, Some(strand.ready));
+    }
+
+    /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. They can
+    /// all wait if a recording is cut off and so lacks signals, or if locks are taken in another order than the recorded one and each
+    /// thread has a lock for which the other waits. Returns `false` if no thread waits.
+    pub(super) fn drop_a_wait(&mut self) -> bool {
+        let waiting = (self.threads.iter().enumerate())
+            .filter_map(|(number, thread)| Some((number, thread, thread.wait?)));
+        let first = waiting.min_by_key(|(number, thread, _)| {
+            (self.strands[thread.strand.index()].ready, thread.strand, *number)
+        });
+        let Some((number, thread, wait)) = first else { return false };
+        let program = &mut self.programs[thread.program];
+        match wait {
+            Wait::Signal(cause, signal) => {
+                program.signals.give_up(signal, number);
+                match cause {
+                    Cause::Section => program.forced += 1,
+                    _ => program.dropped += 1,
+                }
+            }
+            Wait::Object(object) => {
+                program.objects.force(object, number);
+                program.forced += 1;
+            }
+            Wait::Sleep => {}
+        }
+        self.wake(number, number, self.time);
+        true
+    }
+}

@@ -1,0 +1,261 @@
+//! What threads did with their time: whether they ran, and what they waited for.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counts::counts;
+use crate::json;
+
+/// What a thread does at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Its strand executes it.
+    Running,
+    /// It could execute, but its strand executes another thread.
+    Ready,
+    /// It waits for a mutex, a spin lock or a read-write lock, or for an earlier section of such a lock whose effect it has seen.
+    Lock,
+    /// It waits for a condition variable.
+    Condition,
+    /// It waits at a barrier.
+    Barrier,
+    /// It waits for a semaphore.
+    Semaphore,
+    /// It waits for the end of a thread.
+    Thread,
+    /// It sleeps for the time that it has asked for.
+    Sleep,
+    /// It waits for another thread as in the recorded execution. What it waits for is not known.
+    Recorded,
+    /// No thread has started it yet.
+    NotBegun,
+    /// It has ended.
+    Ended,
+}
+
+impl State {
+    /// All states, in the order of the fields of [`States`].
+    pub const ALL: [Self; 11] = [
+        Self::Running,
+        Self::Ready,
+        Self::Lock,
+        Self::Condition,
+        Self::Barrier,
+        Self::Semaphore,
+        Self::Thread,
+        Self::Sleep,
+        Self::Recorded,
+        Self::NotBegun,
+        Self::Ended,
+    ];
+
+    /// Returns the name of this state in tables and pictures.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ready => "ready",
+            Self::Lock => "lock",
+            Self::Condition => "condition",
+            Self::Barrier => "barrier",
+            Self::Semaphore => "semaphore",
+            Self::Thread => "thread",
+            Self::Sleep => "sleep",
+            Self::Recorded => "as recorded",
+            Self::NotBegun => "not begun",
+            Self::Ended => "ended",
+        }
+    }
+
+    /// Returns `true` if another thread ends this state.
+    #[must_use]
+    pub const fn waits_for_a_thread(self) -> bool {
+        match self {
+            Self::Lock
+            | Self::Condition
+            | Self::Barrier
+            | Self::Semaphore
+            | Self::Thread
+            | Self::Recorded => true,
+            Self::Running | Self::Ready | Self::Sleep | Self::NotBegun | Self::Ended => false,
+        }
+    }
+}
+
+/// How many cycles a thread spent in each [`State`]. Their sum is the length of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "`State` says it")]
+pub struct States {
+    pub running: u64,
+    pub ready: u64,
+    pub lock: u64,
+    pub condition: u64,
+    pub barrier: u64,
+    pub semaphore: u64,
+    pub thread: u64,
+    pub sleep: u64,
+    pub recorded: u64,
+    pub not_begun: u64,
+    pub ended: u64,
+}
+
+counts! {
+    States {
+        running, ready, lock, condition, barrier, semaphore, thread, sleep, recorded, not_begun, ended
+    }
+}
+
+impl States {
+    /// Returns the cycles spent in a state.
+    #[must_use]
+    pub const fn of(&self, state: State) -> u64 {
+        match state {
+            State::Running => self.running,
+            State::Ready => self.ready,
+            State::Lock => self.lock,
+            State::Condition => self.condition,
+            State::Barrier => self.barrier,
+            State::Semaphore => self.semaphore,
+            State::Thread => self.thread,
+            State::Sleep => self.sleep,
+            State::Recorded => self.recorded,
+            State::NotBegun => self.not_begun,
+            State::Ended => self.ended,
+        }
+    }
+
+    /// Adds cycles in a state.
+    pub(crate) fn add(&mut self, state: State, cycles: u64) {
+        let count = match state {
+            State::Running => &mut self.running,
+            State::Ready => &mut self.ready,
+            State::Lock => &mut self.lock,
+            State::Condition => &mut self.condition,
+            State::Barrier => &mut self.barrier,
+            State::Semaphore => &mut self.semaphore,
+            State::Thread => &mut self.thread,
+            State::Sleep => &mut self.sleep,
+            State::Recorded => &mut self.recorded,
+            State::NotBegun => &mut self.not_begun,
+            State::Ended => &mut self.ended,
+        };
+        *count += cycles;
+    }
+
+    /// Returns the sum of all cycles.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        State::ALL.iter().map(|state| self.of(*state)).sum()
+    }
+}
+
+/// The waits of one thread that another thread has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitFor {
+    /// The number of the waiting thread.
+    pub thread: usize,
+    /// What it waited for.
+    pub state: State,
+    /// The number of the thread that ended the waits.
+    pub ended_by: usize,
+    /// The number of waits.
+    pub times: u64,
+    /// The cycles that the thread waited.
+    pub cycles: u64,
+}
+
+/// A lock that threads took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockRun {
+    /// The number of the program.
+    pub program: usize,
+    /// The recorded address of the lock.
+    #[serde(with = "json")]
+    pub address: u64,
+    /// How often threads took the lock.
+    pub taken: u64,
+    /// How often a thread had to wait for the lock.
+    pub waits: u64,
+    /// The cycles that threads waited for the lock.
+    pub cycles: u64,
+    /// The places in the program that take the lock.
+    pub sites: Vec<LockSite>,
+}
+
+/// A place in a program that takes a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockSite {
+    /// The address after the call of the function that takes the lock.
+    #[serde(with = "json")]
+    pub address: u64,
+    /// The number of threads that took the lock there.
+    pub threads: u64,
+    /// How often the thread that took it there least often did so.
+    pub least: u64,
+    /// How often the thread that took it there most often did so.
+    pub most: u64,
+}
+
+impl LockSite {
+    /// Returns `true` if threads took the lock here unequally often, by more than 2%. This is so if the lock's order decides which thread
+    /// does which work. Then the recording host has decided it.
+    #[must_use]
+    pub const fn divides_work(&self) -> bool {
+        self.most - self.least > self.most / 50 && self.threads > 1
+    }
+}
+
+/// A place in a program at which threads waited as in the recorded execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitPlace {
+    /// The number of the program.
+    pub program: usize,
+    /// The address of the instruction before the wait; `None` if the recording has no instruction there.
+    #[serde(with = "json")]
+    pub address: Option<u64>,
+    /// The number of waits.
+    pub waits: u64,
+}
+
+/// The waits of all threads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// Who waited for whom: the longest waits first, at most [`Waits::MOST`].
+    pub pairs: Vec<WaitFor>,
+    /// The locks: those with the longest waits first, at most [`Waits::MOST`].
+    pub locks: Vec<LockRun>,
+    /// How often threads made system calls that may block, by the name of the call. These calls take no time.
+    pub calls: BTreeMap<String, u64>,
+    /// The number of waits that are as in the recorded execution, because the lock is not known.
+    pub as_recorded: u64,
+    /// The places of these waits: those with the most waits first, at most [`Waits::MOST`].
+    #[serde(default)]
+    pub recorded_at: Vec<WaitPlace>,
+    /// How often a thread waited for an earlier section of a lock, because the recorded execution saw that section's effect.
+    pub kept_orders: u64,
+    /// The number of references that threads made while they waited for locks in the recorded execution. The recording lacks them.
+    pub left_out: u64,
+}
+
+impl Waits {
+    /// The maximum number of entries in a list.
+    pub const MOST: usize = 1000;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_has_a_count() {
+        let mut states = States::default();
+        for (cycles, state) in (1..).zip(State::ALL) {
+            states.add(state, cycles);
+            assert_eq!(states.of(state), cycles);
+        }
+        assert_eq!(states.sum(), 66);
+        assert_eq!((states.running, states.recorded, states.ended), (1, 9, 11));
+    }
+}

@@ -1,0 +1,240 @@
+//! The lock functions of the C library, and their places in memory.
+
+use std::collections::HashMap;
+
+use refs::Mapping;
+
+use crate::elf::Elf;
+
+/// A function of the C library that makes threads wait or lets them go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Function {
+    /// Takes a mutex or a spin lock.
+    Lock = 1,
+    /// Takes a mutex, or gives up.
+    TryLock = 2,
+    /// Takes a lock that its readers share.
+    ReadLock = 3,
+    TryReadLock = 4,
+    WriteLock = 5,
+    TryWriteLock = 6,
+    /// Gives a lock of any kind back.
+    Unlock = 7,
+    /// Waits for a condition variable.
+    Wait = 8,
+    /// Waits for a condition variable, or for a time.
+    TimedWait = 9,
+    /// Wakes threads that wait for a condition variable: one, or all.
+    Signal = 10,
+    Broadcast = 11,
+    Barrier = 12,
+    /// Takes one from a semaphore.
+    Take = 13,
+    TryTake = 14,
+    /// Adds one to a semaphore.
+    Post = 15,
+}
+
+impl Function {
+    const ALL: [Self; 15] = [
+        Self::Lock,
+        Self::TryLock,
+        Self::ReadLock,
+        Self::TryReadLock,
+        Self::WriteLock,
+        Self::TryWriteLock,
+        Self::Unlock,
+        Self::Wait,
+        Self::TimedWait,
+        Self::Signal,
+        Self::Broadcast,
+        Self::Barrier,
+        Self::Take,
+        Self::TryTake,
+        Self::Post,
+    ];
+
+    /// Returns the function with this number; `None` for 0.
+    pub(crate) fn numbered(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Returns the function with this symbol. A C library may have several symbols for one function, such as `pthread_mutex_lock`,
+    /// `__pthread_mutex_lock` and `__GI___pthread_mutex_lock`, and versions of it after `@`.
+    fn named(symbol: &str) -> Option<Self> {
+        let name = symbol.split('@').next()?.trim_start_matches('_');
+        let name = name.strip_prefix("GI_").unwrap_or(name).trim_start_matches('_');
+        let name = name.strip_prefix("new_").unwrap_or(name);
+        Some(match name {
+            "pthread_mutex_lock" | "pthread_spin_lock" => Self::Lock,
+            "pthread_mutex_trylock" | "pthread_mutex_timedlock" | "pthread_mutex_clocklock" => {
+                Self::TryLock
+            }
+            "pthread_rwlock_rdlock" => Self::ReadLock,
+            "pthread_rwlock_tryrdlock" => Self::TryReadLock,
+            "pthread_rwlock_wrlock" => Self::WriteLock,
+            "pthread_rwlock_trywrlock" => Self::TryWriteLock,
+            "pthread_mutex_unlock" | "pthread_spin_unlock" | "pthread_rwlock_unlock" => {
+                Self::Unlock
+            }
+            "pthread_cond_wait" => Self::Wait,
+            "pthread_cond_timedwait" | "pthread_cond_clockwait" => Self::TimedWait,
+            "pthread_cond_signal" => Self::Signal,
+            "pthread_cond_broadcast" => Self::Broadcast,
+            "pthread_barrier_wait" => Self::Barrier,
+            "sem_wait" => Self::Take,
+            "sem_trywait" => Self::TryTake,
+            "sem_post" => Self::Post,
+            _ => return None,
+        })
+    }
+}
+
+/// The known functions of the mapped files.
+#[derive(Debug, Default)]
+pub(crate) struct Functions {
+    /// Each function by its first address.
+    found: HashMap<u64, Function>,
+}
+
+impl Functions {
+    /// Adds the functions of the files that these mappings map.
+    pub(crate) fn add(&mut self, mappings: &[Mapping]) {
+        for mapping in mappings {
+            let symbols = Elf::open(&mapping.path).and_then(|elf| symbols(&elf));
+            for symbol in symbols.unwrap_or_default() {
+                let within = symbol.offset.wrapping_sub(mapping.offset);
+                if within < mapping.end - mapping.start {
+                    self.found.insert(mapping.start + within, symbol.function);
+                }
+            }
+        }
+    }
+
+    /// Returns the function that begins at `address`.
+    pub(crate) fn at(&self, address: u64) -> Option<Function> {
+        self.found.get(&address).copied()
+    }
+}
+
+/// A known function in the symbol table of an ELF file.
+struct Symbol {
+    /// The position of the function in the file.
+    offset: u64,
+    function: Function,
+}
+
+/// Returns the known functions of a file; `None` if the file is malformed.
+fn symbols(elf: &Elf) -> Option<Vec<Symbol>> {
+    const SYMBOLS: u64 = 2;
+    const DYNAMIC_SYMBOLS: u64 = 11;
+    const FUNCTION: u8 = 2;
+    const SYMBOL_BYTES: usize = 24;
+    let segments = elf.segments()?;
+    let sections = elf.sections()?;
+    let mut found: Vec<Symbol> = Vec::new();
+    for section in &sections {
+        if section.kind != SYMBOLS && section.kind != DYNAMIC_SYMBOLS {
+            continue;
+        }
+        let names = sections.get(section.link as usize)?;
+        let names = elf.bytes(names.offset, names.length)?;
+        let table = elf.bytes(section.offset, section.length)?;
+        for symbol in table.chunks_exact(SYMBOL_BYTES) {
+            if symbol[4] & 0xf != FUNCTION {
+                continue;
+            }
+            let name = names.get(elf.number(symbol, 0, 4)? as usize..)?;
+            let name = name.split(|byte| *byte == 0).next().map(str::from_utf8);
+            let Some(function) = name.and_then(Result::ok).and_then(Function::named) else {
+                continue;
+            };
+            // The address of a function that another file defines is 0, which is in no segment of code.
+            let address = elf.number(symbol, 8, 8)?;
+            let offset = segments.iter().find_map(|segment| segment.position(address));
+            found.extend(offset.filter(|_| address != 0).map(|offset| Symbol { offset, function }));
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn functions_have_several_symbols() {
+        for (symbol, expected) in [
+            ("pthread_mutex_lock", Some(Function::Lock)),
+            ("___pthread_mutex_lock", Some(Function::Lock)),
+            ("__GI___pthread_mutex_lock", Some(Function::Lock)),
+            ("pthread_cond_wait@@GLIBC_2.3.2", Some(Function::Wait)),
+            ("__new_sem_wait", Some(Function::Take)),
+            ("pthread_mutex_lock_full", None),
+            ("my_pthread_mutex_lock", None),
+            ("pthread_spin_trylock", None),
+            ("", None),
+        ] {
+            assert_eq!(Function::named(symbol), expected, "{symbol}");
+        }
+        assert_eq!(Function::numbered(0), None);
+        assert!(Function::ALL.iter().all(|one| Function::numbered(*one as u8) == Some(*one)));
+    }
+
+    /// Returns an ELF file with a segment from offset 0x1000 at address 0x41000, and the symbol `sem_post` at 0x41040.
+    fn file(is_big: bool) -> Vec<u8> {
+        let mut bytes = vec![0; 0x200];
+        let mut put = |at: usize, size: usize, value: u64| {
+            let value = value.to_be_bytes();
+            let mut value = value[8 - size..].to_vec();
+            if !is_big {
+                value.reverse();
+            }
+            bytes[at..at + size].copy_from_slice(&value);
+        };
+        // The header: a table of one segment at 0x40, and of three sections at 0x80.
+        for (at, size, value) in
+            [(32, 8, 0x40), (40, 8, 0x80), (54, 2, 56), (56, 2, 1), (58, 2, 64), (60, 2, 3)]
+        {
+            put(at, size, value);
+        }
+        for (at, size, value) in [(0, 4, 1), (8, 8, 0x1000), (16, 8, 0x41000), (32, 8, 0x100)] {
+            put(0x40 + at, size, value);
+        }
+        // Section 1 has symbols, section 2 their names.
+        for (at, size, value) in [(4, 4, 2), (24, 8, 0x140), (32, 8, 48), (40, 4, 2)] {
+            put(0xc0 + at, size, value);
+        }
+        for (at, size, value) in [(24, 8, 0x180), (32, 8, 10)] {
+            put(0x100 + at, size, value);
+        }
+        for (at, size, value) in [(0, 4, 1), (4, 1, 0x12), (8, 8, 0x41040), (16, 8, 0x20)] {
+            put(0x158 + at, size, value);
+        }
+        bytes[0x180..0x18a].copy_from_slice(b"\0sem_post\0");
+        bytes[..6].copy_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1 + u8::from(is_big)]);
+        bytes
+    }
+
+    #[test]
+    fn functions_are_found_where_files_are_mapped() {
+        for is_big in [false, true] {
+            let mut elf = tempfile::NamedTempFile::new().unwrap();
+            elf.write_all(&file(is_big)).unwrap();
+            let mapping = Mapping {
+                start: 0x7000_1000,
+                end: 0x7000_2000,
+                offset: 0x1000,
+                path: elf.path().to_str().unwrap().into(),
+                build_id: Vec::new(),
+            };
+            let mut functions = Functions::default();
+            functions.add(&[mapping]);
+            assert_eq!(functions.at(0x7000_1040), Some(Function::Post));
+            assert_eq!(functions.at(0x7000_1044), None);
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! A thread's calls of lock functions, and the locks that it has.
+//!
+//! Of the recorded execution of a lock function, only what it does without a wait is kept: the blocks of the function itself, each once.
+//! All else (loops, calls of functions that call the kernel) depends on the host. The replay puts the simulated machine's wait in its place.
+//!
+//! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. A
+//! thread that leaves a lock function by another way than a return is believed to be inside until it has executed many blocks. A spin
+//! lock that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other libraries are not known.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+
+use refs::{Acquire, Cause, Definitions, Log, Order, Placeholder, Semaphore};
+
+use crate::decode::Target;
+use crate::flow::{Section, Uses};
+use crate::functions::Function;
+use crate::lock;
+use crate::objects::Objects;
+use crate::order::Orders;
+
+/// What QEMU's callback knows about a block. It is packed into the 64 bits of the callback's argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockFacts(pub(crate) u64);
+
+/// How a block that executes inside a lock function passes control on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Leave {
+    Other = 0,
+    Call = 1,
+    Return = 2,
+}
+
+impl BlockFacts {
+    /// The position of the number of the lock function that begins with the block; 0 if none does. The number is in the highest bits.
+    pub(crate) const ENTERS: u32 = 56;
+
+    pub(crate) fn new(
+        number: u32,
+        instructions: usize,
+        leave: Leave,
+        enters: Option<Function>,
+    ) -> Self {
+        let enters = enters.map_or(0, |function| function as u64);
+        let count = instructions as u64;
+        Self(enters << Self::ENTERS | (leave as u64) << 48 | count << 32 | u64::from(number))
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(crate) fn instructions(self) -> u32 {
+        (self.0 >> 32) as u32 & 0xffff
+    }
+
+    fn leave(self) -> Leave {
+        match self.0 >> 48 & 3 {
+            1 => Leave::Call,
+            2 => Leave::Return,
+            _ => Leave::Other,
+        }
+    }
+
+    /// Returns the lock function that begins with this block.
+    fn entered(self) -> Option<Function> {
+        Function::numbered((self.0 >> Self::ENTERS) as u8)
+    }
+}
+
+/// What the threads of the process share.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a> {
+    pub(crate) objects: &'a Objects,
+    pub(crate) orders: &'a Orders,
+    pub(crate) definitions: &'a Mutex<Definitions>,
+    pub(crate) target: Target,
+    /// Returns the kernel's number of the calling thread.
+    pub(crate) tid: fn() -> u32,
+}
+
+/// A call of a lock function.
+#[derive(Debug)]
+struct LockCall {
+    function: Function,
+    /// The number of calls inside the function that have not returned.
+    depth: u32,
+    /// The current block.
+    block: BlockFacts,
+    /// The number of words in the log before the current block.
+    from: usize,
+    /// Whether the current block is kept.
+    keeps: bool,
+    /// The numbers of the kept blocks.
+    kept: Vec<u32>,
+    /// The numbers of all blocks.
+    executed: HashSet<u32>,
+    /// The place before the function's first block.
+    place: Placeholder,
+    /// The object of the call: the address that its first atomic access had. For [`Function::Unlock`], the address of the lock.
+    object: Option<u64>,
+    /// The signal that this call makes.
+    signal: Option<u64>,
+    /// The address of the mutex that a wait for a condition gives back.
+    mutex: Option<u64>,
+    /// The number of references that are left out.
+    left_out: u64,
+}
+
+/// A lock that the thread has.
+#[derive(Debug)]
+struct HeldLock {
+    lock: u64,
+    /// The place of the order that takes the lock, for orders that must come before it.
+    place: Placeholder,
+    /// The number of words in the log before the first word of the section that has not been examined.
+    from: usize,
+    /// The signal of the section's end, once accesses of the section have been examined.
+    end: Option<u64>,
+    signals: bool,
+    /// What the examined accesses did.
+    uses: Uses,
+    /// Whether the log has been encoded since the section began.
+    is_closed: bool,
+}
+
+/// A thread's calls of lock functions.
+#[derive(Debug, Default)]
+pub(crate) struct LockCalls {
+    call: Option<LockCall>,
+    held: Vec<HeldLock>,
+    /// The lock that the thread gave back last, and the section.
+    latest: Option<(u64, Section)>,
+    /// For each other thread and lock: one more than the signal of the latest section that this thread stays after.
+    seen: HashMap<(u32, u64), u64>,
+}
+
+impl LockCalls {
+    /// Returns `true` while the thread executes a lock function.
+    #[inline(always)]
+    pub(crate) fn is_inside(&self) -> bool {
+        self.call.is_some()
+    }
+
+    /// Returns `true` if the log must not be encoded yet: orders that are not known are in it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.call.is_some() || !self.held.is_empty()
+    }
+
+    /// Completes what is known of open calls and sections, because the log is about to be encoded. A call of a lock function that has not
+    /// ended leaves no order, but a mutex that a wait for a condition has given back. All later sections stay after a section whose rest is not known.
+    pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
+        if let Some(call) = self.call.take() {
+            call.give_up(log);
+        }
+        for at in 0..self.held.len() {
+            if let Some(section) = self.examine(at, thread, log, shared) {
+                let held = &mut self.held[at];
+                held.is_closed = true;
+                lock(&shared.objects.flow(held.lock)).unknown_section(section);
+            }
+        }
+    }
+
+    /// Notes that a block begins, while the thread executes a lock function or is about to enter one. Must be called before the block is
+    /// logged. Returns the number of instructions of the previous block if that block is left out, otherwise 0.
+    pub(crate) fn block(
+        &mut self,
+        block: BlockFacts,
+        thread: u32,
+        log: &mut Log,
+        shared: Shared<'_>,
+    ) -> u32 {
+        let mut left_out = 0;
+        if let Some(mut call) = self.call.take() {
+            self.look(&mut call, thread, log, shared);
+            left_out = call.end_block(log);
+            if call.returns() {
+                let site = lock(shared.definitions).address(block.number());
+                self.end(call, thread, log, shared, site);
+            } else if call.begin_block(block, log.len()) {
+                self.call = Some(call);
+                return left_out;
+            } else {
+                call.give_up(log);
+            }
+        }
+        if let Some(function) = block.entered() {
+            self.begin(function, block, thread, log, shared);
+        }
+        left_out
+    }
+
+    /// Begins a call of a lock function.
+    fn begin(
+        &mut self,
+        function: Function,
+        block: BlockFacts,
+        thread: u32,
+        log: &mut Log,
+        shared: Shared<'_>,
+    ) {
+        let place = log.placeholder();
+        let mut call = LockCall {
+            function,
+            depth: 0,
+            block,
+            from: log.len(),
+            keeps: true,
+            kept: vec![block.number()],
+            executed: HashSet::new(),
+            place,
+            object: None,
+            signal: None,
+            mutex: None,
+            left_out: 0,
+        };
+        match function {
+            // The section must be examined before the lock is given back, and the lock is not known yet.
+            Function::Unlock | Function::Wait | Function::TimedWait => {
+                for at in 0..self.held.len() {
+                    self.examine(at, thread, log, shared);
+                }
+            }
+            Function::Signal | Function::Broadcast => {
+                call.signal = Some(shared.orders.signal());
+                match (self.held.last_mut(), self.latest) {
+                    (Some(held), _) => held.signals = true,
+                    (None, Some((lock, section))) => shared.objects.signals(lock, section),
+                    (None, None) => {}
+                }
+            }
+            _ => {}
+        }
+        call.from = log.len();
+        self.call = Some(call);
+    }
+
+    /// Looks at the accesses of the latest block of a call.
+    fn look(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
+        self.find_mutex(call, thread, log, shared);
+        if call.object.is_some() || call.depth > 0 {
+            return;
+        }
+        let block = call.block.number();
+        let mut stores = log.accesses(call.from).filter(|access| access.place.is_store());
+        let object = stores.find(|access| match call.function {
+            // An inner unlock of a recursive mutex does not store to the mutex's first word.
+            Function::Unlock => self.held.iter().any(|held| held.lock == access.address),
+            _ => lock(shared.definitions).is_atomic(block, access.place.instruction()),
+        });
+        call.object = object.map(|access| access.address);
+        let Some(object) = call.object else { return };
+        match call.function {
+            Function::Wait | Function::TimedWait => shared.objects.wait(object, thread),
+            Function::Signal | Function::Broadcast => {
+                let all = call.function == Function::Broadcast;
+                if let Some(signal) = call.signal {
+                    shared.objects.wake(object, signal, all);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends a call. `site` is the address to which the function has returned.
+    fn end(&mut self, call: LockCall, thread: u32, log: &mut Log, shared: Shared<'_>, site: u64) {
+        let place = call.place;
+        call.say_what_is_left_out(log);
+        match (call.function, call.object) {
+            (Function::Unlock, Some(lock)) => {
+                if let Some(at) = self.held_at(lock) {
+                    let place = log.placeholder();
+                    self.release(at, thread, log, place, shared);
+                }
+            }
+            (Function::Wait | Function::TimedWait, object) => {
+                let woken = object.and_then(|condition| shared.objects.woken(condition, thread));
+                if let Some(signal) = woken {
+                    log.order(Order::Wait(Cause::Condition, signal));
+                }
+                let place = log.placeholder();
+                if let Some(lock) = call.mutex {
+                    self.acquire(Acquire { lock, shared: false, site }, place, log);
+                }
+            }
+            (Function::Signal | Function::Broadcast, Some(_)) => {
+                if let Some(signal) = call.signal {
+                    log.put_first(place, Order::Signal(signal));
+                }
+            }
+            (Function::Lock | Function::WriteLock | Function::TryWriteLock, Some(lock)) => {
+                self.acquire(Acquire { lock, shared: false, site }, place, log);
+            }
+            (Function::ReadLock | Function::TryReadLock, Some(lock)) => {
+                self.acquire(Acquire { lock, shared: true, site }, place, log);
+            }
+            (Function::TryLock, Some(lock)) => {
+                /// The position of the owner's number in a mutex of the GNU C library.
+                const OWNER: u64 = 8;
+                if shared.target.word(lock + OWNER) == Some((shared.tid)()) {
+                    self.acquire(Acquire { lock, shared: false, site }, place, log);
+                }
+            }
+            (Function::Barrier, Some(barrier)) => {
+                /// The position of the number of threads in a barrier of the GNU C library.
+                const COUNT: u64 = 8;
+                let threads = shared.target.word(barrier + COUNT).unwrap_or(0);
+                if threads > 0 {
+                    log.put_first(place, Order::Arrive { barrier, threads });
+                }
+            }
+            (Function::Take | Function::TryTake, Some(address)) => {
+                let first = shared
+                    .objects
+                    .semaphore(address, || shared.target.low_word(address).wrapping_add(1));
+                log.put_first(place, Order::Take(Semaphore { address, first }));
+            }
+            (Function::Post, Some(address)) => {
+                let first = shared
+                    .objects
+                    .semaphore(address, || shared.target.low_word(address).saturating_sub(1));
+                log.put_first(place, Order::Post(Semaphore { address, first }));
+            }
+            _ => {}
+        }
+    }
+
+    fn acquire(&mut self, acquire: Acquire, place: Placeholder, log: &mut Log) {
+        log.put_first(place, Order::Acquire(acquire));
+        let (lock, from) = (acquire.lock, log.len());
+        self.held.push(HeldLock {
+            lock,
+            place,
+            from,
+            end: None,
+            signals: false,
+            uses: Uses::default(),
+            is_closed: false,
+        });
+    }
+
+    /// Returns the index of the lock at this address among the locks that the thread has.
+    fn held_at(&self, lock: u64) -> Option<usize> {
+        self.held.iter().rposition(|held| held.lock == lock)
+    }
+
+    /// Looks for the mutex that a wait for a condition gives back, in the latest block of a call. It is a lock that the thread has, and
+    /// that the block stores to.
+    fn find_mutex(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
+        let is_wait = matches!(call.function, Function::Wait | Function::TimedWait);
+        if !is_wait || call.mutex.is_some() {
+            return;
+        }
+        let mut stores = log.accesses(call.from).filter(|access| access.place.is_store());
+        let mutex = stores.find_map(|access| self.held_at(access.address));
+        drop(stores);
+        call.mutex = mutex.map(|at| self.release(at, thread, log, call.place, shared));
+    }
+
+    /// Examines what the thread has done since it took a lock, or since the latest examination. Puts the waits for the sections that must
+    /// come first before the order that took the lock. Returns the section; `None` if the log no longer has it.
+    fn examine(
+        &mut self,
+        at: usize,
+        thread: u32,
+        log: &mut Log,
+        shared: Shared<'_>,
+    ) -> Option<Section> {
+        let held = self.held.get_mut(at).filter(|held| !held.is_closed)?;
+        let signal = *held.end.get_or_insert_with(|| shared.orders.signal());
+        let section = Section { thread, signal };
+        let flow = shared.objects.flow(held.lock);
+        let mut flow = lock(&flow);
+        if held.signals {
+            flow.signals(section);
+        }
+        let accesses = log.accesses(held.from);
+        let accesses = accesses
+            .map(|access| (access.address, access.place.size().into(), access.place.is_store()));
+        for earlier in flow.section(section, &mut held.uses, accesses) {
+            // The sections of one thread and lock end in the order of their signals.
+            let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
+            if earlier.signal >= *seen {
+                *seen = earlier.signal + 1;
+                log.put_first(held.place, Order::Wait(Cause::Section, earlier.signal));
+            }
+        }
+        held.from = log.len();
+        Some(section)
+    }
+
+    /// Ends a section: puts the order that gives the lock back in a place. Returns the lock.
+    fn release(
+        &mut self,
+        at: usize,
+        thread: u32,
+        log: &mut Log,
+        place: Placeholder,
+        shared: Shared<'_>,
+    ) -> u64 {
+        let HeldLock { lock, end, .. } = self.held.remove(at);
+        let signal = end.unwrap_or_else(|| shared.orders.signal());
+        log.put_first(place, Order::Release { lock, signal });
+        self.latest = Some((lock, Section { thread, signal }));
+        lock
+    }
+}
+
+impl LockCall {
+    /// Ends the current block. Removes the block from the log if it is not kept. Returns the number of removed instructions.
+    fn end_block(&mut self, log: &mut Log) -> u32 {
+        if self.keeps {
+            return 0;
+        }
+        let instructions = self.block.instructions();
+        self.left_out += u64::from(instructions) + log.accesses(self.from).count() as u64;
+        log.truncate(self.from);
+        instructions
+    }
+
+    /// Returns `true` if the current block returns from the function.
+    fn returns(&mut self) -> bool {
+        match self.block.leave() {
+            Leave::Other => false,
+            Leave::Call => {
+                self.depth += 1;
+                false
+            }
+            Leave::Return => {
+                let returns = self.depth == 0;
+                self.depth = self.depth.saturating_sub(1);
+                returns
+            }
+        }
+    }
+
+    /// Ends a call that has not returned.
+    fn give_up(mut self, log: &mut Log) {
+        self.end_block(log);
+        self.say_what_is_left_out(log);
+    }
+
+    fn say_what_is_left_out(&self, log: &mut Log) {
+        if self.left_out > 0 {
+            log.order(Order::LeftOut(self.left_out));
+        }
+    }
+
+    /// Begins a block, after the `from` words of the log. Returns `false` if the thread must have left the function by another way than a
+    /// return: it has executed more blocks than lock functions have.
+    fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
+        /// The maximum number of different blocks that a lock function executes, with all that it calls.
+        const MOST_BLOCKS: usize = 1 << 10;
+        self.executed.insert(block.number());
+        let is_inside = self.executed.len() <= MOST_BLOCKS;
+        self.keeps = !is_inside || self.depth == 0 && !self.kept.contains(&block.number());
+        if self.keeps {
+            self.kept.push(block.number());
+        }
+        (self.block, self.from) = (block, from);
+        is_inside
+    }
+}
+
+impl Target {
+    /// Returns the time at an address of the program's memory in nanoseconds: two numbers of 64 bits, seconds and nanoseconds.
+    pub(crate) fn time(self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 16];
+        File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;
+        let [seconds, nanoseconds] = [&bytes[..8], &bytes[8..]].map(|half| {
+            let half = half.try_into().unwrap_or_default();
+            if self == Self::X86 { u64::from_le_bytes(half) } else { u64::from_be_bytes(half) }
+        });
+        // A program may ask for more time than it can wait.
+        (nanoseconds < 1_000_000_000).then(|| seconds.min(1 << 32) * 1_000_000_000 + nanoseconds)
+    }
+
+    /// Returns the 32-bit number at an address of the program's memory. The address may be bad, so memory is read through
+    /// /proc/self/mem.
+    fn word(self, address: u64) -> Option<u32> {
+        let mut bytes = [0; 4];
+        File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;
+        Some(match self {
+            Self::X86 => u32::from_le_bytes(bytes),
+            Self::Sparc => u32::from_be_bytes(bytes),
+        })
+    }
+
+    /// Returns the low half of the 64-bit number at an address; 0 if it cannot be read.
+    fn low_word(self, address: u64) -> u32 {
+        let low = match self {
+            Self::X86 => address,
+            Self::Sparc => address + 4,
+        };
+        self.word(low).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! `--memory`: which node's memory has a page of a program, in all commands that replay.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::program::{Place, contains_all, vfalls};
+use crate::stat::json;
+
+/// Strand 64 is on node 1 and touches two pages first; strand 0 then reads another line of each, and a third page.
+const TOUCHES: &str = "64 r 0x0\n64 w 0x2000\n0 r 0x400\n0 r 0x2400\n0 r 0x4000\n";
+
+/// Returns for each thread the numbers of lines from local and from remote memory.
+fn served(results: &Value) -> Vec<[u64; 2]> {
+    let threads = results["threads"].as_array().unwrap().iter();
+    let number = |thread: &Value, way: &str| thread["served"][way].as_u64().unwrap();
+    threads.map(|thread| ["local", "remote"].map(|way| number(thread, way))).collect()
+}
+
+#[test]
+fn pages_are_where_the_option_says() {
+    let place = Place::new("memory-pages");
+    // The second strand starts when the first has waited for its two lines.
+    place.file("touches", TOUCHES);
+    for (option, said, first, second) in [
+        // 0x0, 0x2000 and 0x4000 are on node 0, and so are 0x400 and 0x2400 with two nodes.
+        ("", "hardware", [0, 2], [3, 0]),
+        ("--memory hardware", "hardware", [0, 2], [3, 0]),
+        ("--memory node:0", "node:0", [0, 2], [3, 0]),
+        ("--memory node:1", "node:1", [2, 0], [0, 3]),
+        // Pages at 0x0 and 0x4000 are on node 0, the page at 0x2000 on node 1.
+        ("--memory interleave:8K", "interleave:8K", [1, 1], [2, 1]),
+        ("--memory interleave:16384", "interleave:16K", [0, 2], [2, 1]),
+    ] {
+        let results = json(&place, &format!("touches --nodes 2 {option}"));
+        assert_eq!(results["configuration"]["memory"]["pages"], said);
+        let mut found = served(&results);
+        found.sort_unstable();
+        let mut expected = vec![first, second];
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{option}");
+        assert_eq!(results["truth_matches"], true);
+    }
+}
+
+/// A file chooses what the option does, but not both.
+#[test]
+fn pages_of_a_configuration() {
+    let place = Place::new("memory-file");
+    place.file("touches", TOUCHES);
+    place.file("pages.toml", "[memory]\npages = \"node:1\"\n");
+    let results = json(&place, "touches --nodes 2 --config pages.toml");
+    assert_eq!(results["configuration"]["memory"], json!({ "pages": "node:1" }));
+    place
+        .run("stat touches --config pages.toml --memory node:0")
+        .badly("pages.toml: has memory.pages, expected no --memory");
+    place.run("boot --config pages.toml").badly("has memory.pages, expected none");
+    // Bits 31:30 of the address are the node.
+    place.file("gigabyte.toml", "[machine]\nnodes = 2\ninterleave = 0x4000_0000\n");
+    place.file("far", "0 r 0x3fff0000\n0 r 0x40000000\n0 r 0x7fff0200\n");
+    let results = json(&place, "far --config gigabyte.toml");
+    assert_eq!(served(&results), [[1, 2]]);
+    assert_eq!(results["configuration"]["machine"]["interleave"], 1 << 30);
+    let text = place.run("stat far --config gigabyte.toml").well();
+    assert!(text.contains("; memory: hardware, 1 GB\n"), "{text}");
+}
+
+/// Every view says which node's memory has what.
+#[test]
+fn what_holds_is_said() {
+    let place = Place::new("memory-said");
+    place.file("touches", TOUCHES);
+    let hardware = "memory: 512 bytes on each node in turn, as the hardware interleaves";
+    let touched = "memory: each page of 8 KB on the node that first touches it";
+    for command in ["stat", "top", "c2c", "report", "annotate"] {
+        let help = vfalls(&[command, "--help"]).well();
+        contains_all(&help, &["--memory <WHERE>", "first-touch", "node:N", "interleave:SIZE"]);
+        if command == "annotate" {
+            continue;
+        }
+        let file = if command == "report" { "--bundled" } else { "touches" };
+        let [hardware, touched] = match command {
+            "stat" | "top" => ["; memory: hardware, 512 bytes\n", "; memory: first-touch\n"],
+            _ => [hardware, touched],
+        };
+        for (option, said) in [("", hardware), ("--memory first-touch", touched)] {
+            let text = place.run(&format!("{command} {file} {option}")).well();
+            assert!(text.contains(said), "{command} {option}: {text}");
+        }
+    }
+    let text = place.run("c2c touches --memory interleave:4M").well();
+    assert!(text.contains("# memory: pages of 4M on each node in turn\n"), "{text}");
+    let text = place.run("c2c touches --memory node:3").well();
+    assert!(text.contains("# memory: all pages on node 3\n"), "{text}");
+    assert!(!place.run("stat --bundled --nodes 1").well().contains("memory: "));
+    place.run("stat touches --memory first-touch --html page.html").well();
+    let page = fs::read_to_string(place.at("page.html")).unwrap();
+    assert!(page.contains("each page of 8 KB on the node that first touches it"));
+}
+
+#[test]
+fn what_is_refused() {
+    for (arguments, message) in [
+        (["stat", "--memory", "node:4"], "found node '4', expected 0 to 3"),
+        (["c2c", "--memory", "interleave:4K"], "expected a power of two from 8K to 256M"),
+        (["top", "--memory", "local"], "expected hardware, first-touch, node:N or interleave:SIZE"),
+    ] {
+        vfalls(&arguments).badly(message);
+    }
+    vfalls(&["stat", "--nodes", "2", "--memory", "node:2"]).badly("no memory on node 2");
+    vfalls(&["report", "--unit", "r10000", "--memory", "node:0"]).badly("is for --unit sparc");
+}

@@ -1,0 +1,85 @@
+//! Tests `stat --orders`, and the check whether a small change of order matters.
+
+use serde_json::json;
+
+use crate::program::{Place, squeezed, with_input};
+use crate::stat::json;
+use crate::stat_states::{SLEEP, Step, acquire, recording, release, sleep, sleepers};
+
+/// Two threads take one lock. Thread 2 sleeps for 10 ms after it had the lock, thread 3 sleeps for 10 ms while it has the lock. If thread
+/// 2 comes first, both sleep at once; if thread 3 comes first, thread 2 waits and then sleeps.
+///
+/// Both start at once in the first replay, so that thread 2, on the first strand, comes first. In the four replays after it, thread 2
+/// starts 62, 253, 82 and 159 cycles later, and thread 3 starts 3, 16, 224 and 154 cycles later.
+fn sensitive() -> Vec<u8> {
+    recording(&[
+        vec![Step::Instruction],
+        vec![Step::Instruction],
+        vec![acquire(0x9000, 0x2000), release(0x9000, 1), sleep(), Step::Instruction],
+        vec![acquire(0x9000, 0x2010), sleep(), release(0x9000, 2), Step::Instruction],
+    ])
+}
+
+/// Returns how often a run contains the sleep, without the cycles that everything else takes.
+fn sleeps(cycles: u64) -> u64 {
+    assert!(cycles % SLEEP < 2_000, "{cycles}");
+    cycles / SLEEP
+}
+
+#[test]
+fn a_result_that_depends_on_the_order_says_so() {
+    let place = Place::new("stat-orders");
+    place.file("sensitive.refs", sensitive());
+    let results = json(&place, "sensitive.refs");
+    let checked: Vec<u64> = serde_json::from_value(results["orders"]["cycles"].clone()).unwrap();
+    assert_eq!(checked.iter().map(|cycles| sleeps(*cycles)).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(results["orders"]["cycles"][0], results["cycles"]);
+    let output = place.run("stat sensitive.refs").well();
+    let sentence = format!(
+        "A small change of order moves the result by 100%, from {} to {} cycles: --orders N gives the spread.",
+        checked[0], checked[1]
+    );
+    assert!(squeezed(&output).ends_with(&sentence), "{output}");
+
+    let results = json(&place, "sensitive.refs --orders 5");
+    let orders = &results["orders"];
+    let cycles: Vec<u64> = serde_json::from_value(orders["cycles"].clone()).unwrap();
+    assert_eq!(cycles[..2], checked);
+    assert_eq!(cycles.iter().map(|cycles| sleeps(*cycles)).collect::<Vec<_>>(), [1, 2, 2, 1, 2]);
+    let number = |name: &str| orders[name].as_u64().unwrap();
+    let [least, median, most] = ["least", "median", "most"].map(number);
+    assert_eq!([least, median, most].map(sleeps), [1, 2, 2]);
+    let output = place.run("stat sensitive.refs --orders 5").well();
+    let text = output.lines().map(squeezed).collect::<Vec<_>>().join("\n");
+    let table = format!(
+        "
+The cycles of 5 replays, in which each thread starts up to 255 cycles later:
+
+cycles from the median
+least {least} -50.0%
+median {median} 0.0%
+most {most} 0.0%"
+    );
+    assert!(text.ends_with(&table), "{output}");
+    assert_eq!(place.run("stat sensitive.refs --orders 5").well(), output);
+}
+
+#[test]
+fn a_result_that_does_not_depend_on_the_order_says_nothing() {
+    let place = Place::new("stat-no-orders");
+    place.file("sleepers.refs", sleepers());
+    let output = place.run("stat sleepers.refs").well();
+    assert!(!output.contains("change of order"), "{output}");
+    let results = json(&place, "sleepers.refs");
+    assert_eq!(results["orders"]["cycles"].as_array().unwrap().len(), 2);
+    // One thread has no order.
+    place.file("one.refs", recording(&[vec![Step::Instruction]]));
+    assert_eq!(json(&place, "one.refs")["orders"], json!(null));
+    place.run("stat one.refs --orders 2").badly("found 1 thread, expected several for --orders");
+    // Standard input has no second replay.
+    let piped = with_input(&["stat", "-"], sleepers()).well();
+    let sentence = "\nWhether a small change of order moves the result is not checked: standard input can be read only\nonce.\n";
+    assert!(piped.ends_with(sentence), "{piped}");
+    with_input(&["stat", "-", "--orders", "2"], sleepers())
+        .badly("standard input can be read only once, expected a file for --orders");
+}

@@ -1,0 +1,209 @@
+//! Tests what `stat` says about the states of threads, with recordings whose orders are written here.
+
+use std::sync::Mutex;
+
+use refs::{
+    Acquire, BlockDefinition, Cause, Definitions, Encoder, Exit, FILE_HEADER, Frame, Log, Order,
+    Stored,
+};
+use serde_json::{Value, json};
+
+use crate::program::{Place, contains_all, squeezed};
+use crate::stat::json;
+
+/// The cycles of a sleep of 10 ms. The machine has 1,165,379,275 cycles per second.
+pub(crate) const SLEEP: u64 = 11_653_792;
+
+/// A step of a made thread: an instruction at 0x1000, or an order.
+pub(crate) enum Step {
+    Instruction,
+    Order(Order),
+}
+
+pub(crate) fn acquire(lock: u64, site: u64) -> Step {
+    Step::Order(Order::Acquire(Acquire { lock, shared: false, site }))
+}
+
+pub(crate) fn release(lock: u64, signal: u64) -> Step {
+    Step::Order(Order::Release { lock, signal })
+}
+
+pub(crate) fn sleep() -> Step {
+    Step::Order(Order::Sleep(10_000_000))
+}
+
+/// Returns a recording of these threads.
+pub(crate) fn recording(threads: &[Vec<Step>]) -> Vec<u8> {
+    let definitions = Mutex::new(Definitions::default());
+    let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);
+    let block = BlockDefinition { address: 0x1000, sizes, exit, classes };
+    let block = definitions.lock().unwrap().block(block).unwrap();
+    let (mut frames, mut references) = (Vec::new(), 0);
+    for (number, steps) in (0..).zip(threads) {
+        let mut log = Log::default();
+        for step in steps {
+            match step {
+                Step::Instruction => log.block(block),
+                Step::Order(order) => log.order(*order),
+            }
+        }
+        let mut frame = Frame::default();
+        Encoder::new(number).encode(&mut log, true, &definitions, &mut frame).unwrap();
+        references += frame.references;
+        frames.push(frame);
+    }
+    let mut defined = Frame::default();
+    definitions.lock().unwrap().take(&mut defined);
+    frames.insert(0, defined);
+    frames.push(Frame::end(references, Some(0)));
+    let mut file = FILE_HEADER.to_vec();
+    for frame in frames {
+        file.extend(frame.header(Stored::Plain, &frame.content));
+        file.extend(frame.content);
+    }
+    file
+}
+
+/// Two threads take the same lock at the same place, and sleep for 10 ms while they have it.
+pub(crate) fn sleepers() -> Vec<u8> {
+    let thread = |signal| {
+        let [one, other] = [Step::Instruction, Step::Instruction];
+        vec![one, acquire(0x9000, 0x2000), sleep(), release(0x9000, signal), other]
+    };
+    recording(&[thread(1), thread(2)])
+}
+
+fn states(results: &Value, thread: usize, state: &str) -> u64 {
+    results["threads"][thread]["states"][state].as_u64().unwrap()
+}
+
+#[test]
+fn a_thread_waits_while_another_sleeps_with_the_lock() {
+    let place = Place::new("stat-sleepers");
+    place.file("sleepers.refs", sleepers());
+    let results = json(&place, "sleepers.refs");
+    let run = results["cycles"].as_u64().unwrap();
+    assert!((2 * SLEEP..2 * SLEEP + 2_000).contains(&run), "{run}");
+    for thread in 0..2 {
+        assert_eq!(states(&results, thread, "sleep"), SLEEP);
+        let all = results["threads"][thread]["states"].as_object().unwrap();
+        assert_eq!(all.values().map(|cycles| cycles.as_u64().unwrap()).sum::<u64>(), run);
+    }
+    // The two begin at the same time, and the thread on the first strand comes first.
+    assert_eq!(states(&results, 0, "lock"), 0);
+    let waited = states(&results, 1, "lock");
+    assert!((SLEEP - 1_000..=SLEEP + 1_000).contains(&waited), "{waited}");
+    let waits = &results["waits"];
+    let wait = json!({
+        "thread": 1, "state": "lock", "ended_by": 0, "times": 1, "cycles": waited,
+    });
+    assert_eq!(waits["pairs"], json!([wait]));
+    let site = json!({ "address": "0x2000", "threads": 2, "least": 1, "most": 1 });
+    let lock = json!({
+        "program": 0, "address": "0x9000", "taken": 2, "waits": 1, "cycles": waited, "sites": [site],
+    });
+    assert_eq!(waits["locks"], json!([lock]));
+
+    let output = place.run("stat sleepers.refs").well();
+    let lines: Vec<String> = output.lines().map(squeezed).collect();
+    let text = lines.join("\n");
+    let tables = format!(
+        "
+The time of each thread, in percent of the run of {run} cycles:
+
+running lock sleep ended
+thread 0 <0.1 - 50.0 50.0
+thread 1 <0.1 50.0 50.0 -
+all threads <0.1 25.0 50.0 25.0
+
+Who waits for whom, longest waits first:
+
+thread waits for ended by thread times cycles
+1 lock 0 1 {waited}
+
+The locks with the longest waits:
+
+lock taken waits cycles waited taken at
+0x9000 2 1 {waited} 0x2000"
+    );
+    assert!(text.ends_with(&tables), "{output}");
+    // Columns align: all rows of a table are as wide as its header.
+    let rows = output.lines().skip_while(|line| !line.ends_with("ended"));
+    let ends: Vec<_> =
+        rows.take(4).map(|row| row.find("<0.1").map_or(row.len(), |at| at + 4)).collect();
+    assert_eq!(ends[1..], [ends[1]; 3], "{output}");
+
+    // A node with several threads has a row of its own, unless it has all threads.
+    let both = place.run("stat sleepers.refs sleepers.refs --place 0,1,64,128").well();
+    let named: Vec<_> = both.lines().filter(|line| line.starts_with("node ")).collect();
+    assert_eq!(named.len(), 1, "{both}");
+    assert!(squeezed(named[0]).starts_with("node 0 <0.1 25.0 50.0 25.0"), "{both}");
+    let alone = place.run("stat --bundled --place deal:0 -e pic:Instr_cnt");
+    assert!(!alone.stdout.contains("The time of each thread"), "{}", alone.stdout);
+}
+
+#[test]
+fn what_the_recording_decided_is_said() {
+    let place = Place::new("stat-decided");
+    let wake = Step::Order(Order::Wait(Cause::Wake, 9));
+    let first = vec![
+        Step::Instruction,
+        acquire(0x9000, 0x2000),
+        release(0x9000, 1),
+        Step::Order(Order::Call(0)),
+        Step::Order(Order::LeftOut(7)),
+        Step::Order(Order::Signal(9)),
+        Step::Instruction,
+    ];
+    let second = vec![
+        Step::Instruction,
+        acquire(0x9000, 0x2000),
+        release(0x9000, 2),
+        acquire(0x9000, 0x2000),
+        release(0x9000, 3),
+        wake,
+        Step::Instruction,
+    ];
+    place.file("decided.refs", recording(&[first, second]));
+    let output = place.run("stat decided.refs").well();
+    let parts = [
+        "The order of the lock at 0x2000 decides which thread does which work: the recording host decided it.\n",
+        "1 wait is as recorded: the lock is not known (in 0x1000).\n",
+        "System calls that may block take no time: 1 read.\n",
+        "7 recorded references of threads that waited for locks are left out: the machine's waits replace\nthem.\n",
+    ];
+    contains_all(&output, &parts);
+    let waits = &json(&place, "decided.refs")["waits"];
+    assert_eq!(waits["as_recorded"], 1);
+    assert_eq!(waits["recorded_at"], json!([{ "program": 0, "address": "0x1000", "waits": 1 }]));
+    // A dealt recording waits for turns, which are not the program's waits.
+    let one = (0..2000).map(|_| Step::Instruction).collect();
+    place.file("one.refs", recording(&[one]));
+    let dealt = json(&place, "one.refs --place deal:0,64");
+    assert_eq!(
+        (&dealt["waits"]["as_recorded"], &dealt["waits"]["recorded_at"]),
+        (&0.into(), &json!([]))
+    );
+}
+
+/// Each thread sleeps with one lock, and then takes the other's lock. A wait that nobody can end is cut short.
+#[test]
+fn threads_that_wait_for_each_other_go_on() {
+    let place = Place::new("stat-circle");
+    let thread = |own: u64, other: u64, signal: u64| {
+        vec![
+            acquire(own, 0x2000),
+            sleep(),
+            acquire(other, 0x2010),
+            release(other, signal),
+            release(own, signal + 1),
+            Step::Instruction,
+        ]
+    };
+    place.file("circle.refs", recording(&[thread(0x9000, 0xa000, 1), thread(0xa000, 0x9000, 3)]));
+    let ended = place.run("stat circle.refs");
+    assert_eq!(ended.status, 0);
+    let note = "note: circle.refs has threads that wait for locks, semaphores or barriers while no thread can end these waits (waits that \
+                are cut short: 1)\n";
+    assert_eq!(ended.stderr, note);
+}
