@@ -89,9 +89,10 @@ fn legible(place: &Place, page: &str, width: u32, dark: bool) -> Value {
     assert!(!said.contains("CONSOLE"), "{said}");
     assert_eq!((&shown["overflow"], &shown["loads"]), (&0.into(), &0.into()), "{width}");
     assert_eq!(shown["clipped"], serde_json::json!([]), "{width}");
-    // Figures of source lines have a table but no chart.
+    // Figures of source lines, waits and locks have a table but no chart.
+    let alone = |id: &str| id.starts_with("lines-") || ["who-waits", "locks"].contains(&id);
     let figures = shown["figures"].as_object().unwrap().iter();
-    for (id, figure) in figures.filter(|(id, _)| !id.starts_with("lines-")) {
+    for (id, figure) in figures.filter(|(id, _)| !alone(id)) {
         assert!(figure["marks"].as_u64().unwrap() > 0, "{id}");
         assert_eq!(figure["role"], "img", "{id}");
         assert!(figure["label"].as_str().unwrap().len() > 20, "{id}");
@@ -171,6 +172,22 @@ fn compare(report: &Value, figures: &Value) {
         }
     }
     assert_eq!(bars.next(), None);
+    // The table of states has what the report has, without the states that do not occur.
+    let states = |thread: &Value| -> Vec<u64> {
+        let names = ["running", "ready", "lock", "condition", "barrier", "semaphore", "thread"];
+        let names = names.iter().chain(&["sleep", "recorded", "not_begun", "ended"]);
+        names.map(|name| thread["states"][*name].as_u64().unwrap()).collect()
+    };
+    let threads: Vec<_> = report["threads"].as_array().unwrap().iter().map(states).collect();
+    let occurs = |state: &usize| threads.iter().any(|thread| thread[*state] > 0);
+    let occurring: Vec<_> = (0..11).filter(occurs).collect();
+    for (thread, row) in threads.iter().zip(rows("states")) {
+        let expected: Vec<_> = occurring.iter().map(|state| thread[*state]).collect();
+        assert_eq!((3..row.len()).map(|column| number(&row, column)).collect::<Vec<_>>(), expected);
+    }
+    // The time line has a row for each column of time.
+    let ends = report["details"]["timeline"]["cycles"].as_array().unwrap();
+    assert_eq!(rows("time-line").len(), ends.len());
     // The table has a column for each counter. The values that the guest reads are equal to the
     // truth.
     let series = &report["details"]["series"];

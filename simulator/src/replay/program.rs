@@ -89,6 +89,9 @@ impl Replay {
         let number = |number| if dealt { 0 } else { number };
         let threads = placed.iter().enumerate();
         let mut scheduler = Scheduler::placed(programs, placed, dealt);
+        if prepared.setup.details {
+            scheduler.collect_time_line();
+        }
         if prepared.setup.late > 0 {
             scheduler.start_late(prepared.setup.late);
         }
@@ -160,7 +163,8 @@ impl Replay {
     pub(super) fn details(&self) -> Option<Details> {
         let (now, memory) = (self.truth().cycles(), &self.memory);
         let (details, homes) = (self.details.as_ref()?, memory.line_homes());
-        Some(details.details(now, memory.moves(), |line| homes.home(line)))
+        let timeline = self.scheduler.time_line();
+        Some(Details { timeline, ..details.details(now, memory.moves(), |line| homes.home(line)) })
     }
 
     pub(super) fn usage(&self) -> Usage {

@@ -140,7 +140,7 @@ impl Setup {
             guests: self.guests.clone(),
             programs,
             placement: self.placement.clone(),
-            selection: self.selection.clone(),
+            selection: self.selection,
             perf_config: self.perf_config,
             interval: None,
             hub_cycles: self.hub_cycles,

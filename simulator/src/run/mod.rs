@@ -5,6 +5,7 @@ mod played;
 mod replayed;
 mod since;
 mod spread;
+mod timeline;
 mod totals;
 mod waits;
 
@@ -26,6 +27,7 @@ pub use executed::{
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
 pub use replayed::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
 pub use spread::Spread;
+pub use timeline::{ThreadLine, TimeLine};
 pub use totals::Total;
 pub(crate) use totals::class;
 pub use waits::{LockRun, LockSite, State, States, WaitFor, WaitPlace, Waits};

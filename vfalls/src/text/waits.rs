@@ -21,7 +21,7 @@ pub(crate) fn print(output: &mut impl Write, run: &Replayed, names: &Names) -> i
         writeln!(output, "\nThe time of each thread, in percent of the run of {length}:\n")?;
         write!(output, "{}", states(run))?;
     }
-    let pairs = pairs(run);
+    let pairs = pairs(run, MOST);
     if !pairs.is_empty() {
         writeln!(output, "\nWho waits for whom, longest waits first:\n")?;
         write!(output, "{}", table::text(&pairs))?;
@@ -86,13 +86,13 @@ fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Returns a table of the longest waits of one thread for another.
-fn pairs(run: &Replayed) -> table::Table {
+/// Returns a table of at most `most` of the longest waits of one thread for another.
+pub(crate) fn pairs(run: &Replayed, most: usize) -> table::Table {
     let mut table = table::with_header(">thread|waits for|>ended by thread|>times|>cycles");
     // The strands of a dealt recording execute one thread, which does not wait for itself.
     let is_thread = |number: usize| run.threads.get(number).is_some_and(|one| one.thread == number);
     let real = run.waits.pairs.iter().filter(|pair| is_thread(pair.thread) && pair.cycles > 0);
-    for pair in real.take(MOST) {
+    for pair in real.take(most) {
         table.add_row([
             pair.thread.to_string(),
             pair.state.name().to_owned(),

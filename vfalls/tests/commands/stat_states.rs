@@ -142,6 +142,68 @@ lock taken waits cycles waited taken at
     assert!(!alone.stdout.contains("The time of each thread"), "{}", alone.stdout);
 }
 
+/// A section of a lock that comes after another section, as in the recorded execution, waits for the lock.
+#[test]
+fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
+    let place = Place::new("stat-section");
+    let first = vec![acquire(0x9000, 0x2000), sleep(), release(0x9000, 1), Step::Instruction];
+    let section = Step::Order(Order::Wait(Cause::Section, 1));
+    let second = vec![section, acquire(0x9000, 0x2000), release(0x9000, 2), Step::Instruction];
+    place.file("section.refs", recording(&[first, second]));
+    let waits = &json(&place, "section.refs")["waits"];
+    let lock = &waits["locks"][0];
+    assert_eq!((&lock["waits"], &waits["kept_orders"]), (&1.into(), &1.into()));
+    assert_eq!(lock["cycles"], SLEEP);
+    assert_eq!(waits["pairs"][0]["state"], "lock");
+}
+
+/// The details have what each thread did when, and the page draws it.
+#[test]
+fn a_page_draws_who_runs_and_who_waits() {
+    let place = Place::new("stat-time-line");
+    place.file("sleepers.refs", sleepers());
+    let results = json(&place, "sleepers.refs --details --html page.html");
+    let run = results["cycles"].as_u64().unwrap();
+    let line = &results["details"]["timeline"];
+    let ends = line["cycles"].as_array().unwrap();
+    // The run is 91,000 times 256 cycles long. Columns of twice this width, nine times doubled, are 178.
+    assert_eq!((&ends[0], ends.len()), (&(256 << 9).into(), run.div_ceil(256 << 9) as usize));
+    assert_eq!(ends[ends.len() - 1], run);
+    for thread in 0..2 {
+        let line = &line["threads"][thread];
+        assert_eq!(line["thread"], thread);
+        for (state, columns) in line["states"].as_object().unwrap() {
+            let columns = columns.as_array().unwrap();
+            let sum: u64 = columns.iter().map(|cycles| cycles.as_u64().unwrap()).sum();
+            assert_eq!(sum, states(&results, thread, state), "{thread} {state}");
+        }
+    }
+    // Thread 1 waits in the first half of the run, and sleeps in the second half.
+    let column = |state: &str, number: usize| line["threads"][1]["states"][state][number].clone();
+    assert_eq!([column("lock", 5), column("sleep", 5)], [256 << 9, 0]);
+    assert_eq!([column("lock", 150), column("sleep", 150)], [0, 256 << 9]);
+
+    let page = std::fs::read_to_string(place.at("page.html")).unwrap();
+    let drawn = [
+        "<figure id=\"states\">",
+        "<figure id=\"time-line\">",
+        "<figure id=\"who-waits\">",
+        "<figure id=\"locks\">",
+        "<li><span class=\"c4\"></span>waits for a lock</li>",
+        "<li><span class=\"c0\"></span>sleeps</li>",
+        // The lock wait and the sleep of thread 1: orange, then grey.
+        "<title>thread 1</title>",
+        "<td class=\"w\">0x9000</td><td>2</td><td>1</td>",
+    ];
+    contains_all(&page, &drawn);
+    assert_eq!(place.run("page results.json").well(), page);
+    // Without details, the page has no time line.
+    let page = place.run("stat sleepers.refs --json short.json");
+    assert_eq!(page.status, 0);
+    let page = place.run("page short.json").well();
+    assert!(page.contains("<figure id=\"states\">") && !page.contains("time-line"), "{page}");
+}
+
 #[test]
 fn what_the_recording_decided_is_said() {
     let place = Place::new("stat-decided");

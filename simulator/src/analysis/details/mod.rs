@@ -21,6 +21,7 @@ use crate::events::summary::{Conflicts, Summary};
 use crate::memory::{Moves, Waited, Watched};
 use crate::recording::{Mapping, Recording, Reference};
 use crate::replay::scheduler::program_at;
+use crate::run::TimeLine;
 pub use calls::{Calls, Durations, ShownEvent};
 pub(crate) use code::MOST_CODE;
 pub use code::{InstructionMisses, Missed};
@@ -48,6 +49,9 @@ pub struct Details {
     pub code_others: Missed,
     /// The lines that moved between nodes, and the users of these lines.
     pub lines: Lines,
+    /// What threads did when.
+    #[serde(default)]
+    pub timeline: TimeLine,
     /// The hypercalls and their durations, by guest, function, register class and status. Empty
     /// during the replay.
     pub calls: Vec<Calls>,

@@ -17,6 +17,7 @@ mod sleepers;
 mod states;
 #[cfg(test)]
 mod tests;
+mod timeline;
 pub(crate) mod turns;
 
 use std::collections::VecDeque;
@@ -25,9 +26,9 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Position, Recording, RecordingError};
+use crate::recording::{Chunk, Order, Position, Recording, RecordingError};
 use crate::replay::Progress;
-use crate::run::{State, States, Waits};
+use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
 use deal::Deal;
 use objects::Objects;
@@ -314,6 +315,17 @@ impl Scheduler {
         self.accounts.before_state(thread)
     }
 
+    /// Collects a [time line](Self::time_line) from now on.
+    pub(crate) fn collect_time_line(&mut self) {
+        self.accounts.collect_time_line();
+    }
+
+    /// Returns what threads have done when so far; empty if no time line is collected.
+    #[must_use]
+    pub(crate) fn time_line(&self) -> TimeLine {
+        self.accounts.time_line(self.now())
+    }
+
     /// Returns what threads have waited for so far.
     #[must_use]
     pub(crate) fn waits(&self) -> Waits {
@@ -406,6 +418,16 @@ impl ScheduledThread {
     fn instruction(&self) -> Option<u64> {
         let of_chunk = || self.chunk.instruction_before(&self.next);
         (!self.data_alone).then(of_chunk).flatten().or(self.before)
+    }
+
+    /// Returns the lock that the thread takes next, if it executes no reference before.
+    fn next_lock(&self) -> Option<u64> {
+        let here = |(at, _): &&(usize, Order)| *at <= self.next.passed();
+        let orders = self.chunk.order[self.order..].iter().take_while(here);
+        orders.map(|(_, order)| order).find_map(|order| match order {
+            Order::Acquire(acquire) => Some(acquire.lock),
+            _ => None,
+        })
     }
 }
 

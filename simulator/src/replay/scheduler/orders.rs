@@ -144,12 +144,17 @@ impl Scheduler {
         if !matches!(wait, Wait::Signal(Cause::Start, _)) {
             self.begin(thread);
         }
-        match wait {
-            Wait::Object(ObjectWait::Lock(lock)) => {
+        let lock = match wait {
+            Wait::Object(ObjectWait::Lock(lock)) => Some(lock),
+            Wait::Signal(Cause::Section, _) => self.threads[thread].next_lock(),
+            _ => None,
+        };
+        match lock {
+            Some(lock) => {
                 let lock = (self.threads[thread].program, lock);
                 self.accounts.wait_for_lock(thread, lock, at);
             }
-            _ => self.accounts.enter(thread, wait.state(), at),
+            None => self.accounts.enter(thread, wait.state(), at),
         }
         self.threads[thread].wait = Some(wait);
         self.change_thread(strand);

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use refs::{Acquire, BLOCKING_CALLS};
 
-use crate::run::{LockRun, LockSite, State, States, WaitFor, WaitPlace, Waits};
+use super::timeline::Columns;
+use crate::run::{LockRun, LockSite, State, States, TimeLine, WaitFor, WaitPlace, Waits};
 
 /// The maximum number of locks that are counted apart.
 const MOST_LOCKS: usize = 1 << 16;
@@ -26,6 +27,8 @@ pub(super) struct Accounts {
     recorded: HashMap<(usize, Option<u64>), u64>,
     pub(super) kept_orders: u64,
     pub(super) left_out: u64,
+    /// What threads do when; `None` unless a time line is wanted.
+    columns: Option<Box<Columns>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +70,24 @@ impl Accounts {
             recorded: HashMap::new(),
             kept_orders: 0,
             left_out: 0,
+            columns: None,
         }
+    }
+
+    /// Collects a time line from now on.
+    pub(super) fn collect_time_line(&mut self) {
+        self.columns = Some(Box::new(Columns::new(self.threads.len())));
+    }
+
+    /// Returns the time line up to the time `now`; empty if none is collected.
+    pub(super) fn time_line(&self, now: u64) -> TimeLine {
+        let Some(mut columns) = self.columns.clone() else {
+            return TimeLine::default();
+        };
+        for (thread, account) in self.threads.iter().enumerate() {
+            columns.add(thread, account.state, account.since, now);
+        }
+        columns.line(now)
     }
 
     pub(super) fn state(&self, thread: usize) -> State {
@@ -90,6 +110,9 @@ impl Accounts {
     /// Ends a thread's state and begins another at the time `at`.
     pub(super) fn enter(&mut self, thread: usize, state: State, at: u64) {
         let account = &mut self.threads[thread];
+        if let Some(columns) = &mut self.columns {
+            columns.add(thread, account.state, account.since, at);
+        }
         account.spent.add(account.state, at.saturating_sub(account.since));
         (account.state, account.since) = (state, at.max(account.since));
     }

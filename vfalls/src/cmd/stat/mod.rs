@@ -61,11 +61,14 @@ use crate::text::{summary, waits};
                   vfalls stat --machine maramba --nodes 2\n  \
                   vfalls stat --md simulator/machines/batoka-4-disabled.toml\n  \
                   vfalls stat --config big-l2.toml p.refs    # [l2] bytes = 0x1000000, [timing] memory = 200, ...\n  \
+                  vfalls stat p.refs --orders 10       # the spread of 10 replays with slightly different starts\n  \
+                  vfalls stat --repeat 5 -- ./program  # the spread of 5 recordings\n  \
                   vfalls stat --events-out events && babeltrace2 events\n  \
                   vfalls stat --scenario simulator/scenarios/transfer.toml\n\n\
                   Per thread: CPI are cycles per instruction, MPKI L2 misses per thousand instructions. A request of a core \
                   to the L2 cache of its node hits, or is served by local memory, by remote memory, or by another \
-                  cache (c2c).\n\n\
+                  cache (c2c). States of threads: ready means that the strand executes another thread; a wait as recorded is one \
+                  whose lock is not known.\n\n\
                   A scenario is a list of steps in the order of time:\n\n  \
                   [[step]]\n  at = 1_000_000      # references that the program has executed\n  \
                   do = \"transfer\"     # transfer: right, from, to; grant, revoke: right, guest; reset: guest;\n  \

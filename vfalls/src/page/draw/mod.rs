@@ -9,6 +9,7 @@ mod flame;
 mod grid;
 mod lines;
 mod map;
+mod states;
 mod strips;
 mod timeline;
 
@@ -19,6 +20,7 @@ pub(super) use flame::{DEEPEST, flame};
 pub(super) use grid::{Cells, matrices};
 pub(super) use lines::{Line, Lines, lines};
 pub(super) use map::{Link, MachineMap, map};
+pub(super) use states::{StateStrip, state_strips};
 pub(super) use strips::{Strip, Strips, strips};
 pub(super) use timeline::{EventRow, timeline};
 

@@ -2,6 +2,7 @@ mod calls;
 mod lines;
 mod machine;
 mod memory;
+mod states;
 mod summary;
 mod threads;
 mod time;
@@ -24,6 +25,7 @@ pub(super) struct Section {
 pub(super) fn sections(run: &Replayed, names: &Names) -> Vec<Section> {
     let section = |title: &str, figures: Vec<Figure>| Section { title: title.to_owned(), figures };
     let mut first = threads::figures(run);
+    first.extend(states::figures(run, names));
     let nodes = run.threads.iter().map(ThreadRun::node);
     let executes = machine::executes(run.nodes, "thread", nodes);
     first.extend(machine::figures(&run.usage, run.cycles, executes));

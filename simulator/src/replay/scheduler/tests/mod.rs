@@ -95,7 +95,7 @@ fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> Modelle
     let states = scheduler.states();
     let running: Vec<_> = states.iter().map(|states| states.running).collect();
     assert_eq!(running, took, "a thread runs in the cycles that its instructions take");
-    let dropped = scheduler.programs.iter().map(|program| program.dropped).sum();
+    let dropped = scheduler.programs.iter().map(|program| program.dropped + program.forced).sum();
     Modelled { begins, ends: scheduler.now(), dropped, states }
 }
 

@@ -1,0 +1,33 @@
+//! What threads did when.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::State;
+
+/// What threads did in each column of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimeLine {
+    /// The time in cycles at which each column ends. The first column starts at 0. There are at most [`TimeLine::COLUMNS`].
+    pub cycles: Vec<u64>,
+    /// The first threads, at most [`TimeLine::THREADS`].
+    pub threads: Vec<ThreadLine>,
+}
+
+/// What a thread did in each column of time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadLine {
+    /// The number of the thread.
+    pub thread: usize,
+    /// How many cycles of each column the thread spent in each state. States that do not occur are left out.
+    pub states: BTreeMap<State, Vec<u64>>,
+}
+
+impl TimeLine {
+    /// The maximum number of columns.
+    pub const COLUMNS: usize = 256;
+
+    /// The maximum number of threads.
+    pub const THREADS: usize = 256;
+}
