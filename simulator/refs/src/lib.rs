@@ -85,8 +85,8 @@
 //!   | 11 | [`Arrive`](Order::Arrive) | the threads of a round | the barrier |
 //!   | 12 | [`Sleep`](Order::Sleep) | nanoseconds | |
 //!   | 13 | [`Call`](Order::Call) | the index of the call in [`BLOCKING_CALLS`] | |
-//!   | 15 | [`Start`](Order::Start) | the signal | |
 //!   | 14 | [`LeftOut`](Order::LeftOut) | references | |
+//!   | 15 | [`Start`](Order::Start) | the signal | |
 //!
 //! **Note** (5): a string without its length.
 //!

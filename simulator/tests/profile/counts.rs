@@ -139,7 +139,7 @@ fn instructions_by_what_they_do() {
 #[test]
 fn more_events_than_counters_take_turns() {
     // The program is uniform, so all turns are alike.
-    let program = program().repeat(20);
+    let program = program().repeat(30);
     for (unit, events) in [
         (SampledUnit::Sparc, "Instr_cnt,Instr_ld,Instr_st,DC_miss,CPU_ld_to_PCX"),
         (SampledUnit::R10000, "25,26,18,2"),
@@ -152,7 +152,7 @@ fn more_events_than_counters_take_turns() {
             assert!(error > 0 && error < event.exact_count / 10, "{name}: {error}");
             let apart = event.count.abs_diff(event.exact_count);
             assert!(apart <= 4 * error, "{name}: {apart} is not {error}");
-            assert!(event.samples > 100 && event.lost == 0, "{name}");
+            assert!(event.samples > 100 && event.lost == 0, "{name}: {} samples", event.samples);
             assert!(event.total_variation < 0.3, "{name}");
         }
     }

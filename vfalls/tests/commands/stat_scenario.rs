@@ -40,7 +40,7 @@ fn global_moves_in_the_middle_of_the_run() {
     let steps = step(5_000, "transfer", "right = \"global\"\nfrom = \"old\"\nto = \"new\"");
     let (results, output) = play(&place, &steps);
     assert_eq!(results["truth_matches"], true);
-    assert_eq!(results["references"], 12_000);
+    assert_eq!(results["references"], 13_500);
     let moved = &results["steps"][0];
     assert_eq!(moved["awaited"], 32);
     assert!(moved["cross_calls"].as_u64().unwrap() > 32);
@@ -77,7 +77,7 @@ fn global_moves_in_the_middle_of_the_run() {
         "pending: 32 strands have a cross-call to take",
         "meanwhile old gets EOK for SPARC_PCR and ENOACCESS for L2_PERF_CONFIG",
         "new can read 81 registers, all of them 0",
-        "Phase 2, references 5000 to 12000:",
+        "Phase 2, references 5000 to 13500:",
         "guest new (global): 48 counters",
         "counts in 2 phases show exactly what happened.",
     ];
@@ -231,6 +231,6 @@ fn a_step_that_is_not_reached_is_named() {
     place.file("scenario.toml", step(5_000, "reset", "guest = \"measuring\""));
     let ended = place.run("stat refs.txt --scenario scenario.toml");
     assert_eq!(ended.status, 0);
-    let note = "note: scenario.toml:1: not reached, the program ends after 1000 references\n";
+    let note = "note: scenario.toml:1: not reached, the program ends after 1125 references\n";
     assert_eq!(ended.stderr, note);
 }

@@ -59,7 +59,7 @@ pub(super) const REFERENCES: &[u8] = &[
     0x11, 1, // shape 1, one byte
     0x10, 0x00, 0x10, 0x00, // 0x10 more, 0x1000 more
     0x10, // 0x10 more
-    1, 10, 3, 15, // after one execution signal 5; after three more executions wait for 7
+    1, 0x50, 3, 0x71, // after one execution signal 5; after three more executions wait for 7
 ];
 
 fn fetch(kind: Kind, address: u64, size: u16, flow: Flow, class: Class) -> Reference {

@@ -86,10 +86,10 @@ fn what_events_prints() {
     let parts = [
         " 0 lost; the clock has 1165379275 Hz, and times have a resolution of 1 ticks\n",
         "\nCalls:\n\nguest      call         of               calls  ENOACCESS  EOK  EWOULDBLOCK\n",
-        "\n           get          ZAM3_ASU_PIC0       10         10\n",
-        // The calls for each of the 8 channels are 2 calls at the start, 3 calls at each of the 10
+        "\n           get          ZAM3_ASU_PIC0       12         12\n",
+        // The calls for each of the 8 channels are 2 calls at the start, 3 calls at each of the 11
         // samples, and 3 calls at the end.
-        "\nget          dram       EOK        280   26   26   26       26     22\n",
+        "\nget          dram       EOK        304   26   26   26       26     22\n",
         "\nHow long they took, in ticks:\n\ncall         registers  ended    calls  50%  90%  99%  longest  in ns\n",
         "\nCalls that could not have their hub at once:\n\n ",
         "\nRings:\n\nstrand  events  lost  lost behind ms\n",

@@ -16,14 +16,14 @@ fn column(text: &str, column: usize) -> Vec<u64> {
 fn a_block_for_each_interval_and_then_what_stat_prints() {
     let text = with_input(&["top", "--interval", "600", "-"], two_threads()).well();
     assert!(
-        text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand)\n"),
+        text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand); memory: hardware, 512 bytes\n"),
         "{text}"
     );
     // Two events are counted on each of 30 units. These are 8 channels, 2 strands, and on each of
     // the 4 hubs 4 link port units and one address serialization unit.
-    let end = text.lines().last().unwrap();
+    let truth = text.lines().find(|line| line.starts_with("Truth: ")).unwrap();
     assert!(
-        end.starts_with("Truth: all 60 counters show exactly what happened (2000 references in "),
+        truth.starts_with("Truth: all 60 counters show exactly what happened (2000 references in "),
         "{text}"
     );
     let blocks: Vec<_> = text.lines().filter(|line| line.starts_with("After ")).collect();
