@@ -232,9 +232,10 @@ fn compare(report: &Value, figures: &Value) {
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
-    // Each clerk stores 2,500 times to its own 8 bytes. Stores before the first move do not count.
+    // Each clerk stores 2,500 times to its own 8 bytes. Stores before the first move do not count: the first clerk makes some hundred
+    // while the others leave the barrier.
     let mut bytes: Vec<_> = stores
-        .inspect(|row| assert!((2490..=2500).contains(&number(row, 4)), "{row:?}"))
+        .inspect(|row| assert!((2380..=2500).contains(&number(row, 4)), "{row:?}"))
         .map(|row| &*row[0])
         .collect();
     bytes.sort_unstable();
