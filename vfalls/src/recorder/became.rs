@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 pub(super) struct Became {
     process: PathBuf,
     emulator: Option<PathBuf>,
-    /// The latest program that is not the emulator, and its command line.
-    latest: Option<(PathBuf, String)>,
+    /// The latest program that is not the emulator, and its command line as /proc has it. It is empty just after the program has
+    /// replaced another.
+    latest: Option<(PathBuf, Vec<u8>)>,
 }
 
 impl Became {
@@ -30,12 +31,12 @@ impl Became {
         let Ok(program) = fs::read_link(self.process.join("exe")) else {
             return;
         };
-        let is_known = self.latest.as_ref().is_some_and(|(of, _)| *of == program);
+        let is_known =
+            self.latest.as_ref().is_some_and(|(of, line)| *of == program && !line.is_empty());
         if Some(&program) == self.emulator.as_ref() || is_own(&program) || is_known {
             return;
         }
         if let Ok(line) = fs::read(self.process.join("cmdline")) {
-            let line = command(&program, &line);
             self.latest = Some((program, line));
         }
     }
@@ -45,7 +46,7 @@ impl Became {
     pub(super) fn other_than(self, turns: &str) -> Option<String> {
         let (program, line) = self.latest?;
         let same = fs::canonicalize(turns).is_ok_and(|turns| turns == program);
-        (!same).then_some(line)
+        (!same).then(|| command(&program, &line))
     }
 }
 
