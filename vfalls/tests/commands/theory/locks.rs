@@ -224,7 +224,9 @@ impl Drop for Load {
     }
 }
 
-/// Who has a contended lock when depends on the host while the program is recorded, but not in the replay.
+/// The section of the lock is 100 rounds long, and a thread is back 150 rounds later. So three other threads have the lock in between, and
+/// all but the first of 8000 sections wait for it. Which thread has the lock when depends on the host while the program is recorded, but
+/// not in the replay.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn recordings_on_an_idle_and_a_loaded_host_take_the_same_time() {
@@ -237,6 +239,10 @@ fn recordings_on_an_idle_and_a_loaded_host_take_the_same_time() {
             drop(load);
             let results = json(&place, "recording --place spread");
             states(&results);
+            let lock = &results["waits"]["locks"][0];
+            assert_eq!(lock["taken"], 8000, "{compiler:?}");
+            let waits = lock["waits"].as_u64().unwrap();
+            assert!((7950..8000).contains(&waits), "{compiler:?}: {waits}");
             cycles(&results)
         };
         let runs = [0, 4, 0, 4].map(run);
