@@ -76,9 +76,10 @@ pub enum Cause {
     Start = 1,
     /// Another thread ends.
     Thread = 2,
-    /// Another thread signals a condition variable.
+    /// Another thread signals a condition variable, or leaves a section of the same lock in which it has signalled one, and whose effect
+    /// the waiting thread has seen.
     Condition = 3,
-    /// Another thread leaves a section of the same lock, whose effect the waiting thread has seen.
+    /// Another thread leaves a section of the same lock without a signal, whose effect the waiting thread has seen.
     Section = 4,
 }
 

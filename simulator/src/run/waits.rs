@@ -17,7 +17,7 @@ pub enum State {
     Ready,
     /// It waits for a mutex, a spin lock or a read-write lock, or for an earlier section of such a lock whose effect it has seen.
     Lock,
-    /// It waits for a condition variable.
+    /// It waits for a condition variable, or for an earlier section that signals one, and whose effect it has seen.
     Condition,
     /// It waits at a barrier.
     Barrier,
@@ -233,7 +233,8 @@ pub struct Waits {
     /// The places of these waits: those with the most waits first, at most [`Waits::MOST`].
     #[serde(default)]
     pub recorded_at: Vec<WaitPlace>,
-    /// How often a thread waited for an earlier section of a lock, because the recorded execution saw that section's effect.
+    /// How often a thread waited for an earlier section of a lock that signals no condition, because the recorded execution saw that
+    /// section's effect.
     pub kept_orders: u64,
     /// The number of references that threads made while they waited for locks in the recorded execution. The recording lacks them.
     pub left_out: u64,

@@ -92,6 +92,11 @@ impl Flow {
         self.signalling.insert(section.signal);
     }
 
+    /// Returns `true` if a section is known to have signalled a condition.
+    pub(crate) fn has_signalled(&self, section: Section) -> bool {
+        self.signalling.contains(&section.signal)
+    }
+
     /// Notes a finished section whose accesses are not known.
     pub(crate) fn unknown_section(&mut self, section: Section) {
         self.words.clear();
@@ -115,7 +120,6 @@ impl Flow {
                 words.insert(word);
             }
         }
-        let has_signal = |section: &Section| self.signalling.contains(&section.signal);
         let mut earlier = Earlier { own: section.thread, sections: Vec::new() };
         self.unknown.iter().for_each(|unknown| earlier.add(*unknown));
         let mut counted = Vec::new();
@@ -130,8 +134,8 @@ impl Flow {
                             reader.thread == section.thread && reader.signal != section.signal
                         });
                         uses.has_found |=
-                            is_new && writer.thread != section.thread && has_signal(&writer);
-                    } else if has_signal(&writer) {
+                            is_new && writer.thread != section.thread && self.has_signalled(writer);
+                    } else if self.has_signalled(writer) {
                         counted.push(writer);
                     }
                 }
@@ -140,7 +144,7 @@ impl Flow {
                     let changer = writer.filter(|_| history.changed);
                     for seen in history.readers.iter().copied().chain(changer) {
                         earlier.add(seen);
-                        uses.has_found |= seen.thread != section.thread && has_signal(&seen);
+                        uses.has_found |= seen.thread != section.thread && self.has_signalled(seen);
                     }
                 }
                 _ => {}

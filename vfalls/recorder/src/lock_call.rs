@@ -121,6 +121,8 @@ struct HeldLock {
     /// The signal of the section's end, once accesses of the section have been examined.
     end: Option<u64>,
     signals: bool,
+    /// Whether the thread takes the lock because a signal has ended its wait for a condition.
+    is_woken: bool,
     /// What the examined accesses did.
     uses: Uses,
     /// Whether the log has been encoded since the section began.
@@ -285,6 +287,9 @@ impl LockCalls {
                 let place = log.placeholder();
                 if let Some(lock) = call.mutex {
                     self.acquire(Acquire { lock, shared: false, site }, place, log);
+                    if let Some(held) = self.held.last_mut() {
+                        held.is_woken = woken.is_some();
+                    }
                 }
             }
             (Function::Signal | Function::Broadcast, Some(_)) => {
@@ -338,6 +343,7 @@ impl LockCalls {
             from,
             end: None,
             signals: false,
+            is_woken: false,
             uses: Uses::default(),
             is_closed: false,
         });
@@ -386,7 +392,13 @@ impl LockCalls {
             let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
             if earlier.signal >= *seen {
                 *seen = earlier.signal + 1;
-                log.put_first(held.place, Order::Wait(Cause::Section, earlier.signal));
+                // Whether the thread found the condition already true, or waited for it, depends on the recording host. In the replay, a
+                // thread that comes before the signal waits for the condition.
+                let cause = match flow.has_signalled(earlier) && !held.is_woken {
+                    true => Cause::Condition,
+                    false => Cause::Section,
+                };
+                log.put_first(held.place, Order::Wait(cause, earlier.signal));
             }
         }
         held.from = log.len();

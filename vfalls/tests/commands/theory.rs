@@ -5,13 +5,16 @@
 //! which the second does twice the work. The difference between the runs is the work of the program
 //! alone.
 
+mod host;
+mod locks;
+
 use std::collections::HashMap;
 use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::program::Place;
+use crate::program::{Ended, Place};
 use crate::record::{Compiler, HOST, SPARC};
 use crate::stat::json;
 
@@ -23,11 +26,17 @@ fn compile(place: &Place, compiler: Compiler, name: &str, flags: &str) {
     compiler.compile(place, name, &fs::read_to_string(source).unwrap(), &flags);
 }
 
+/// Records a program in the file `recording`.
+fn record(place: &Place, command: &str) -> Ended {
+    let recorded = place.run(&format!("record --force --output recording -- {command}"));
+    assert_eq!(recorded.status, 0, "{command}: {}", recorded.stderr);
+    recorded
+}
+
 /// Records a program, and returns the JSON of its replay. Thread number n is on node n modulo 4.
 /// `options` are further options of `stat`.
 fn replay(place: &Place, command: &str, options: &str) -> Value {
-    let recorded = place.run(&format!("record --force --output recording -- {command}"));
-    assert_eq!(recorded.status, 0, "{command}: {}", recorded.stderr);
+    record(place, command);
     json(place, &format!("recording --place spread {options}"))
 }
 

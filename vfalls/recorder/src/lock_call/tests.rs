@@ -160,6 +160,22 @@ fn a_section_stays_after_the_section_that_it_has_seen() {
     assert_eq!(other.orders(), [section(0), acquire(A), release(A, 1)]);
 }
 
+/// The first thread signals a condition, and the second finds it true. It would wait for the condition if it came first.
+#[test]
+fn a_section_that_signals_is_waited_for_as_its_condition() {
+    let program = Program::new();
+    let [mut puts, mut takes] = [0, 1].map(|number| program.thread(number));
+    puts.locks(A);
+    puts.works(&[(STORE, DATA)]);
+    puts.calls(Function::Signal, &[(LOAD, CONDITION), (STORE, CONDITION)]);
+    puts.unlocks(A);
+    takes.locks(A);
+    takes.works(&[(LOAD, DATA)]);
+    takes.unlocks(A);
+    assert_eq!(puts.orders(), [acquire(A), Order::Signal(0), release(A, 1)]);
+    assert_eq!(takes.orders(), [Order::Wait(Cause::Condition, 1), acquire(A), release(A, 2)]);
+}
+
 /// The thread takes the next lock before it gives back the one before, as one who walks along a list.
 #[test]
 fn locks_are_given_back_in_another_order() {

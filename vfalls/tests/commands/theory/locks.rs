@@ -1,0 +1,248 @@
+//! Programs whose threads wait for each other. How long they take, and how long each thread waits, follow from their sources.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use serde_json::Value;
+
+use super::{compile, record, replay};
+use crate::program::{Place, squeezed};
+use crate::record::{HOST, SPARC};
+use crate::stat::json;
+
+/// The cycles of a unit of work in `locks.c`, which is a sleep of 1 ms. The machine has 1,165,379,275 cycles per second.
+const UNIT: u64 = 1_165_379;
+
+/// The cycles of a thread in each state.
+type States = BTreeMap<String, u64>;
+
+fn cycles(results: &Value) -> u64 {
+    results["cycles"].as_u64().unwrap()
+}
+
+/// Returns the states of each thread. Asserts that the states of each thread add up to the run.
+fn states(results: &Value) -> Vec<States> {
+    let threads = results["threads"].as_array().unwrap().iter();
+    let threads: Vec<States> =
+        threads.map(|one| serde_json::from_value(one["states"].clone()).unwrap()).collect();
+    for thread in &threads {
+        assert_eq!(thread.values().sum::<u64>(), cycles(results), "{thread:?}");
+    }
+    threads
+}
+
+/// Replays the file `recording`, and asserts that `stat` shows each node with several threads, and the whole, as sums over threads.
+/// Thread number n is on node n modulo 4.
+fn sums_are_shown(place: &Place, threads: &[States]) {
+    const NAMES: [(&str, &str); 11] = [
+        ("running", "running"),
+        ("ready", "ready"),
+        ("lock", "lock"),
+        ("condition", "condition"),
+        ("barrier", "barrier"),
+        ("semaphore", "semaphore"),
+        ("thread", "thread"),
+        ("sleep", "sleep"),
+        ("recorded", "as recorded"),
+        ("not_begun", "not begun"),
+        ("ended", "ended"),
+    ];
+    let text = place.run("stat recording --place spread").well();
+    let lines: Vec<_> = text.lines().map(squeezed).collect();
+    let occur: Vec<_> =
+        NAMES.into_iter().filter(|(key, _)| threads.iter().any(|one| one[*key] > 0)).collect();
+    let header: Vec<_> = occur.iter().map(|(_, name)| *name).collect();
+    let mut expected = vec![header.join(" ")];
+    let mut row = |name: &str, of: &[&States]| {
+        let all: u64 = of.iter().flat_map(|thread| thread.values()).sum();
+        let shares = occur.iter().map(|(key, _)| {
+            let cycles: u64 = of.iter().map(|thread| thread[*key]).sum();
+            match cycles as f64 * 100.0 / all as f64 {
+                0.0 => " -".to_owned(),
+                share if share < 0.05 => " <0.1".to_owned(),
+                share => format!(" {share:.1}"),
+            }
+        });
+        expected.push(format!("{name}{}", shares.collect::<String>()));
+    };
+    for (number, thread) in threads.iter().enumerate() {
+        row(&format!("thread {number}"), &[thread]);
+    }
+    for node in 0..4 {
+        let on: Vec<_> = threads.iter().skip(node).step_by(4).collect();
+        if on.len() > 1 {
+            row(&format!("node {node}"), &on);
+        }
+    }
+    row("all threads", &threads.iter().collect::<Vec<_>>());
+    let begin =
+        lines.iter().position(|line| *line == expected[0]).unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(lines[begin..begin + expected.len()], expected, "{text}");
+}
+
+/// What the source of a program says of its threads, in units of work.
+struct Theory<'a> {
+    /// The time from the start of the first thread to the end of the last.
+    takes: u64,
+    /// How long each thread works.
+    works: &'a [u64],
+    /// How long each thread waits, and in which state.
+    waits: &'a [u64],
+    state: &'a str,
+}
+
+impl Theory<'_> {
+    /// Asserts that a program of `locks.c` takes the time that theory says, within 2%, and that each thread waits as long as theory says,
+    /// within 2% and a tenth of a unit.
+    #[track_caller]
+    fn holds_for(&self, name: &str) {
+        let place = Place::new(&format!("theory-{name}"));
+        for compiler in [HOST, SPARC] {
+            compile(&place, compiler, "locks", "-O2");
+            let results = replay(&place, &format!("./locks {name}"), "");
+            let all = states(&results);
+            sums_are_shown(&place, &all);
+            // The main thread only starts and joins the others.
+            let threads = &all[1..];
+            assert_eq!(threads.len(), self.waits.len(), "{compiler:?}");
+            let least = |state: &str| threads.iter().map(|thread| thread[state]).min().unwrap();
+            let took = cycles(&results) - least("not_begun") - least("ended");
+            let expected = self.takes * UNIT;
+            let apart = took.abs_diff(expected);
+            assert!(apart <= expected / 50, "{compiler:?}: {took}, expected {expected}");
+            for (thread, (works, waits)) in threads.iter().zip(self.works.iter().zip(self.waits)) {
+                // Sleeps are whole cycles: 1,165,379 for one unit, and 2,330,758 for two.
+                assert_eq!(thread["sleep"], works * UNIT, "{compiler:?}: {thread:?}");
+                let expected = waits * UNIT;
+                let apart = thread[self.state].abs_diff(expected);
+                assert!(
+                    apart <= expected / 50 + UNIT / 10,
+                    "{compiler:?}, expected {expected}: {thread:?}"
+                );
+                let known = ["running", "sleep", "not_begun", "ended", self.state];
+                let others = thread.iter().filter(|(state, _)| !known.contains(&&***state));
+                let others: u64 = others.map(|(_, cycles)| cycles).sum();
+                assert!(others <= UNIT / 10, "{compiler:?}: {thread:?}");
+            }
+            assert_eq!(results["waits"]["as_recorded"], 0, "{compiler:?}");
+        }
+    }
+}
+
+/// Four threads work 20 times each with the mutex: 4 * 20 * 1 = 80. The lock goes to the longest wait, so the threads take turns, and
+/// thread n has its last turn from 76 + n to 77 + n. It waits for the part of this time in which it does not work: 77 + n - 20.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_mutex_is_held_by_one_thread_at_a_time() {
+    Theory { takes: 80, works: &[20; 4], waits: &[57, 58, 59, 60], state: "lock" }
+        .holds_for("mutex");
+}
+
+/// The times are those of the mutex.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_spin_lock_is_held_by_one_thread_at_a_time() {
+    Theory { takes: 80, works: &[20; 4], waits: &[57, 58, 59, 60], state: "lock" }
+        .holds_for("spin");
+}
+
+/// Thread 0 works before each of 20 barriers: 20 * 1 = 20. The three others wait for it all the time.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_barrier_waits_for_the_late_thread() {
+    Theory { takes: 20, works: &[20, 0, 0, 0], waits: &[0, 20, 20, 20], state: "barrier" }
+        .holds_for("barrier");
+}
+
+/// Two of four threads work at a time, 20 times each: 4 * 20 * 1 / 2 = 40. Threads 0 and 1 take turns with threads 2 and 3. They have
+/// their last turns from 38 to 39, and the others from 39 to 40. So they wait for 39 - 20, and the others for 40 - 20.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_semaphore_of_two_lets_two_threads_work() {
+    Theory { takes: 40, works: &[20; 4], waits: &[19, 19, 20, 20], state: "semaphore" }
+        .holds_for("semaphore");
+}
+
+/// Each thread works 20 times for 1 with the lock and for 2 without. The writer starts first, and has the lock from 0 to 1. The three
+/// readers wait for it, and share the lock from 1 to 2. The writer asks again at 3, 6 and so on, the readers at 4, 7 and so on, and each
+/// time the lock is free. So the readers wait once, for 1, and end at 1 + 20 * 3 = 61.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn readers_share_a_lock_and_a_writer_does_not() {
+    Theory { takes: 61, works: &[60; 4], waits: &[0, 1, 1, 1], state: "lock" }.holds_for("rwlock");
+}
+
+/// The producer works for 1 at each of 80 items, the consumer for 2. The consumer waits for the first item until 1. Then it always finds
+/// one: it takes item k at 1 + 2k, and ends at 1 + 80 * 2 = 161. The queue has 4 places. So the producer puts item k when the consumer
+/// takes item k - 4, at 2k - 7 (from k = 8 on). It puts the last item, k = 79, at 151, and has waited for 151 - 80.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_producer_waits_for_a_slow_consumer() {
+    Theory { takes: 161, works: &[80, 160], waits: &[71, 1], state: "condition" }
+        .holds_for("queue");
+}
+
+/// The first two stages are a producer and a consumer as above. The second stage puts item k into a second queue at 3 + 2k. The third
+/// stage works for 1 at each of 80 items, and then waits for the next one. It ends at 3 + 2 * 79 + 1 = 162, and has waited for 162 - 80.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_pipeline_is_as_fast_as_its_slowest_stage() {
+    Theory { takes: 162, works: &[80, 160, 80], waits: &[71, 1, 82], state: "condition" }
+        .holds_for("pipeline");
+}
+
+/// Host threads that compute until this value is dropped.
+struct Load {
+    ends: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    fn new(threads: usize) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let compute = || {
+            let ends = Arc::clone(&ends);
+            thread::spawn(move || while !ends.load(Ordering::Relaxed) {})
+        };
+        let threads = (0..threads).map(|_| compute()).collect();
+        Self { ends, threads }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The section of the lock is 100 rounds long, and a thread is back 150 rounds later. So three other threads have the lock in between, and
+/// all but the first of 8000 sections wait for it. Which thread has the lock when depends on the host while the program is recorded, but
+/// not in the replay.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn recordings_on_an_idle_and_a_loaded_host_take_the_same_time() {
+    let place = Place::new("theory-contended");
+    for compiler in [HOST, SPARC] {
+        compile(&place, compiler, "contended", "-O1");
+        let run = |load: usize| {
+            let load = Load::new(load);
+            record(&place, "./contended");
+            drop(load);
+            let results = json(&place, "recording --place spread");
+            states(&results);
+            let lock = &results["waits"]["locks"][0];
+            assert_eq!(lock["taken"], 8000, "{compiler:?}");
+            let waits = lock["waits"].as_u64().unwrap();
+            assert!((7950..8000).contains(&waits), "{compiler:?}: {waits}");
+            cycles(&results)
+        };
+        let runs = [0, 4, 0, 4].map(run);
+        let (least, most) = (runs.iter().min().unwrap(), runs.iter().max().unwrap());
+        assert!(most - least <= least / 50, "{compiler:?}: {runs:?}");
+    }
+}
