@@ -39,6 +39,7 @@ mod objects;
 mod order;
 mod output;
 mod process;
+mod program_memory;
 #[cfg(not(test))]
 mod qemu;
 

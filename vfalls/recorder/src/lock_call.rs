@@ -7,9 +7,9 @@
 //! thread that leaves a lock function by another way than a return is believed to be inside until it has executed many blocks. A spin
 //! lock that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other libraries are not known.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+mod call;
+
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use refs::{Acquire, Cause, Definitions, Log, Order, Placeholder, Semaphore};
@@ -21,55 +21,8 @@ use crate::lock;
 use crate::objects::Objects;
 use crate::order::Orders;
 
-/// What QEMU's callback knows about a block. It is packed into the 64 bits of the callback's argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BlockFacts(pub(crate) u64);
-
-/// How a block that executes inside a lock function passes control on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Leave {
-    Other = 0,
-    Call = 1,
-    Return = 2,
-}
-
-impl BlockFacts {
-    /// The position of the number of the lock function that begins with the block; 0 if none does. The number is in the highest bits.
-    pub(crate) const ENTERS: u32 = 56;
-
-    pub(crate) fn new(
-        number: u32,
-        instructions: usize,
-        leave: Leave,
-        enters: Option<Function>,
-    ) -> Self {
-        let enters = enters.map_or(0, |function| function as u64);
-        let count = instructions as u64;
-        Self(enters << Self::ENTERS | (leave as u64) << 48 | count << 32 | u64::from(number))
-    }
-
-    pub(crate) fn number(self) -> u32 {
-        self.0 as u32
-    }
-
-    pub(crate) fn instructions(self) -> u32 {
-        (self.0 >> 32) as u32 & 0xffff
-    }
-
-    fn leave(self) -> Leave {
-        match self.0 >> 48 & 3 {
-            1 => Leave::Call,
-            2 => Leave::Return,
-            _ => Leave::Other,
-        }
-    }
-
-    /// Returns the lock function that begins with this block.
-    fn entered(self) -> Option<Function> {
-        Function::numbered((self.0 >> Self::ENTERS) as u8)
-    }
-}
+use call::LockCall;
+pub(crate) use call::{BlockFacts, Leave};
 
 /// What the threads of the process share.
 #[derive(Clone, Copy)]
@@ -80,34 +33,6 @@ pub(crate) struct Shared<'a> {
     pub(crate) target: Target,
     /// Returns the kernel's number of the calling thread.
     pub(crate) tid: fn() -> u32,
-}
-
-/// A call of a lock function.
-#[derive(Debug)]
-struct LockCall {
-    function: Function,
-    /// The number of calls inside the function that have not returned.
-    depth: u32,
-    /// The current block.
-    block: BlockFacts,
-    /// The number of words in the log before the current block.
-    from: usize,
-    /// Whether the current block is kept.
-    keeps: bool,
-    /// The numbers of the kept blocks.
-    kept: Vec<u32>,
-    /// The numbers of all blocks.
-    executed: HashSet<u32>,
-    /// The place before the function's first block.
-    place: Placeholder,
-    /// The object of the call: the address that its first atomic access had. For [`Function::Unlock`], the address of the lock.
-    object: Option<u64>,
-    /// The signal that this call makes.
-    signal: Option<u64>,
-    /// The address of the mutex that a wait for a condition gives back.
-    mutex: Option<u64>,
-    /// The number of references that are left out.
-    left_out: u64,
 }
 
 /// A lock that the thread has.
@@ -206,20 +131,7 @@ impl LockCalls {
         shared: Shared<'_>,
     ) {
         let place = log.placeholder();
-        let mut call = LockCall {
-            function,
-            depth: 0,
-            block,
-            from: log.len(),
-            keeps: true,
-            kept: vec![block.number()],
-            executed: HashSet::new(),
-            place,
-            object: None,
-            signal: None,
-            mutex: None,
-            left_out: 0,
-        };
+        let mut call = LockCall::new(function, block, place, log.len());
         match function {
             // The section must be examined before the lock is given back, and the lock is not known yet.
             Function::Unlock | Function::Wait | Function::TimedWait => {
@@ -419,96 +331,6 @@ impl LockCalls {
         log.put_first(place, Order::Release { lock, signal });
         self.latest = Some((lock, Section { thread, signal }));
         lock
-    }
-}
-
-impl LockCall {
-    /// Ends the current block. Removes the block from the log if it is not kept. Returns the number of removed instructions.
-    fn end_block(&mut self, log: &mut Log) -> u32 {
-        if self.keeps {
-            return 0;
-        }
-        let instructions = self.block.instructions();
-        self.left_out += u64::from(instructions) + log.accesses(self.from).count() as u64;
-        log.truncate(self.from);
-        instructions
-    }
-
-    /// Returns `true` if the current block returns from the function.
-    fn returns(&mut self) -> bool {
-        match self.block.leave() {
-            Leave::Other => false,
-            Leave::Call => {
-                self.depth += 1;
-                false
-            }
-            Leave::Return => {
-                let returns = self.depth == 0;
-                self.depth = self.depth.saturating_sub(1);
-                returns
-            }
-        }
-    }
-
-    /// Ends a call that has not returned.
-    fn give_up(mut self, log: &mut Log) {
-        self.end_block(log);
-        self.say_what_is_left_out(log);
-    }
-
-    fn say_what_is_left_out(&self, log: &mut Log) {
-        if self.left_out > 0 {
-            log.order(Order::LeftOut(self.left_out));
-        }
-    }
-
-    /// Begins a block, after the `from` words of the log. Returns `false` if the thread must have left the function by another way than a
-    /// return: it has executed more blocks than lock functions have.
-    fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
-        /// The maximum number of different blocks that a lock function executes, with all that it calls.
-        const MOST_BLOCKS: usize = 1 << 10;
-        self.executed.insert(block.number());
-        let is_inside = self.executed.len() <= MOST_BLOCKS;
-        self.keeps = !is_inside || self.depth == 0 && !self.kept.contains(&block.number());
-        if self.keeps {
-            self.kept.push(block.number());
-        }
-        (self.block, self.from) = (block, from);
-        is_inside
-    }
-}
-
-impl Target {
-    /// Returns the time at an address of the program's memory in nanoseconds: two numbers of 64 bits, seconds and nanoseconds.
-    pub(crate) fn time(self, address: u64) -> Option<u64> {
-        let mut bytes = [0; 16];
-        File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;
-        let [seconds, nanoseconds] = [&bytes[..8], &bytes[8..]].map(|half| {
-            let half = half.try_into().unwrap_or_default();
-            if self == Self::X86 { u64::from_le_bytes(half) } else { u64::from_be_bytes(half) }
-        });
-        // A program may ask for more time than it can wait.
-        (nanoseconds < 1_000_000_000).then(|| seconds.min(1 << 32) * 1_000_000_000 + nanoseconds)
-    }
-
-    /// Returns the 32-bit number at an address of the program's memory. The address may be bad, so memory is read through
-    /// /proc/self/mem.
-    fn word(self, address: u64) -> Option<u32> {
-        let mut bytes = [0; 4];
-        File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;
-        Some(match self {
-            Self::X86 => u32::from_le_bytes(bytes),
-            Self::Sparc => u32::from_be_bytes(bytes),
-        })
-    }
-
-    /// Returns the low half of the 64-bit number at an address; 0 if it cannot be read.
-    fn low_word(self, address: u64) -> u32 {
-        let low = match self {
-            Self::X86 => address,
-            Self::Sparc => address + 4,
-        };
-        self.word(low).unwrap_or(0)
     }
 }
 

@@ -1,0 +1,164 @@
+//! One call of a lock function: which of its blocks are kept, and when it returns.
+
+use std::collections::HashSet;
+
+use refs::{Log, Order, Placeholder};
+
+use crate::functions::Function;
+
+/// What QEMU's callback knows about a block. It is packed into the 64 bits of the callback's argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BlockFacts(pub(crate) u64);
+
+/// How a block that executes inside a lock function passes control on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Leave {
+    Other = 0,
+    Call = 1,
+    Return = 2,
+}
+
+impl BlockFacts {
+    /// The position of the number of the lock function that begins with the block; 0 if none does. The number is in the highest bits.
+    pub(crate) const ENTERS: u32 = 56;
+
+    pub(crate) fn new(
+        number: u32,
+        instructions: usize,
+        leave: Leave,
+        enters: Option<Function>,
+    ) -> Self {
+        let enters = enters.map_or(0, |function| function as u64);
+        let count = instructions as u64;
+        Self(enters << Self::ENTERS | (leave as u64) << 48 | count << 32 | u64::from(number))
+    }
+
+    pub(crate) fn number(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(crate) fn instructions(self) -> u32 {
+        (self.0 >> 32) as u32 & 0xffff
+    }
+
+    fn leave(self) -> Leave {
+        match self.0 >> 48 & 3 {
+            1 => Leave::Call,
+            2 => Leave::Return,
+            _ => Leave::Other,
+        }
+    }
+
+    /// Returns the lock function that begins with this block.
+    pub(super) fn entered(self) -> Option<Function> {
+        Function::numbered((self.0 >> Self::ENTERS) as u8)
+    }
+}
+
+/// A call of a lock function.
+#[derive(Debug)]
+pub(super) struct LockCall {
+    pub(super) function: Function,
+    /// The number of calls inside the function that have not returned.
+    pub(super) depth: u32,
+    /// The current block.
+    pub(super) block: BlockFacts,
+    /// The number of words in the log before the current block.
+    pub(super) from: usize,
+    /// Whether the current block is kept.
+    keeps: bool,
+    /// The numbers of the kept blocks.
+    kept: Vec<u32>,
+    /// The numbers of all blocks.
+    executed: HashSet<u32>,
+    /// The place before the function's first block.
+    pub(super) place: Placeholder,
+    /// The object of the call: the address that its first atomic access had. For [`Function::Unlock`], the address of the lock.
+    pub(super) object: Option<u64>,
+    /// The signal that this call makes.
+    pub(super) signal: Option<u64>,
+    /// The address of the mutex that a wait for a condition gives back.
+    pub(super) mutex: Option<u64>,
+    /// The number of references that are left out.
+    left_out: u64,
+}
+
+impl LockCall {
+    /// Begins a call of a function with its first block. `from` is the number of words in the log, and `place` is before the block.
+    pub(super) fn new(
+        function: Function,
+        block: BlockFacts,
+        place: Placeholder,
+        from: usize,
+    ) -> Self {
+        Self {
+            function,
+            depth: 0,
+            block,
+            from,
+            keeps: true,
+            kept: vec![block.number()],
+            executed: HashSet::new(),
+            place,
+            object: None,
+            signal: None,
+            mutex: None,
+            left_out: 0,
+        }
+    }
+
+    /// Ends the current block. Removes the block from the log if it is not kept. Returns the number of removed instructions.
+    pub(super) fn end_block(&mut self, log: &mut Log) -> u32 {
+        if self.keeps {
+            return 0;
+        }
+        let instructions = self.block.instructions();
+        self.left_out += u64::from(instructions) + log.accesses(self.from).count() as u64;
+        log.truncate(self.from);
+        instructions
+    }
+
+    /// Returns `true` if the current block returns from the function.
+    pub(super) fn returns(&mut self) -> bool {
+        match self.block.leave() {
+            Leave::Other => false,
+            Leave::Call => {
+                self.depth += 1;
+                false
+            }
+            Leave::Return => {
+                let returns = self.depth == 0;
+                self.depth = self.depth.saturating_sub(1);
+                returns
+            }
+        }
+    }
+
+    /// Ends a call that has not returned.
+    pub(super) fn give_up(mut self, log: &mut Log) {
+        self.end_block(log);
+        self.say_what_is_left_out(log);
+    }
+
+    pub(super) fn say_what_is_left_out(&self, log: &mut Log) {
+        if self.left_out > 0 {
+            log.order(Order::LeftOut(self.left_out));
+        }
+    }
+
+    /// Begins a block, after the `from` words of the log. Returns `false` if the thread must have left the function by another way than a
+    /// return: it has executed more blocks than lock functions have.
+    pub(super) fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
+        /// The maximum number of different blocks that a lock function executes, with all that it calls.
+        const MOST_BLOCKS: usize = 1 << 10;
+        self.executed.insert(block.number());
+        let is_inside = self.executed.len() <= MOST_BLOCKS;
+        self.keeps = !is_inside || self.depth == 0 && !self.kept.contains(&block.number());
+        if self.keeps {
+            self.kept.push(block.number());
+        }
+        (self.block, self.from) = (block, from);
+        is_inside
+    }
+}
