@@ -34,22 +34,22 @@ pub(crate) struct Shape {
     pub(crate) by_kind: ByKind,
 }
 
-/// The number of instructions of each [`DataAccess`] and each [`Group`]. Each [`DataAccess`] has one word, in which each [`Group`] has a
+/// The number of instructions of each [`Group`] and each [`DataAccess`]. Each [`Group`] has one word, in which each [`DataAccess`] has a
 /// count of `ByKind::BITS` bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ByKind([u64; DataAccess::COUNT]);
+pub(crate) struct ByKind([u64; Group::COUNT]);
 
 /// Numbers of instructions by [`DataAccess`] (first index) and [`Group`] (second index).
 pub(crate) type InstructionCounts = [[u64; Group::COUNT]; DataAccess::COUNT];
 
 /// The maximum number of references in [`Whole`](super::chunk::Whole). It bounds the counts of [`ByKind`].
-pub(crate) const MOST_WHOLE: usize = (1 << 16) - 1;
+pub(crate) const MOST_WHOLE: usize = (1 << 12) - 1;
 
 impl ByKind {
     const BITS: usize = MOST_WHOLE.count_ones() as usize;
 
     fn count(&mut self, fetch: &Reference) {
-        self.0[fetch.data() as usize] += 1 << (Self::BITS * fetch.group() as usize);
+        self.0[fetch.group() as usize] += 1 << (Self::BITS * fetch.data() as usize);
     }
 
     #[inline(always)]
@@ -61,32 +61,32 @@ impl ByKind {
 
     #[cfg(test)]
     pub(crate) fn counts(self) -> InstructionCounts {
-        self.0.map(|by_group| {
-            std::array::from_fn(|group| by_group >> (Self::BITS * group) & MOST_WHOLE as u64)
-        })
+        let mut counts = InstructionCounts::default();
+        self.add_to(&mut counts);
+        counts
     }
 
     /// Returns the number of all instructions. It fits into one count, because it is at most [`MOST_WHOLE`].
     #[inline]
     pub(crate) fn total(self) -> u64 {
-        let by_group: u64 = self.0.iter().sum();
-        (0..Group::COUNT).map(|group| by_group >> (Self::BITS * group) & MOST_WHOLE as u64).sum()
+        let by_data: u64 = self.0.iter().sum();
+        (0..DataAccess::COUNT).map(|data| by_data >> (Self::BITS * data) & MOST_WHOLE as u64).sum()
     }
 
     /// Adds the counts to `sums`. Most strands take turns after a few instructions, so most words are 0.
     #[inline]
     pub(crate) fn add_to(self, sums: &mut InstructionCounts) {
-        for (sums, by_group) in sums.iter_mut().zip(self.0) {
-            if by_group != 0 {
-                for (group, sum) in sums.iter_mut().enumerate() {
-                    *sum += by_group >> (Self::BITS * group) & MOST_WHOLE as u64;
+        for (group, by_data) in self.0.into_iter().enumerate() {
+            if by_data != 0 {
+                for (data, sums) in sums.iter_mut().enumerate() {
+                    sums[group] += by_data >> (Self::BITS * data) & MOST_WHOLE as u64;
                 }
             }
         }
     }
 }
 
-const _: () = assert!(ByKind::BITS * Group::COUNT <= u64::BITS as usize);
+const _: () = assert!(ByKind::BITS * DataAccess::COUNT <= u64::BITS as usize);
 
 /// A step of a shape: an access to data, or a fetch outside the aligned [bytes](FETCH_SHIFT) of the previous fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,9 +147,11 @@ impl Code {
             count: references.len() as u32,
             ..Shape::default()
         };
+        let mut longest = 0;
         for reference in references {
             let mut reference = *reference;
             if reference.kind.is_fetch() {
+                longest = longest.max(reference.size);
                 shape.by_kind.count(&reference);
             } else {
                 reference.address = shape.data.into();
@@ -157,11 +159,9 @@ impl Code {
             }
             self.references.push(reference);
         }
-        // Instructions longer than any real instruction would need too many steps.
-        let is_long =
-            |reference: &Reference| reference.kind.is_fetch() && reference.size > 1 << FETCH_SHIFT;
         let first = references.first().filter(|first| first.kind.is_fetch());
-        if let Some(first) = first.filter(|_| !references.iter().any(is_long)) {
+        // Instructions longer than any real instruction would need too many steps.
+        if let Some(first) = first.filter(|_| longest <= 1 << FETCH_SHIFT) {
             shape.address = first.address;
             shape.done = add_steps(references, &mut self.steps);
         }
@@ -199,12 +199,12 @@ impl Code {
         };
         let accessed = data.len();
         let is_same = |(own, other): (&Reference, &Reference)| {
-            let is_fetch = own.kind.is_fetch();
-            if !is_fetch {
+            if !own.kind.is_fetch() {
                 data.push(other.address);
+                return (own.kind, own.size) == (other.kind, other.size);
             }
-            let of = |one: &Reference| (one.kind, one.size, one.flow, one.class);
-            of(own) == of(other) && (!is_fetch || own.address == other.address)
+            let of = |one: &Reference| (one.address, one.kind, one.size, one.flow, one.class);
+            of(own) == of(other)
         };
         let own = self.references(shape);
         let is_same = own.len() == references.len() && own.iter().zip(references).all(is_same);

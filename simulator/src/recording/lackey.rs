@@ -1,11 +1,11 @@
 //! Reads lackey's text in blocks of references.
 
 use std::io;
-use std::slice::IterMut;
+use std::slice::{self, IterMut};
 
 use super::chunk::Chunk;
 use super::error::{RecordingError, quoted};
-use super::line::{self, A_LINE, Fast, LONGEST, WINDOW};
+use super::line::{self, A_LINE, Fast, LONGEST};
 use super::reference::{Kind, Reference};
 use super::source::{BytesRead, Source};
 
@@ -35,7 +35,7 @@ pub(super) struct LackeyReader {
     in_message: bool,
     at_end: bool,
     any: bool,
-    /// Storage for the references of a block.
+    /// Storage for the references of a block. All have the flow [`Next`](super::Flow::Next) and the class [`Other`](super::Class::Other).
     block: Box<[Reference]>,
 }
 
@@ -86,10 +86,11 @@ impl LackeyReader {
         loop {
             if !self.in_message {
                 let text = &self.buffer[self.start..self.end];
-                let (rest, lines);
-                (room, rest, lines) = parse_fast(&mut self.fast, text, room);
+                let filled = room.filled();
+                let rest;
+                (room, rest) = parse_fast(&mut self.fast, text, room);
                 self.start = self.end - rest;
-                self.lines += lines;
+                self.lines += (room.filled() - filled) as u64;
             }
             let Some(length) = self.find_line()? else {
                 break;
@@ -170,22 +171,20 @@ impl LackeyReader {
     }
 }
 
-/// Parses lines of the common form. Stops at a line of another form, at the end of the text, or when the block is full. Returns the
-/// length of the remaining text, and the number of parsed lines. The room is passed by value, so that its parts stay in registers.
+/// Parses lines of the common form, which have one reference. Stops at a line of another form, at the end of the text, or when the block
+/// is full. Returns the length of the remaining text. The room is passed by value, so that its parts stay in registers.
 #[inline(never)]
-fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize, u64) {
-    let Room { mut block, mut behind, mut fetch } = room;
-    let mut lines = 0;
-    while let Some(window) = text.first_chunk::<WINDOW>()
+fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>, usize) {
+    let Room { mut block, behind, mut fetch } = room;
+    while let Some(window) = text.first_chunk()
         && let Some((reference, length)) = fast.parse(window)
         && let Some(place) = block.next()
     {
-        put(place, reference, &mut block, &mut behind, &mut fetch);
+        put(place, reference, &mut fetch);
         text = &text[length..];
-        lines += 1;
     }
     let room = Room { block, behind, fetch };
-    (room, text.len(), lines)
+    (room, text.len())
 }
 
 /// Storage for the references of one block.
@@ -209,55 +208,52 @@ impl<'r> Room<'r> {
         BLOCK + BLOCK_SLACK - self.block.len() - self.behind.len()
     }
 
-    /// Adds a reference to the block. If the block is full, returns `false`.
+    /// Adds the references of a line to the block. If the block is full, returns `false`.
     fn push(&mut self, reference: Reference) -> bool {
-        let Self { block, behind, fetch } = self;
-        let place = block.next();
-        place.is_some_and(|place| put(place, reference, block, behind, fetch))
+        let has_room = self.block.len() > 0;
+        if has_room {
+            self.put(reference);
+        }
+        has_room
     }
 
     /// Adds data of the block's last instruction after a full block. Returns `false` if there is no room, if the reference is not
     /// such data, or if more data cannot change the kind of the fetch.
     fn push_behind(&mut self, reference: Reference) -> bool {
-        let classes = |fetch: &&mut Reference| fetch.kind != Kind::FetchModify;
-        let Self { block, behind, fetch } = self;
+        let classes = |fetch: &Reference| fetch.kind != Kind::FetchModify;
         let needed = 1 + usize::from(reference.kind == Kind::Modify);
-        !reference.kind.is_fetch()
-            && fetch.as_ref().is_some_and(classes)
-            && behind.len() >= needed
-            && (behind.next()).is_some_and(|place| put(place, reference, block, behind, fetch))
+        let fits = !reference.kind.is_fetch()
+            && self.behind.len() >= needed
+            && self.fetch.as_deref().is_some_and(classes);
+        if fits {
+            self.put(reference);
+        }
+        fits
+    }
+
+    /// Stores the references of a line in the next places. A line `M` becomes a load and a store, because lackey does not tell whether
+    /// the instruction is atomic.
+    fn put(&mut self, reference: Reference) {
+        let kinds: &[Kind] = match reference.kind {
+            Kind::Modify => &[Kind::Load, Kind::Store],
+            ref other => slice::from_ref(other),
+        };
+        for kind in kinds {
+            if let Some(place) = self.block.next().or_else(|| self.behind.next()) {
+                put(place, Reference { kind: *kind, ..reference }, &mut self.fetch);
+            }
+        }
     }
 }
 
-/// Stores a reference. If it is data, updates the kind of the latest fetch. A line `M` becomes a load in `place` and a store in the next
-/// free place, because lackey does not tell whether the instruction is atomic.
+/// Stores a reference. If it is data, updates the kind of the latest fetch.
 #[inline(always)]
-fn put<'r>(
-    place: &'r mut Reference,
-    reference: Reference,
-    block: &mut IterMut<'r, Reference>,
-    behind: &mut IterMut<'r, Reference>,
-    fetch: &mut Option<&'r mut Reference>,
-) -> bool {
-    *place = reference;
+fn put<'r>(place: &'r mut Reference, reference: Reference, fetch: &mut Option<&'r mut Reference>) {
+    // Lackey tells neither flows nor classes, so those that the place has are right.
+    (place.address, place.size, place.kind) = (reference.address, reference.size, reference.kind);
     if reference.kind.is_fetch() {
         *fetch = Some(place);
-        return true;
+    } else if let Some(fetch) = fetch {
+        fetch.accesses(reference.kind);
     }
-    let mut accesses = |kind| {
-        if let Some(fetch) = fetch {
-            fetch.accesses(kind);
-        }
-    };
-    if reference.kind == Kind::Modify {
-        accesses(Kind::Load);
-        accesses(Kind::Store);
-        place.kind = Kind::Load;
-        if let Some(second) = block.next().or_else(|| behind.next()) {
-            *second = Reference { kind: Kind::Store, ..reference };
-        }
-    } else {
-        accesses(reference.kind);
-    }
-    true
 }

@@ -103,7 +103,7 @@ impl Beginning {
     fn parse(text: u64) -> Option<Self> {
         let bytes = text.to_le_bytes();
         let (lead, digits) = bytes.split_first_chunk::<3>()?;
-        let kind = kind(lead)?;
+        let kind = kind(lead).filter(|kind| *kind != Kind::Modify)?;
         let digits = hexadecimal::<{ Self::DIGITS }>(digits.first_chunk()?);
         (digits & WRONG == 0).then_some(Self { text, digits, kind })
     }
@@ -148,8 +148,8 @@ impl Fast {
         Self { beginnings: [some; 1 << Self::BITS] }
     }
 
-    /// Parses the line at the start of `text`. The line must have an address of 8 to 10 digits, a size of 1 or 2 digits, and a newline.
-    /// Returns the reference and the length of the line with its newline. `None` means that the exact parser decides.
+    /// Parses the line at the start of `text`. The line must not be an `M`, and must have an address of 8 to 10 digits, a size of 1 or 2
+    /// digits, and a newline. Returns the reference and the length of the line with its newline. `None` means that the exact parser decides.
     #[inline(always)]
     pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         let (first, _) = text.split_first_chunk()?;
@@ -189,7 +189,7 @@ mod tests {
             ("I  04001090,3\n", Kind::FetchOther, 0x0400_1090, 3),
             (" L 1ffeffe7c8,8\n", Kind::Load, 0x1f_feff_e7c8, 8),
             (" S 123456789,16\n", Kind::Store, 0x1_2345_6789, 16),
-            (" M 9abcdef012,99\n", Kind::Modify, 0x9a_bcde_f012, 99),
+            (" S 9abcdef012,99\n", Kind::Store, 0x9a_bcde_f012, 99),
             (" L ffffffff,1\n", Kind::Load, 0xffff_ffff, 1),
         ];
         let mut fast = Fast::new();
@@ -202,6 +202,14 @@ mod tests {
                 assert_eq!(fast.parse(&window(line)), expected, "{line:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_fast_parser_leaves_what_has_two_references() {
+        let modify = " M 9abcdef012,99\n";
+        let reference = Reference::new(0x9a_bcde_f012, 99, Kind::Modify);
+        assert_eq!(parse(modify.trim_end().as_bytes()), Ok(Some(reference)));
+        assert_eq!(Fast::new().parse(&window(modify)), None);
     }
 
     #[test]
