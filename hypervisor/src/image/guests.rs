@@ -1,7 +1,7 @@
 //! The guests: which of them run, end or restart, and what the image does for them.
 
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::SeqCst, fence};
 
 use crate::services::{ConsoleInput, Image, Memory, Platform};
 use guest_abi::{HvError, Registers, StrandId};
@@ -96,22 +96,33 @@ impl<B> Guests<B> {
     /// there is nothing to finish, or if another strand holds the lock and finishes.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
-        let Some(_settling) = life.settling.lock(on, 1) else {
-            return false;
-        };
-        // Another strand may request an end or a restart meanwhile, and then find the lock taken. The owner of the lock finds that request
-        // with the exchange of its next call.
-        let what = match life.then.swap(0, SeqCst) {
-            ENDS => {
-                life.runs.store(false, SeqCst);
-                let last = !LIVES.iter().any(|life| life.runs.load(SeqCst));
-                Then::Ends { last }
+        // Another strand may request an end or a restart after the exchange, and then find the lock taken. So the owner of the lock looks
+        // for a request once more after it has released the lock. Each further turn is for a request that another strand has just made.
+        for _ in 0..StrandId::COUNT {
+            fence(SeqCst);
+            let Some(settling) = life.settling.lock(on, 1) else {
+                return false;
+            };
+            let what = match life.then.swap(0, SeqCst) {
+                ENDS => {
+                    life.runs.store(false, SeqCst);
+                    let last = !LIVES.iter().any(|life| life.runs.load(SeqCst));
+                    Some(Then::Ends { last })
+                }
+                RESTARTS => Some(Then::Restarts),
+                _ => None,
+            };
+            if let Some(what) = what {
+                then(what);
+                return true;
             }
-            RESTARTS => Then::Restarts,
-            _ => return false,
-        };
-        then(what);
-        true
+            drop(settling);
+            fence(SeqCst);
+            if life.then.load(SeqCst) == 0 {
+                break;
+            }
+        }
+        false
     }
 
     /// Frees the locks that a failed strand held, so that another strand can finish ending or restarting the guests.
