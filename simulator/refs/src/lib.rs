@@ -29,8 +29,8 @@
 //! 29. The checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
 //!
 //! A frame of references comes after the frames that define its blocks and shapes. The frames of one thread are in the order of the
-//! program. Frames of different threads are in any order. Nothing follows the end frame. A file without an end frame is cut off or
-//! still grows: the file is read up to its last whole frame, and a note of the reader says why it ends there.
+//! program. Frames of different threads are in any order. Nothing follows the end frame. A file without an end frame was cut off, or its
+//! recorder still writes it. Readers read such a file up to its last whole frame, and add a note that says why the recording ends there.
 //!
 //! # What frames contain
 //!
@@ -100,10 +100,10 @@
 //! history: after each shape, it is shifted left by 11, and combined with the product of the shape's number and `85ebca6b` by
 //! exclusive or. The context is bits 31:18 of the product of the history and `9e3779b9`.
 //!
-//! Each access has one of 2<sup>14</sup> slots. The first shape of a block gives the block as many slots as the shape has accesses,
-//! after the slots of earlier blocks. The accesses of all shapes of the block have these slots and the following ones. A slot has the
-//! latest address, the stride (32 bits), the latest difference (its low 16 bits), and a score from -2 to 1. The region of an address
-//! is the exclusive or of its bits 27:20 and 35:28. Each region has its latest difference.
+//! Each access has one of 2<sup>14</sup> slots. The first shape of a block gives the block as many slots as the shape has accesses, after
+//! the slots of earlier blocks. The accesses of all shapes of the block have these slots and the following ones. A slot holds the latest
+//! address, the stride (32 bits), the low 16 bits of the latest difference, and a score from -2 to 1. The region of an address is the
+//! exclusive or of its bits 27:20 and 35:28. For each region, the latest difference is kept.
 //!
 //! The expected address is the slot's latest address plus a difference: the stride if the score is at least 0, otherwise the
 //! difference of the latest address's region. The real address raises the score by 1 if only the stride was right, and lowers it by 1

@@ -16,23 +16,23 @@
 //! every hub. On a machine without hubs, the nodes are linked directly. A machine with one node has no such traffic.
 //!
 //! # Time
-//! Every strand has its own time, and [`crate::replay::scheduler`] decides which strand executes next. A strand waits for its
-//! instructions and for the values that it loads. It goes on while up to [eight](timing::Timing::stores) stores are under way. It
-//! also waits for busy units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its
-//! way to the L2 cache waits for the line. A request to other nodes waits while another request for the same line is under way. An
-//! atomic instruction waits for its store, and nothing comes between its load and its store. Another instruction that loads and stores
-//! does not wait for its store, and other strands use the line between both.
+//! Every strand has its own time, and [`crate::replay::scheduler`] decides which strand executes next. A strand waits for its instructions
+//! and for the values that it loads. It goes on while up to [eight](timing::Timing::stores) stores are under way. It also waits for busy
+//! units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its way to the L2 cache waits for
+//! the line. A request to other nodes waits while another request for the same line is under way. An atomic instruction waits for its
+//! store, and nothing comes between its load and its store. Another instruction that loads and stores does not wait for its store, and
+//! other strands can use the line between the load and the store.
 //!
 //! # How instructions are counted
 //! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`, branches
-//! without data in `Br_completed`, floating-point and vector instructions without data in `Instr_FGU_arithmetic`, atomic instructions
-//! in `Atomics` (and in `Instr_ld` and `Instr_st`), and the rest, among them integer multiplications and divisions, in `Instr_other`.
-//! Jumps, calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures, an instruction can be in
-//! several classes: a branch or a floating-point instruction that loads, or an instruction that loads and stores but is not atomic. It
-//! counts once in `Instr_cnt`.) A recording without control flow does not tell branches, floating point and atomics from
-//! other instructions. To the memory system, an atomic instruction is a load and then a store. All events happen
-//! in user mode. A fetch or datum that crosses a line touches two lines, and each can miss. `Idle_strands` counts the clocks in which no
-//! strand of the core issues an instruction, until the program ends.
+//! without data in `Br_completed`, floating-point and vector instructions without data in `Instr_FGU_arithmetic`, atomic instructions in
+//! `Atomics` (and in `Instr_ld` and `Instr_st`), and the rest, among them integer multiplications and divisions, in `Instr_other`. Jumps,
+//! calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures, an instruction can be in several classes:
+//! a branch or a floating-point instruction that loads, or an instruction that loads and stores but is not atomic. It counts once in
+//! `Instr_cnt`.) In a recording without control flow, branches, floating-point instructions and atomic instructions look like other
+//! instructions. To the memory system, an atomic instruction is a load and then a store. All events happen in user mode. A fetch or datum
+//! that crosses the end of a line touches two lines, and each can miss. `Idle_strands` counts the clocks in which no strand of the core
+//! issues an instruction, until the program ends.
 //!
 //! # What is simplified
 //! - Many of the times are [assumed](timing). Besides its stores, a strand has one request under way, and executes nothing while it

@@ -49,7 +49,7 @@ pub struct Job<'a> {
     pub modes: ModeSet<R10000Mode>,
     /// The number of R10000s that execute the program, 1 to [`MOST_PROCESSORS`].
     pub processors: usize,
-    /// Whether events are only counted: there are no samples.
+    /// Whether to count events without taking samples.
     pub counting: bool,
     /// Whether to count the waits of threads as cycles, too. The event cycles of a strand must be sampled.
     pub waits: bool,

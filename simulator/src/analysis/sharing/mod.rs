@@ -87,7 +87,7 @@ struct Examined {
     stopped: bool,
     /// The lines that moved, in no particular order. Each has its number and its moves.
     lines: Vec<(u64, Moves)>,
-    /// Which node's memory has a line.
+    /// Maps each line to its home node.
     homes: LineHomes,
     notes: Vec<String>,
 }

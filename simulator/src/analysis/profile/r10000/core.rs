@@ -71,7 +71,7 @@ pub(crate) struct Core {
     decodes_at: Option<u64>,
     code: KnownCode,
     wrong_path: Option<WrongPath>,
-    /// The number of places that a nullified delay slot takes when instructions are decoded next.
+    /// The number of instructions that the next decoding cycle decodes less, because a nullified delay slot is decoded there: 0 or 1.
     nullified: usize,
     now: u64,
     next_tick: u64,
@@ -322,13 +322,14 @@ impl Core {
         decoded
     }
 
-    /// Decodes instructions that follow a mispredicted branch on the predicted path, up to the next branch, if the processor has
-    /// executed them before. They are nullified when the branch has been executed. Returns whether any was decoded.
+    /// Decodes the next instructions of the predicted path after a mispredicted branch, up to the next branch. Stops at the first
+    /// instruction that the processor has never executed, because a recording lacks it. The decoded instructions are nullified when the
+    /// mispredicted branch has been executed. Returns whether any instruction was decoded.
     fn decode_wrong_path(&mut self, cycle: &mut Cycle) -> bool {
         let Some(mut path) = self.wrong_path.take() else {
             return false;
         };
-        // These events belong to the branch, or to the instruction after it if the branch has graduated.
+        // The events of this path are counted for the mispredicted branch, or for the instruction after it if the branch has graduated.
         let owner = self.instructions.get_mut(self.active.saturating_sub(1));
         let (Some(owner), false) = (owner, path.until.is_some_and(|until| until < self.now)) else {
             return false;
@@ -511,8 +512,8 @@ impl Core {
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(bus, truth)?;
         }
-        // Up to four instructions issue in one cycle, so the time need not advance. The scheduler is told that this instruction was
-        // issued one cycle before `ends`, and lets the next one begin at `ends`.
+        // Up to four instructions issue in one cycle, so the time need not advance between two of them. The scheduler is told that this
+        // instruction was issued one cycle before `ends`. So the scheduler lets the next instruction begin at `ends`.
         let ends = self.now.max(instruction.begins);
         Ok(Executed {
             references: references.len(),

@@ -24,7 +24,7 @@ pub struct CallEdge {
     pub entry: u64,
 }
 
-/// The number by which [`Stacks`] knows a stack.
+/// The number of a stack in [`Stacks`]. The empty stack has number 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId(u32);
 
