@@ -8,7 +8,7 @@ use super::code::{Code, MOST_WHOLE, Shape, ShapeStep};
 use super::reference::{Kind, Reference};
 use super::runs;
 
-/// Consecutive references of one thread, with their order relative to other threads.
+/// Consecutive references of one thread, with the signals and waits that order them relative to other threads.
 ///
 /// References are stored as executions of shapes. Each execution has the addresses of its data.
 #[derive(Clone, Debug, Default)]
@@ -165,7 +165,7 @@ impl Chunk {
         (&mut self.executions, &mut self.order)
     }
 
-    /// Returns the address of the last instruction that begins before a position; `None` if the chunk has none there.
+    /// Returns the address of the last instruction that begins before a position; `None` if no instruction of the chunk does.
     pub(crate) fn instruction_before(&self, position: &Position) -> Option<u64> {
         let Executions { shapes, .. } = &self.executions;
         let references =

@@ -2,7 +2,7 @@
 //!
 //! Each thread has a clock, which takes the samples. The clock counts the cycles that the scheduler reports. The true count comes from
 //! other sources: the time that the memory system returns for each reference, and the accounts of the threads' states. So an error in
-//! either shows as a difference between the samples and the truth.
+//! one of the two shows as a difference between them.
 
 use super::events::{CYCLES, Rate, Selected, StrandEvent};
 use super::functions::wait_address;

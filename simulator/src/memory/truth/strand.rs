@@ -197,8 +197,8 @@ impl StrandRecord {
         match select.base_class() {
             2 => {
                 let [without_data, load, store, both, atomic] = self.instructions;
-                // The masks of an instruction that is neither a branch nor of the FGU, of a branch that is not taken, of another
-                // branch, and of an instruction of the FGU.
+                // Each list has four masks: for an instruction that is neither a branch nor of the FGU, for a branch that is not taken, for
+                // any other branch, and for an instruction of the FGU.
                 let classes = [
                     ([0x40, 0x01, 0x03, 0x04], without_data),
                     ([0x08, 0x09, 0x0b, 0x0c], load),

@@ -23,7 +23,7 @@ pub(super) struct Templates {
     shape: Vec<Reference>,
 }
 
-/// A shape, as the decoder sees it.
+/// The numbers that the decoder needs about a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
     /// The slot of the shape's first datum.

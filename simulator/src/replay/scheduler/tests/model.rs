@@ -269,7 +269,7 @@ impl Model {
         who.map(|(thread, _)| *thread).collect()
     }
 
-    /// All threads wait for ever, so one of them goes on as if its wait had ended.
+    /// Ends the wait of one thread, because all threads would wait for ever.
     fn drop_wait(&mut self, thread: usize) {
         self.dropped += 1;
         let until = self.waiting.iter().find_map(|(who, until)| (*who == thread).then_some(*until));
