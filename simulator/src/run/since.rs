@@ -9,7 +9,8 @@ use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
     /// Returns what happened since an earlier sample of the same replay. Of the details, only the misses by instruction are for this
-    /// period. All other details, such as the lines that nodes share, are still counted from the start of the replay. So are the waits.
+    /// period. All other details, such as the lines that nodes share, are still counted from the start of the replay. Waits between
+    /// threads, too, are counted from the start.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();

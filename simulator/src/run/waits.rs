@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::counts;
 use crate::json;
 
-/// What a thread does at a moment.
+/// What a thread does at a moment. A *section* is what a thread executes from taking a lock until releasing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -16,10 +16,10 @@ pub enum State {
     /// It could execute, but its strand executes another thread.
     Ready,
     /// It waits for a mutex, a spin lock or a read-write lock. Or it waits until another thread has left an earlier section of such a lock,
-    /// because in the recorded execution it used the results of that section.
+    /// because it uses the results of that section.
     Lock,
     /// It waits for a condition variable. Or it waits until another thread has left an earlier section that signals a condition variable,
-    /// because in the recorded execution it used the results of that section.
+    /// because it uses the results of that section.
     Condition,
     /// It waits at a barrier.
     Barrier,
@@ -128,7 +128,7 @@ impl States {
         }
     }
 
-    /// Adds cycles in a state.
+    /// Adds `cycles` to the count of a state.
     pub(crate) fn add(&mut self, state: State, cycles: u64) {
         let count = match state {
             State::Running => &mut self.running,
@@ -224,26 +224,26 @@ pub struct WaitPlace {
 /// The waits of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Which thread waited for which: the longest waits first, at most [`Waits::MOST`].
+    /// Which thread waited for which, at most [`Waits::MOST`] pairs of threads. The longest waits come first.
     pub pairs: Vec<WaitFor>,
-    /// The locks: those with the longest waits first, at most [`Waits::MOST`].
+    /// The locks that threads took, at most [`Waits::MOST`]. The lock with the longest waits comes first.
     pub locks: Vec<LockRun>,
     /// How often threads made system calls that may block, by the name of the call. These calls take no time.
     pub calls: BTreeMap<String, u64>,
     /// The number of waits for which the recorder did not know the lock. In the replay, these waits end as in the recorded execution.
     pub as_recorded: u64,
-    /// The places of these waits: those with the most waits first, at most [`Waits::MOST`].
+    /// The places of these waits, at most [`Waits::MOST`]. The place with the most waits comes first.
     #[serde(default)]
     pub recorded_at: Vec<WaitPlace>,
-    /// How often a thread waited until another thread had left an earlier section of a lock, because in the recorded execution it used the
-    /// results of that section. Waits for a condition are not counted.
+    /// How often a thread waited for an earlier section of a lock to end, because the thread uses the results of that section. Waits for a
+    /// condition are not counted.
     pub kept_orders: u64,
     /// The number of references that threads made while they waited for locks in the recorded execution. The recording lacks them.
     pub left_out: u64,
 }
 
 impl Waits {
-    /// The maximum number of entries in a list.
+    /// The maximum number of entries in each of the lists `pairs`, `locks` and `recorded_at`.
     pub const MOST: usize = 1000;
 }
 

@@ -39,9 +39,9 @@ fn nested(times: usize) -> Vec<Reference> {
     program
 }
 
-/// The two-bit counter learns the branch after two mispredictions. Then only the end of each loop is mispredicted. While the branch at
-/// the end issues and executes, the processor decodes the loop's next two iterations, whose branches are nullified. (The instruction
-/// after the loop was not executed before the first two mispredictions.)
+/// After two mispredictions, the two-bit counter predicts the branch correctly. Then only the end of each loop is mispredicted. While the
+/// branch at the end issues and executes, the processor decodes the loop's next two iterations, whose branches are nullified. (The
+/// instruction after the loop was not executed before the first two mispredictions.)
 #[test]
 fn a_loop_mispredicts_its_end() {
     for times in [1, 2, 50] {
@@ -108,7 +108,7 @@ fn what_is_issued() {
     }
 }
 
-/// When a program without misses is interrupted, four instructions have issued but not graduated. These four issue again.
+/// When a program without misses is interrupted, four instructions have issued but not graduated. These four instructions issue again.
 #[test]
 fn an_interrupt_makes_instructions_issue_again() {
     let program = fetches((0..20_000).map(|n| 0x1000 + n % 16 * 4));

@@ -188,8 +188,8 @@ impl StrandRecord {
         by_kind.add_to(&mut self.instructions);
     }
 
-    /// Returns the number of clocks in which a selected event happens. An instruction's own events all happen in one clock. Each event of
-    /// its memory references is counted in a separate clock.
+    /// Returns the number of clocks in which a selected event happens. The events that count an instruction by its class all happen in one
+    /// clock. Each event of the instruction's memory references happens in a separate clock.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;

@@ -5,8 +5,8 @@
 //! one instruction per cycle. The strand that has been ready longest issues first.
 //!
 //! A strand executes a thread until the thread ends, sleeps, or waits for another thread. The waiting thread continues when the other
-//! thread issues its next instruction after the signal. A lock goes to the thread that comes first in the machine's time. The schedule
-//! depends only on the recordings and the machine, not on where a caller pauses.
+//! thread issues its next instruction after the signal. A free lock goes to the first thread, in the machine's time, that needs it. The
+//! schedule depends only on the recordings and the machine, not on where a caller pauses.
 
 mod calendar;
 mod deal;
@@ -114,9 +114,9 @@ pub struct Scheduler {
     delays: Vec<u64>,
     /// The thread that executes the current quantum.
     executing: usize,
-    /// The number of references in the thread's chunk before the end of the quantum.
+    /// The number of references in the executing thread's chunk before the end of the quantum.
     quantum_ends: usize,
-    /// Whether the thread paused in the middle of an instruction.
+    /// Whether the current quantum ended in the middle of an instruction.
     within: bool,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,

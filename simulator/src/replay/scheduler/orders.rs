@@ -1,4 +1,4 @@
-//! What threads do to each other: signals, waits, locks, semaphores, barriers and sleeps.
+//! Carries out orders: signals, waits, locks, semaphores, barriers and sleeps.
 
 use guest_abi::StrandId;
 use refs::{Acquire, Cause, Semaphore};

@@ -1,4 +1,4 @@
-//! What each thread does at any time. Each state is counted from the event that begins it to the event that ends it.
+//! Accounts of what each thread does. A state of a thread lasts from the event that begins the state until the event that ends it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -29,7 +29,7 @@ pub(super) struct Accounts {
     recorded: HashMap<(usize, Option<u64>), u64>,
     pub(super) kept_orders: u64,
     pub(super) left_out: u64,
-    /// What threads do when; `None` unless a time line is wanted.
+    /// What threads do over time; `None` unless a time line is collected.
     columns: Option<Box<Columns>>,
 }
 
@@ -119,7 +119,7 @@ impl Accounts {
         (account.state, account.since) = (state, at.max(account.since));
     }
 
-    /// Begins the wait of a thread for a lock.
+    /// Begins the wait of a thread for a lock, which is named by program and address.
     pub(super) fn wait_for_lock(&mut self, thread: usize, lock: (usize, u64), at: u64) {
         self.enter(thread, State::Lock, at);
         self.threads[thread].lock = Some(lock);
@@ -141,7 +141,7 @@ impl Accounts {
         }
     }
 
-    /// Notes that a thread takes a lock.
+    /// Counts that a thread takes a lock. Does nothing if the lock is new and [`MOST_LOCKS`] locks are counted already.
     pub(super) fn taken(&mut self, program: usize, acquire: &Acquire, thread: usize) {
         let is_full = self.locks.len() >= MOST_LOCKS;
         let key = (program, acquire.lock);

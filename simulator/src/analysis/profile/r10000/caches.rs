@@ -66,8 +66,8 @@ pub(super) type Snoop<'a> = dyn FnMut(Request, u64) -> bool + 'a;
 
 /// Two primary caches, and a secondary cache that includes both. All have two ways, replace the least recently used line, write back, and
 /// allocate on writes. The first store to a block makes the block dirty in the secondary cache too, although only the primary cache gets
-/// the data. The first store to a block that other processors may have first invalidates their copies. The secondary cache predicts the
-/// most recently used way of each set. The hardware's table of 8192 predictions is large enough for all sets.
+/// the data. Before the first store to a block that other processors may have, the processor invalidates their copies. The secondary cache
+/// predicts the most recently used way of each set. The hardware's table of 8192 predictions is large enough for all sets.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     instructions: Cache,

@@ -7,8 +7,8 @@
 //! decoded and issued again, so more instructions issue than graduate. Jumps, calls, returns and traps graduate but do not issue: no
 //! functional unit executes them.
 //!
-//! A recording has neither the dependences between instructions nor their latencies. So an instruction waits only for its fetch, for
-//! the address unit and for its data. The caches serve one miss after the other.
+//! A recording has neither the dependences between instructions nor their latencies. So a modelled instruction waits only for its fetch,
+//! for the address unit and for its data. The caches serve one miss after the other.
 //!
 //! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way that is not
 //! predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of their addresses. The
@@ -36,12 +36,12 @@
 //! recorded.
 //!
 //! # Several processors
-//! Up to four processors share a bus, as on the cluster bus of the manual. Thread n executes on processor n, modulo their number. A block
-//! of the secondary cache is shared, clean and exclusive, or dirty and exclusive. A processor that misses a block asks all others: each
-//! sees an external intervention. A store to a shared block asks all others to invalidate their copies: each sees an external invalidation.
-//! Dirty data go from both caches of their owner to the processor that asks. A processor that sees a request counts the request's events in
-//! its next cycle. The events belong to the oldest instruction of that processor. *Assumed*: an invalidation takes as long as a miss of the
-//! secondary cache, and so does the transfer of a block from another processor.
+//! Up to four processors share a bus, as on the cluster bus of the manual. Thread n executes on processor n modulo the number of
+//! processors. A block of the secondary cache is shared, clean and exclusive, or dirty and exclusive. A processor that misses a block asks
+//! all others: each sees an external intervention. A store to a shared block asks all others to invalidate their copies: each sees an
+//! external invalidation. Dirty data go from both caches of their owner to the processor that asks. A processor that sees a request counts
+//! the request's events in its next cycle. The events belong to the oldest instruction of that processor. *Assumed*: an invalidation takes
+//! as long as a miss of the secondary cache, and so does the transfer of a block from another processor.
 //!
 //! A store conditional fails if another processor has taken the block since the load linked. Then both are executed again, and the second
 //! store conditional never fails. (This is *assumed*, because a recording has each atomic instruction only once.)
