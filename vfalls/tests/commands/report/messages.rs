@@ -56,10 +56,10 @@ fn the_list_says_what_a_recording_cannot_cause() {
             32,
             30,
             &[
-                " 2 issued_loads yes again after an interrupt or a TLB miss; what issues after a mispredicted branch is not recorded",
-                "24 mispredicted_branches yes if the recording tells branches from other instructions, as those of record do",
+                " 2 issued_loads yes again after an interrupt or a TLB miss; the recording lacks what issues after a mispredicted branch",
+                "24 mispredicted_branches yes needs a recording that tells branches, as those of record do",
                 "23 tlb_misses yes those of the program; those in the refill handler with --modes user,exception",
-                "12 external_interventions yes with --processors: another one misses the block in its secondary cache",
+                "12 external_interventions yes with --processors: another processor misses the block in its secondary cache",
                 "15 graduated_instructions yes integer multiplications and divisions count twice, and so do atomic instructions",
                 "20 graduated_store_conditionals yes an atomic instruction counts as a load linked and a store conditional",
                 "8 correctable_scache_data_array_ecc_errors no memory is without fault",

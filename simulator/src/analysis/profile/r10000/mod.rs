@@ -98,7 +98,7 @@ pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
     use R10000Event as Event;
     match event {
         Event::Issued | Event::LoadsIssued | Event::StoresIssued => Some(
-            "again after an interrupt or a TLB miss; what issues after a mispredicted branch is not recorded",
+            "again after an interrupt or a TLB miss; the recording lacks what issues after a mispredicted branch",
         ),
         Event::Graduated0 | Event::Graduated1 => {
             Some("integer multiplications and divisions count twice, and so do atomic instructions")
@@ -107,25 +107,25 @@ pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
             Some("an atomic instruction counts as a load linked and a store conditional")
         }
         Event::ConditionalsFailed => {
-            Some("with --processors: another one has taken the block since the load linked")
+            Some("with --processors: another processor has taken the block since the load linked")
         }
-        Event::FloatingPointGraduated => {
-            Some("those that can set exception bits, if the recording tells, as those of record do")
-        }
+        Event::FloatingPointGraduated => Some(
+            "needs a recording that tells which instructions can set exception bits, as those of record do",
+        ),
         Event::BranchesDecoded => Some(
-            "also those of a mispredicted path that were executed before; if the recording tells branches, as those of record do",
+            "needs a recording that tells branches, as those of record do; includes nullified branches that were executed before",
         ),
         Event::BranchesMispredicted => {
-            Some("if the recording tells branches from other instructions, as those of record do")
+            Some("needs a recording that tells branches, as those of record do")
         }
         Event::TlbRefills => {
             Some("those of the program; those in the refill handler with --modes user,exception")
         }
         Event::Interventions | Event::InterventionHits => {
-            Some("with --processors: another one misses the block in its secondary cache")
+            Some("with --processors: another processor misses the block in its secondary cache")
         }
         Event::Invalidations | Event::InvalidationHits => {
-            Some("with --processors: another one stores to a block that it shares")
+            Some("with --processors: another processor stores to a block that it shares")
         }
         Event::StoresToShared => Some("with --processors"),
         _ => None,
