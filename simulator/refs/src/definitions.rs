@@ -15,7 +15,7 @@ pub const MOST_INSTRUCTIONS: usize = 1024;
 /// The maximum number of references in all blocks and shapes of a recording together, plus one for each block and shape.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
-/// Instructions that QEMU translates as one block and that execute one after the other.
+/// A block: successive instructions that QEMU translates together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlockDefinition {
     /// The address of the first instruction.
@@ -121,8 +121,8 @@ impl Definitions {
     /// There are too many definitions.
     ///
     /// # Panics
-    /// If the block has no instruction or too many, if the instruction of its exit is not in the block, or if `classes` is out of order or
-    /// names an instruction that is not in the block.
+    /// If the block has no instruction, or more than `MOST_INSTRUCTIONS`. If the exit or an entry of `classes` names an instruction that
+    /// is not in the block. If `classes` is not in ascending order.
     pub fn block(&mut self, definition: BlockDefinition) -> Result<u32, TooMuchCode> {
         let count = definition.sizes.len();
         if let Some(&known) = self.known.get(&definition) {

@@ -24,15 +24,15 @@
 //! other strands can use the line between the load and the store.
 //!
 //! # How instructions are counted
-//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`, branches
-//! without data in `Br_completed`, floating-point and vector instructions without data in `Instr_FGU_arithmetic`, atomic instructions in
-//! `Atomics` (and in `Instr_ld` and `Instr_st`), and the rest, among them integer multiplications and divisions, in `Instr_other`. Jumps,
-//! calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures, one instruction can be in several
-//! classes: for example, a branch or a floating-point instruction that loads, or an instruction that loads and stores but is not atomic.
-//! Such an instruction counts once in `Instr_cnt`.) In a recording without control flow, branches, floating-point instructions and atomic
-//! instructions look like other instructions. To the memory system, an atomic instruction is a load and then a store. All events happen in
-//! user mode. A fetch or datum that crosses the end of a line touches two lines, and each can miss. `Idle_strands` counts the clocks in
-//! which no strand of the core issues an instruction, until the program ends.
+//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, and stores in `Instr_st`. Branches
+//! without data are in `Br_completed`, and floating-point and vector instructions without data in `Instr_FGU_arithmetic`. Atomic
+//! instructions are in `Atomics`, and also in `Instr_ld` and `Instr_st`. All other instructions, including integer multiplications and
+//! divisions, are in `Instr_other`. Jumps, calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures,
+//! one instruction can be in several classes: for example, a branch or a floating-point instruction that loads, or an instruction that
+//! loads and stores but is not atomic. Such an instruction counts once in `Instr_cnt`.) In a recording without control flow, branches,
+//! floating-point instructions and atomic instructions look like other instructions. To the memory system, an atomic instruction is a load
+//! and then a store. All events happen in user mode. A fetch or datum that crosses the end of a line touches two lines, and each can miss.
+//! `Idle_strands` counts the clocks in which no strand of the core issues an instruction, until the program ends.
 //!
 //! # What is simplified
 //! - Many of the times are [assumed](timing). Besides its stores, a strand has one request under way, and executes nothing while it
@@ -46,7 +46,7 @@
 //!   by both. So a guest's measurement does not include its own cost.
 //! - A store invalidates the copies of its line in the node's other data caches, and the lines of its bytes in all instruction
 //!   caches. It does not change the order of replacement in its own data cache.
-//! - When the L2 cache drops a line, the L1 caches drop their copies. A line that is written back is in memory at once. No strand waits
+//! - When the L2 cache drops a line, the L1 caches drop their copies. A line that is written back is in memory immediately. No strand waits
 //!   for the line, no matter how long the queue of its channel is.
 //! - There are no TLBs, no speculation, no prefetching, no devices, and no references of the hypervisor.
 //! - A read of a line in the write-back buffer is counted as held back. A line stays in this buffer until eight later lines replace it.

@@ -16,8 +16,8 @@ const LARGEST: u64 = 256 << 20;
 
 /// The rule that decides on which node each page of a program is. Programs do not share pages.
 ///
-/// Only the home node of a line depends on this. The cache sets, the L2 bank, the channel within the node and the hub are those of the
-/// physical address, as if the operating system gave each page a frame of the page's color.
+/// Only the home node of a line depends on this. The physical address alone decides on the cache sets, the L2 bank, the channel within the
+/// node and the hub. This is as if the operating system gave each page a frame of the page's color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
     /// The machine's [interleave](platform::homes) decides on which node each address is, so one page can be on several nodes.

@@ -214,7 +214,7 @@ impl Position {
         self.passed
     }
 
-    /// Advances by `references`. At least as many references must be left in the chunk.
+    /// Advances by `references`. The chunk must have that number of references after the position.
     #[inline]
     pub(crate) fn advance(&mut self, chunk: &Chunk, references: usize) {
         self.passed += references;

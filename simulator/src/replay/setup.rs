@@ -167,7 +167,7 @@ impl Setup {
     /// Checks the setup and prepares the replay.
     ///
     /// # Errors
-    /// The guests have no valid configuration, there are no or too many programs, the threads cannot be placed on the strands of one
+    /// The guests have no valid configuration, or there are no or too many programs. Or the threads cannot be placed on the strands of one
     /// guest, or a number is out of its range.
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;

@@ -1,5 +1,5 @@
-//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not use
-//! these maps, so the replay notices each wrong entry: it ends with an error, or reports that a counter differs from what happened.
+//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not use these
+//! maps, so the replay notices each wrong entry. It ends with an error, or reports that a counter differs from the truth.
 
 use std::ops::ControlFlow;
 

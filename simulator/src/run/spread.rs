@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the spread of these lengths; `None` if there is none.
+    /// Returns the spread of these lengths; `None` if `cycles` is empty.
     #[must_use]
     pub fn new(cycles: Vec<u64>) -> Option<Self> {
         let mut sorted = cycles.clone();

@@ -200,7 +200,7 @@ fn a_long_wait_takes_no_long_time() {
     }
 }
 
-/// Cycles, which no counter counts, are sampled beside events that counters count.
+/// Cycles, which no counter counts, are sampled together with events that counters count.
 #[test]
 fn cycles_and_counted_events_at_once() {
     let program = fetches(turns(0x401, 1_000));
@@ -228,7 +228,8 @@ fn short_threads_are_sampled_in_proportion() {
     assert!((0.8..1.2).contains(&(report.first.samples as f64 / expected)), "{expected}");
 }
 
-/// A job is stopped while one thread runs, one waits, one has not begun, and one has ended. A fifth thread is on the strand of the first.
+/// A job is stopped when four threads are in different states: one runs, one waits, one has not begun, and one has ended. A fifth thread is
+/// on the strand of the first thread.
 #[test]
 fn a_job_that_is_stopped_has_the_cycles_so_far() {
     let program = vec![

@@ -287,7 +287,8 @@ fn an_annulled_delay_slot_is_fetched() {
     assert_eq!(count(Class::Other, Flow::NotTaken), (1, 1));
     assert_eq!(count(Class::Annuls, Flow::NotTaken), (2, 1));
     assert_eq!(count(Class::Annuls, Flow::Jump), (2, 1));
-    // If the branch is taken, the delay slot executes. It would be a separate instruction of the recording, and this recording has none.
+    // If the branch is taken, the delay slot executes. The recording would then contain the delay slot as a separate instruction, but this
+    // recording ends after the branch.
     assert_eq!(count(Class::Annuls, Flow::Taken), (1, 1));
 }
 
@@ -368,7 +369,7 @@ fn a_store_conditional_fails_if_another_processor_takes_the_block() {
         counts_of_two([thread(0, 0x8_0000), thread(1, 0x8_0008)], events);
     assert!(failed > 0);
     assert_eq!((graduated, instructions), (2000 + failed, 2 * (2000 + failed)));
-    // The blocks of 128 bytes are apart.
+    // Here, the threads use different blocks of 128 bytes.
     let apart = counts_of_two([thread(0, 0x8_0000), thread(1, 0x8_0080)], events);
     assert_eq!(apart, [2000, 0, 4000]);
 }

@@ -81,8 +81,7 @@ pub struct Rate {
 const SPREAD: u32 = 3;
 
 impl Rate {
-    /// Returns the period that the user gives. If there is none, returns the usual period of the
-    /// event.
+    /// Returns the period that the user gives. If the user gives no period, returns the usual period of the event.
     pub fn period<E>(&self, selected: &Selected<E>) -> Period {
         self.period.unwrap_or_else(|| Period::nearest(selected.usual.into()))
     }

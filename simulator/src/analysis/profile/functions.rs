@@ -55,7 +55,7 @@ pub fn waits_at(address: u64) -> Option<State> {
 }
 
 /// The function that contains an address. If no function is known there, the page that contains the address. All waits in one [`State`]
-/// appear as one function, and the functions that wait are its callers.
+/// appear as one function, which the waiting functions call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
     /// The first address of the function or page.

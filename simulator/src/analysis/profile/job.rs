@@ -92,8 +92,8 @@ impl<'a> Job<'a> {
     /// report has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
-    /// Returns an error if an event is unknown, if there are too many events, if waits are to be counted but not cycles, if threads
-    /// cannot be placed, or if the recording cannot be read.
+    /// Returns an error if an event is unknown or if there are too many events. Also returns an error if waits are to be counted but cycles
+    /// are not sampled, if threads cannot be placed, or if the recording cannot be read.
     pub fn run(
         self,
         unit: SampledUnit,

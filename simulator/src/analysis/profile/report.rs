@@ -110,7 +110,7 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event: its samples beside the truth.
+    /// Returns the profile of an event, which compares its samples with the truth.
     pub(super) fn new(
         sampled: SampledEvent,
         exact: Exact,

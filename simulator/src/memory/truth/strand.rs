@@ -96,7 +96,7 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
-/// A core's requests to its node's L2 cache, or their cycles, by the unit that served them.
+/// Counts of a core's requests to its node's L2 cache, by the unit that served the requests. Also used for the cycles of such requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The L2 cache of the core's node.

@@ -39,7 +39,7 @@ struct BlockTemplate {
     /// The index of the size of the block's first instruction. The sizes of its other instructions follow.
     first: u32,
     count: u16,
-    /// The instruction that passes control on: its index, its flow if not taken, its flow if taken.
+    /// The index of the instruction that passes control on, and its flow if the branch is not taken and if it is taken.
     exit: Option<(u16, Flow, Flow)>,
     /// The range of the block's instructions in [`Templates::classes`].
     classes: (u32, u32),

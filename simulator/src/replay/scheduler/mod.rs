@@ -414,7 +414,7 @@ impl Scheduler {
 }
 
 impl ScheduledThread {
-    /// Returns the thread's latest instruction; `None` if it has executed none.
+    /// Returns the address of the thread's latest instruction; `None` if the thread has executed no instruction.
     fn instruction(&self) -> Option<u64> {
         let of_chunk = || self.chunk.instruction_before(&self.next);
         (!self.data_alone).then(of_chunk).flatten().or(self.before)

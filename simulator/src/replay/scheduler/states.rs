@@ -141,7 +141,7 @@ impl Accounts {
         }
     }
 
-    /// Counts that a thread takes a lock. Does nothing if the lock is new and [`MOST_LOCKS`] locks are counted already.
+    /// Counts that a thread takes a lock. Does nothing if the lock is new and `MOST_LOCKS` locks are counted already.
     pub(super) fn taken(&mut self, program: usize, acquire: &Acquire, thread: usize) {
         let is_full = self.locks.len() >= MOST_LOCKS;
         let key = (program, acquire.lock);

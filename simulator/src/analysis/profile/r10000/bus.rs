@@ -74,7 +74,7 @@ mod tests {
         traffic
     }
 
-    /// A processor that reads a block asks the others. The first reader has the block alone, the second shares it.
+    /// A processor that reads a block asks the others. The first reader has the block exclusively. After the second read, both share it.
     #[test]
     fn blocks_are_exclusive_until_another_processor_reads_them() {
         let mut bus = Bus::new(3);
@@ -100,8 +100,8 @@ mod tests {
         assert_eq!(bus.take_caused(0), Traffic::default(), "no processor answers itself");
     }
 
-    /// The data of a dirty block go to the processor that asks for the block: 2 quadwords of the primary cache's line, and 8 of the
-    /// secondary cache's block.
+    /// The data of a dirty block go to the processor that asks for the block. These are 2 quadwords from the line of the primary cache, and
+    /// 8 from the block of the secondary cache.
     #[test]
     fn dirty_data_leave_the_caches() {
         for (kind, keeps) in [('L', true), ('I', true), ('S', false)] {

@@ -278,7 +278,7 @@ mod tests {
         assert_eq!((misses.data_quadwords, misses.secondary_quadwords), (0, 0));
     }
 
-    /// Addresses 16 KB apart share a set of a primary cache, and 512 KB apart a set of the secondary cache.
+    /// Addresses that differ by 16 KB share a set of a primary cache. Addresses that differ by 512 KB share a set of the secondary cache.
     #[test]
     fn what_is_dirty_is_written_back() {
         let mut caches = Caches::new();
@@ -309,8 +309,8 @@ mod tests {
         assert_eq!((again.data_misses, again.instruction_misses), (1, 1));
     }
 
-    /// A block that a store fetches is dirty at once. A block that a load or an instruction fetch adds is clean until
-    /// the first store.
+    /// A block that a store fetches is dirty from the start. A block that a load or an instruction fetch adds is clean until the first
+    /// store.
     #[test]
     fn the_first_store_to_a_clean_block() {
         let mut caches = Caches::new();

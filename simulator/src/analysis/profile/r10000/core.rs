@@ -30,7 +30,7 @@ const ACTIVE: usize = 32;
 /// The number of cycles that a miss of a primary cache takes.
 const SECONDARY_CYCLES: u64 = 10;
 
-/// The number of cycles that a miss of the secondary cache adds to [`SECONDARY_CYCLES`].
+/// The number of cycles that a miss of the secondary cache adds to `SECONDARY_CYCLES`.
 const MEMORY_CYCLES: u64 = 60;
 
 /// The number of cycles from the issue of a mispredicted branch until the right instructions are decoded. During these cycles, the branch

@@ -30,7 +30,7 @@ pub(super) struct ActiveInstruction {
     pub(super) failed: bool,
     /// Whether this branch was mispredicted when it was last decoded.
     pub(super) mispredicted: bool,
-    /// The address of the fetch or access that missed the TLB; `None` if none did.
+    /// The address of the fetch or access that missed the TLB; `None` if all addresses were translated.
     pub(super) untranslated: Option<u64>,
     /// The events of the instruction in user mode.
     pub(super) happened: Happened,

@@ -13,9 +13,9 @@
 //! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way that is not
 //! predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of their addresses. The
 //! targets of all branches are known. A recording lacks the instructions of a mispredicted path. But the processor has often executed this
-//! path before. Then it decodes the known instructions of the path, up to one branch in each cycle, until the mispredicted branch has
-//! executed (one cycle after the branch issues). These instructions are nullified: they do not issue, and use no cache. Their branches
-//! count as decoded, but not as mispredicted.
+//! path before. Then it decodes the known instructions of the path, at most one branch per cycle. It stops when the mispredicted branch has
+//! executed, one cycle after the branch issues. These instructions are nullified: they do not issue, and use no cache. Their branches count
+//! as decoded, but not as mispredicted.
 //!
 //! A branch of SPARC can annul its delay slot. An annulled instruction is fetched with its branch. In the next decoding cycle, it takes the
 //! place of one of the four instructions. It is nullified: it does not issue and does not graduate.
@@ -31,7 +31,7 @@
 //! The threads of a program take turns on their processor. Each thread executes until it waits for another thread or ends. A change of
 //! threads costs nothing.
 //!
-//! An atomic instruction counts as a load linked and a store conditional, and graduates as these two instructions. Another instruction
+//! An atomic instruction counts as a load linked and a store conditional, and graduates as these two instructions. Any other instruction
 //! that loads and stores counts as one instruction, one load and one store. Only the timer uses the Count register. Addresses are used as
 //! recorded.
 //!
