@@ -35,9 +35,9 @@
 //! `Idle_strands` counts the clocks in which no strand of the core issues an instruction, until the program ends.
 //!
 //! # What is simplified
-//! - Many of the times are [assumed](timing). Besides its stores, a strand has one request under way, and executes nothing while it
-//!   waits. The instruction after a load uses the loaded value. All other instructions take one cycle, including multiplications,
-//!   divisions and floating point. The two pipelines of a core do not share a load unit.
+//! - Many of the times are [assumed](timing). Besides its stores, a strand has at most one request under way, and executes nothing while it
+//!   waits for this request. The instruction after a load uses the loaded value. All other instructions take one cycle, including
+//!   multiplications, divisions and floating point. The two pipelines of a core do not share a load unit.
 //! - Caches change when an instruction is issued, not when its data arrive. So the order of issue decides which references hit and
 //!   which miss. Each request enters the queues at its own time.
 //! - A recording holds what its threads did when they were recorded. Spinning and the division of work between threads do not change with

@@ -367,15 +367,15 @@ impl<'a> References<'a> {
     }
 }
 
-/// Executions with all their references. The user takes them one after the other.
+/// Executions with all their references. The caller takes the executions one after the other.
 pub(crate) struct Whole<'a> {
     code: &'a Code,
     executions: slice::Iter<'a, u32>,
-    /// The addresses of the data that the user has not taken.
+    /// The addresses of the data that the caller has not taken.
     pub(crate) data: slice::Iter<'a, u64>,
-    /// The number of references before the first execution was taken.
+    /// The number of references that the caller could take at the start.
     most: usize,
-    /// The number of references that the user has not taken.
+    /// The number of references that the caller has not taken.
     left: usize,
 }
 

@@ -151,7 +151,7 @@ pub struct Stack {
     pub remote: u64,
     /// A wait for the L2 cache of another node.
     pub c2c: u64,
-    /// A wait for a line that was already on its way to the L2 cache, for another strand or for a store.
+    /// A wait for a line that was already on its way to the L2 cache, because another strand or a store had requested it.
     pub arriving: u64,
     /// A wait for room in the store buffer.
     pub stores: u64,

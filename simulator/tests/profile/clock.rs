@@ -13,7 +13,7 @@ use simulator::run::State;
 
 use crate::{every, fetch, fetches, go_on, job, profile, randomised};
 
-/// The most cycles for which a strand waits for its first instruction of a page: the fetch of a line from another node's memory.
+/// The maximum number of cycles that the first fetch on a page takes. The line can come from another node's memory.
 const FIRST: u64 = 400;
 
 /// Returns the fetches of a loop of 8 instructions on a page, which are in one line of the cache.

@@ -76,8 +76,7 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// A random period differs from the usual period by at most an eighth of the usual period: the usual period shifted right by this number of
-/// bits.
+/// A random period differs from the usual period by at most the usual period shifted right by this number of bits, which is an eighth.
 const SPREAD: u32 = 3;
 
 impl Rate {

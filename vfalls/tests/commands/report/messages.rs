@@ -112,7 +112,7 @@ fn bad_input_gets_one_line() {
             &["--unit", "r10000", "-e", "graduated_lods"],
             "there is no R10000 event 'graduated_lods'; did you mean graduated_loads",
         ),
-        (&["--unit", "r10000", "-e", "32"], "there is no event 32, but 0 to 31"),
+        (&["--unit", "r10000", "-e", "32"], "found event 32, expected 0 to 31"),
         (&["--modes", "user"], "--modes is for --unit r10000"),
         (&["--unit", "r10000", "--modes", "usr"], "there is no mode 'usr'; did you mean user?"),
         (&["--processors", "2"], "--processors is for --unit r10000"),

@@ -53,7 +53,7 @@ struct Model {
     /// The time at which each pipeline can issue its next instruction.
     free: BTreeMap<usize, u64>,
     signals: BTreeSet<u64>,
-    /// The threads that have each lock, and whether they share it.
+    /// The threads that hold each lock. The flag is `true` if the thread shares the lock.
     locks: BTreeMap<u64, Vec<(usize, bool)>>,
     semaphores: BTreeMap<u64, u32>,
     /// The waiting threads, longest wait first.

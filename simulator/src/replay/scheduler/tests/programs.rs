@@ -28,7 +28,7 @@ pub(super) fn programs() -> impl Strategy<Value = Program> {
 
 struct Growing {
     threads: Vec<Vec<Item>>,
-    /// The locks that each thread has.
+    /// The locks that each thread holds.
     has: Vec<Vec<u64>>,
     /// The signals that are made or missing: all numbers below this number.
     signals: u64,
