@@ -14,8 +14,8 @@ pub enum Class {
     /// A floating-point instruction that can set the exception bits of the floating-point status register: an addition, comparison,
     /// conversion, multiplication, division or square root.
     FloatingPoint = 3,
-    /// An instruction that computes in floating-point or vector registers, and sets no exception bits: a move between such
-    /// registers, a change of sign, or arithmetic with vectors of integers.
+    /// An instruction that computes in floating-point or vector registers, but sets no exception bits. Examples are a move between such
+    /// registers, a change of sign, and arithmetic with vectors of integers.
     Vector = 4,
     /// An instruction that loads and stores one place in memory in one step.
     Atomic = 5,

@@ -12,10 +12,10 @@ use super::log::BlockAccess;
 /// The maximum number of instructions in a block.
 pub const MOST_INSTRUCTIONS: usize = 1024;
 
-/// The maximum number of references in all blocks and shapes of a recording together.
+/// The maximum number of references in all blocks and shapes of a recording together, plus one for each block and shape.
 pub const MOST_DEFINED: u64 = 1 << 25;
 
-/// Instructions that QEMU translates as one block and that execute one after the other.
+/// A block: successive instructions that QEMU translates together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BlockDefinition {
     /// The address of the first instruction.
@@ -121,8 +121,8 @@ impl Definitions {
     /// There are too many definitions.
     ///
     /// # Panics
-    /// If the block has no instruction or too many, if the instruction of its exit is not in the block, or if `classes` are not in
-    /// order or not of the block.
+    /// If the block has no instruction, or more than `MOST_INSTRUCTIONS`. If the exit or an entry of `classes` names an instruction that
+    /// is not in the block. If `classes` is not in ascending order.
     pub fn block(&mut self, definition: BlockDefinition) -> Result<u32, TooMuchCode> {
         let count = definition.sizes.len();
         if let Some(&known) = self.known.get(&definition) {
@@ -178,8 +178,8 @@ impl Definitions {
         Ok(number)
     }
 
-    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, the frame must come before all
-    /// references that have been encoded so far. So no other thread may write to the file until the frame is written.
+    /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must come before the references
+    /// that were encoded so far. So no other thread may write to the file until this frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };

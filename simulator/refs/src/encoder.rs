@@ -62,7 +62,7 @@ struct Written {
     /// The number of expected executions since the latest event.
     run: u64,
     control: Vec<u8>,
-    /// The code bytes of the next event. The bits of the run in the first byte are still 0.
+    /// The code bytes of the next event. The bits for the run in the first byte are still 0; they are set when the event is written.
     codes: Vec<u8>,
     literals: Vec<u8>,
     orders: Vec<u8>,
@@ -77,8 +77,8 @@ impl Encoder {
         Self { thread, ..Self::default() }
     }
 
-    /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays in the log: the
-    /// next block shows whether its branch was taken. Returns `false` if there is nothing to write.
+    /// Moves the content of `log` into `frame`. Unless the thread has `ended`, the latest execution of a block stays in the log, because
+    /// only the next block shows whether the branch at its end was taken. Returns `false` if there is nothing to write.
     ///
     /// # Errors
     /// The program has too much code. Then the recording must end without this log.
@@ -157,7 +157,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// Returns the shape of an execution, and defines it if it is new.
+    /// Returns the shape of an execution. Defines the shape if it is new.
     #[inline(always)]
     fn shape(
         &mut self,
@@ -190,8 +190,8 @@ impl Encoder {
 }
 
 impl Execution {
-    /// Adds an access. If it is the store of an atomic instruction to the place that the instruction has just loaded, it is merged
-    /// with the load. `atomics` has the numbers of the block's atomic instructions.
+    /// Adds an access. The store of an atomic instruction is merged with the load before it if both access the same place. `atomics` has
+    /// the numbers of the block's atomic instructions.
     #[inline(always)]
     fn add(&mut self, place: BlockAccess, address: u64, atomics: &[u16]) {
         let load = BlockAccess(place.0 & !BlockAccess::STORE);
@@ -211,7 +211,7 @@ impl Execution {
 }
 
 impl Written {
-    /// Writes an execution. If it is expected, only the run grows.
+    /// Writes an execution. An expected execution only makes the run longer.
     #[inline(always)]
     fn execution(&mut self, predictor: &mut Predictor, shape: NumberedShape, addresses: &[u64]) {
         self.executions += 1;

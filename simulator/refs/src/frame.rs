@@ -148,6 +148,6 @@ pub struct Mapping {
     pub offset: u64,
     /// The path of the file at the time of the recording.
     pub path: String,
-    /// The build id of the file; empty if it has none.
+    /// The build id of the file; empty if the file has no build id.
     pub build_id: Vec<u8>,
 }

@@ -5,9 +5,9 @@
 //!
 //! # The file
 //!
-//! Numbers are little-endian. A *varint* is a number of up to 64 bits in 1 to 10 bytes: 7 bits each, the lowest first, with bit 7
-//! set in all bytes except the last. A *signed* varint is the varint 2n for a number n of at least 0, and -2n - 1 for a negative
-//! number n. A *string* is a varint with the length in bytes, followed by the string in UTF-8.
+//! Numbers are little-endian. A *varint* is a number of up to 64 bits in 1 to 10 bytes. Each byte has 7 bits of the number, the lowest
+//! first. Bit 7 is set in all bytes except the last. A *signed* varint is the varint 2n for a number n of at least 0, and -2n - 1 for a
+//! negative number n. A *string* is a varint with the length in bytes, followed by the string in UTF-8.
 //!
 //! The file begins with [`FILE_HEADER`]: `8f 56 46 52 45 46 53 0a`, the [version](VERSION) 2 in 4 bytes, 4 bytes of 0. Frames follow,
 //! each with a header of 32 bytes:
@@ -29,8 +29,8 @@
 //! 29. The checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
 //!
 //! A frame of references comes after the frames that define its blocks and shapes. The frames of one thread are in the order of the
-//! program. Frames of different threads are in any order. Nothing follows the end frame. A file without an end frame is cut off or
-//! still grows: the file is read up to its last whole frame, and a note of the reader says why it ends there.
+//! program. Frames of different threads are in any order. Nothing follows the end frame. A file without an end frame was cut off, or its
+//! recorder still writes it. Readers read such a file up to its last whole frame, and add a note that says why the recording ends there.
 //!
 //! # What frames contain
 //!
@@ -43,20 +43,19 @@
 //! **Definitions** (3): varints with the numbers of blocks and of shapes, then the blocks, then the shapes. The whole file numbers
 //! shapes from 0 and blocks from 1. Block 0 has no instruction, and stands for data that no block accesses.
 //!
-//! - A block has a signed varint with its address minus the end of the previously defined block (0 for the first block); a varint
-//!   with the number of its instructions, 1 to 1024; the size of each instruction, a byte that is not 0; and a byte with the exit.
-//!   The exit is 0 for the next instruction, 1 a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0
-//!   are followed by a varint with the number of the instruction that passes control on. Exit 1 is also followed by a signed varint:
-//!   the address of the next instruction if the branch is not taken, minus the end of the block. Then comes a varint with the number
-//!   of instructions that have a [class](Class) other than 0. Each of them has a varint with the number of instructions since the
-//!   previous one (or since the start of the block), and a byte with the class.
-//! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at
-//!   most 2048), plus 1 if the block's branch is taken; and 2 bytes for each access. Bits 2:0 of an access are the binary logarithm
-//!   of the size, bit 3 marks a store, bits 13:4 are the number of the instruction, and bit 14 marks (together with bit 3) a load and
-//!   store of one place in one step by an instruction of the class [`Atomic`](Class::Atomic). An instruction that is not atomic and
-//!   changes a place in memory has two accesses: a load and a store.
-//!   Accesses are in the order of the instructions. All blocks together have at most 2<sup>25</sup> instructions, and all shapes
-//!   together at most 2<sup>25</sup> references.
+//! - A block has a signed varint with its address minus the end of the previously defined block (0 for the first block); a varint with the
+//!   number of its instructions, 1 to 1024; one byte for each instruction with the instruction's size, which is not 0; and a byte with the
+//!   exit. The exit is 0 for the next instruction, 1 a conditional branch, 2 a jump, 3 a call, 4 a return, 5 a trap. Exits other than 0 are
+//!   followed by a varint with the number of the instruction that passes control on. Exit 1 is also followed by a signed varint: the
+//!   address of the next instruction if the branch is not taken, minus the end of the block. Then comes a varint with the number of
+//!   instructions that have a [class](Class) other than 0. Each such instruction has a varint and a byte with the class. The varint is the
+//!   number of instructions between the previous such instruction (or the start of the block) and this one.
+//! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at most
+//!   2048), plus 1 if the block's branch is taken; and 2 bytes for each access. Bits 2:0 of an access are the binary logarithm of the size.
+//!   Bit 3 marks a store. Bits 13:4 are the number of the instruction. Bits 14 and 3 together mark a load and store of one place in one
+//!   step, by an instruction of the class [`Atomic`](Class::Atomic). An instruction that is not atomic and changes a place in memory has
+//!   two accesses: a load and a store. Accesses are in the order of the instructions. All blocks together have at most 2<sup>25</sup>
+//!   instructions, and all shapes together at most 2<sup>25</sup> references.
 //!
 //! **References** (4), of one thread: varints with the number of executions of blocks, the length of the events, and the length of
 //! the literals. The events, the literals, and the orders up to the end follow.
@@ -70,10 +69,10 @@
 //!     first code in the low bits.
 //! - The codes 0, 1, 2 and 3 mean 0, 1, 3 and 6 bytes in the literals. These bytes are the low bytes of a signed number: the address
 //!   minus the expected address. Addresses of data are signed numbers of 48 bits. All executions after the last event are expected.
-//! - An [order](Order) has a varint with the number of executions since the previous order (or the start of the frame), and a varint
-//!   with 16 times a number plus the kind of the order. Orders of objects have a signed varint with the object's address minus the
-//!   address in the frame's previous order of an object (0 for the first). Orders of kinds 6 and 7 also have a signed varint with the
-//!   [site](Acquire::site) minus the frame's previous site.
+//! - An [order](Order) has two varints: the number of executions since the previous order (or the start of the frame), and 16 times a
+//!   number plus the kind of the order. Orders of objects have a signed varint with the object's address minus the address in the frame's
+//!   previous order of an object (0 for the first). Orders of kinds 6 and 7 also have a signed varint with the [site](Acquire::site) minus
+//!   the frame's previous site.
 //!
 //!   | kind | order | number | object |
 //!   |---|---|---|---|
@@ -94,21 +93,21 @@
 //!
 //! # Expectations
 //!
-//! At the start of a thread, all state of the expectations is zero. The state continues from frame to frame.
+//! At the start of a thread, all state of the expectations is zero. The state is kept from one frame of the thread to the next.
 //!
-//! There are 2<sup>14</sup> contexts. The expected shape is the latest shape in the same context. A word of 32 bits holds the
-//! history: after each shape, it is shifted left by 11, and combined with the product of the shape's number and `85ebca6b` by
+//! There are 2<sup>14</sup> contexts. The expected shape is the latest shape in the same context. A word of 32 bits holds the history.
+//! After each shape, the history is shifted left by 11. Then the product of the shape's number and `85ebca6b` is combined with it by
 //! exclusive or. The context is bits 31:18 of the product of the history and `9e3779b9`.
 //!
-//! Each access has one of 2<sup>14</sup> slots. The first shape of a block gives the block as many slots as the shape has accesses,
-//! after the slots of earlier blocks. The accesses of all shapes of the block have these slots and the following ones. A slot has the
-//! latest address, the stride (32 bits), the latest difference (its low 16 bits), and a score from -2 to 1. The region of an address
-//! is the exclusive or of its bits 27:20 and 35:28. Each region has its latest difference.
+//! Each access has one of 2<sup>14</sup> slots. The first shape of a block gives the block as many slots as the shape has accesses, after
+//! the slots of earlier blocks. The accesses of all shapes of the block have these slots and the following ones. A slot holds the latest
+//! address, the stride (32 bits), the low 16 bits of the latest difference, and a score from -2 to 1. The region of an address is the
+//! exclusive or of its bits 27:20 and 35:28. For each region, the latest difference is kept.
 //!
-//! The expected address is the slot's latest address plus a difference: the stride if the score is at least 0, otherwise the
-//! difference of the latest address's region. The real address raises the score by 1 if only the stride was right, and lowers it by 1
-//! if only the region was right. The real address minus the latest address becomes the difference of that region. If the low 16 bits
-//! of two differences in a row are equal, the difference becomes the stride.
+//! The expected address is the slot's latest address plus a difference. If the score is at least 0, the difference is the stride.
+//! Otherwise, it is the difference of the region of the latest address. The real address raises the score by 1 if only the stride was
+//! right, and lowers it by 1 if only the region was right. The real address minus the latest address becomes the difference of that region.
+//! If the low 16 bits of two differences in a row are equal, the difference becomes the stride.
 #![forbid(unsafe_code)]
 
 mod bytes;

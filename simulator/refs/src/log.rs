@@ -20,7 +20,8 @@ const ADDRESS: u64 = (1 << PLACE_SHIFT) - 1;
 #[derive(Debug)]
 pub struct Log {
     pub(crate) words: Vec<u64>,
-    /// The orders of the words with the tag [`ORDER`], in the order of these words. A placeholder may have no order, or several.
+    /// One list of orders for each word with the tag [`ORDER`], in the same sequence as the words. The list of a placeholder can be empty,
+    /// or have several orders.
     orders: VecDeque<Vec<Order>>,
     /// The number of entries of `orders` that have been encoded.
     encoded: u64,
@@ -66,16 +67,15 @@ impl Log {
         self.log(vec![order]);
     }
 
-    /// Logs a place after the current block for orders that are not known yet. If no order is [put](Self::put_first) there, the
-    /// recording has no order in this place.
+    /// Reserves a place after the current block for orders that are not known yet. If no order is [put](Self::put_first) there, the
+    /// placeholder leaves no trace in the recording.
     pub fn placeholder(&mut self) -> Placeholder {
         let number = self.encoded + self.orders.len() as u64;
         self.log(Vec::new());
         Placeholder(number)
     }
 
-    /// Puts an order in the place of a placeholder, before the orders that are already there. Does nothing if the placeholder has been
-    /// encoded.
+    /// Puts an order into a placeholder, before the orders that are already there. Does nothing if the placeholder has been encoded.
     pub fn put_first(&mut self, place: Placeholder, order: Order) {
         let index = place.0.checked_sub(self.encoded).and_then(|index| usize::try_from(index).ok());
         if let Some(orders) = index.and_then(|index| self.orders.get_mut(index)) {
@@ -105,7 +105,7 @@ impl Log {
         self.words.is_empty()
     }
 
-    /// Removes the words after the first `length`, except orders.
+    /// Removes the words after the first `length`. Keeps the words that stand for orders.
     pub fn truncate(&mut self, length: usize) {
         let removed = self.words.drain(self.words.len().min(length)..);
         let orders = removed.filter(|word| matches!(Word::new(*word), Word::Order)).count();

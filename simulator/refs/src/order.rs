@@ -2,18 +2,20 @@
 
 use super::bytes::{Rest, put_signed, put_varint};
 
-/// An action of a thread that orders it after other threads, or lets other threads go on.
+/// An action of a thread that makes the thread wait for other threads, or lets other threads continue.
 ///
-/// A signal has a number. It is made once, by one thread, and any number of threads may wait for it. In the recorded execution each wait
-/// came after its signal, so waits never form a circle.
+/// A signal has a number. One thread makes the signal, once. Any number of threads may wait for the signal. In the recorded execution, each
+/// wait ended after its signal was made, so waits never form a circle.
 ///
-/// Locks, semaphores and barriers are the objects of the recorded program, named by their addresses. Who gets a lock first is not
-/// recorded: the replay decides it. A wait for a [section](Cause::Section) keeps an order that the recorded program has seen.
+/// Locks, semaphores and barriers are objects of the recorded program. An order names an object by its address. The recording does not say
+/// which thread gets a lock first: the replay decides. There is one exception. If one section of a lock has used the results of another, a
+/// wait for that [section](Cause::Section) keeps the two in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread wakes another thread, or ends. Its references so far come before all references that follow a wait for this number.
+    /// A thread makes the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
+    /// before the references that follow a wait for this signal.
     Signal(u64),
-    /// A thread starts another thread. This is a signal too.
+    /// A thread starts another thread. This order also makes the signal with this number.
     Start(u64),
     /// A thread waits: its further references come after the signal with this number.
     Wait(Cause, u64),
@@ -23,7 +25,7 @@ pub enum Order {
     Release {
         /// The address of the lock.
         lock: u64,
-        /// The number of the signal that the end of this section is.
+        /// The number of the signal that this release makes. A thread that must stay after this section waits for the signal.
         signal: u64,
     },
     /// A thread takes one from a semaphore, and waits while the semaphore is 0.
@@ -51,7 +53,7 @@ pub enum Order {
 pub struct Acquire {
     /// The address of the lock.
     pub lock: u64,
-    /// Whether other threads may have the lock at the same time, if they share it too.
+    /// Whether the thread shares the lock with other threads that also take it shared, such as the readers of a read-write lock.
     pub shared: bool,
     /// The address to which the function that takes the lock returns.
     pub site: u64,
@@ -66,24 +68,26 @@ pub struct Semaphore {
     pub first: u32,
 }
 
-/// What a thread waits for when it waits for a signal.
+/// What a thread waits for when it waits for a signal. A *section* is what a thread executes from taking a lock until releasing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
-    /// Another thread wakes it, as in the recorded execution. The recorder does not know the lock.
+    /// Another thread wakes this thread, as in the recorded execution. The recorder does not know the lock.
     Wake = 0,
-    /// Another thread starts it.
+    /// Another thread starts this thread.
     Start = 1,
     /// Another thread ends.
     Thread = 2,
-    /// Another thread signals a condition variable, or leaves a section of the same lock in which it has signalled one, and whose effect
-    /// the waiting thread has seen.
+    /// Another thread signals a condition variable, and this wakes the waiting thread. Or another thread leaves a section that has
+    /// signalled a condition variable, and a later section of the waiting thread has used the results of that section.
     Condition = 3,
-    /// Another thread leaves a section of the same lock without a signal, whose effect the waiting thread has seen.
+    /// Another thread leaves a section of the same lock, and a later section of the waiting thread has used the results of that section.
+    /// The wait is not one for a condition variable.
     Section = 4,
 }
 
-/// The names of Linux's system calls that may block. Sleeps for a stated time and waits for other threads are not among them.
+/// The names of Linux's system calls that may block. Calls that sleep for a stated time, or that wait for another thread, are not in the
+/// list.
 pub const BLOCKING_CALLS: [&str; 24] = [
     "read",
     "poll",
@@ -115,7 +119,7 @@ impl Cause {
     const ALL: [Self; 5] = [Self::Wake, Self::Start, Self::Thread, Self::Condition, Self::Section];
 }
 
-/// The kinds of orders in a file: bits 3:0 of an order's first varint. Bits 63:4 are a number. Kinds 1 to 5 are waits.
+/// The kinds of orders in a file. Bits 3:0 of an order's first varint are the kind, and bits 63:4 are a number. Kinds 1 to 5 are waits.
 const SIGNAL: u8 = 0;
 const WAIT: u8 = 1;
 const ACQUIRE: u8 = 6;

@@ -286,7 +286,8 @@ const fn kind(instruction: Instruction) -> Kind {
     }
 }
 
-/// Returns the class of an instruction. Counters distinguish atomic instructions alone: guests have no floating-point unit.
+/// Returns the class of an instruction. Returns only `Atomic` or `Other`: guests have no floating-point unit, so counters distinguish no
+/// other class.
 #[inline(always)]
 const fn class(instruction: Instruction) -> Class {
     match kind(instruction) {

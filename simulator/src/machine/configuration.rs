@@ -39,7 +39,7 @@ impl Configuration {
         without.into_iter().chain(settings).collect()
     }
 
-    /// Returns in words which node's memory has what; `None` if at most one node has memory.
+    /// Describes how memory is divided among the nodes, such as `pages of 64K on each node in turn`; `None` if at most one node has memory.
     pub fn homes(&self) -> Option<String> {
         let homes = Homes::new(self.machine).filter(|homes| homes.nodes().len() > 1)?;
         Some(match self.memory.pages {

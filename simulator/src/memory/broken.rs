@@ -6,7 +6,7 @@
 pub(crate) enum Map {
     /// The number of the L2 bank of a line.
     Bank,
-    /// The number of the hub of a line, before the hubs that the machine lacks are left out.
+    /// Bits 8:7 of a line's address, which choose the line's hub among the hubs of the machine.
     Hub,
     /// The set of hubs whose counters count.
     CountingHubs,

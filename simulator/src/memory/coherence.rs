@@ -115,7 +115,7 @@ impl<V: Variant> Access<'_, V> {
     }
 
     fn read_memory(&mut self, line: L2Line) -> (Supplier, ServedBy) {
-        // The first reference to a page misses all caches, so that it comes here.
+        // The first reference to a page misses all caches, so the first touch of each page happens here.
         self.dram.interleave.touch(line, self.node);
         let (home, mcu) = self.dram.interleave.home(line);
         let channel = &mut self.dram.channels[home.index()][mcu.index()];

@@ -53,9 +53,9 @@ pub(super) struct Interleave {
     pages: Pages,
     /// The nodes of the pages that have been touched, by page number, if the first touch decides.
     touched: HashMap<u64, Node>,
-    /// The channels of each node, one for each value of address bit 8. Nodes without memory have none that is used.
+    /// The channels of each node, one for each value of address bit 8. The entries of a node without memory are not used.
     channels: [[Mcu; 2]; Node::ALL.len()],
-    /// The hub for each value of address bits 8:7. Links without hubs have the numbers of hubs.
+    /// The hub for each value of address bits 8:7. On a machine without hubs, these are the numbers of the links.
     hubs: [Hub; 4],
     /// The binary logarithm of the number of bytes in an L2 line.
     line_shift: u32,
@@ -89,7 +89,8 @@ impl Interleave {
     pub(super) fn home(&self, line: L2Line) -> (Node, Mcu) {
         let node = match self.pages {
             Pages::Hardware => {
-                // With lines of other lengths, as many lines are on a node in turn as on a T2 Plus.
+                // The interleave by 512 bytes gives each node eight lines in turn. It does so for lines of every length, as if all lines
+                // had 64 bytes.
                 let shift = match self.homes.interleave() {
                     Way::Bytes512 => LINE_SHIFT,
                     Way::Gigabyte => self.line_shift,

@@ -16,40 +16,40 @@
 //! every hub. On a machine without hubs, the nodes are linked directly. A machine with one node has no such traffic.
 //!
 //! # Time
-//! Every strand has its own time, and [`crate::replay::scheduler`] decides which strand executes next. A strand waits for its
-//! instructions and for the values that it loads. It goes on while up to [eight](timing::Timing::stores) stores are under way. It
-//! also waits for busy units: the pipeline that it shares, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its
-//! way to the L2 cache waits for the line. A request to other nodes waits while another request for the same line is under way. An
-//! atomic instruction waits for its store, and nothing comes between its load and its store. Another instruction that loads and stores
-//! does not wait for its store, and other strands use the line between both.
+//! Every strand has its own time, and [`crate::replay::scheduler`] decides which strand executes next. A strand waits for its instructions
+//! and for the values that it loads. It continues while up to [eight](timing::Timing::stores) of its stores are under way. It also waits
+//! for busy units: the shared pipeline, an L2 bank, a hub, a link, a DRAM channel. An access to a line on its way to the L2 cache waits for
+//! the line. A request to other nodes waits while another request for the same line is under way. An atomic instruction waits for its
+//! store, and nothing comes between its load and its store. Another instruction that loads and stores does not wait for its store, and
+//! other strands can use the line between the load and the store.
 //!
 //! # How instructions are counted
-//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, stores in `Instr_st`, branches
-//! without data in `Br_completed`, floating-point and vector instructions without data in `Instr_FGU_arithmetic`, atomic instructions
-//! in `Atomics` (and in `Instr_ld` and `Instr_st`), and the rest, among them integer multiplications and divisions, in `Instr_other`.
-//! Jumps, calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures, an instruction can be in
-//! several classes: a branch or a floating-point instruction that loads, or an instruction that loads and stores but is not atomic. It
-//! counts once in `Instr_cnt`.) A recording without control flow does not tell branches, floating point and atomics from
-//! other instructions. To the memory system, an atomic instruction is a load and then a store. All events happen
-//! in user mode. A fetch or datum that crosses a line touches two lines, and each can miss. `Idle_strands` counts the clocks in which no
-//! strand of the core issues an instruction, until the program ends.
+//! Each instruction is in one class, and `Instr_cnt` is the sum of the classes. Loads are in `Instr_ld`, and stores in `Instr_st`. Branches
+//! without data are in `Br_completed`, and floating-point and vector instructions without data in `Instr_FGU_arithmetic`. Atomic
+//! instructions are in `Atomics`, and also in `Instr_ld` and `Instr_st`. All other instructions, including integer multiplications and
+//! divisions, are in `Instr_other`. Jumps, calls and returns are branches. `Br_taken` counts the taken branches. (On other architectures,
+//! one instruction can be in several classes: for example, a branch or a floating-point instruction that loads, or an instruction that
+//! loads and stores but is not atomic. Such an instruction counts once in `Instr_cnt`.) In a recording without control flow, branches,
+//! floating-point instructions and atomic instructions look like other instructions. To the memory system, an atomic instruction is a load
+//! and then a store. All events happen in user mode. A fetch or datum that crosses the end of a line touches two lines, and each can miss.
+//! `Idle_strands` counts the clocks in which no strand of the core issues an instruction, until the program ends.
 //!
 //! # What is simplified
-//! - Many of the times are [assumed](timing). Besides its stores, a strand has one request under way, and executes nothing while it
-//!   waits. The instruction after a load uses the loaded value. All other instructions take one cycle, including multiplications,
-//!   divisions and floating point. The two pipelines of a core do not share a load unit.
+//! - Many of the times are [assumed](timing). Besides its stores, a strand has at most one request under way, and executes nothing while it
+//!   waits for this request. The instruction after a load uses the loaded value. All other instructions take one cycle, including
+//!   multiplications, divisions and floating point. The two pipelines of a core do not share a load unit.
 //! - Caches change when an instruction is issued, not when its data arrive. So the order of issue decides which references hit and
 //!   which miss. Each request enters the queues at its own time.
-//! - A recording holds what its threads did when they were recorded. Spinning, the order of lock holders and the division of work do
-//!   not change with the machine's time. A thread waits for another thread only where one of them starts, joins or wakes the other.
+//! - A recording holds what its threads did when they were recorded. Spinning and the division of work between threads do not change with
+//!   the machine's time.
 //! - The hubs' cycle counters count the cycles of the program, but not the cycles of hypercalls, although the machine's clock advances
 //!   by both. So a guest's measurement does not include its own cost.
 //! - A store invalidates the copies of its line in the node's other data caches, and the lines of its bytes in all instruction
 //!   caches. It does not change the order of replacement in its own data cache.
-//! - When the L2 cache drops a line, the L1 caches drop their copies. A line that is written back is in memory at once. No strand waits
+//! - When the L2 cache drops a line, the L1 caches drop their copies. A line that is written back is in memory immediately. No strand waits
 //!   for the line, no matter how long the queue of its channel is.
 //! - There are no TLBs, no speculation, no prefetching, no devices, and no references of the hypervisor.
-//! - A read of a line in the write-back buffer is counted as held back. The line stays there until eight later lines replace it.
+//! - A read of a line in the write-back buffer is counted as held back. A line stays in this buffer until eight later lines replace it.
 
 mod access;
 pub(crate) mod broken;

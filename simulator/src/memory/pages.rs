@@ -14,17 +14,17 @@ pub(super) const PAGE_SHIFT: u32 = 13;
 /// The size of sun4v's largest page: 256 MB.
 const LARGEST: u64 = 256 << 20;
 
-/// Which node's memory has a page of a program. Each program has pages of its own.
+/// The rule that decides on which node each page of a program is. Programs do not share pages.
 ///
-/// Only the home node of a line depends on this. The cache sets, the L2 bank, the channel within the node and the hub are those of the
-/// physical address, as if the operating system gave each page a frame of the page's color.
+/// Only the home node of a line depends on this. The physical address alone decides on the cache sets, the L2 bank, the channel within the
+/// node and the hub. This is as if the operating system gave each page a frame of the page's color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
-    /// A page is wherever the machine's [interleave](platform::homes) has its address.
+    /// The machine's [interleave](platform::homes) decides on which node each address is, so one page can be on several nodes.
     #[default]
     Hardware,
-    /// A page of 8 KB is on the node of the strand that first touches the page, in the machine's time. If the node has no memory, the
-    /// page is on one of the others.
+    /// A page of 8 KB is on the node of the strand that first touches the page, in the machine's time. If this node has no memory, the page
+    /// is on a node that has memory.
     FirstTouch,
     /// All pages are on one node.
     Node(Node),
@@ -68,7 +68,7 @@ impl fmt::Display for PageSize {
     }
 }
 
-/// Why a string does not say where pages are.
+/// Why a string is not a rule for pages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 #[non_exhaustive]
@@ -83,13 +83,13 @@ pub enum ParsePagesError {
     Size(String),
 }
 
-/// The machine has no memory on the node of all pages.
+/// All pages are to be on this node, but the machine has no memory there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the machine has no memory on node {}, expected another node for all pages", .0.index())]
 pub struct NoMemoryOnNode(pub Node);
 
 impl Pages {
-    /// Checks that the machine can have pages like this.
+    /// Checks that the machine has memory on the node that is to have all pages. The other rules suit every machine.
     pub(super) fn check(self, machine: &Machine) -> Result<(), NoMemoryOnNode> {
         match (self, Homes::new(*machine)) {
             (Self::Node(node), Some(homes)) if !homes.nodes().contains(&node) => {
@@ -131,7 +131,7 @@ impl FromStr for Pages {
     }
 }
 
-/// Returns the number of bytes that a size with the suffix K or M, or without a suffix, stands for.
+/// Parses a number of bytes, with the suffix K or M or without a suffix. Returns `None` if the text is not such a number.
 fn size_of(text: &str) -> Option<u64> {
     let (number, unit) = match text.split_at_checked(text.len().checked_sub(1)?)? {
         (number, "K" | "k") => (number, 1 << 10),

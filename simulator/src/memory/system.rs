@@ -34,7 +34,7 @@ pub(super) struct StrandState {
     pub(super) events: StrandEvents,
 }
 
-/// The memory channels, and which of them has a line. They are together so that a strand borrows both at once.
+/// The memory channels, and the map from lines to channels. They are in one struct so that a strand borrows both at once.
 #[derive(Clone, Debug)]
 pub(super) struct Dram {
     pub(super) interleave: Interleave,
@@ -128,7 +128,7 @@ impl<V: Variant> MemorySystem<V> {
         moves.map(|(line, moves)| (*line, *moves))
     }
 
-    /// Returns which node's memory has a line, as far as it is known.
+    /// Returns the home nodes of lines. If the first touch decides, pages that no strand has touched yet have a provisional home.
     pub(crate) fn line_homes(&self) -> LineHomes {
         LineHomes(self.dram.interleave.clone())
     }
@@ -151,7 +151,7 @@ impl<V: Variant> MemorySystem<V> {
     }
 }
 
-/// Which node's memory has a line. The number of a line is its physical address without the low bits.
+/// Maps each line to its home node. The number of a line is its physical address without the low bits.
 #[derive(Clone, Debug)]
 pub(crate) struct LineHomes(Interleave);
 

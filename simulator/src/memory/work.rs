@@ -70,9 +70,9 @@ impl<V: Variant> Work<'_, V> {
         Access::new(self.system, devices, perf_config, strand, offset, begins)
     }
 
-    /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the
-    /// quantum's end. An instruction that loads, and then stores but not in one step, is left between both if the quantum ends there, as
-    /// two instructions would be: other strands use the line while the load waits.
+    /// Executes a quantum, which begins with an instruction or the rest of an instruction. Further instructions begin before the quantum's
+    /// end. An instruction can also load and then store, but not in one step. If the quantum ends between this load and store, execution
+    /// stops there, as it does between two instructions. Other strands can then use the line while this strand waits for the load.
     ///
     /// Quanta must be passed in the order of time: a quantum may not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
@@ -171,7 +171,7 @@ impl<V: Variant> Work<'_, V> {
     /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
     ///
     /// # Errors
-    /// An event happened at a wrong place. The counters then mean nothing.
+    /// An event happened at a wrong place. The counters are then worthless.
     pub fn finish(mut self, now: u64) -> Result<(), Stray> {
         self.pass(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {

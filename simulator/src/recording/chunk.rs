@@ -8,7 +8,7 @@ use super::code::{Code, MOST_WHOLE, Shape, ShapeStep};
 use super::reference::{Kind, Reference};
 use super::runs;
 
-/// Consecutive references of one thread, with their order relative to other threads.
+/// Consecutive references of one thread, with the signals and waits that order them relative to other threads.
 ///
 /// References are stored as executions of shapes. Each execution has the addresses of its data.
 #[derive(Clone, Debug, Default)]
@@ -165,7 +165,7 @@ impl Chunk {
         (&mut self.executions, &mut self.order)
     }
 
-    /// Returns the address of the last instruction that begins before a position; `None` if the chunk has none there.
+    /// Returns the address of the last instruction that begins before a position; `None` if no instruction of the chunk does.
     pub(crate) fn instruction_before(&self, position: &Position) -> Option<u64> {
         let Executions { shapes, .. } = &self.executions;
         let references =
@@ -214,7 +214,7 @@ impl Position {
         self.passed
     }
 
-    /// Advances by `references`. At least as many references must be left in the chunk.
+    /// Advances by `references`. The chunk must have that number of references after the position.
     #[inline]
     pub(crate) fn advance(&mut self, chunk: &Chunk, references: usize) {
         self.passed += references;
@@ -367,15 +367,15 @@ impl<'a> References<'a> {
     }
 }
 
-/// Executions with all their references. The user takes them one after the other.
+/// Executions with all their references. The caller takes the executions one after the other.
 pub(crate) struct Whole<'a> {
     code: &'a Code,
     executions: slice::Iter<'a, u32>,
-    /// The addresses of the data that the user has not taken.
+    /// The addresses of the data that the caller has not taken.
     pub(crate) data: slice::Iter<'a, u64>,
-    /// The number of references before the first execution was taken.
+    /// The number of references that the caller could take at the start.
     most: usize,
-    /// The number of references that the user has not taken.
+    /// The number of references that the caller has not taken.
     left: usize,
 }
 

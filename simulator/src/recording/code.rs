@@ -5,8 +5,8 @@ use super::reference::{DataAccess, Group, Kind, Reference};
 /// Instructions in the same aligned `1 << FETCH_SHIFT` bytes are fetched together. Only the first needs a [step](ShapeStep).
 pub(crate) const FETCH_SHIFT: u32 = 5;
 
-/// The shapes of a program. A *shape* is one way in which a block executes. A shape has all references of the execution, but its
-/// references to data have no addresses.
+/// The shapes of a program. A *shape* is one way in which a block executes. It consists of all references of the execution, without the
+/// addresses of data.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Code {
     shapes: Vec<Shape>,

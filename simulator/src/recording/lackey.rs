@@ -12,8 +12,8 @@ use super::source::{BytesRead, Source};
 /// The number of references in a block. The last block of a recording may have fewer.
 pub const BLOCK: usize = 1 << 16;
 
-/// How many references a block may have beyond [`BLOCK`]. These are data of the block's last instruction: the kind of the instruction's
-/// fetch is known only after all of its data. No x86 instruction has more data.
+/// The maximum number of references that a block may have beyond [`BLOCK`]. They are data of the block's last instruction: the kind of its
+/// fetch is known only when all of its data have been read. No x86 instruction has more data.
 pub const BLOCK_SLACK: usize = 4096;
 
 const BUFFER: usize = 1 << 18;
@@ -249,7 +249,7 @@ impl<'r> Room<'r> {
 /// Stores a reference. If it is data, updates the kind of the latest fetch.
 #[inline(always)]
 fn put<'r>(place: &'r mut Reference, reference: Reference, fetch: &mut Option<&'r mut Reference>) {
-    // Lackey tells neither flows nor classes, so those that the place has are right.
+    // The flow and the class of `place` are already right, because lackey's references all have the same ones.
     (place.address, place.size, place.kind) = (reference.address, reference.size, reference.kind);
     if reference.kind.is_fetch() {
         *fetch = Some(place);

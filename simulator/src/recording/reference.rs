@@ -11,7 +11,7 @@ pub struct Reference {
     pub kind: Kind,
     /// How a fetched instruction passes control on; [`Flow::Next`] for data.
     pub flow: Flow,
-    /// What a fetched instruction does; [`Class::Other`] for data, and in recordings that do not tell it.
+    /// What a fetched instruction does; [`Class::Other`] for data, and in recordings without classes.
     pub class: Class,
 }
 
@@ -85,7 +85,7 @@ impl Flow {
     }
 }
 
-/// The group of an instruction that counters of instructions distinguish, apart from its accesses to data. A trap is not a branch.
+/// The groups of instructions that instruction counters distinguish, besides the accesses to data. A trap is not a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
     Other,

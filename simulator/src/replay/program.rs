@@ -26,7 +26,7 @@ const LONGEST_UNREAD: u64 = 1_000_000;
 /// of 31 bits could wrap twice.
 const MOST_UNREAD_CYCLES: u64 = 1 << 30;
 
-/// Events that a recording without control flow does not have.
+/// The events that never happen in a recording without control flow.
 const BRANCHES: [SparcEvent; 2] = [SparcEvent::BranchesCompleted, SparcEvent::BranchesTaken];
 
 /// Returns the maximum number of references without a pause. Slow DRAM channels need more pauses: lines wait longer, so
@@ -44,9 +44,10 @@ pub(super) struct Replay {
     pub(super) references: u64,
     threads: Threads,
     details: Option<Box<Watcher>>,
-    /// If branches are counted: a sentence for each program whose recording has no branches.
+    /// A sentence for each program whose recording has no branches; empty if the guest does not count branches.
     notes: Vec<String>,
-    /// The number of references, and the number of cycles that lines spent in a queue, when the counters were last read.
+    /// The state when the counters were last read: the number of replayed references, and the number of cycles that lines had spent in a
+    /// queue.
     read: (u64, u64),
 }
 

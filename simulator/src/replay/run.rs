@@ -102,7 +102,8 @@ impl Prepared {
                 let references = replay.references;
                 stopped = observe(Stage::Progress(replay.progress())).is_break();
                 let sample = !stopped && (references == sample_at || ended && references > sampled);
-                // At the end, time passes until the last strand has the data that it waits for.
+                // After the last reference, time still passes until the last strand has the data that it waits for. So the series gets one
+                // more point.
                 let point = references == due || ended && due < u64::MAX;
                 let without_details = sample || ended || stopped || replay.is_long_unread();
                 if point || without_details {

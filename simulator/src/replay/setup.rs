@@ -35,8 +35,8 @@ pub struct Setup {
     pub memory: Config,
     pub guests: Vec<NamedGuest>,
     pub programs: Vec<Recording>,
-    /// Which strand executes which thread. All these strands belong to one guest, which measures: the first guest, unless a list or a
-    /// recording names the strands. `None` means the [default](Placement::default_for) for the recordings.
+    /// Which strand executes which thread. All these strands belong to one guest, and this guest measures. It is the first guest, unless a
+    /// list or a recording names the strands. `None` means the [default](Placement::default_for) for the recordings.
     pub placement: Option<Placement>,
     pub selection: Selection,
     /// Which L2 misses the strands' counters count.
@@ -49,8 +49,8 @@ pub struct Setup {
     pub tracing: Option<Tracing>,
     /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
-    /// If not 0, each thread starts up to 255 cycles later. The number decides how much later. Replays with different numbers show
-    /// whether the result depends on small differences in the order of threads.
+    /// If not 0, each thread starts 0 to 255 cycles later, and this number decides the delay of each thread. Replays with different numbers
+    /// show whether the result depends on small differences in the order of threads.
     pub late: u64,
 }
 
@@ -167,7 +167,7 @@ impl Setup {
     /// Checks the setup and prepares the replay.
     ///
     /// # Errors
-    /// The guests have no valid configuration, there are no or too many programs, the threads cannot be placed on the strands of one
+    /// The guests have no valid configuration, or there are no or too many programs. Or the threads cannot be placed on the strands of one
     /// guest, or a number is out of its range.
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;

@@ -1,5 +1,5 @@
-//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not use
-//! these maps, so the replay notices each wrong entry: it ends with an error, or reports that a counter differs from what happened.
+//! Puts wrong entries into the maps of addresses, nodes and threads that the memory system and the replay use. The truth does not use these
+//! maps, so the replay notices each wrong entry. It ends with an error, or reports that a counter differs from the truth.
 
 use std::ops::ControlFlow;
 
@@ -11,8 +11,8 @@ use crate::memory::broken::{Map, broken};
 use crate::memory::{Config, Pages};
 use crate::recording::{Chunk, Kind, Recording, Reference};
 
-/// Returns a program of four threads. All threads load the same lines. Together they store to 20 lines in each of 32 sets of an L2
-/// cache, which have 16 ways.
+/// Returns a program of four threads. All threads load the same lines. Together they store to 20 lines in each of 32 sets of an L2 cache. A
+/// set has only 16 ways, so lines are written back.
 fn program() -> Recording {
     let thread = |thread: u64| {
         let reference = |number: u64| match number % 3 {
@@ -53,7 +53,7 @@ fn machine(model: Model, nodes: usize) -> Machine {
     Machine::new(model, nodes).unwrap()
 }
 
-/// A map, its wrong numbers, a machine, the events that the guest counts, and a part of what the replay says.
+/// A map, a function that makes its numbers wrong, a machine, the events that the guest counts, and a part of the message of the replay.
 type Breakage<'a> = (Map, fn(usize) -> usize, Machine, &'a str, &'a str);
 
 #[test]
@@ -100,7 +100,7 @@ fn a_broken_map_is_noticed() {
     }
 }
 
-/// Where an operating system places pages, and where memory interleaves by 1 GB, the truth has a map of its own, too.
+/// The truth also has a separate map for pages that an operating system places, and for memory that interleaves by 1 GB.
 #[test]
 fn a_page_on_a_wrong_node_is_noticed() {
     let four = machine(Model::Batoka, 4);

@@ -74,13 +74,13 @@ pub enum ReadError {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ParseError {
-    #[error("is no JSON")]
+    #[error("is not JSON")]
     Json(#[source] serde_json::Error),
-    #[error("is no run: it has no version")]
+    #[error("is not a run: it has no version")]
     NoVersion,
     #[error("has version {found} of a run, expected version {VERSION}")]
     Version { found: u64 },
-    #[error("is no run")]
+    #[error("is not a run")]
     Field(#[source] serde_json::Error),
     /// Two fields contradict each other. The message names the fields.
     #[error("{0}")]

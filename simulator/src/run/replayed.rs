@@ -39,12 +39,12 @@ pub struct Replayed {
     /// What threads waited for.
     #[serde(default)]
     pub waits: Waits,
-    /// The lengths of replays whose threads start at slightly different times, beginning with this one; `None` until the caller that
-    /// makes these replays stores it here.
+    /// The lengths of replays whose threads start at slightly different times, beginning with this replay; `None` until the caller that
+    /// makes these replays stores the lengths here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Spread>,
-    /// The lengths of replays of several recordings of the program, ending with this one; `None` until the caller that makes these
-    /// recordings stores it here.
+    /// The lengths of replays of several recordings of the program, ending with this replay; `None` until the caller that makes these
+    /// recordings stores the lengths here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Spread>,
     /// How channels, hubs and links were used.
@@ -125,7 +125,7 @@ pub struct ThreadRun {
     pub instructions: u64,
     /// The cycles in which the thread executed, or waited for its pipeline or for memory. Waits for other threads do not count.
     pub cycles: u64,
-    /// How many of the thread's requests were served by each unit.
+    /// The number of the thread's requests that each unit served.
     pub served: Served,
     /// The thread's cycles, by cause.
     pub stack: Stack,
@@ -151,11 +151,11 @@ pub struct Stack {
     pub remote: u64,
     /// A wait for the L2 cache of another node.
     pub c2c: u64,
-    /// A wait for a line that was already on its way to the L2 cache, for another strand or for a store.
+    /// A wait for a line that was already on its way to the L2 cache, because another strand or a store had requested it.
     pub arriving: u64,
     /// A wait for room in the store buffer.
     pub stores: u64,
-    /// A wait for the store of an atomic instruction, and for the stores before it.
+    /// A wait for the store of an atomic instruction, and for the stores before this store.
     pub atomics: u64,
     /// A wait for the pipeline while other strands use it.
     pub pipeline: u64,

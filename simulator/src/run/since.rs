@@ -8,8 +8,9 @@ use crate::counts::{Counts, counts};
 use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
 
 impl Replayed {
-    /// Returns what happened since an earlier sample of the same replay. Of the details, only the list of instructions and their misses
-    /// is for this period. All other details, such as the lines that nodes share, are still counted from the start, and so are waits.
+    /// Returns what happened since an earlier sample of the same replay. Of the details, only the misses by instruction are for this
+    /// period. All other details, such as the lines that nodes share, are still counted from the start of the replay. Waits between
+    /// threads, too, are counted from the start.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut period = self.clone();
@@ -57,7 +58,7 @@ impl Replayed {
         period
     }
 
-    /// Returns for each node the sum of what its threads did.
+    /// Returns one sum for each node: what all threads of the node did.
     #[must_use]
     pub fn by_node(&self) -> Vec<ThreadRun> {
         let on = |node| self.threads.iter().filter(move |thread| thread.node() == node);
@@ -111,8 +112,8 @@ impl Usage {
     }
 }
 
-/// Subtracts the misses of instructions up to an earlier sample. If the earlier list was full,
-/// drops each instruction that is not in it, because the instruction's earlier misses are unknown.
+/// Subtracts the misses of instructions up to an earlier sample. If the earlier list was full, drops each instruction that the earlier list
+/// lacks, because the earlier misses of this instruction are unknown.
 fn subtract_code(code: &mut Vec<InstructionMisses>, earlier: &[InstructionMisses]) {
     let place = |one: &InstructionMisses| (one.program, one.address);
     let whole = earlier.len() < MOST_CODE;

@@ -1,4 +1,4 @@
-//! How far the lengths of several runs are apart.
+//! How much the lengths of several runs differ.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns the spread of these lengths; `None` if there is none.
+    /// Returns the spread of these lengths; `None` if `cycles` is empty.
     #[must_use]
     pub fn new(cycles: Vec<u64>) -> Option<Self> {
         let mut sorted = cycles.clone();
@@ -24,7 +24,7 @@ impl Spread {
         Some(Self { least, median: sorted[(sorted.len() - 1) / 2], most, cycles })
     }
 
-    /// Returns by how much the longest run is longer than the shortest one, as a part of the shortest one.
+    /// Returns the difference between the longest and the shortest run, divided by the length of the shortest run.
     #[must_use]
     pub fn difference(&self) -> f64 {
         (self.most - self.least) as f64 / self.least.max(1) as f64

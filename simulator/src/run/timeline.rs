@@ -11,7 +11,7 @@ use super::State;
 pub struct TimeLine {
     /// The time in cycles at which each column ends. The first column starts at 0. There are at most [`TimeLine::COLUMNS`].
     pub cycles: Vec<u64>,
-    /// The first threads, at most [`TimeLine::THREADS`].
+    /// The threads with the lowest numbers, at most [`TimeLine::THREADS`].
     pub threads: Vec<ThreadLine>,
 }
 
@@ -25,9 +25,9 @@ pub struct ThreadLine {
 }
 
 impl TimeLine {
-    /// The maximum number of columns.
+    /// The maximum number of columns. In a longer run, columns are wider.
     pub const COLUMNS: usize = 256;
 
-    /// The maximum number of threads.
+    /// The maximum number of threads. A time line lacks all further threads.
     pub const THREADS: usize = 256;
 }

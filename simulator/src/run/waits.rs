@@ -1,4 +1,4 @@
-//! What threads did with their time: whether they ran, and what they waited for.
+//! How threads spent their time: whether they executed, and what they waited for.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::counts;
 use crate::json;
 
-/// What a thread does at a moment.
+/// What a thread does at a moment. A *section* is what a thread executes from taking a lock until releasing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -15,9 +15,11 @@ pub enum State {
     Running,
     /// It could execute, but its strand executes another thread.
     Ready,
-    /// It waits for a mutex, a spin lock or a read-write lock, or for an earlier section of such a lock whose effect it has seen.
+    /// It waits for a mutex, a spin lock or a read-write lock. Or it waits until another thread has left an earlier section of such a lock,
+    /// because it uses the results of that section.
     Lock,
-    /// It waits for a condition variable, or for an earlier section that signals one, and whose effect it has seen.
+    /// It waits for a condition variable. Or it waits until another thread has left an earlier section that signals a condition variable,
+    /// because it uses the results of that section.
     Condition,
     /// It waits at a barrier.
     Barrier,
@@ -27,7 +29,7 @@ pub enum State {
     Thread,
     /// It sleeps for the time that it has asked for.
     Sleep,
-    /// It waits for another thread as in the recorded execution. What it waits for is not known.
+    /// It waits for another thread as in the recorded execution. The recording does not say for which lock or other object.
     Recorded,
     /// No thread has started it yet.
     NotBegun,
@@ -126,7 +128,7 @@ impl States {
         }
     }
 
-    /// Adds cycles in a state.
+    /// Adds `cycles` to the count of a state.
     pub(crate) fn add(&mut self, state: State, cycles: u64) {
         let count = match state {
             State::Running => &mut self.running,
@@ -156,7 +158,7 @@ impl States {
 pub struct WaitFor {
     /// The number of the waiting thread.
     pub thread: usize,
-    /// What it waited for.
+    /// The state of the thread during these waits.
     pub state: State,
     /// The number of the thread that ended the waits.
     pub ended_by: usize,
@@ -192,15 +194,15 @@ pub struct LockSite {
     pub address: u64,
     /// The number of threads that took the lock there.
     pub threads: u64,
-    /// How often the thread that took it there least often did so.
+    /// The number of times that the lock was taken there by the thread that did so least often.
     pub least: u64,
-    /// How often the thread that took it there most often did so.
+    /// The number of times that the lock was taken there by the thread that did so most often.
     pub most: u64,
 }
 
 impl LockSite {
-    /// Returns `true` if threads took the lock here unequally often, by more than 2%. This is so if the lock's order decides which thread
-    /// does which work. Then the recording host has decided it.
+    /// Returns `true` if one thread took the lock here more than 2% less often than another. This suggests that the lock protects a supply
+    /// of work: a thread that gets the lock first does more of the work. Then the recording host has decided how the work is divided.
     #[must_use]
     pub const fn divides_work(&self) -> bool {
         self.most - self.least > self.most / 50 && self.threads > 1
@@ -222,26 +224,26 @@ pub struct WaitPlace {
 /// The waits of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Who waited for whom: the longest waits first, at most [`Waits::MOST`].
+    /// Which thread waited for which, at most [`Waits::MOST`] pairs of threads. The longest waits come first.
     pub pairs: Vec<WaitFor>,
-    /// The locks: those with the longest waits first, at most [`Waits::MOST`].
+    /// The locks that threads took, at most [`Waits::MOST`]. The lock with the longest waits comes first.
     pub locks: Vec<LockRun>,
     /// How often threads made system calls that may block, by the name of the call. These calls take no time.
     pub calls: BTreeMap<String, u64>,
-    /// The number of waits that are as in the recorded execution, because the lock is not known.
+    /// The number of waits for which the recorder did not know the lock. In the replay, these waits end as in the recorded execution.
     pub as_recorded: u64,
-    /// The places of these waits: those with the most waits first, at most [`Waits::MOST`].
+    /// The places of these waits, at most [`Waits::MOST`]. The place with the most waits comes first.
     #[serde(default)]
     pub recorded_at: Vec<WaitPlace>,
-    /// How often a thread waited for an earlier section of a lock that signals no condition, because the recorded execution saw that
-    /// section's effect.
+    /// How often a thread waited for an earlier section of a lock to end, because the thread uses the results of that section. Waits for a
+    /// condition are not counted.
     pub kept_orders: u64,
     /// The number of references that threads made while they waited for locks in the recorded execution. The recording lacks them.
     pub left_out: u64,
 }
 
 impl Waits {
-    /// The maximum number of entries in a list.
+    /// The maximum number of entries in each of the lists `pairs`, `locks` and `recorded_at`.
     pub const MOST: usize = 1000;
 }
 

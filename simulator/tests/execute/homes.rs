@@ -1,4 +1,4 @@
-//! Which node's memory has a physical address: execution, replay and the machine description agree with the one map.
+//! The home node of a physical address. Execution, replay and the machine description agree with the map of the platform.
 
 use std::io::Cursor;
 use std::ops::ControlFlow;

@@ -1,4 +1,4 @@
-//! Tests of everything that software sees of the executing machine, except the instruction set.
+//! Tests of everything that software on the executing machine can observe, except the instruction set.
 
 mod clocks;
 mod homes;
@@ -77,7 +77,7 @@ fn stores_to_devices_complete_late() {
     }
 }
 
-/// A failed store is reported some instructions later, and a failed load at once. DFESR and the store buffer identify the store.
+/// A failed store traps some instructions later, and a failed load traps at once. DFESR and the store buffer identify the failed store.
 #[test]
 fn accesses_that_fail() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];

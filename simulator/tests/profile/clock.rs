@@ -13,7 +13,7 @@ use simulator::run::State;
 
 use crate::{every, fetch, fetches, go_on, job, profile, randomised};
 
-/// The most cycles for which a strand waits for its first instruction of a page: the fetch of a line from another node's memory.
+/// The maximum number of cycles that the first fetch on a page takes. The line can come from another node's memory.
 const FIRST: u64 = 400;
 
 /// Returns the fetches of a loop of 8 instructions on a page, which are in one line of the cache.
@@ -21,7 +21,7 @@ fn turns(page: u64, turns: u64) -> impl Iterator<Item = u64> {
     (0..turns * 8).map(move |n| page * 0x1000 + n % 8 * 4)
 }
 
-/// Returns the events that the samples stand for and the true events of each page, and of each state in which threads wait.
+/// Returns two numbers for each page, and for each state in which threads wait: the events that the samples stand for, and the true events.
 fn rows(report: &ProfileReport) -> BTreeMap<String, (u64, u64)> {
     let rows = report.first.rows.iter();
     rows.map(|row| (row.name.clone(), (row.events, row.exact))).collect()
@@ -56,8 +56,8 @@ fn a_loop_of_three_times_as_many_turns_has_three_quarters() {
     assert!(event.total_variation < 0.001, "{}", event.total_variation);
 }
 
-/// A turn of 8 cycles on one page and a turn of 24 cycles on another take turns. Each third sample is at the same place of a turn if the
-/// period is 320 cycles, unless periods vary.
+/// Turns of 8 cycles on one page alternate with turns of 24 cycles on another. A period of 320 cycles is ten times as long as both turns
+/// together. So all samples are on the same page, unless periods vary.
 #[test]
 fn random_periods_are_not_in_step_with_the_machine() {
     let program = fetches((0..20_000).flat_map(|_| turns(0x401, 1).chain(turns(0x402, 3))));
@@ -78,8 +78,8 @@ fn random_periods_are_not_in_step_with_the_machine() {
     }
 }
 
-/// On strand 0, which is on node 0, a load from another node's memory takes 293 cycles, and one from the own memory 215
-/// (`memory::timing`). Nodes take turns every 512 bytes.
+/// On strand 0, which is on node 0, a load from another node's memory takes 293 cycles, and a load from the memory of node 0 takes 215
+/// cycles (`memory::timing`). Nodes take turns every 512 bytes.
 #[test]
 fn a_sample_names_the_instruction_that_waits_for_memory() {
     let load =
@@ -135,7 +135,7 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
     assert!((1_500..1_500 + FIRST).contains(&found["page 0x401000"].1));
     assert_eq!(report.first.exact_count, report.cycles, "the life of the thread is the run");
     assert_eq!(report.first.samples, report.cycles / 211);
-    // The wait is called by the instruction before the sleep, which is the last one of the loop.
+    // The caller of the wait is the instruction before the sleep, which is the last instruction of the loop.
     let (wait, _) = (report.first.taken().iter())
         .find(|(point, _)| waits_at(point.address) == Some(State::Sleep))
         .unwrap();
@@ -151,7 +151,7 @@ fn a_sleep_takes_the_time_that_the_thread_asked_for() {
 }
 
 /// Thread 1 holds a lock for a sleep of a millisecond, 1,165,379 cycles. Thread 0 needs the lock after 100 turns. Thread 2 has the same
-/// strand as thread 0, so it is ready until thread 0 waits. Then it waits for thread 0.
+/// strand as thread 0, so thread 2 is ready until thread 0 waits. Later, thread 2 waits for thread 0.
 #[test]
 fn the_cycles_of_threads_with_their_waits_are_their_lives() {
     let acquire = Order::Acquire(Acquire { lock: 0x8000, shared: false, site: 0x40_1000 });
@@ -173,7 +173,8 @@ fn the_cycles_of_threads_with_their_waits_are_their_lives() {
     near("page 0x403000", 120);
     near("[ready]", 1_200);
     assert_eq!(exact("[sleep]"), 1_165_379);
-    // Thread 0 goes on when thread 1 ends. Half of its turns are left, and then half of those of thread 2.
+    // Thread 0 continues when thread 1 ends, and has half of its turns left. When thread 0 has ended, thread 2 executes the second half of
+    // its turns.
     let released = exact("page 0x402000") + exact("[sleep]");
     let ends = [
         exact("page 0x401000") + exact("[lock]"),
@@ -185,7 +186,7 @@ fn the_cycles_of_threads_with_their_waits_are_their_lives() {
     assert!(found.values().all(|(events, exact)| events.abs_diff(*exact) <= 21), "{found:?}");
 }
 
-/// A sleep of an hour has billions of samples, which are not taken one by one.
+/// A sleep of an hour has billions of samples. They are not taken one by one, so the test takes little time.
 #[test]
 fn a_long_wait_takes_no_long_time() {
     for seed in [None, Some(3)] {
@@ -199,7 +200,7 @@ fn a_long_wait_takes_no_long_time() {
     }
 }
 
-/// Cycles, which no counter counts, are sampled beside events that counters count.
+/// Cycles, which no counter counts, are sampled together with events that counters count.
 #[test]
 fn cycles_and_counted_events_at_once() {
     let program = fetches(turns(0x401, 1_000));
@@ -216,7 +217,7 @@ fn cycles_and_counted_events_at_once() {
     assert_eq!((alone.cycles, &alone.first.rows), (report.cycles, &events[0].rows));
 }
 
-/// A hundred threads on as many strands are shorter than the period.
+/// There are a hundred threads, each on a separate strand. Each thread is shorter than the period.
 #[test]
 fn short_threads_are_sampled_in_proportion() {
     let program = (0..100).map(|page| thread(0x1000 + page * 0x10, 200, Vec::new())).collect();
@@ -227,7 +228,8 @@ fn short_threads_are_sampled_in_proportion() {
     assert!((0.8..1.2).contains(&(report.first.samples as f64 / expected)), "{expected}");
 }
 
-/// A job is stopped while one thread runs, one waits, one has not begun, and one has ended. A fifth thread is on the strand of the first.
+/// A job is stopped when four threads are in different states: one runs, one waits, one has not begun, and one has ended. A fifth thread is
+/// on the strand of the first thread.
 #[test]
 fn a_job_that_is_stopped_has_the_cycles_so_far() {
     let program = vec![

@@ -7,10 +7,10 @@ use simulator::recording::{Chunk, Class, Flow, Kind, Recording, Reference};
 
 use crate::{every, fetch, go_on, job, profile};
 
-/// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The addresses
-/// are scattered over 4 MB, and each is used twice. So there are misses of every kind, and lines are written back. Every fifth
-/// instruction is a branch: taken, not taken, or indirect. Instructions that load and store are atomic, and use one block of the secondary cache. Every eighth instruction is of
-/// the floating-point unit.
+/// Returns a program of `length` instructions on 20 pages. Every second instruction loads, stores, or does both. The addresses of data are
+/// scattered over 4 MB, and each is used twice. So there are misses of every kind, and lines are written back. Every fifth instruction is a
+/// branch: taken, not taken, or indirect. Instructions that load and store are atomic, and use one block of the secondary cache. Every
+/// eighth instruction is of the floating-point unit.
 fn program_with_branches(length: u64) -> Vec<Reference> {
     let mut references = Vec::new();
     for number in 0..length {
@@ -96,7 +96,8 @@ fn every_event_of_a_strand() {
     all_events(SampledUnit::Sparc, 1, names.map(|name| (name.to_owned(), name)), 16);
 }
 
-/// Two processors use the same data. All events occur but two: no two addresses are one, and memory is without fault.
+/// Two processors use the same data. All 32 events occur, except virtual coherency (no two addresses map to the same memory) and ECC errors
+/// (memory has no faults).
 #[test]
 fn every_event_of_an_r10000() {
     let names = R10000Event::ALL.iter().map(|event| event.name());

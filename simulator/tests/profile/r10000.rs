@@ -39,9 +39,9 @@ fn nested(times: usize) -> Vec<Reference> {
     program
 }
 
-/// The two-bit counter learns the branch after two mispredictions. Then only the end of each loop is mispredicted. While the branch at
-/// the end issues and executes, the processor decodes the loop's next two iterations, whose branches are nullified. (The instruction
-/// after the loop was not executed before the first two mispredictions.)
+/// After two mispredictions, the two-bit counter predicts the branch correctly. Then only the end of each loop is mispredicted. While the
+/// branch at the end issues and executes, the processor decodes the loop's next two iterations, whose branches are nullified. (The
+/// instruction after the loop was not executed before the first two mispredictions.)
 #[test]
 fn a_loop_mispredicts_its_end() {
     for times in [1, 2, 50] {
@@ -108,7 +108,7 @@ fn what_is_issued() {
     }
 }
 
-/// When a program without misses is interrupted, four instructions have issued but not graduated. These four issue again.
+/// When a program without misses is interrupted, four instructions have issued but not graduated. These four instructions issue again.
 #[test]
 fn an_interrupt_makes_instructions_issue_again() {
     let program = fetches((0..20_000).map(|n| 0x1000 + n % 16 * 4));
@@ -172,7 +172,8 @@ fn misses_in_the_handler_are_in_exception_mode() {
     assert_eq!([false, true].map(|modes| count(modes, graduated)), [6, 6 + 9 * 7]);
     assert_eq!([false, true].map(|modes| count(modes, "graduated_loads")), [6, 6 + 9 * 2]);
     let [user, all] = [false, true].map(|modes| count(modes, "cycles"));
-    // Exception mode has two misses in the handler, at one cycle each, and nine runs of the handler, at seven instructions each.
+    // In exception mode there are two misses in the handler, which take one cycle each, and nine runs of the handler, which take seven
+    // cycles each.
     assert_eq!(all - user, 2 + 9 * 7);
 }
 
@@ -211,8 +212,8 @@ const GRADUATED: [&str; 6] = [
 const ISSUED: [&str; 4] =
     ["issued_instructions", "issued_loads", "issued_stores", "issued_store_conditionals"];
 
-/// Section 14.20: a multiplication or division graduates as two instructions, and what sets the bits EVZOUI of the floating-point status
-/// register is a floating-point instruction. Prefetches and SYNC are loads.
+/// Section 14.20: a multiplication or division graduates as two instructions. An instruction that can set the bits EVZOUI of the
+/// floating-point status register counts as a floating-point instruction. Prefetches and SYNC count as loads.
 #[test]
 fn what_graduates_as_what() {
     for (class, graduated, issued) in [
@@ -273,7 +274,8 @@ fn what_instructions_with_data_graduate_as() {
     }
 }
 
-/// A branch that annuls its delay slot has the slot fetched, though it is not executed: here the slot is in the next line of 64 bytes.
+/// An annulled delay slot is fetched with its branch, although it is not executed. Here, the delay slot is in the next line of 64 bytes, so
+/// its fetch misses.
 #[test]
 fn an_annulled_delay_slot_is_fetched() {
     let count = |class, flow| {
@@ -285,7 +287,8 @@ fn an_annulled_delay_slot_is_fetched() {
     assert_eq!(count(Class::Other, Flow::NotTaken), (1, 1));
     assert_eq!(count(Class::Annuls, Flow::NotTaken), (2, 1));
     assert_eq!(count(Class::Annuls, Flow::Jump), (2, 1));
-    // A delay slot that executes is in the recording itself.
+    // If the branch is taken, the delay slot executes. The recording would then contain the delay slot as a separate instruction, but this
+    // recording ends after the branch.
     assert_eq!(count(Class::Annuls, Flow::Taken), (1, 1));
 }
 
@@ -303,8 +306,8 @@ fn counts_of_two<const N: usize>(threads: [Thread; 2], events: [&str; N]) -> [u6
 
 type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
-/// Two processors use a block in turns. Each has its own code, and executes enough of it that the next step finds all earlier
-/// instructions complete.
+/// Two processors use a block in turns. The two execute different code. In each step, a processor executes enough instructions that all
+/// earlier instructions are complete before the next step.
 ///
 /// | step | processor | does | the other processor sees |
 /// |---|---|---|---|
@@ -350,7 +353,8 @@ fn processors_see_what_others_do() {
     assert_eq!(counts_of_two(threads, events), [5, 2, 1, 1, 1, 3]);
 }
 
-/// Each store conditional that fails is executed again, with its load linked. So as many succeed as the program has atomic instructions.
+/// Each store conditional that fails is executed again, with its load linked. So in the end, each atomic instruction of the program has one
+/// store conditional that succeeds.
 #[test]
 fn a_store_conditional_fails_if_another_processor_takes_the_block() {
     let thread = |processor: u64, address: u64| -> Thread {
@@ -365,7 +369,7 @@ fn a_store_conditional_fails_if_another_processor_takes_the_block() {
         counts_of_two([thread(0, 0x8_0000), thread(1, 0x8_0008)], events);
     assert!(failed > 0);
     assert_eq!((graduated, instructions), (2000 + failed, 2 * (2000 + failed)));
-    // The blocks of 128 bytes are apart.
+    // Here, the threads use different blocks of 128 bytes.
     let apart = counts_of_two([thread(0, 0x8_0000), thread(1, 0x8_0080)], events);
     assert_eq!(apart, [2000, 0, 4000]);
 }

@@ -31,8 +31,8 @@ fn the_bundled_recording_is_real() {
     }
 }
 
-/// Every thread except the first is started by the first, which waits for its end. The threads wait for each other at the barrier before
-/// each of seven phases, and at semaphores in each of twelve rounds of the ledger. The recorder knows all of these waits.
+/// The first thread starts all other threads, and waits until they have ended. The threads wait for each other at the barrier before each
+/// of seven phases, and at semaphores in each of twelve rounds of the ledger. The recorder knows all of these waits.
 #[test]
 fn the_threads_are_ordered() {
     for (number, (_, order)) in threads(&mut bundled()).unwrap().iter().enumerate() {

@@ -33,7 +33,7 @@ fn details_of(setup: Setup) -> (Replayed, Details) {
     (outcome, details)
 }
 
-/// Recording details changes only the calls of the guest that measures.
+/// Collecting details changes only the calls of the guest that measures.
 #[test]
 fn details_change_nothing() {
     let program = || {

@@ -92,9 +92,9 @@ fn what_is_no_run_is_named() {
     other_version["version"] = 999.into();
     let other_version = other_version.to_string();
     for (name, text, says) in [
-        ("text.json", "cycles 7", "is no JSON"),
-        ("list.json", "[1]", "is no run: it has no version"),
-        ("cut.json", "{\"a\": ", "is no JSON"),
+        ("text.json", "cycles 7", "is not JSON"),
+        ("list.json", "[1]", "is not a run: it has no version"),
+        ("cut.json", "{\"a\": ", "is not JSON"),
         ("other.json", &other_version, "has version 999 of a run, expected version 1"),
     ] {
         let bad = place.file(name, text);

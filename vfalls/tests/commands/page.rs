@@ -297,11 +297,11 @@ fn what_has_no_page_is_refused_in_one_line() {
         scenario[list] = json!([]);
     }
     for (input, says) in [
-        ("", "error: -: is no JSON"),
-        ("{}", "error: -: is no run: it has no version"),
-        (&empty("replay"), "error: -: is no run: missing field `machine`"),
-        (&empty("profile"), "error: -: is no run: missing field `unit`"),
-        (&empty("report"), "error: -: is no run: unknown variant"),
+        ("", "error: -: is not JSON"),
+        ("{}", "error: -: is not a run: it has no version"),
+        (&empty("replay"), "error: -: is not a run: missing field `machine`"),
+        (&empty("profile"), "error: -: is not a run: missing field `unit`"),
+        (&empty("report"), "error: -: is not a run: unknown variant"),
         (&scenario.to_string(), "error: -: is the run of a scenario, which has no page"),
         (&far, "error: -: strand 128 is not in the machine"),
         (&other_version, "error: -: has version 999 of a run, expected version 1"),

@@ -55,7 +55,7 @@ pub struct Details {
     /// The hypercalls and their durations, by guest, function, register class and status. Empty
     /// during the replay.
     pub calls: Vec<Calls>,
-    /// The number of calls that found their hub taken, by time. Empty during the replay.
+    /// The number of calls that could not get their hub at once, by time. Empty during the replay.
     pub conflicts: Vec<Conflicts>,
     /// At most 1,000 events of the hypervisor, spread over the whole time. Empty during the replay.
     pub events: Vec<ShownEvent>,

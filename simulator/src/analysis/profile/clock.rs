@@ -1,7 +1,8 @@
 //! Samples threads by the machine's time.
 //!
-//! Each thread has a clock, which takes the samples. The clock goes by the scheduler's time. The truth goes by the time that the
-//! memory system returns for each reference, and by the accounts of the threads' states. So the two show each other's errors.
+//! Each thread has a clock, which takes the samples. The clock counts the cycles that the scheduler reports. The true count comes from
+//! other sources: the time that the memory system returns for each reference, and the accounts of the threads' states. So an error in
+//! one of the two shows as a difference between them.
 
 use super::events::{CYCLES, Rate, Selected, StrandEvent};
 use super::functions::wait_address;
@@ -23,10 +24,10 @@ pub(crate) struct ThreadClocks {
     /// The number of the event in the list of all sampled events.
     event: usize,
     period: u64,
-    /// Whether the clocks go on while threads wait.
+    /// Whether the clocks also count the cycles in which threads wait.
     waits: bool,
     threads: Vec<ThreadClock>,
-    /// The stacks of waits, if the unwinder does not have them.
+    /// The call stacks of waits. Used only if there is no unwinder.
     stacks: Stacks,
     taken: Taken,
     cycles: u64,
@@ -45,7 +46,7 @@ struct ThreadClock {
     known: u64,
     /// The time at which the thread's latest running state began.
     began: u64,
-    /// What the thread had spent at that time.
+    /// The cycles that the thread had spent in each state when the latest counted wait ended.
     spent: States,
 }
 
@@ -71,8 +72,8 @@ impl ThreadClocks {
         })
     }
 
-    /// Notes that a thread has executed an instruction, or more of its latest instruction if `at` is `None`. `took` is the number of
-    /// cycles since its strand was ready.
+    /// Counts the cycles of an instruction that a thread has executed. If `at` is `None`, the thread has executed more of its latest
+    /// instruction. `took` is the number of cycles since the thread's strand was ready.
     pub(super) fn executed(
         &mut self,
         thread: usize,
@@ -115,7 +116,8 @@ impl ThreadClocks {
         }
     }
 
-    /// Lets a thread's clock go on over waits, which end at the time `until`. `spent` is what the thread has spent in each state.
+    /// Counts the cycles of a thread's latest waits, which end at the time `until`. `spent` has all cycles so far that the thread has spent
+    /// in each state.
     fn wait(
         &mut self,
         thread: usize,
@@ -127,7 +129,7 @@ impl ThreadClocks {
         let clock = &mut self.threads[thread];
         let stacks = unwound.unwrap_or(&mut self.stacks);
         let Point { stack, address: site } = clock.at.unwrap_or_default();
-        // A thread that has waited is ready before it runs.
+        // After a wait, a thread is in the state Ready until its strand executes it. So the cycles of this state come last.
         let (ready, others): (Vec<_>, Vec<_>) =
             State::ALL.into_iter().partition(|state| *state == State::Ready);
         for state in others.into_iter().chain(ready) {
@@ -143,7 +145,7 @@ impl ThreadClocks {
         (clock.time, clock.spent) = (until, *spent);
     }
 
-    /// Returns the samples, and the stacks of waits that the unwinder does not have.
+    /// Returns the number of the event, its samples, and the call stacks of waits (empty if there is an unwinder).
     pub(super) fn into_sampled(self) -> (usize, SampledEvent, Stacks) {
         let sampled = SampledEvent {
             name: CYCLES,
@@ -162,8 +164,8 @@ impl ThreadClocks {
 
 impl ThreadClock {
     fn new(period: u64, seed: Option<u64>, thread: u64) -> Self {
-        // The first samples of the threads are spread over the period. Otherwise, threads that do the same would be sampled at the
-        // same places, and threads that are shorter than the period would not be sampled at all.
+        // The first samples of the threads are spread over the period. Otherwise, threads with equal code would be sampled at the same
+        // places, and threads that are shorter than the period would not be sampled at all.
         let turned = u64::from((thread as u32).wrapping_mul(0x9e37_79b9));
         Self {
             random: seed.map(|seed| Random(seed ^ thread << 32)),
@@ -177,7 +179,7 @@ impl ThreadClock {
         }
     }
 
-    /// Passes cycles at a point, and takes the samples that are due.
+    /// Counts cycles that the thread spends at a point, and takes the samples that are due.
     fn pass(&mut self, mut cycles: u64, at: Point, taken: &mut Taken) {
         if cycles < self.due {
             self.due -= cycles;

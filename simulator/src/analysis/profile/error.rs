@@ -15,7 +15,7 @@ pub enum EventError {
     /// The unit has no event with this name. The message suggests similar names.
     #[error("{0}")]
     Unknown(String),
-    #[error("there is no event {0}, but 0 to 31")]
+    #[error("found event {0}, expected 0 to 31")]
     UnknownNumber(usize),
     #[error("the event {0} is named twice")]
     Twice(&'static str),

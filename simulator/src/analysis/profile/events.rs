@@ -1,4 +1,4 @@
-//! Parses the events to sample, which are a list of names in the form that the option `-e` accepts.
+//! Parses the list of events to sample, in the form that the option `-e` accepts.
 
 use guest_abi::event::SparcEvent;
 use guest_abi::layout::SparcSelect;
@@ -57,7 +57,7 @@ pub enum StrandEvent {
 }
 
 impl StrandEvent {
-    /// Returns what selects the event on a counter; `None` for cycles.
+    /// Returns the selection that makes a counter count the event; `None` for cycles, which no counter of a strand counts.
     #[must_use]
     pub const fn select(self) -> Option<SparcSelect> {
         match self {
@@ -76,13 +76,11 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// A random period differs from the usual period by at most an eighth of the usual period: the usual period shifted right by this number of
-/// bits.
+/// A random period differs from the usual period by at most the usual period shifted right by this number of bits, which is an eighth.
 const SPREAD: u32 = 3;
 
 impl Rate {
-    /// Returns the period that the user gives. If there is none, returns the usual period of the
-    /// event.
+    /// Returns the period that the user gives. If the user gives no period, returns the usual period of the event.
     pub fn period<E>(&self, selected: &Selected<E>) -> Period {
         self.period.unwrap_or_else(|| Period::nearest(selected.usual.into()))
     }
@@ -211,9 +209,9 @@ pub(super) fn counted(selected: &[Selected<StrandEvent>]) -> Vec<Selected<SparcS
     counted.collect()
 }
 
-/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can
-/// count an event, the counter with fewer of the listed events gets it. `flow` says whether the recording [has control
-/// flow](crate::recording::Recording::has_flow), and `processors` how many processors execute it.
+/// Parses a list of events for the counters of an R10000. Events have the names or numbers of `perfex`. If either counter can count an
+/// event, the counter with fewer of the listed events gets it. `flow` says whether the recording [has control
+/// flow](crate::recording::Recording::has_flow). `processors` is the number of processors that execute the recording.
 ///
 /// # Errors
 /// A name or number is unknown, or an event is named twice.
@@ -279,12 +277,12 @@ fn r10000_period(event: R10000Event) -> u32 {
     }
 }
 
-/// The usual period of the cycles of a strand. A sample takes the strand no time, so the period can be short, and a short program has
-/// enough samples, too.
+/// The usual period of the cycles of a strand. A sample costs the strand no time. So the period can be short, and even a short program gets
+/// enough samples.
 const CYCLES_OF_A_STRAND: u32 = 211;
 
-/// The usual period for counting the cycles of an R10000. All usual periods are prime numbers, so that few loops
-/// keep step with them.
+/// The usual period for counting the cycles of an R10000. All usual periods are prime numbers, so that a loop is rarely sampled at the same
+/// instruction each time.
 const EVERY_CYCLE: u32 = 2003;
 
 /// The usual period of events that nearly every instruction causes.

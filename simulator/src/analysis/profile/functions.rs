@@ -1,4 +1,4 @@
-//! The functions of a recorded program. Finds the function or the page that contains an address.
+//! Finds the function of a recorded program, or the page, that contains an address.
 
 use crate::run::State;
 use crate::setters::opaque;
@@ -23,7 +23,7 @@ opaque!(dyn Functions + '_, "Functions");
 /// The first of the addresses that stand for waits. They are on the last page of the address space, where no program has code.
 const WAITS: u64 = 0xffff_ffff_ffff_f000;
 
-/// Returns the address that stands for the waits of threads in this state; `None` if a thread does not wait in it.
+/// Returns the address that stands for the waits of threads in this state; `None` if this state is not a wait.
 pub(super) const fn wait_address(state: State) -> Option<u64> {
     match wait_name(state) {
         Some(_) => Some(WAITS + 16 * state as u64),
@@ -45,7 +45,7 @@ const fn wait_name(state: State) -> Option<&'static str> {
     }
 }
 
-/// Returns the state of threads whose waits an address stands for; `None` if the address is one of the program.
+/// Returns the state whose waits this address stands for; `None` if the address belongs to the program.
 #[must_use]
 pub fn waits_at(address: u64) -> Option<State> {
     if address < WAITS {
@@ -54,8 +54,8 @@ pub fn waits_at(address: u64) -> Option<State> {
     State::ALL.into_iter().find(|state| wait_address(*state) == Some(address))
 }
 
-/// The function that contains an address. If no function is known there, the page that contains the
-/// address. The waits of threads in one [`State`] count as a function, which the waiting function calls.
+/// The function that contains an address. If no function is known there, the page that contains the address. All waits in one [`State`]
+/// appear as one function, which the waiting functions call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodePlace<'a> {
     /// The first address of the function or page.

@@ -49,7 +49,7 @@ pub struct Job<'a> {
     pub modes: ModeSet<R10000Mode>,
     /// The number of R10000s that execute the program, 1 to [`MOST_PROCESSORS`].
     pub processors: usize,
-    /// Whether events are only counted: there are no samples.
+    /// Whether to count events without taking samples.
     pub counting: bool,
     /// Whether to count the waits of threads as cycles, too. The event cycles of a strand must be sampled.
     pub waits: bool,
@@ -92,8 +92,8 @@ impl<'a> Job<'a> {
     /// report has the samples so far, and says that the job was [stopped](ProfileReport::stopped).
     ///
     /// # Errors
-    /// Returns an error if an event is unknown, if there are too many events, if waits are to be counted but not cycles, if threads
-    /// cannot be placed, or if the recording cannot be read.
+    /// Returns an error if an event is unknown or if there are too many events. Also returns an error if waits are to be counted but cycles
+    /// are not sampled, if threads cannot be placed, or if the recording cannot be read.
     pub fn run(
         self,
         unit: SampledUnit,

@@ -27,7 +27,7 @@ pub(super) struct SampledEvent {
 }
 
 impl SampledEvent {
-    /// Returns what guests have sampled of each event. It is the sum over all guests.
+    /// Returns the counts and samples of each event, summed over all guests.
     pub(super) fn of_guests<U: CounterUnit>(
         guests: Vec<SamplingGuest<U>>,
         selected: &[Selected<U::Event>],
@@ -110,7 +110,7 @@ pub struct EventProfile {
 }
 
 impl EventProfile {
-    /// Returns the profile of an event: its samples beside the truth.
+    /// Returns the profile of an event, which compares its samples with the truth.
     pub(super) fn new(
         sampled: SampledEvent,
         exact: Exact,

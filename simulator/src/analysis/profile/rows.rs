@@ -147,7 +147,7 @@ fn by_chance(rows: &[CodeRow], samples: u64) -> f64 {
     apart / samples as f64 / 2.0
 }
 
-/// From this number of expected successes on, a binomial distribution is taken for a normal one.
+/// Above this number of expected successes, a normal distribution approximates the binomial distribution.
 const MANY: f64 = 1e5;
 
 /// Returns the mean absolute deviation of a binomial distribution of `n` trials with probability

@@ -59,8 +59,8 @@ pub(super) type Observe<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 /// The number of instructions between two calls of the observer.
 const PROGRESS: u64 = 1 << 14;
 
-/// Executes the program until its end, or until the observer stops it. Guests and the clocks sample `events`
-/// different events. The unwinder tracks the calls.
+/// Executes the program until its end, or until the observer stops it. `events` is the number of sampled events, including those that the
+/// clocks sample. The unwinder tracks the calls.
 pub(super) fn run(
     processor: &mut impl Processor,
     scheduler: &mut Scheduler,

@@ -12,9 +12,10 @@ use crate::memory::geometry::{ADDRESS_MASK, LINE_SHIFT};
 const LINE: u64 = 1 << LINE_SHIFT;
 const NODES: usize = Node::ALL.len();
 
-/// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. For
-/// each node, the node's bytes move to a separate line with the same channel and bank. If memory interleaves by 512 bytes, the line has the
-/// same home, too; otherwise the home is that of the new page, as it would be with padding. A reference moves with its first byte.
+/// New addresses for the bytes of falsely shared lines, as if the program had padding. A byte belongs to the node that uses it most. The
+/// bytes of each node move to a separate line, which has the same channel and bank. If memory interleaves by 512 bytes, the new line also
+/// has the same home. Otherwise its home is that of the new page, as with real padding. A reference to several bytes moves to the new
+/// address of its first byte.
 pub(super) struct Apart {
     /// The key is the number of a line. The value has the start of the new line for each byte of the line; `None` for an unused byte.
     lines: HashMap<u64, [Option<u64>; LINE as usize]>,

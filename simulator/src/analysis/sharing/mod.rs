@@ -1,5 +1,5 @@
-//! Sharing of memory lines between nodes. Finds the lines that move, the threads that use each byte
-//! of a line, and what separate lines for these bytes would save.
+//! Sharing of memory lines between nodes. Finds the lines that move between nodes, and the threads that use each byte of these lines. Also
+//! finds how much time the program would save if bytes of different nodes were in separate lines.
 //!
 //! A program is replayed up to three times. The first replay finds the lines that move most between
 //! the L2 caches of nodes. The second replay finds the threads that use the bytes of these lines.
@@ -87,7 +87,7 @@ struct Examined {
     stopped: bool,
     /// The lines that moved, in no particular order. Each has its number and its moves.
     lines: Vec<(u64, Moves)>,
-    /// Which node's memory has a line.
+    /// Maps each line to its home node.
     homes: LineHomes,
     notes: Vec<String>,
 }

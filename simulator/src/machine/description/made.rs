@@ -1,4 +1,4 @@
-//! Makes the description of a machine and its guests.
+//! Builds the description of a machine and its guests, and gives guests their memory.
 
 use guest_abi::{Mcu, Node as Processor};
 use perfctr_service::{Grant, GuestConfig};

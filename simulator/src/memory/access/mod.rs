@@ -52,7 +52,7 @@ pub(super) struct Access<'w, V: Variant> {
     instructions: u64,
     /// The number of instructions by kind, in executions of [whole shapes](Self::shapes).
     by_kind: ByKind,
-    /// While [whole shapes](Self::shapes) execute, no instruction begins at this time or later.
+    /// The end of the current quantum. While [whole shapes](Self::shapes) execute, no instruction begins at this time or later.
     until: u64,
     /// The number of the instruction line that was fetched last; [`NO_LINE`] if the instruction cache has dropped it.
     fetched: u64,

@@ -6,7 +6,7 @@ use crate::memory::timing::{ISSUE, Timing};
 use crate::recording::{ByKind, Done, Kind, References, ShapeStep, StepAction, Whole};
 
 impl<V: Variant> Access<'_, V> {
-    /// Executes shapes step by step. Begins a shape only if the shape would end before the time `until` without misses. If misses then
+    /// Executes shapes step by step. Begins a shape only if the shape ends before the time `until` when nothing misses. If misses then
     /// delay the shape beyond this time, stops in the middle of the shape. Removes the executed references from `rest`.
     pub(in crate::memory) fn shapes(&mut self, rest: &mut References<'_>, until: u64) {
         let began = self.now;

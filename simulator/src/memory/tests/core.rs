@@ -54,7 +54,7 @@ fn atomics_are_loads_and_stores_and_count_as_one_instruction() {
     assert_eq!(bench.counts(0, [E::Instructions]), [15]);
 }
 
-/// Floating-point and graphics instructions are in a class of their own. Integer multiplications and divisions are not, although
+/// Floating-point and graphics instructions have a separate class. Integer multiplications and divisions are not in this class, although
 /// the FGU executes them.
 #[test]
 fn the_fgu_counts_its_arithmetic() {

@@ -4,7 +4,7 @@ use platform::Interleave;
 
 use super::*;
 
-/// Returns the memory system of a T5440 with this number of nodes.
+/// Returns the memory system of a Batoka with this number of nodes.
 fn bench(nodes: usize, pages: &str) -> Bench<Figures> {
     placed(Machine::new(Model::Batoka, nodes).unwrap(), pages)
 }
@@ -28,8 +28,8 @@ impl Bench<Figures> {
     }
 }
 
-/// A page of 8 KB is where its first reference was, whether this was a load, a store or a fetch. A later reference of another node, and a
-/// line that is written back, change nothing.
+/// A page of 8 KB is on the node that first loads, stores or fetches there. A later reference by another node does not move the page, and a
+/// line is written back to the page's node.
 #[test]
 fn the_first_touch_decides() {
     let mut bench = bench(4, "first-touch");
@@ -50,7 +50,7 @@ fn the_first_touch_decides() {
     assert_eq!(bench.lines(), [(16, 0), (3, 1), (2, 0), (2, 0)]);
 }
 
-/// Each program has memory of its own, and so pages of its own.
+/// Two programs use the same addresses. Their memory is separate, so each program touches its pages first.
 #[test]
 fn programs_have_their_own_pages() {
     let mut bench = bench(2, "first-touch");
@@ -62,7 +62,7 @@ fn programs_have_their_own_pages() {
     assert_eq!(bench.reads(), [2, 2, 0, 0]);
 }
 
-/// A strand whose node has no memory leaves the page to a node that has some, whoever comes next.
+/// Node 0, which touches the page first, has no memory. So the page is on node 1.
 #[test]
 fn a_first_touch_without_memory() {
     let machine = Machine::new(Model::Batoka, 2).unwrap();
@@ -82,7 +82,7 @@ fn all_pages_on_one_node() {
     assert_eq!(bench.reads(), [0, 0, 64, 0]);
 }
 
-/// Pages take turns in the order of their addresses. The lines of a page are on one node, whatever the hardware's interleave.
+/// Pages take turns in the order of their addresses. All lines of a page are on one node, however the hardware interleaves.
 #[test]
 fn pages_in_turns() {
     for way in Interleave::ALL {

@@ -95,7 +95,7 @@ pub(super) fn check_coherence(bench: &Bench<impl Variant>) {
     }
 }
 
-/// Checks that the L2 cache holds every line of the L1 caches, and has the bit of each copy.
+/// Checks that the L2 cache holds every line of the L1 caches, and marks each of these copies.
 pub(super) fn check_inclusion<V: Variant>(bench: &mut Bench<V>, turns: &[Turn]) {
     let figures = *bench.system.plan.variant.figures();
     let cores = bench.system.cores.len();

@@ -94,7 +94,7 @@ fn a_line_that_another_strand_drives_out_is_fetched_again() {
     assert_eq!(bench.strand(0, SparcEvent::InstructionCacheMisses), 2);
 }
 
-/// The instructions of a shape. Each has the gap before it, its size, its flow, and its data.
+/// The instructions of a shape. Each has the gap in bytes before the instruction, the size, the flow, and the data.
 type Instructions = Vec<(u64, u16, usize, Vec<(usize, u16)>)>;
 
 /// Returns shapes in a few lines that share sets of the caches.

@@ -159,8 +159,8 @@ fn eight_stores_are_under_way() {
     }
 }
 
-/// Two nodes add to counters in one line. `addq $3,(mem)` costs what `mov`, `add` and `mov` cost, apart from their two further
-/// instructions. The next store goes on while it is under way. `lock addq` waits for its store.
+/// Two nodes add to counters in one line. `addq $3,(mem)` takes about as long as `mov`, `add` and `mov`, because in both cases the strand
+/// continues while the store is under way. `lock addq` takes longer, because the strand waits for the store.
 #[test]
 fn only_an_atomic_waits_for_its_store() {
     const TIMES: usize = 200;

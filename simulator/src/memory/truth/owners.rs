@@ -21,23 +21,23 @@ pub(super) struct Owners {
 /// The number of successive lines after which banks, channels of a node and hubs begin again.
 const LINES_OF_A_NODE: usize = 8;
 
-/// The number of bytes in a page of which the first touch decides.
+/// The number of bytes in a page, if the first touch of a page decides on which node the page is.
 const PAGE: u64 = 8192;
 
 /// The owners of lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
-    /// For each node in the order in which they take successive pieces of memory: the owners of eight successive lines. After the last
-    /// node, the list begins again.
+    /// The owners of eight successive lines, for each node in turn. Nodes take successive pieces of memory in the order of this list, and
+    /// begin again after the last entry.
     turns: Vec<[Owners; LINES_OF_A_NODE]>,
-    /// The number of lines in such a piece.
+    /// The number of lines in a piece of memory that one node takes in turn.
     piece: u64,
-    /// If a piece has eight lines and no touch decides: the owners of all lines of the list, one after the other. Otherwise empty.
+    /// The owners of all lines in `turns`, one after the other, if a piece has eight lines and `touches` is `None`. Otherwise empty.
     successive: Vec<Owners>,
     touches: Option<Touches>,
 }
 
-/// The pages of which the first touch decides.
+/// The first touches of pages, which decide on which node each page is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Touches {
     /// The number of lines in a page.
@@ -56,7 +56,7 @@ impl OwnersByLine {
         for node in Node::ALL {
             let channels: Vec<_> = machine.channels().filter(|(of, _)| of == node).collect();
             let (Some(first), Some(last)) = (channels.first(), channels.last()) else { continue };
-            // A hub carries two successive lines, then the next hub does.
+            // Each hub carries two successive lines in turn.
             let hub = |bank| carriers[bank / 2 % carriers.len()];
             let channel = |bank| if bank < LINES_OF_A_NODE / 2 { *first } else { *last };
             let owners = |bank| Owners { bank, channel: channel(bank), hub: hub(bank) };
@@ -67,7 +67,7 @@ impl OwnersByLine {
             (Pages::Hardware, Interleave::Bytes512) => LINES_OF_A_NODE as u64,
             (Pages::Hardware, Interleave::Gigabyte) => {
                 if let [first, _, _] = turns[..] {
-                    // Two bits of the address choose among three nodes.
+                    // Two bits of the address choose the node, so one of three nodes has two of the four values.
                     turns.push(first);
                 }
                 (1 << 30) / line
@@ -88,7 +88,7 @@ impl OwnersByLine {
         Self { turns, piece, successive, touches }
     }
 
-    /// Notes that a core missed a line. The first such core decides where the line's page is.
+    /// Notes that a core missed a line. The first core that misses a line of a page decides on which node the page is.
     pub(super) fn missed(&mut self, line: L2Line, core: usize) {
         if let Some(Touches { lines, missed_by, .. }) = &mut self.touches {
             missed_by.entry(line.0 / *lines).or_insert(core / 8);
@@ -111,7 +111,8 @@ impl OwnersByLine {
 }
 
 impl Touches {
-    /// Returns the owners of eight lines of a page; `None` if its first touch did not decide.
+    /// Returns the owners of eight successive lines of a page; `None` if the page has not been touched, or if the node that touched it
+    /// first has no memory.
     fn owners(&self, line: L2Line) -> Option<&[Owners; LINES_OF_A_NODE]> {
         self.of_nodes.get(self.missed_by.get(&(line.0 / self.lines))?)
     }

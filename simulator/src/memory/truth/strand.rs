@@ -96,7 +96,7 @@ pub(in crate::memory) struct StrandRecord {
     waited: [u64; Wait::COUNT],
 }
 
-/// A core's requests to its node's L2 cache, or their cycles, by the unit that served them.
+/// Counts of a core's requests to its node's L2 cache, by the unit that served the requests. Also used for the cycles of such requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The L2 cache of the core's node.
@@ -188,8 +188,8 @@ impl StrandRecord {
         by_kind.add_to(&mut self.instructions);
     }
 
-    /// Returns the number of clocks in which a selected event happens. An instruction's own events all happen in one clock. Each event of
-    /// its memory references is counted in a separate clock.
+    /// Returns the number of clocks in which a selected event happens. The events that count an instruction by its class all happen in one
+    /// clock. Each event of the instruction's memory references happens in a separate clock.
     pub(super) fn total(&self, select: SparcSelect, perf_config: PerfConfig) -> u64 {
         let counted = |mask: u8, times: u64| if select.mask() & mask != 0 { times } else { 0 };
         let [fetches, loads, atomics, stores] = &self.served;
@@ -197,8 +197,8 @@ impl StrandRecord {
         match select.base_class() {
             2 => {
                 let [without_data, load, store, both, atomic] = self.instructions;
-                // The masks of an instruction that is neither a branch nor of the FGU, of a branch that is not taken, of another
-                // branch, and of an instruction of the FGU.
+                // Each list has four masks: for an instruction that is neither a branch nor of the FGU, for a branch that is not taken, for
+                // any other branch, and for an instruction of the FGU.
                 let classes = [
                     ([0x40, 0x01, 0x03, 0x04], without_data),
                     ([0x08, 0x09, 0x0b, 0x0c], load),

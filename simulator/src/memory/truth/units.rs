@@ -58,7 +58,7 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened at a wrong place. The simulator contradicts itself, so its counts mean nothing.
+/// The first event that happened at a wrong place. It shows that the simulator contradicts itself, so the run's counts are worthless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",
@@ -185,8 +185,8 @@ impl UnitRecords {
         self.hubs[hub.index()].record(transaction);
     }
 
-    /// Checks that as many lines have passed the links as the requests at the hubs have moved. `passed` returns the numbers of lines
-    /// that have entered and left a node by the link to a hub.
+    /// Checks that the number of lines that have passed the links is the number that the requests at the hubs should have moved. `passed`
+    /// returns the numbers of lines that have entered and left a node by the link to a hub.
     pub(in crate::memory) fn check_links(&mut self, passed: impl Fn(Hub, usize) -> [u64; 2]) {
         for hub in Hub::ALL {
             for node in 0..self.machine.nodes() {

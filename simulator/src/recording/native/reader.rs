@@ -28,8 +28,8 @@ const MOST_REFERENCES: u64 = 1 << 28;
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
 
-/// The maximum number of threads with an unpacked predictor, which takes 320 KB: one for each strand of the largest machine. The
-/// predictors of other threads are packed.
+/// The maximum number of threads whose predictors are unpacked: one for each strand of the largest machine. An unpacked predictor takes 320
+/// KB. The predictors of other threads are packed.
 const MOST_AWAKE: usize = 256;
 
 /// The maximum total size in bytes of a program's description, its mappings and its notes.
@@ -45,7 +45,7 @@ pub(in super::super) struct NativeReader {
     code: Arc<Code>,
     templates: Vec<Template>,
     threads: Vec<ThreadFrames>,
-    /// The threads that do not wait, in the order in which they woke. Some may have ended.
+    /// The threads whose predictors are unpacked, in the order in which the threads woke. Some may have ended.
     awake: VecDeque<usize>,
     decoder: FrameDecoder,
     stored: Vec<u8>,
@@ -58,7 +58,7 @@ pub(in super::super) struct NativeReader {
     said: usize,
 }
 
-/// A thread's frames: their positions, how many frames were read, and the position in the latest of them.
+/// A thread's frames: the position of each frame in the file, the number of frames that were read, and the position in the current frame.
 #[derive(Default)]
 struct ThreadFrames {
     frames: Vec<u64>,

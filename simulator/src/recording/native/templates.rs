@@ -14,7 +14,8 @@ pub(super) struct Templates {
     references: usize,
     blocks: Vec<BlockTemplate>,
     sizes: Vec<u8>,
-    /// The instructions of all blocks whose class is not [`Class::Other`]: their numbers in their blocks, and their classes.
+    /// All instructions whose class is not [`Class::Other`], block by block. Each entry is the number of the instruction in its block, and
+    /// the class.
     classes: Vec<(u16, Class)>,
     /// The address at which the latest defined block ends.
     address: u64,
@@ -23,7 +24,7 @@ pub(super) struct Templates {
     shape: Vec<Reference>,
 }
 
-/// A shape, as the decoder sees it.
+/// The numbers that the decoder needs about a shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
     /// The slot of the shape's first datum.
@@ -39,7 +40,8 @@ struct BlockTemplate {
     /// The index of the size of the block's first instruction. The sizes of its other instructions follow.
     first: u32,
     count: u16,
-    /// The instruction that passes control on: its index, its flow if not taken, its flow if taken.
+    /// The instruction that passes control on: its index in the block, its flow if the branch is not taken, and its flow if the branch is
+    /// taken.
     exit: Option<(u16, Flow, Flow)>,
     /// The range of the block's instructions in [`Templates::classes`].
     classes: (u32, u32),

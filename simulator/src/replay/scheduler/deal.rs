@@ -12,7 +12,7 @@ use crate::replay::placement::Placement;
 pub(super) struct Deal {
     recording: Recording,
     chunk: Chunk,
-    /// The position in the chunk after the references that have been dealt.
+    /// The position in the chunk of the first reference that has not been dealt.
     dealt: Position,
     /// For each part, the turns that have been read but not executed.
     turns: Vec<VecDeque<Chunk>>,

@@ -5,8 +5,8 @@
 //! one instruction per cycle. The strand that has been ready longest issues first.
 //!
 //! A strand executes a thread until the thread ends, sleeps, or waits for another thread. The waiting thread continues when the other
-//! thread issues its next instruction after the signal. A lock goes to the thread that comes first in the machine's time. The schedule
-//! depends only on the recordings and the machine, not on where a caller pauses.
+//! thread issues its next instruction after the signal. A free lock goes to the first thread, in the machine's time, that needs it. The
+//! schedule depends only on the recordings and the machine, not on where a caller pauses.
 
 mod calendar;
 mod deal;
@@ -54,9 +54,9 @@ struct ScheduledProgram {
     source: Source,
     signals: Signals,
     objects: Objects,
-    /// The number of waits whose signals are missing.
+    /// The number of waits that the scheduler ended because their signals are missing from the recording.
     dropped: u64,
-    /// The number of waits for locks, semaphores and barriers that ended although no thread ended them.
+    /// The number of waits for locks, their sections, semaphores and barriers that the scheduler ended, because all threads waited.
     forced: u64,
 }
 
@@ -86,7 +86,7 @@ struct ScheduledThread {
     /// The number of the chunk's references before the next signal or wait. These references can be executed without a break.
     ends: usize,
     data_alone: bool,
-    /// The last instruction before the chunk; `None` if there is none.
+    /// The address of the thread's last instruction before the chunk; `None` if there is none.
     before: Option<u64>,
     wait: Option<Wait>,
     /// The time at which the thread's latest wait ended.
@@ -110,13 +110,13 @@ pub struct Scheduler {
     turns: Turns,
     sleepers: Sleepers,
     accounts: Accounts,
-    /// By how many cycles each thread starts later. See [`start_late`](Self::start_late).
+    /// The number of cycles by which each thread starts later; empty if no thread does. See [`start_late`](Self::start_late).
     delays: Vec<u64>,
     /// The thread that executes the current quantum.
     executing: usize,
-    /// The number of references in the thread's chunk before the end of the quantum.
+    /// The number of references in the executing thread's chunk before the end of the quantum.
     quantum_ends: usize,
-    /// Whether the thread paused in the middle of an instruction.
+    /// Whether the current quantum ended in the middle of an instruction.
     within: bool,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
@@ -279,8 +279,8 @@ impl Scheduler {
         took
     }
 
-    /// Returns the earliest time of the strands that can execute, in cycles, or the time at which the last strand ended if all
-    /// threads have ended. Nothing more happens before this time.
+    /// Returns the earliest time, in cycles, at which a strand can execute or a thread stops sleeping. Nothing more happens before this
+    /// time. If all threads have ended, returns the time at which the last strand ended.
     #[must_use]
     pub fn now(&self) -> u64 {
         let sleeper = Some(self.sleepers.first()).filter(|at| *at != u64::MAX);
@@ -288,8 +288,8 @@ impl Scheduler {
         turn.into_iter().chain(sleeper).min().unwrap_or(self.time)
     }
 
-    /// Lets every thread start later, each by its own number of cycles below 256, which depends on `seed`. Nothing but the order of
-    /// threads changes.
+    /// Delays the start of each thread by 0 to 255 cycles. The delay depends on `seed` and on the number of the thread. It changes only the
+    /// order of threads.
     pub(crate) fn start_late(&mut self, seed: u64) {
         let delay = |thread: u64| {
             let mixed = (thread ^ seed << 32).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -320,7 +320,7 @@ impl Scheduler {
         self.accounts.collect_time_line();
     }
 
-    /// Returns what threads have done when so far; empty if no time line is collected.
+    /// Returns the time line so far; empty if no time line is collected.
     #[must_use]
     pub(crate) fn time_line(&self) -> TimeLine {
         self.accounts.time_line(self.now())
@@ -414,13 +414,13 @@ impl Scheduler {
 }
 
 impl ScheduledThread {
-    /// Returns the thread's latest instruction; `None` if it has executed none.
+    /// Returns the address of the thread's latest instruction; `None` if the thread has executed no instruction.
     fn instruction(&self) -> Option<u64> {
         let of_chunk = || self.chunk.instruction_before(&self.next);
         (!self.data_alone).then(of_chunk).flatten().or(self.before)
     }
 
-    /// Returns the lock that the thread takes next, if it executes no reference before.
+    /// Returns the lock that the thread takes next; `None` if the thread executes a reference or ends before it takes a lock.
     fn next_lock(&self) -> Option<u64> {
         let here = |(at, _): &&(usize, Order)| *at <= self.next.passed();
         let orders = self.chunk.order[self.order..].iter().take_while(here);

@@ -1,8 +1,10 @@
-//! The locks, semaphores and barriers of a replayed program. Whoever comes first in the machine's time gets them.
+//! The locks, semaphores and barriers of a replayed program. The thread that comes first in the machine's time gets a lock or passes a
+//! semaphore.
 
 use std::collections::{HashMap, VecDeque};
 
-/// The objects of one program, by their addresses. Only objects that are in use take memory, and semaphores.
+/// The objects of one program, by their addresses. A lock or a barrier takes memory only while threads use it. A semaphore takes memory
+/// from its first use on.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     locks: HashMap<u64, LockState>,
@@ -11,13 +13,13 @@ pub(super) struct Objects {
     barriers: HashMap<u64, Vec<usize>>,
 }
 
-/// A lock that a thread has.
+/// A lock that at least one thread holds.
 #[derive(Debug, Default)]
 struct LockState {
-    /// The threads that have the lock, each with whether it shares the lock. A thread that does not share it can have others beside it
-    /// only if it was [forced](Objects::force).
+    /// The threads that hold the lock. The flag is `true` if the thread shares the lock. If there are several threads, all of them share
+    /// the lock, unless one was [forced](Objects::force).
     holders: Vec<(usize, bool)>,
-    /// The threads that wait for the lock, each with whether it would share the lock. The longest wait comes first.
+    /// The threads that wait for the lock. The flag is `true` if the thread wants to share the lock. The longest wait comes first.
     waiting: VecDeque<(usize, bool)>,
 }
 
@@ -29,8 +31,8 @@ struct SemaphoreState {
 }
 
 impl LockState {
-    /// Gives the lock to waiting threads, if nobody has it: to the thread that has waited longest, and if that thread shares the lock, to
-    /// all waiting threads that share it. Returns these threads.
+    /// If no thread holds the lock, gives it to the thread that has waited longest. If that thread shares the lock, gives the lock also to
+    /// all other waiting threads that want to share it. Returns the threads that got the lock.
     fn grant(&mut self) -> Vec<usize> {
         if !self.holders.is_empty() {
             return Vec::new();
@@ -48,8 +50,8 @@ impl LockState {
 }
 
 impl Objects {
-    /// Gives a lock to a thread. Returns `false` if the thread has to wait, because another thread has the lock and the two do not
-    /// share it. A thread that shares a lock does not wait for waiting threads, as in the C library's default.
+    /// Gives a lock to a thread. Returns `false` if the thread has to wait, because another thread holds the lock and the two do not share
+    /// it. A thread that shares a lock goes ahead of waiting threads. This is the default of the C library.
     pub(super) fn acquire(&mut self, lock: u64, shared: bool, thread: usize) -> bool {
         let lock = self.locks.entry(lock).or_default();
         if lock.holders.iter().any(|(holder, _)| *holder == thread) {
@@ -65,7 +67,7 @@ impl Objects {
         is_free
     }
 
-    /// Takes a lock from a thread. Returns the threads that get it. A lock that the thread does not have stays as it is.
+    /// Takes a lock from a thread. Returns the threads that get the lock next. Does nothing if the thread does not hold the lock.
     pub(super) fn release(&mut self, address: u64, thread: usize) -> Vec<usize> {
         let Some(lock) = self.locks.get_mut(&address) else {
             return Vec::new();
@@ -92,7 +94,7 @@ impl Objects {
         true
     }
 
-    /// Adds one to a semaphore. Returns the thread that gets it, if one waits.
+    /// Adds one to a semaphore. If a thread waits for the semaphore, ends the longest wait instead, and returns this thread.
     pub(super) fn post(&mut self, semaphore: u64, first: u32) -> Option<usize> {
         let semaphore = self.semaphore(semaphore, first);
         let next = semaphore.waiting.pop_front();
@@ -108,8 +110,8 @@ impl Objects {
             .or_insert_with(|| SemaphoreState { value: first.into(), waiting: VecDeque::new() })
     }
 
-    /// Notes that a thread arrives at a barrier. Returns the other threads of its round if it is the last of `threads`; `None` if it has
-    /// to wait.
+    /// Notes that a thread arrives at a barrier. If it is the last of `threads` threads, returns the other threads of the round. Returns
+    /// `None` if the thread has to wait.
     pub(super) fn arrive(
         &mut self,
         barrier: u64,
@@ -124,7 +126,7 @@ impl Objects {
         None
     }
 
-    /// Lets a waiting thread go on although nobody has given it what it waits for: all threads wait. The thread gets a lock that others have.
+    /// Ends the wait of a thread because all threads wait. A thread that waits for a lock gets the lock although another thread holds it.
     pub(super) fn force(&mut self, wait: ObjectWait, thread: usize) {
         match wait {
             ObjectWait::Lock(lock) => {

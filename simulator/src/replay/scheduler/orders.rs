@@ -1,4 +1,4 @@
-//! What threads do to each other: signals, waits, locks, semaphores, barriers and sleeps.
+//! Carries out orders: signals, waits, locks, semaphores, barriers and sleeps.
 
 use guest_abi::StrandId;
 use refs::{Acquire, Cause, Semaphore};
@@ -9,7 +9,7 @@ use crate::machine::clock::HZ;
 use crate::recording::Order;
 use crate::run::State;
 
-/// The time at which the longest sleep ends: more than a day. The sums over 65,536 threads have 64 bits.
+/// The latest time, in cycles, at which a sleep ends: more than a day. With this limit, sums over 65,536 threads fit into 64 bits.
 const LATEST: u64 = 1 << 47;
 
 /// What a thread waits for.
@@ -52,7 +52,7 @@ impl Scheduler {
                 return self.begin_started(thread, strand, started);
             }
             Order::Wait(cause, signal) => {
-                // A dealt recording waits for turns, and not for what its program waits for.
+                // In a dealt recording, threads wait for turns. These waits are not waits of the recorded program.
                 if cause == Cause::Wake && matches!(program.source, Source::Threads(_)) {
                     self.accounts.waits_as_recorded(number, self.threads[thread].instruction());
                 }
@@ -112,7 +112,7 @@ impl Scheduler {
         woken.is_empty()
     }
 
-    /// Notes that a thread has begun, unless it is known. No other thread has started it.
+    /// Notes that a thread that no other thread started has begun. Does nothing if the thread has begun already.
     pub(super) fn begin(&mut self, thread: usize) {
         self.accounts.begin(thread, self.delay(thread));
     }
@@ -122,8 +122,8 @@ impl Scheduler {
         self.delays.get(thread).copied().unwrap_or(0)
     }
 
-    /// Begins the executing thread, which was started while its strand executed other threads. Returns `false` if it begins later than
-    /// at its strand's turn, or if another strand is next.
+    /// Begins the executing thread, which another thread started at the time `started`. Returns `false` if the thread begins later than the
+    /// strand's turn. The strand then chooses its next thread again.
     fn begin_started(&mut self, thread: usize, strand: StrandId, started: u64) -> bool {
         if self.accounts.state(thread) != State::NotBegun {
             return true;
@@ -200,9 +200,9 @@ impl Scheduler {
         self.turns.set(id, Some(strand.ready));
     }
 
-    /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. They can
-    /// all wait if a recording is cut off and so lacks signals, or if locks are taken in another order than the recorded one and each
-    /// thread has a lock for which the other waits. Returns `false` if no thread waits.
+    /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. This can
+    /// happen if a recording is cut off, so that signals are missing. It can also happen if threads take locks in another order than in the
+    /// recorded execution, so that they wait for each other's locks. Returns `false` if no thread waits.
     pub(super) fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.wait?)));

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// The numbers of the signals that have been made, as separate ranges: from the first number to the last.
+    /// The numbers of the signals that have been made, as ranges that do not touch. The key is the first number of a range, and the value
+    /// is the last.
     made: BTreeMap<u64, u64>,
     /// The waiting threads, by the number of the signal for which they wait.
     waiting: BTreeMap<u64, Vec<usize>>,

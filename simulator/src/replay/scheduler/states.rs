@@ -1,4 +1,4 @@
-//! What each thread does at any time. Each state is counted from the event that begins it to the event that ends it.
+//! Accounts of what each thread does. A state of a thread lasts from the event that begins the state until the event that ends it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,26 +8,28 @@ use refs::{Acquire, BLOCKING_CALLS};
 use super::timeline::Columns;
 use crate::run::{LockRun, LockSite, State, States, TimeLine, WaitFor, WaitPlace, Waits};
 
-/// The maximum number of locks that are counted apart.
+/// The maximum number of locks that are counted. Further locks are not counted.
 const MOST_LOCKS: usize = 1 << 16;
 
-/// The maximum number of instructions before waits that are counted apart. Other waits are counted as waits without an instruction.
+/// The maximum number of instructions for which waits as recorded are counted separately. Waits after further instructions are counted as
+/// waits without an instruction.
 const MOST_PLACES: usize = 1 << 16;
 
 /// The states of all threads, and what they waited for.
 #[derive(Debug)]
 pub(super) struct Accounts {
     threads: Vec<ThreadAccount>,
-    /// How often and how long one thread waited for another, by the two threads and the state of the first.
+    /// How often and how long one thread waited for another thread. The key is the waiting thread, the thread that ended the wait, and the
+    /// state of the waiting thread.
     pairs: HashMap<(usize, usize, State), Count>,
     /// The waits for each lock, by program and address.
     locks: HashMap<(usize, u64), LockCount>,
     calls: [u64; BLOCKING_CALLS.len()],
-    /// How often threads waited as recorded, by program and instruction.
+    /// How often threads waited as in the recorded execution, by program and by the instruction before the wait.
     recorded: HashMap<(usize, Option<u64>), u64>,
     pub(super) kept_orders: u64,
     pub(super) left_out: u64,
-    /// What threads do when; `None` unless a time line is wanted.
+    /// What threads do over time; `None` unless a time line is collected.
     columns: Option<Box<Columns>>,
 }
 
@@ -117,7 +119,7 @@ impl Accounts {
         (account.state, account.since) = (state, at.max(account.since));
     }
 
-    /// Begins the wait of a thread for a lock.
+    /// Begins the wait of a thread for a lock, which is named by program and address.
     pub(super) fn wait_for_lock(&mut self, thread: usize, lock: (usize, u64), at: u64) {
         self.enter(thread, State::Lock, at);
         self.threads[thread].lock = Some(lock);
@@ -139,7 +141,7 @@ impl Accounts {
         }
     }
 
-    /// Notes that a thread takes a lock.
+    /// Counts that a thread takes a lock. Does nothing if the lock is new and `MOST_LOCKS` locks are counted already.
     pub(super) fn taken(&mut self, program: usize, acquire: &Acquire, thread: usize) {
         let is_full = self.locks.len() >= MOST_LOCKS;
         let key = (program, acquire.lock);
@@ -150,7 +152,7 @@ impl Accounts {
         *lock.taken.entry((acquire.site, thread)).or_default() += 1;
     }
 
-    /// Notes that a thread waits as recorded after this instruction.
+    /// Notes that a thread waits after this instruction as in the recorded execution.
     pub(super) fn waits_as_recorded(&mut self, program: usize, instruction: Option<u64>) {
         let is_full = self.recorded.len() >= MOST_PLACES;
         let is_known = self.recorded.contains_key(&(program, instruction));
@@ -169,7 +171,7 @@ impl Accounts {
         let states = self.threads.iter().map(|account| {
             let mut spent = account.spent;
             spent.add(account.state, now.saturating_sub(account.since));
-            // A thread that starts late has not begun.
+            // If the thread starts after `now`, its account already has the time until it starts. The part after `now` does not count yet.
             spent.not_begun -= account.since.saturating_sub(now).min(spent.not_begun);
             spent
         });

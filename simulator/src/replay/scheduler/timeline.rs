@@ -1,4 +1,4 @@
-//! Collects what threads do when. The memory is bounded: a column of time becomes twice as wide when the run becomes too long.
+//! Collects what threads do over time. The memory is bounded: a column of time becomes twice as wide when the run becomes too long.
 
 use crate::run::{State, ThreadLine, TimeLine};
 
@@ -11,7 +11,7 @@ type Column = [u64; State::ALL.len()];
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     width: u64,
-    /// The columns of each thread. Columns that have no cycles yet are left out.
+    /// The columns of each thread. Columns at the end that have no cycles yet are left out.
     threads: Vec<Vec<Column>>,
 }
 
@@ -21,7 +21,7 @@ impl Columns {
         Self { width: WIDTH, threads: vec![Vec::new(); threads.min(TimeLine::THREADS)] }
     }
 
-    /// Adds a state of a thread from one time to another.
+    /// Adds the state of a thread during the cycles `from..to`.
     pub(super) fn add(&mut self, thread: usize, state: State, from: u64, to: u64) {
         if from >= to || thread >= self.threads.len() {
             return;

@@ -108,8 +108,8 @@ fn frames_that_lie_are_refused() {
         b"\x01",
         b"\x80",
         b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-        // A block is missing, has no instruction, has too many instructions, has an instruction of size 0, has an unknown exit,
-        // or has an exit after its end.
+        // In this order: a block is missing, has no instruction, has too many instructions, has an instruction of size 0, has an unknown
+        // exit, or has an exit after its end.
         b"\x01\x00",
         b"\x01\x00\x00\x00\x00",
         b"\x01\x00\x00\x81\x08",

@@ -122,7 +122,7 @@ impl Step {
     }
 }
 
-/// Returns the data references of an instruction. If it is atomic, a load and the next store become one reference if they have the
+/// Returns the data references of an instruction. In an atomic instruction, a load and the next store become one reference if they have the
 /// same address.
 fn data(
     accesses: &[(usize, bool, u8, u64)],

@@ -2,14 +2,14 @@
 
 use super::caches::{Caches, Snoop, Traffic};
 
-/// The caches of all processors, and what the requests of others have caused in them.
+/// The caches of all processors. Each entry also has the events that requests from other processors have caused there.
 #[derive(Clone, Debug)]
 pub(crate) struct Bus(Vec<Snooping>);
 
 #[derive(Clone, Debug)]
 struct Snooping {
     caches: Caches,
-    /// The events that requests of other processors have caused, and that the processor has not counted.
+    /// The events that requests from other processors have caused in these caches since the processor last counted such events.
     caused: Traffic,
 }
 
@@ -18,7 +18,7 @@ impl Bus {
         Self(vec![Snooping { caches: Caches::new(), caused: Traffic::default() }; processors])
     }
 
-    /// Uses the caches of one processor. The function gets these caches, and the way to send requests to the other processors.
+    /// Calls `uses` with the caches of processor `own`, and with a function that sends requests to the other processors.
     fn with<R>(&mut self, own: usize, uses: impl FnOnce(&mut Caches, &mut Snoop<'_>) -> R) -> R {
         let (before, rest) = self.0.split_at_mut(own);
         let (own, after) = rest.split_first_mut().expect("the bus has the processor");
@@ -54,7 +54,7 @@ impl Bus {
         self.0[own].caches.has_block(address)
     }
 
-    /// Takes the events that requests of other processors have caused in the caches of a processor.
+    /// Takes the events that requests from other processors have caused in the caches of a processor.
     pub(super) fn take_caused(&mut self, own: usize) -> Traffic {
         std::mem::take(&mut self.0[own].caused)
     }
@@ -74,7 +74,7 @@ mod tests {
         traffic
     }
 
-    /// A processor that reads a block asks the others. The first reader has the block alone, the second shares it.
+    /// A processor that reads a block asks the others. The first reader has the block exclusively. After the second read, both share it.
     #[test]
     fn blocks_are_exclusive_until_another_processor_reads_them() {
         let mut bus = Bus::new(3);
@@ -100,8 +100,8 @@ mod tests {
         assert_eq!(bus.take_caused(0), Traffic::default(), "no processor answers itself");
     }
 
-    /// The data of a dirty block go to the processor that asks for the block: 2 quadwords of the primary cache's line, and 8 of the
-    /// secondary cache's block.
+    /// The data of a dirty block go to the processor that asks for the block. These are 2 quadwords from the line of the primary cache, and
+    /// 8 from the block of the secondary cache.
     #[test]
     fn dirty_data_leave_the_caches() {
         for (kind, keeps) in [('L', true), ('I', true), ('S', false)] {

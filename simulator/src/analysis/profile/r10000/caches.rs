@@ -31,41 +31,43 @@ counts! {
         pub(super) data_quadwords: u64,
         /// The number of quadwords written back from the secondary cache.
         pub(super) secondary_quadwords: u64,
-        /// The number of misses of the primary instruction cache that hit the secondary cache in the way that it did not predict.
+        /// The number of misses of the primary instruction cache that hit the secondary cache, but not in the predicted way.
         pub(super) instruction_ways: u64,
-        /// The number of misses of the primary data cache that hit the secondary cache in the way that it did not predict.
+        /// The number of misses of the primary data cache that hit the secondary cache, but not in the predicted way.
         pub(super) data_ways: u64,
         /// The number of stores to a clean block of the secondary cache that no other processor has.
         pub(super) stores_to_clean: u64,
         /// The number of stores to a block of the secondary cache that other processors may have.
         pub(super) stores_to_shared: u64,
-        /// The number of requests of other processors for blocks, and how many of the blocks were in the secondary cache.
+        /// The number of requests from other processors for blocks. `intervention_hits` counts those whose block was in this secondary
+        /// cache.
         pub(super) interventions: u64,
         pub(super) intervention_hits: u64,
-        /// The number of requests of other processors to invalidate blocks, and how many of the blocks were in the secondary cache.
+        /// The number of requests from other processors to invalidate blocks. `invalidation_hits` counts those whose block was in this
+        /// secondary cache.
         pub(super) invalidations: u64,
         pub(super) invalidation_hits: u64,
     }
 }
 
-/// What a processor asks of the other processors about a block of the secondary cache.
+/// A request to the other processors about a block of the secondary cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// The block, to read it: an intervention.
+    /// Asks for the block, to read it. The others see an intervention.
     Read,
-    /// The block, to write to it: an intervention that also invalidates other copies.
+    /// Asks for the block, to write to it. The others see an intervention, which also invalidates their copies.
     ReadExclusive,
-    /// No copies of a block that the processor has: an invalidation.
+    /// Asks the others to drop their copies of a block that the sender already has. The others see an invalidation.
     Invalidate,
 }
 
 /// Sends a request about a block to the other processors. Returns whether any of them had the block.
 pub(super) type Snoop<'a> = dyn FnMut(Request, u64) -> bool + 'a;
 
-/// Two primary caches, and a secondary cache that includes both. All have two ways, replace the least recently used line, write back,
-/// and allocate on writes. The first store to a block makes the block dirty in the secondary cache too, although only the primary
-/// cache gets the data. Before the first store to a block that others may have, their copies are invalidated. The secondary cache predicts the most recently used way of each set: its 8192 predictions suffice for all
-/// sets.
+/// Two primary caches, and a secondary cache that includes both. All have two ways, replace the least recently used line, write back, and
+/// allocate on writes. The first store to a block makes the block dirty in the secondary cache too, although only the primary cache gets
+/// the data. Before the first store to a block that other processors may have, the processor invalidates their copies. The secondary cache
+/// predicts the most recently used way of each set. The hardware's table of 8192 predictions is large enough for all sets.
 #[derive(Clone, Debug)]
 pub(super) struct Caches {
     instructions: Cache,
@@ -276,7 +278,7 @@ mod tests {
         assert_eq!((misses.data_quadwords, misses.secondary_quadwords), (0, 0));
     }
 
-    /// Addresses 16 KB apart share a set of a primary cache, and 512 KB apart a set of the secondary cache.
+    /// Addresses that differ by 16 KB share a set of a primary cache. Addresses that differ by 512 KB share a set of the secondary cache.
     #[test]
     fn what_is_dirty_is_written_back() {
         let mut caches = Caches::new();
@@ -307,8 +309,8 @@ mod tests {
         assert_eq!((again.data_misses, again.instruction_misses), (1, 1));
     }
 
-    /// A block that a store fetches is dirty at once. A block that a load or an instruction fetch adds is clean until
-    /// the first store.
+    /// A block that a store fetches is dirty from the start. A block that a load or an instruction fetch adds is clean until the first
+    /// store.
     #[test]
     fn the_first_store_to_a_clean_block() {
         let mut caches = Caches::new();

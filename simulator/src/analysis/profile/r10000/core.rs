@@ -21,7 +21,7 @@ use crate::analysis::profile::stacks::{Point, StackId};
 use crate::memory::{Executed, Quantum};
 use crate::recording::{Class, DataAccess, Flow, Kind, Reference};
 
-/// The maximum number of instructions that are decoded in a cycle, and the maximum that graduate in a cycle.
+/// The maximum number of instructions that are decoded in one cycle. Also the maximum that graduate in one cycle.
 const WIDTH: usize = 4;
 
 /// The capacity of the active list. It holds instructions from when they are decoded until they graduate.
@@ -30,18 +30,18 @@ const ACTIVE: usize = 32;
 /// The number of cycles that a miss of a primary cache takes.
 const SECONDARY_CYCLES: u64 = 10;
 
-/// The number of additional cycles that a miss of the secondary cache takes.
+/// The number of cycles that a miss of the secondary cache adds to `SECONDARY_CYCLES`.
 const MEMORY_CYCLES: u64 = 60;
 
-/// The number of cycles from the issue of a mispredicted branch until the right instructions are decoded. In this time the branch
-/// executes, and the right instructions are fetched.
+/// The number of cycles from the issue of a mispredicted branch until the right instructions are decoded. During these cycles, the branch
+/// executes and the right instructions are fetched.
 const MISPREDICTED_CYCLES: u64 = 3;
 
-/// The number of cycles after the issue of a mispredicted branch in which instructions of the wrong path are still decoded: the branch
-/// executes in this cycle.
+/// The number of cycles after the issue of a mispredicted branch in which instructions of the wrong path are still decoded. The branch
+/// executes in this one cycle.
 const WRONG_CYCLES: u64 = 1;
 
-/// The number of bytes of an annulled delay slot, which follows its branch: an instruction of SPARC.
+/// The number of bytes of an annulled delay slot: one SPARC instruction, just after its branch.
 const SLOT_BYTES: u16 = 4;
 
 /// The handler of a TLB miss. Its instructions graduate one by one. It loads the two halves of a page table entry.
@@ -53,7 +53,7 @@ const REFILL_HANDLER: [Operation; 7] = {
 };
 
 pub(crate) struct Core {
-    /// The number of the processor on its bus.
+    /// The number of the processor on its bus, from 0.
     number: usize,
     tlb: Tlb,
     branches: Branches,
@@ -71,7 +71,7 @@ pub(crate) struct Core {
     decodes_at: Option<u64>,
     code: KnownCode,
     wrong_path: Option<WrongPath>,
-    /// The number of places that a nullified delay slot takes when instructions are decoded next.
+    /// The number of decode places, 0 or 1, that a nullified delay slot takes in the next cycle that decodes.
     nullified: usize,
     now: u64,
     next_tick: u64,
@@ -322,13 +322,14 @@ impl Core {
         decoded
     }
 
-    /// Decodes instructions that follow a mispredicted branch on the predicted path, up to the next branch, if the processor has
-    /// executed them before. They are nullified when the branch has been executed. Returns whether any was decoded.
+    /// Decodes the next instructions of the predicted path after a mispredicted branch, up to the next branch. Stops at the first
+    /// instruction that the processor has never executed, because the recording does not show this instruction. The decoded instructions
+    /// are nullified when the mispredicted branch has been executed. Returns whether any instruction was decoded.
     fn decode_wrong_path(&mut self, cycle: &mut Cycle) -> bool {
         let Some(mut path) = self.wrong_path.take() else {
             return false;
         };
-        // These events belong to the branch, or to the instruction after it if the branch has graduated.
+        // The events of this path are counted for the mispredicted branch, or for the instruction after it if the branch has graduated.
         let owner = self.instructions.get_mut(self.active.saturating_sub(1));
         let (Some(owner), false) = (owner, path.until.is_some_and(|until| until < self.now)) else {
             return false;
@@ -482,9 +483,10 @@ impl Core {
     ) -> Result<Executed, ProfileError> {
         let references = instruction.references;
         let fetch = (references.first()).expect("an instruction has references");
-        // The scheduler lets an instruction begin one cycle after the previous one even if both issue together.
+        // The scheduler lets an instruction begin one cycle after the previous instruction, even if the two issue in the same cycle.
         if instruction.begins > self.now + 1 {
-            // The thread has waited for another processor. Meanwhile its processor has executed no instruction of the program.
+            // The thread has waited for a thread on another processor. Meanwhile, this processor has executed no instruction of the
+            // program.
             self.drain(bus, truth)?;
             self.now = self.now.max(instruction.begins);
             self.decodes_at = self.decodes_at.map(|at| at.max(self.now));
@@ -511,8 +513,8 @@ impl Core {
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(bus, truth)?;
         }
-        // Up to four instructions issue in one cycle, so the time need not advance. The scheduler is told that this instruction was
-        // issued one cycle before `ends`, and lets the next one begin at `ends`.
+        // Up to four instructions issue in one cycle, so the time need not advance between two of them. The scheduler is told that this
+        // instruction was issued one cycle before `ends`. So the scheduler lets the next instruction begin at `ends`.
         let ends = self.now.max(instruction.begins);
         Ok(Executed {
             references: references.len(),

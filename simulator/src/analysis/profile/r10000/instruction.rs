@@ -17,7 +17,7 @@ pub(super) enum Stage {
 pub(super) struct ActiveInstruction {
     pub(super) fetch: Reference,
     pub(super) stack: StackId,
-    /// The number of the first reference, and how many references the instruction has. The fetch is one of them.
+    /// The number of the instruction's first reference, and the number of its references, including the fetch.
     pub(super) references: (u64, usize),
     pub(super) stage: Stage,
     /// The time at which the fetched line arrives; `None` before the fetch.
@@ -30,11 +30,11 @@ pub(super) struct ActiveInstruction {
     pub(super) failed: bool,
     /// Whether this branch was mispredicted when it was last decoded.
     pub(super) mispredicted: bool,
-    /// The address of the fetch or access that missed the TLB; `None` if none did.
+    /// The address of the fetch or access that missed the TLB; `None` if all addresses were translated.
     pub(super) untranslated: Option<u64>,
     /// The events of the instruction in user mode.
     pub(super) happened: Happened,
-    /// The events of the handler of its TLB misses, in exception mode.
+    /// The events of the handler of this instruction's TLB misses, in exception mode.
     pub(super) handled: Happened,
 }
 

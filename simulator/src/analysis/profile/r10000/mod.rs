@@ -7,22 +7,21 @@
 //! decoded and issued again, so more instructions issue than graduate. Jumps, calls, returns and traps graduate but do not issue: no
 //! functional unit executes them.
 //!
-//! A recording has neither the dependences between instructions nor their latencies. So an instruction waits only for its fetch, for
-//! the address unit and for its data. The caches serve one miss after the other.
+//! A recording has neither the dependences between instructions nor their latencies. So a modelled instruction waits only for its fetch,
+//! for the address unit and for its data. The caches serve one miss after the other.
 //!
-//! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way that is
-//! not predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of their
-//! addresses. The targets of all branches are known. A recording lacks the instructions of a mispredicted path. In the cycle in which a
-//! mispredicted branch issues, and in the next cycle, in which it executes, the processor decodes instructions of this path that it has
-//! executed before, up to one branch in each cycle. These are nullified: their branches are decoded but neither executed nor
-//! mispredicted, so the branches executed are the branches decoded minus the nullified ones and those mispredicted. They do not issue,
-//! and use no cache.
+//! The caches for instructions and for data have 32 KB each, as in the manual. The secondary cache has 1 MB; a hit in the way that is not
+//! predicted takes longer. Conditional branches are predicted by 512 counters of two bits, selected by bits 11:3 of their addresses. The
+//! targets of all branches are known. A recording lacks the instructions of a mispredicted path. But the processor has often executed this
+//! path before. Then it decodes the known instructions of the path, at most one branch per cycle. It stops when the mispredicted branch has
+//! executed, one cycle after the branch issues. These instructions are nullified: they do not issue, and use no cache. Their branches count
+//! as decoded, but not as mispredicted.
 //!
-//! A branch of SPARC can annul its delay slot. An annulled instruction is fetched and decoded with its branch, takes one place of the next
-//! four, and is nullified: it does not issue and does not graduate.
+//! A branch of SPARC can annul its delay slot. An annulled instruction is fetched with its branch. In the next decoding cycle, it takes the
+//! place of one of the four instructions. It is nullified: it does not issue and does not graduate.
 //!
-//! An integer multiplication or division graduates as two instructions, and an instruction that can set the exception bits of the
-//! floating-point status register as a floating-point instruction. Prefetches and barriers count as loads.
+//! An integer multiplication or division counts as two graduated instructions. An instruction that can set the exception bits of the
+//! floating-point status register counts as a floating-point instruction. Prefetches and barriers count as loads.
 //!
 //! The TLB has 64 entries. Each translates two pages of 16 KB. There is one address space. A handler of seven instructions refills
 //! the TLB in exception mode, from a linear page table. The page table is translated, too, so a TLB miss can occur in the program (in
@@ -32,20 +31,20 @@
 //! The threads of a program take turns on their processor. Each thread executes until it waits for another thread or ends. A change of
 //! threads costs nothing.
 //!
-//! An atomic instruction counts as a load linked and a store conditional, and graduates as these two instructions. Another instruction
+//! An atomic instruction counts as a load linked and a store conditional, and graduates as these two instructions. Any other instruction
 //! that loads and stores counts as one instruction, one load and one store. Only the timer uses the Count register. Addresses are used as
 //! recorded.
 //!
 //! # Several processors
-//! Up to four processors share a bus, as on the cluster bus of the manual. Thread n executes on processor n, modulo their number. A
-//! block of the secondary cache is shared, clean and exclusive, or dirty and exclusive. A processor that misses a block asks all others:
-//! each sees an external intervention. A store to a shared block asks all others to invalidate their copies: each sees an external
-//! invalidation. Dirty data go from both caches of their owner to the processor that asks. The events of a request happen in the next
-//! cycle of the processor that sees it, and belong to its oldest instruction. *Assumed*: an invalidation takes as long as a miss of the
-//! secondary cache, and so does a block that comes from another processor.
+//! Up to four processors share a bus, as on the cluster bus of the manual. Thread n executes on processor n modulo the number of
+//! processors. A block of the secondary cache is shared, clean and exclusive, or dirty and exclusive. A processor that misses a block asks
+//! all others: each sees an external intervention. A store to a shared block asks all others to invalidate their copies: each sees an
+//! external invalidation. Dirty data go from both caches of their owner to the processor that asks. A processor that sees a request counts
+//! the request's events in its next cycle. The events belong to the oldest instruction of that processor. *Assumed*: an invalidation takes
+//! as long as a miss of the secondary cache, and so does the transfer of a block from another processor.
 //!
-//! A store conditional fails if another processor has taken the block since the load linked. Then both are executed again; the second
-//! store conditional never fails (*assumed*, because the recorded instruction did its work once).
+//! A store conditional fails if another processor has taken the block since the load linked. Then both are executed again, and the second
+//! store conditional never fails. (This is *assumed*, because a recording has each atomic instruction only once.)
 
 mod branches;
 mod bus;
@@ -99,7 +98,7 @@ pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
     use R10000Event as Event;
     match event {
         Event::Issued | Event::LoadsIssued | Event::StoresIssued => Some(
-            "again after an interrupt or a TLB miss; what issues after a mispredicted branch is not recorded",
+            "again after an interrupt or a TLB miss; the recording lacks what issues after a mispredicted branch",
         ),
         Event::Graduated0 | Event::Graduated1 => {
             Some("integer multiplications and divisions count twice, and so do atomic instructions")
@@ -108,25 +107,25 @@ pub(crate) fn limit(event: R10000Event) -> Option<&'static str> {
             Some("an atomic instruction counts as a load linked and a store conditional")
         }
         Event::ConditionalsFailed => {
-            Some("with --processors: another one has taken the block since the load linked")
+            Some("with --processors: another processor has taken the block since the load linked")
         }
-        Event::FloatingPointGraduated => {
-            Some("those that can set exception bits, if the recording tells, as those of record do")
-        }
+        Event::FloatingPointGraduated => Some(
+            "needs a recording that tells which instructions can set exception bits, as those of record do",
+        ),
         Event::BranchesDecoded => Some(
-            "also those of a mispredicted path that were executed before; if the recording tells branches, as those of record do",
+            "needs a recording that tells branches, as those of record do; includes nullified branches that were executed before",
         ),
         Event::BranchesMispredicted => {
-            Some("if the recording tells branches from other instructions, as those of record do")
+            Some("needs a recording that tells branches, as those of record do")
         }
         Event::TlbRefills => {
             Some("those of the program; those in the refill handler with --modes user,exception")
         }
         Event::Interventions | Event::InterventionHits => {
-            Some("with --processors: another one misses the block in its secondary cache")
+            Some("with --processors: another processor misses the block in its secondary cache")
         }
         Event::Invalidations | Event::InvalidationHits => {
-            Some("with --processors: another one stores to a block that it shares")
+            Some("with --processors: another processor stores to a block that it shares")
         }
         Event::StoresToShared => Some("with --processors"),
         _ => None,

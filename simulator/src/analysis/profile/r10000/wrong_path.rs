@@ -9,7 +9,7 @@ use crate::recording::{Flow, Reference};
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownCode {
     instructions: HashMap<u64, Known>,
-    /// The latest branch that passed control elsewhere, and the address after it. Its target is not known yet.
+    /// The latest branch that passed control elsewhere, while its target is not known yet, and the address after the branch.
     branch: Option<(u64, u64)>,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Known {
     pub(super) size: u16,
     pub(super) is_branch: bool,
     pub(super) is_conditional: bool,
-    /// The address to which the branch has passed control.
+    /// The address to which the branch last passed control; `None` if the branch has not passed control elsewhere.
     pub(super) target: Option<u64>,
 }
 

@@ -24,7 +24,7 @@ pub struct CallEdge {
     pub entry: u64,
 }
 
-/// The number by which [`Stacks`] knows a stack.
+/// The number of a stack in [`Stacks`]. The empty stack has number 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId(u32);
 
@@ -79,7 +79,7 @@ impl Stacks {
 
     /// Returns the address of the current instruction in each active function. The outermost
     /// function is first, and the instruction of `point` is last. A function that has made a tail
-    /// call is still active; its current instruction is its first one.
+    /// call is still active, and its first instruction stands for its current instruction.
     #[must_use]
     pub fn addresses(&self, point: Point, symbols: Option<&dyn Functions>) -> Vec<u64> {
         let calls = self.calls(point.stack);

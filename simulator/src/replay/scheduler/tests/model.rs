@@ -53,7 +53,7 @@ struct Model {
     /// The time at which each pipeline can issue its next instruction.
     free: BTreeMap<usize, u64>,
     signals: BTreeSet<u64>,
-    /// The threads that have each lock, and whether they share it.
+    /// The threads that hold each lock. The flag is `true` if the thread shares the lock.
     locks: BTreeMap<u64, Vec<(usize, bool)>>,
     semaphores: BTreeMap<u64, u32>,
     /// The waiting threads, longest wait first.
@@ -269,7 +269,7 @@ impl Model {
         who.map(|(thread, _)| *thread).collect()
     }
 
-    /// All threads wait for ever, so one of them goes on as if its wait had ended.
+    /// Ends the wait of one thread, because all threads would wait for ever.
     fn drop_wait(&mut self, thread: usize) {
         self.dropped += 1;
         let until = self.waiting.iter().find_map(|(who, until)| (*who == thread).then_some(*until));

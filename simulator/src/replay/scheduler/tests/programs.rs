@@ -8,12 +8,12 @@ use crate::recording::{Acquire, Cause, Order, Semaphore};
 /// Threads, and the number of each thread's strand.
 pub(super) type Program = (Vec<Vec<Item>>, Vec<usize>);
 
-/// A choice of the generator: who does something, what, and further choices.
+/// A choice of the generator: the number of a thread, the action of this thread, and the details of the action.
 type Choice = (usize, u8, u16);
 
-/// Programs of up to 8 threads on up to 6 strands of three pipelines. The actions of all threads are chosen in one common order, so a
-/// wait for a signal does not precede the signal, and a tidy program gives back the locks that it has. A few signals are missing, and a
-/// program that is not tidy gives back what it does not have.
+/// Programs of up to 8 threads on up to 6 strands of three pipelines. The actions of all threads are chosen in one common order, so no wait
+/// for a signal comes before the signal. A tidy program releases all locks that it takes. A program that is not tidy can release locks that
+/// it does not hold. A few signals are missing.
 pub(super) fn programs() -> impl Strategy<Value = Program> {
     let strands = prop::collection::vec(0..12_usize, 1..7);
     let placed = prop::collection::vec(any::<prop::sample::Index>(), 1..9);
@@ -28,7 +28,7 @@ pub(super) fn programs() -> impl Strategy<Value = Program> {
 
 struct Growing {
     threads: Vec<Vec<Item>>,
-    /// The locks that each thread has.
+    /// The locks that each thread holds.
     has: Vec<Vec<u64>>,
     /// The signals that are made or missing: all numbers below this number.
     signals: u64,
