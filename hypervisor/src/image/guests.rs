@@ -92,15 +92,15 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Finishes a guest's end or restart, after all its strands have left it: calls `then` with what the guest does now. Returns `false` if
-    /// there is nothing to finish, or if another strand holds the lock and finishes.
+    /// Finishes a guest's end or restart, after all its strands have left it. Calls `then` with what the guest does now. Returns `false` if
+    /// there is nothing to finish, or if another strand holds the lock and finishes instead.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
         let Some(_settling) = life.settling.lock(on, 1) else {
             return false;
         };
-        // Another strand may request an end or a restart meanwhile, and then find the lock taken. The owner of the lock finds that request
-        // with the exchange of its next call.
+        // Another strand may request an end or a restart after this exchange, while this strand holds the lock. This strand then finds the
+        // request in its next call of `left`.
         let what = match life.then.swap(0, SeqCst) {
             ENDS => {
                 life.runs.store(false, SeqCst);
@@ -131,7 +131,7 @@ impl<B> Guests<B> {
         self.layout.guest(guest)
     }
 
-    /// Returns a pointer to the word at a guest's real address; `None` if the word is outside that memory.
+    /// Returns a pointer to the word at a guest's real address; `None` if the word is outside the guest's memory.
     fn place(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
         let physical = self.guest(guest)?.memory.physical(real, 8)?;
         Some(physical as *mut u64)

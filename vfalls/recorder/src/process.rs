@@ -112,7 +112,7 @@ impl Process {
         self.look();
         thread.waits = None;
         match call {
-            // The replay decides who has a known lock.
+            // The thread executes a lock function. The replay decides which thread takes the lock, so the call is not recorded.
             SystemCall::Wait { .. } | SystemCall::Wake { .. } if thread.locks.is_inside() => {}
             SystemCall::Thread { tid } => {
                 let signal = self.orders.signal();
@@ -153,7 +153,7 @@ impl Process {
                     thread.log.order(Order::Wait(Cause::Wake, signal));
                 }
             }
-            // Only a sleep that has ended, and that no signal has interrupted, took the time that the thread asked for.
+            // The value is 0 if no signal has interrupted the sleep. Only then did the sleep take the time that the thread asked for.
             SystemCall::Sleep { .. } if value == 0 => {
                 if let Some(time) = thread.sleeps.take() {
                     thread.log.order(Order::Sleep(time));
@@ -213,7 +213,8 @@ fn text(address: u64) -> Option<String> {
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// The number of words (16 MiB) at which a log is encoded although the thread has a lock. The order of this section is then kept as recorded.
+/// The number of words (16 MiB) at which a log is encoded although the thread has a lock. The section of that lock then keeps its recorded
+/// place among the sections of the lock.
 const LONGEST_SECTION: usize = 16 * Log::FULL;
 
 /// A thread, and its references since the last frame.
@@ -221,7 +222,7 @@ pub(crate) struct Thread {
     pub(crate) log: Log,
     number: u32,
     locks: LockCalls,
-    /// The number of words in the log from which each block is examined: 0 while the thread executes a lock function.
+    /// If the log has at least this number of words, each new block is examined. 0 while the thread executes a lock function.
     examined_from: usize,
     /// The number of instructions since the last frame.
     instructions: u64,
@@ -229,7 +230,7 @@ pub(crate) struct Thread {
     tid: Option<u64>,
     /// The futex that the thread waits for.
     waits: Option<u64>,
-    /// The time in nanoseconds for which the thread sleeps, if it does.
+    /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
     sleeps: Option<u64>,
     encoder: Encoder,
     frame: Frame,

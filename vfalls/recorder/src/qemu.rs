@@ -244,7 +244,7 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     }
 }
 
-/// A block begins to execute. The address `block` is the block's [`BlockFacts`].
+/// A block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread.
     if let Some((thread, process)) = unsafe { executing(vcpu) } {

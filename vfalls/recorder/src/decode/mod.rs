@@ -32,7 +32,7 @@ impl Target {
         }
     }
 
-    /// Returns how a block with this exit leaves the function that it belongs to.
+    /// Returns how a block with this exit leaves the function that contains the block.
     pub(crate) fn leave(self, exit: &Exit, instructions: &[&[u8]]) -> Leave {
         match *exit {
             Exit::Return { .. } => Leave::Return,

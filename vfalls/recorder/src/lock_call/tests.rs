@@ -1,4 +1,4 @@
-//! Logs made by hand: what threads do in lock functions, and the orders in the recording.
+//! Tests with handmade logs. They state what threads do in lock functions, and which orders are then in the recording.
 
 use std::sync::Mutex;
 
@@ -27,7 +27,6 @@ struct Program {
     definitions: Mutex<Definitions>,
 }
 
-/// A thread that is recorded.
 struct Recorded<'a> {
     program: &'a Program,
     number: u32,
@@ -35,7 +34,7 @@ struct Recorded<'a> {
     log: Log,
 }
 
-/// Accesses of a block: whether each stores, and its address. All accesses are by one instruction.
+/// Accesses of a block. Each pair is whether the access stores, and its address. One instruction makes all accesses.
 type Accesses<'a> = &'a [(bool, u64)];
 const LOAD: bool = false;
 const STORE: bool = true;
@@ -176,7 +175,7 @@ fn a_section_that_signals_is_waited_for_as_its_condition() {
     assert_eq!(takes.orders(), [Order::Wait(Cause::Condition, 1), acquire(A), release(A, 2)]);
 }
 
-/// The thread takes the next lock before it gives back the one before, as one who walks along a list.
+/// The thread takes each lock before it gives back the previous lock, as in a walk along a list whose elements have a lock each.
 #[test]
 fn locks_are_given_back_in_another_order() {
     let program = Program::new();
@@ -197,7 +196,7 @@ fn locks_are_given_back_in_another_order() {
     assert_eq!(other.orders(), seen);
 }
 
-/// The section of lock B ends first, although lock A was taken first. Both sections are seen.
+/// The section of lock B ends first, although lock A was taken first. The other thread sees the effects of both sections.
 #[test]
 fn an_inner_section_ends_before_the_outer_one() {
     let program = Program::new();
@@ -304,7 +303,8 @@ fn a_wait_that_does_not_end_has_given_the_mutex_back() {
     assert_eq!(thread.orders(), [acquire(A), release(A, 0), Order::LeftOut(3)]);
 }
 
-/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The call's order stays.
+/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The order of the system call stays
+/// in the log.
 #[test]
 fn an_order_of_a_signal_handler_stays() {
     let program = Program::new();
