@@ -30,8 +30,8 @@ const OLDER: &str = "vfalls.refs.old";
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
     /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand; r read, w write,
-    /// m modify, a modify atomically, or i instruction; address; bytes); plain, gzip or zstd; `-` for standard input; at most 65536 threads each [default: ./vfalls.refs if it exists, or
-    /// else a bundled recording]
+    /// m modify, a modify atomically, or i instruction; address; bytes); plain, gzip or zstd; `-` for standard input; at most 65536 threads
+    /// each [default: ./vfalls.refs if it exists, or else a bundled recording]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
 

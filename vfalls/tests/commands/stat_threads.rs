@@ -114,8 +114,9 @@ fn dealing_is_called_artificial() {
     let arguments = "refs.txt -e pic:Instr_cnt --place deal:1,65,2";
     let results = json(&place, arguments);
     assert_eq!(results["placement"], "artificial, deal:1,65,2");
-    // A quantum ends with the instruction that makes reference 1024, and four of nine references are fetches. So a quantum has 114 times
-    // nine references. The fourth quantum has the rest of the 1500 fetches.
+    // A quantum ends with the instruction that makes reference 1024. Four of each nine references are fetches. So a quantum has 114 * 9
+    // references, of which 114 * 4 = 456 are fetches. The first strand also executes the fourth quantum, which has the other 132 of the
+    // 1500 fetches.
     assert_eq!(measured(&results), [588, 456, 456]);
     let output = place.run(&format!("stat {arguments}")).well();
     assert!(output.contains("placement: artificial, deal:1,65,2\n"), "{output}");

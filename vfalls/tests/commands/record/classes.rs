@@ -1,4 +1,4 @@
-//! What a recording knows of instructions: which are atomic, and their classes.
+//! Tests what a recording states about instructions: their classes, and which instructions are atomic.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use simulator::recording::{Class, Kind};
 use super::{Compiler, HOST, Read, SPARC, record};
 use crate::program::Place;
 
-/// Two threads count in one line. Each count is the statement `COUNT`, which changes the memory operand `%0`.
+/// Two threads count in one line. A thread counts with the statement `COUNT`, which changes the memory operand `%0`.
 const COUNT: &str = r#"
 #include <pthread.h>
 static struct { long mine, yours; } counters __attribute__((aligned(64)));
@@ -35,7 +35,7 @@ fn cycles(name: &str, instructions: &str) -> f64 {
     place.json("run.json")["cycles"].as_f64().unwrap()
 }
 
-/// `addq $3,(mem)` does to memory what `mov`, `add` and `mov` do. Only `lock addq` waits for its store.
+/// `addq $3,(mem)` makes the same memory accesses as `mov`, `add` and `mov`, and costs the same. Only `lock addq` waits for its store.
 #[test]
 #[ignore = "needs qemu-user"]
 fn an_addition_to_memory_costs_what_its_parts_cost() {

@@ -1,4 +1,4 @@
-/* Four threads that contend for a mutex. Each of them takes it 2000 times, computes for a while with it, and for longer without. */
+/* Four threads contend for a mutex. Each thread takes the mutex 2000 times. It computes while it has the mutex, and longer without it. */
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-//! Waits whose times would depend on the host: what of them enters a replay, and what does not.
+//! Tests waits whose times depend on the recording host. A replay must not depend on these times.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -12,7 +12,7 @@ use crate::program::{Place, command, contains_all, start, wait};
 use crate::record::{HOST, SPARC};
 use crate::stat;
 
-/// The cycles of 3 ms, without the part of a cycle. The machine has 1,165,379,275 cycles per second.
+/// The number of whole cycles in 3 ms. The machine has 1,165,379,275 cycles per second.
 const SLEEP: u64 = 3_496_137;
 
 /// The program counts how often it has waited for its own lock.
