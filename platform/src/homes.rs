@@ -1,4 +1,5 @@
-//! The map from physical addresses to the nodes whose memory has them. Replay, execution and the descriptions of guests share this map.
+//! The map from each physical address to the node whose memory has the address. Replay, execution and the descriptions of guests share
+//! this map.
 //!
 //! A T2 Plus spreads physical addresses over nodes in two ways ([`Interleave`]). These bits of the address are the number of the node:
 //!
@@ -47,7 +48,7 @@ impl Interleave {
         }
     }
 
-    /// Returns the number of bytes.
+    /// Returns the number of consecutive bytes that are on one node.
     pub const fn bytes(self) -> u64 {
         1 << self.shift()
     }
@@ -116,13 +117,13 @@ impl Homes {
         self.nodes.get(..self.count.into()).unwrap_or(&self.nodes)
     }
 
-    /// Returns the interleave of the machine.
+    /// Returns the interleave of the machine's memory.
     pub const fn interleave(self) -> Interleave {
         self.interleave
     }
 
-    /// Returns the stripes among which a guest can choose with its choice of pages. There are no such stripes if each page is on several
-    /// nodes, or if one node has all memory.
+    /// Returns the stripes among which a guest can choose when it chooses pages. There are no such stripes if each page is on several nodes,
+    /// or if one node has all memory.
     pub fn of_pages(self) -> impl Iterator<Item = Stripe> {
         let (shift, stripes) = (self.interleave.shift(), self.stripes_of_pages());
         (0..stripes).map(move |stripe| Stripe {

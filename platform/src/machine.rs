@@ -12,7 +12,7 @@ struct Facts {
     number: u8,
     max_nodes: usize,
     hubs: &'static [Hub],
-    /// The names of the family's platforms. If one name must stand for the family, it is the first.
+    /// The names of the family's platforms. `Model::platform_name` returns the first.
     platforms: &'static [&'static str],
     /// The name of the machine in the banner of the first platform.
     banner: &'static str,

@@ -1,4 +1,4 @@
-//! The memory map of the project's hypervisor. The image `hypervisor/`, the simulator and tools that load the image use it.
+//! The memory map of the project's hypervisor. The image `hypervisor/`, the simulator and tools that load the image use this map.
 //!
 //! | physical addresses | content |
 //! |---|---|
@@ -62,7 +62,7 @@ pub mod start {
 
     use super::HYPERVISOR;
 
-    /// The machine, unless a description says which nodes the machine has: see [`machine_word`].
+    /// The word that states the machine, unless a description states the machine's nodes: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
     /// The real address at which the guest of a machine without a description begins. 0 stands for the first byte of the guest's memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
@@ -233,7 +233,7 @@ pub mod property {
     pub const ENTRY: &str = "entry";
 }
 
-/// The message on a guest's console when the guest ends. An image writes it if it has no [mailbox] or the machine has no
+/// The message on a guest's console when the guest ends. An image writes this message if the image has no [mailbox] or the machine has no
 /// description, because the operator then cannot read the guest's state. The message is [`DLE`](escape::DLE),
 /// [`END`](escape::END), a decimal number and LF. If the message is on the first console and the number is one of this module,
 /// the hypervisor itself has ended. The hypervisor doubles each DLE that the guest writes. So a guest cannot forge the message,

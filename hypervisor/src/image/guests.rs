@@ -37,7 +37,7 @@ static LIVES: [Life; GuestId::COUNT] = [const {
     Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::new() }
 }; GuestId::COUNT];
 
-/// For each strand: whether its guest has called mach_exit on it, and with which code.
+/// For each strand: whether its guest has called mach_exit on this strand, and the code of that call.
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
     [const { (AtomicBool::new(false), AtomicU64::new(0)) }; StrandId::COUNT];
 
@@ -86,8 +86,8 @@ impl<B> Guests<B> {
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
-    /// Makes the guest restart when its strands have left it, even if it is ending or has ended.
-    /// Returns `false` if its strands are already leaving.
+    /// Makes the guest restart when its strands have left it, even if the guest is ending or has ended.
+    /// Returns `false` if the guest's strands are already leaving.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }

@@ -5,7 +5,7 @@
 //! | `root` | arcs to `platform`, `memory`, `cpus` and, if it exists, `latency-groups` |
 //! | `platform` | `name`, `banner-name`, `stick-frequency`, `max-cpus` |
 //! | `memory` | arc to `mblock` |
-//! | `mblock` | `base` and `size`, of real addresses; `address-congruence-offset`: add it to a real address for the physical address |
+//! | `mblock` | `base` and `size`, in real addresses; `address-congruence-offset`, the physical address minus the real address |
 //! | `cpus` | an arc to each `cpu` |
 //! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl`; an arc to a `memory-latency-group` for each stripe of memory |
 //! | `latency-groups` | an arc to each `group` |

@@ -47,7 +47,8 @@ impl<'a> Md<'a> {
         }
     }
 
-    /// Returns the platform; `None` if the description has no such node. Fails if it has two, or if a property is missing or invalid.
+    /// Returns the platform; `None` if the description has no node `platform`. Fails if the description has two such nodes, or if a property
+    /// is missing or invalid.
     pub fn platform(self) -> Result<Option<Platform<'a>>, NodeError<'a>> {
         const STICK: &str = "stick-frequency";
         let Some(node) = self.under_root("platform")? else {

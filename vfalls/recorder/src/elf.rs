@@ -7,7 +7,6 @@ use std::os::unix::fs::FileExt;
 /// The maximum size in bytes of a table that is read from a file.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// An open ELF file.
 #[derive(Debug)]
 pub(crate) struct Elf {
     file: File,
@@ -61,7 +60,8 @@ impl Elf {
         Some(bytes)
     }
 
-    /// Reads a number of `size` bytes from position `at` of `bytes`, in the byte order of the file. Returns `None` if it is not all inside.
+    /// Reads a number of `size` bytes from position `at` of `bytes`, in the byte order of the file. Returns `None` if `bytes` ends before the
+    /// end of the number.
     pub(crate) fn number(&self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
         let bytes = bytes.get(at..at.checked_add(size)?)?;
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);

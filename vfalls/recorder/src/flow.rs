@@ -43,7 +43,7 @@ pub(crate) struct Uses {
 #[derive(Debug, Default)]
 struct WordHistory {
     writer: Option<Section>,
-    /// Whether the writer read the word before it wrote it.
+    /// Whether the writer read the word before writing the word.
     changed: bool,
     /// For each thread, its latest section that read the word after the latest write.
     readers: Vec<Section>,

@@ -25,7 +25,7 @@ pub(crate) enum Function {
     Wait = 8,
     /// Waits for a condition variable, at most until a given time.
     TimedWait = 9,
-    /// Wakes threads that wait for a condition variable: one, or all.
+    /// Wakes one thread that waits for a condition variable. `Broadcast` wakes all of them.
     Signal = 10,
     Broadcast = 11,
     Barrier = 12,
@@ -61,7 +61,7 @@ impl Function {
     }
 
     /// Returns the function with this symbol. A C library may have several symbols for one function, such as `pthread_mutex_lock`,
-    /// `__pthread_mutex_lock` and `__GI___pthread_mutex_lock`, and versions of it after `@`.
+    /// `__pthread_mutex_lock` and `__GI___pthread_mutex_lock`. A symbol may end with `@` and a version.
     fn named(symbol: &str) -> Option<Self> {
         let name = symbol.split('@').next()?.trim_start_matches('_');
         let name = name.strip_prefix("GI_").unwrap_or(name).trim_start_matches('_');

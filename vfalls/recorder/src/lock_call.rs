@@ -4,9 +4,10 @@
 //! blocks, and the blocks of functions that the lock function calls, depend on the host, and are left out. In their place, the replay puts
 //! the wait on the simulated machine.
 //!
-//! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. A
-//! thread that leaves a lock function by another way than a return is believed to be inside until it has executed many blocks. A spin
-//! lock that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other libraries are not known.
+//! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. If a
+//! thread leaves a lock function without a return, the recorder notices this only after the thread has executed many blocks. The recorder
+//! does not know spin locks that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other
+//! libraries.
 
 mod call;
 
@@ -36,7 +37,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) tid: fn() -> u32,
 }
 
-/// A lock that the thread has.
+/// A lock that the thread has, and the open section of this lock.
 #[derive(Debug)]
 struct HeldLock {
     lock: u64,
@@ -55,7 +56,6 @@ struct HeldLock {
     is_closed: bool,
 }
 
-/// A thread's calls of lock functions.
 #[derive(Debug, Default)]
 pub(crate) struct LockCalls {
     call: Option<LockCall>,

@@ -29,7 +29,7 @@ struct Condition {
     waiting: VecDeque<(u32, Option<u64>)>,
     /// The woken threads that have not continued, with their signals.
     woken: Vec<(u32, u64)>,
-    /// The latest signal.
+    /// The latest signal to this condition variable.
     latest: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Objects {
         condition.latest.filter(|latest| Some(*latest) != before)
     }
 
-    /// Returns the value of a semaphore before the first action on it. `value` computes it at the first action.
+    /// Returns the value that a semaphore had before the first action on it. `value` computes this value at the first action.
     pub(crate) fn semaphore(&self, at: u64, value: impl FnOnce() -> u32) -> u32 {
         *self.known().semaphores.entry(at).or_insert_with(value)
     }

@@ -266,7 +266,7 @@ impl Thread {
         self.log.block(block.number());
     }
 
-    /// Examines a block before its start is logged: it may belong to a lock function, or the log may be full.
+    /// Examines a block before its start is logged, because the block may belong to a lock function or the log may be full.
     #[cold]
     fn examine(&mut self, process: &Process, block: BlockFacts) {
         let (number, shared) = (self.number, process.shared());

@@ -26,7 +26,7 @@ type Simple = extern "C" fn(id: u64, vcpu: c_uint);
 
 /// QEMU_PLUGIN_CB_NO_REGS: callbacks do not use the program's registers.
 const NO_REGISTERS: c_int = 0;
-/// QEMU_PLUGIN_MEM_RW: callbacks for loads and stores. (QEMU 7.2 confuses the two if only one is requested.)
+/// QEMU_PLUGIN_MEM_RW: callbacks for loads and stores. (QEMU 7.2 confuses loads with stores if callbacks for only one kind are requested.)
 const ACCESSES: c_int = 3;
 
 /// The first field of QEMU's `qemu_info_t`.

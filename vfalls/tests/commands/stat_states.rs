@@ -32,7 +32,6 @@ pub(crate) fn sleep() -> Step {
     Step::Order(Order::Sleep(10_000_000))
 }
 
-/// Returns a recording of these threads.
 pub(crate) fn recording(threads: &[Vec<Step>]) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
     let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);

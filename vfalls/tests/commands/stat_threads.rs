@@ -106,7 +106,7 @@ fn a_summary_is_a_screen() {
     }
 }
 
-/// `deal` splits the references of one thread, so the strands do not have their own threads.
+/// `deal` splits the references of one thread among several strands, so each strand does not have its own thread.
 #[test]
 fn dealing_is_called_artificial() {
     let place = Place::new("stat-deal");

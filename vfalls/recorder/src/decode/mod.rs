@@ -24,7 +24,6 @@ impl Target {
         }
     }
 
-    /// Returns the class of an instruction.
     pub(crate) fn class(self, instruction: &[u8]) -> Class {
         match self {
             Self::X86 => x86::class(instruction),

@@ -19,7 +19,6 @@ fn opcode(instruction: &[u8]) -> Option<usize> {
     instruction.iter().position(|byte| !prefix(byte))
 }
 
-/// Returns the class of an instruction.
 pub(crate) fn class(instruction: &[u8]) -> Class {
     let Some(at) = opcode(instruction) else {
         return Class::Other;

@@ -57,13 +57,11 @@ impl BlockFacts {
     }
 }
 
-/// A call of a lock function.
 #[derive(Debug)]
 pub(super) struct LockCall {
     pub(super) function: Function,
     /// The number of calls inside the function that have not returned.
     pub(super) depth: u32,
-    /// The current block.
     pub(super) block: BlockFacts,
     /// The number of words in the log before the current block.
     pub(super) from: usize,

@@ -12,7 +12,7 @@ const A: u64 = 0x1000;
 const B: u64 = 0x1100;
 const CONDITION: u64 = 0x1200;
 const DATA: u64 = 0x8000;
-/// The address of every block outside lock functions, to which lock functions return.
+/// The address of every block outside lock functions. Lock functions return to this address.
 const SITE: u64 = 0x4000;
 
 /// The number of the block that is outside lock functions. Blocks from 2 are in lock functions, and have an atomic instruction.
@@ -159,7 +159,8 @@ fn a_section_stays_after_the_section_that_it_has_seen() {
     assert_eq!(other.orders(), [section(0), acquire(A), release(A, 1)]);
 }
 
-/// The first thread signals a condition, and the second finds it true. It would wait for the condition if it came first.
+/// The first thread signals a condition, and the second thread finds the condition true. If the second thread came first, it would wait
+/// for the condition.
 #[test]
 fn a_section_that_signals_is_waited_for_as_its_condition() {
     let program = Program::new();

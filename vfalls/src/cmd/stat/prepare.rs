@@ -39,7 +39,7 @@ pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<Inputs> {
 }
 
 impl ReplayArgs {
-    /// Opens the recordings, and returns the setup that the arguments describe. Guests come from the scenario, if it has any.
+    /// Opens the recordings, and returns the setup that the arguments describe. If the scenario defines guests, the setup has these guests.
     pub(crate) fn setup(
         &self,
         source: &ReplaySource,

@@ -125,8 +125,8 @@ fn time_line(run: &Replayed, details: &Details) -> Option<Figure> {
     if states.is_empty() {
         return None;
     }
-    let mut text = "Each strip is a thread. A column of a strip shows which part of its time the thread was in each state. The numbers are \
-                    threads in each state, on average."
+    let mut text = "Each strip is a thread. A column of a strip shows how the thread's time in this column divides into states. The numbers \
+                    are threads in each state, on average."
         .to_owned();
     if line.threads.len() < run.threads.len() {
         let (drawn, all) = (line.threads.len(), run.threads.len());

@@ -142,7 +142,7 @@ fn a_mutex_is_held_by_one_thread_at_a_time() {
         .holds_for("mutex");
 }
 
-/// The times are those of the mutex.
+/// The threads wait for the same times as in the program with the mutex.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_spin_lock_is_held_by_one_thread_at_a_time() {
