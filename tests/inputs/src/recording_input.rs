@@ -1,5 +1,5 @@
-//! Recordings of memory references, plain and compressed. The reader finds the same references however the input is split. A second reader,
-//! slow and simple, must find the same references in text recordings.
+//! Recordings of memory references, plain and compressed. The reader must find the same references however the input is split. A second
+//! reader, which is slow and simple, must find the same references in text recordings.
 
 mod by_hand;
 mod native;
@@ -134,7 +134,7 @@ impl Read for Bytewise {
 }
 
 /// Asserts that both readers find the same references, or the same wrong line. The first reader may end after `most`
-/// references. Only the first reader rejects a recording without references; its error then has no line.
+/// references. Only the first reader rejects a recording without references, and the error for such a recording has no line.
 fn same<T: PartialEq + Debug>(
     found: &Result<Vec<T>, RecordingError>,
     expected: &Result<Vec<T>, u64>,

@@ -208,8 +208,8 @@ fn text(address: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
-/// At a system call, a thread's references are written if the last write is at least `PERIOD` ago, and at least the thread's age
-/// divided by [`TIMES`]. So frames are few, and a program that is killed loses few references.
+/// At a system call, a thread's references are written if the time since the last write is at least `PERIOD`, and at least the thread's age
+/// divided by [`TIMES`]. So a recording has few frames, and loses few references if the program is killed.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 

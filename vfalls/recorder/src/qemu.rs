@@ -256,7 +256,7 @@ extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
 const ATOMIC: usize = 1 << 16;
 
 /// An instruction has accessed data. An atomic instruction is recorded as a load and a store. QEMU 7.2 reports both accesses while
-/// one thread executes, and only the store while several threads do.
+/// one thread executes, and only the store while several threads execute.
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread, and `info` is QEMU's.
     unsafe {

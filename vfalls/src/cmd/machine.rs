@@ -44,8 +44,8 @@ pub(crate) struct ConfiguredArgs {
 }
 
 impl ConfiguredArgs {
-    /// Returns the configuration. If the file does not select a machine, the other options select
-    /// it.
+    /// Returns the configuration. If the file does not select a machine, the options `--machine` and `--nodes` select the
+    /// machine.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let MachineArgs { machine, nodes } = self.machine;
         let other = match (machine, nodes) {

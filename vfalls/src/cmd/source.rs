@@ -101,8 +101,8 @@ impl ReplaySource {
     /// Returns the path of a recording that can be opened only once, which is a pipe or standard
     /// input. Returns `None` if all recordings are files.
     pub(crate) fn stream(&self) -> Option<&Path> {
-        // A path that does not exist does not count as a stream. When it is opened, the error names
-        // it.
+        // A path that does not exist does not count as a stream. An attempt to open the path then
+        // reports an error that names the path.
         let is_stream = |path: &&PathBuf| {
             path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
         };

@@ -11,8 +11,8 @@ use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The number of lines on a screen. If there are too many threads, one row adds up those that do
-/// not fit. All wrong counters are listed, even if the summary is then longer than a screen.
+/// The number of lines on a screen. If there are too many threads, the last row adds up the threads
+/// that do not fit. All wrong counters are listed, even if the summary is then longer than a screen.
 const LINES: usize = 24;
 
 /// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.

@@ -22,7 +22,7 @@ fn sensitive() -> Vec<u8> {
     ])
 }
 
-/// Returns how many sleeps, one after another, a run of this number of cycles contains. All else takes less than 2,000 cycles.
+/// Returns the number of sleeps that come one after another in a run of this number of cycles. All else takes less than 2,000 cycles.
 fn sleeps(cycles: u64) -> u64 {
     assert!(cycles % SLEEP < 2_000, "{cycles}");
     cycles / SLEEP

@@ -65,8 +65,8 @@ fn a_summary_is_a_screen() {
     let parts = [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
-        // Three lines are read. Both threads use the first one, and only the second thread loads
-        // the other two.
+        // Three lines are read. Both threads use the first line, and only the second thread loads
+        // the other two lines.
         "dram:mem_reads               3",
         // The program has no instructions, so the table shows neither CPI nor MPKI.
         "-     -        1      1       1    2",

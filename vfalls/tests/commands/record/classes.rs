@@ -46,8 +46,8 @@ fn an_addition_to_memory_costs_what_its_parts_cost() {
     assert!(atomic > 1.3 * plain, "{atomic} is not more than {plain}");
 }
 
-/// Executes 1000 times: two multiplications, a division, three floating-point instructions, a move between floating-point registers, and
-/// an atomic exchange.
+/// A program with a loop of 1000 iterations. An iteration executes two multiplications, a division, three floating-point instructions, a
+/// move between floating-point registers, and an atomic exchange.
 const CLASSES: &str = r#"
 static double a = 2, b = 3;
 static long lock;
