@@ -13,7 +13,7 @@
 //! by 512 bytes, and memory from the ceiling on interleaves by 1 GB. In this project, all memory of a machine interleaves in one way.
 //!
 //! It is *assumed* that
-//! - with 512 bytes, the nodes have the stripes in turn, also if there are three nodes (Sun's test says that three nodes cannot
+//! - with 512 bytes, consecutive stripes are on the nodes in turn, also if there are three nodes (Sun's test says that three nodes cannot
 //!   interleave by 512 bytes),
 //! - nodes without memory have no stripes, and the remaining nodes are numbered without gaps,
 //! - with 1 GB and three nodes, the addresses whose bits 31:30 are 3 are on the first node.
@@ -97,7 +97,7 @@ impl Homes {
         self.node(self.stripe(address))
     }
 
-    /// Returns the number of the stripe that has this address. The nodes with memory have the stripes in turn.
+    /// Returns the number of the stripe that has this address. Consecutive stripes are on the nodes with memory in turn.
     pub const fn stripe(self, address: u64) -> u64 {
         let number = (address & ((1 << ADDRESS_BITS) - 1)) >> self.interleave.shift();
         match self.interleave {
@@ -173,7 +173,7 @@ mod tests {
             let homes = homes(nodes, interleave);
             for stripe in 0..9_u64 {
                 let node = (stripe & mask) as usize;
-                // For three nodes, Sun's test has no address whose bits are 3.
+                // If there are three nodes, Sun's test has no address for which these bits are 3.
                 if node < nodes {
                     for within in [0, interleave.bytes() - 1] {
                         let address = (stripe << shift) + within;

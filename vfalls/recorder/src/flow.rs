@@ -1,16 +1,16 @@
 //! The flow of data between the sections of a lock.
 //!
 //! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in another order than the
-//! recorded one. But a section that has seen the effect of another thread's section must stay after that section. A section has seen the
-//! effect of the latest earlier section that did one of these:
+//! recorded one. But a section that has seen the effect of another thread's section must stay after that section. This section has seen
+//! the effect of the latest earlier section for which one of these rules holds:
 //!
-//! 1. It wrote a word that this section only reads.
-//! 2. It wrote a word without reading the word first, and this section reads the word.
-//! 3. It read a word that this section writes without reading the word first. For example, the word is a slot of a queue that is used
-//!    again.
-//! 4. It signalled a condition, and both sections read and then write the same word. For example, the word is the number of items in a
-//!    queue, and the program has no other word that shows the effect. This rule applies only if rules 1 to 3 have found no new effect of
-//!    a section that signals. An effect is not new if this thread has read the word before.
+//! 1. The earlier section wrote a word that this section only reads.
+//! 2. The earlier section wrote a word without reading the word first, and this section reads the word.
+//! 3. The earlier section read a word that this section writes without reading the word first. For example, the word is a slot of a queue
+//!    that is used again.
+//! 4. The earlier section signalled a condition, and both sections read and then write the same word. For example, the word is the number
+//!    of items in a queue, and the program has no other word that shows the effect. This rule applies only if rules 1 to 3 have found no
+//!    new effect of a section that signals. An effect is not new if this thread has read the word before.
 //!
 //! In all other cases, words that all sections read and then write, such as sums and counts, do not order sections.
 
@@ -273,7 +273,7 @@ mod tests {
     fn a_section_may_be_noted_in_parts() {
         let mut flow = Flow::default();
         assert!(after(&mut flow, 0, 0, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
-        // The section reads the sum in the accesses of the first call, and writes the sum in those of the second. So it changes the sum.
+        // In the first call, the section reads the sum. In the second call, the same section writes the sum. So the section changes the sum.
         let (section, uses) = (Section { thread: 1, signal: 1 }, &mut Uses::default());
         flow.section(section, uses, [(SUM, 8, LOAD), (SLOT, 8, STORE)]);
         assert!(flow.section(section, uses, [(SUM, 8, STORE)]).is_empty());

@@ -60,7 +60,7 @@ struct HeldLock {
 pub(crate) struct LockCalls {
     call: Option<LockCall>,
     held: Vec<HeldLock>,
-    /// The lock that the thread gave back last, and the section that ended with it.
+    /// The lock that the thread gave back last, and the section that ended then.
     latest: Option<(u64, Section)>,
     /// The key is another thread, and a lock. The value is one more than the signal of the latest section of that thread and lock that this
     /// thread stays after.
@@ -80,8 +80,8 @@ impl LockCalls {
     }
 
     /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended has no order
-    /// in the log. (But if it waits for a condition, the order that gives the mutex back is in the log.) The rest of an open section is not
-    /// known, so all later sections of its lock stay after it.
+    /// in the log. (But if the call waits for a condition, the order that gives the mutex back is in the log.) The rest of an open section is
+    /// not known, so all later sections of the same lock stay after this section.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         if let Some(call) = self.call.take() {
             call.give_up(log);
@@ -135,8 +135,8 @@ impl LockCalls {
         let place = log.placeholder();
         let mut call = LockCall::new(function, block, place, log.len());
         match function {
-            // The function gives a lock back, and the lock's section must be examined before. It is not known yet which lock this is, so the
-            // sections of all locks are examined.
+            // The function gives a lock back, and the section of this lock must be examined before. The lock is not known yet, so the sections
+            // of all locks are examined.
             Function::Unlock | Function::Wait | Function::TimedWait => {
                 for at in 0..self.held.len() {
                     self.examine(at, thread, log, shared);
