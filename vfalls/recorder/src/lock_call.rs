@@ -135,8 +135,8 @@ impl LockCalls {
         let place = log.placeholder();
         let mut call = LockCall::new(function, block, place, log.len());
         match function {
-            // The function gives a lock back, and the section of this lock must be examined before. The lock is not known yet, so the sections
-            // of all locks are examined.
+            // The function gives a lock back, and the section of this lock must be examined before. The lock is not known yet, so the
+            // sections of all locks are examined.
             Function::Unlock | Function::Wait | Function::TimedWait => {
                 for at in 0..self.held.len() {
                     self.examine(at, thread, log, shared);

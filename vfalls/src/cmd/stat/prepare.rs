@@ -13,7 +13,7 @@ use crate::cmd::md::describe;
 use crate::cmd::source::ReplaySource;
 use crate::say::say;
 
-/// The recordings that `stat` replays, and the prepared replay of the last of them.
+/// The recordings that `stat` replays, and the prepared replay that `stat` shows.
 pub(super) struct Inputs {
     /// The earlier recordings of a program that is recorded several times.
     pub(super) earlier: Vec<ReplaySource>,
