@@ -1,4 +1,5 @@
-//! The node whose memory has a physical address: the one map that replay, execution and the descriptions of guests share.
+//! The map from each physical address to the node whose memory has the address. Replay, execution and the descriptions of guests share
+//! this map.
 //!
 //! A T2 Plus spreads physical addresses over nodes in two ways ([`Interleave`]). These bits of the address are the number of the node:
 //!
@@ -8,13 +9,14 @@
 //! | 1 GB | 30 | 31:30 | 31:30 |
 //!
 //! The source of this table is Sun's memory test for the processor (`mtst`, files `mtst_vf.h` and `mtst_vf.c`, function
-//! `vf_get_mem_node_id`). There, the ceiling mask of the L2 control register divides memory: below the ceiling it interleaves by 512
-//! bytes, from the ceiling on by 1 GB. Here, all memory of a machine interleaves in one way.
+//! `vf_get_mem_node_id`). In that test, the ceiling mask of the L2 control register divides memory: memory below the ceiling interleaves
+//! by 512 bytes, and memory from the ceiling on interleaves by 1 GB. In this project, all memory of a machine interleaves in one way.
 //!
 //! It is *assumed* that
-//! - with 512 bytes, the stripes go round on any number of nodes (Sun's test says that three nodes have no such interleave),
-//! - nodes without memory are left out,
-//! - with 1 GB, stripes whose number is above those of the nodes with memory begin again at the first node.
+//! - with 512 bytes, consecutive stripes are on the nodes in turn, also if there are three nodes (Sun's test says that three nodes cannot
+//!   interleave by 512 bytes),
+//! - nodes without memory have no stripes, and the remaining nodes are numbered without gaps,
+//! - with 1 GB and three nodes, the addresses whose bits 31:30 are 3 are on the first node.
 
 use guest_abi::{Mcu, Node};
 
@@ -24,7 +26,7 @@ use crate::memory_map::PAGE;
 /// The size of a memory address in bits. A physical address has one bit more: bit 39 selects input and output.
 pub const ADDRESS_BITS: u32 = 39;
 
-/// The number of consecutive bytes in one node's memory.
+/// The number of consecutive bytes that are on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interleave {
     /// 512 bytes: every page is on all nodes.
@@ -35,7 +37,7 @@ pub enum Interleave {
 }
 
 impl Interleave {
-    /// Both interleaves.
+    /// Both interleaves, the smaller one first.
     pub const ALL: [Self; 2] = [Self::Bytes512, Self::Gigabyte];
 
     /// Returns the binary logarithm of the number of bytes.
@@ -46,12 +48,12 @@ impl Interleave {
         }
     }
 
-    /// Returns the number of bytes.
+    /// Returns the number of consecutive bytes that are on one node.
     pub const fn bytes(self) -> u64 {
         1 << self.shift()
     }
 
-    /// Returns the interleave with this number of bytes; `None` if there is none.
+    /// Returns the interleave with this number of bytes; `None` if no interleave has this number.
     pub fn from_bytes(bytes: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|interleave| interleave.bytes() == bytes)
     }
@@ -61,13 +63,13 @@ impl Interleave {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Homes {
     interleave: Interleave,
-    /// The nodes that have memory, then copies of the first.
+    /// The first `count` elements are the nodes that have memory. The other elements are copies of the first.
     nodes: [Node; Node::ALL.len()],
     count: u8,
 }
 
-/// A part of memory that is on one node: the addresses whose bits in `mask` are those of `matches`. These are the properties
-/// `address-mask` and `address-match` of a `memory-latency-group` in a guest's description.
+/// A part of memory that is on one node. It consists of the addresses for which `address & mask == matches`. In a guest's description,
+/// `mask` and `matches` are the properties `address-mask` and `address-match` of a `memory-latency-group`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Stripe {
@@ -95,7 +97,7 @@ impl Homes {
         self.node(self.stripe(address))
     }
 
-    /// Returns the number of the stripe that has this address. Each node in turn has a stripe.
+    /// Returns the number of the stripe that has this address. Consecutive stripes are on the nodes with memory in turn.
     pub const fn stripe(self, address: u64) -> u64 {
         let number = (address & ((1 << ADDRESS_BITS) - 1)) >> self.interleave.shift();
         match self.interleave {
@@ -115,13 +117,13 @@ impl Homes {
         self.nodes.get(..self.count.into()).unwrap_or(&self.nodes)
     }
 
-    /// Returns the interleave of the machine.
+    /// Returns the interleave of the machine's memory.
     pub const fn interleave(self) -> Interleave {
         self.interleave
     }
 
-    /// Returns the stripes whose pages are on one node. There are none if each page is on several nodes, and none if one node has all
-    /// memory.
+    /// Returns the stripes among which a guest can choose when it chooses pages. There are no such stripes if each page is on several nodes,
+    /// or if one node has all memory.
     pub fn of_pages(self) -> impl Iterator<Item = Stripe> {
         let (shift, stripes) = (self.interleave.shift(), self.stripes_of_pages());
         (0..stripes).map(move |stripe| Stripe {
@@ -131,12 +133,13 @@ impl Homes {
         })
     }
 
-    /// Returns the number of stripes [whose pages are on one node](Self::of_pages).
+    /// Returns the number of stripes that [`of_pages`](Self::of_pages) returns.
     pub const fn stripes_of_pages(self) -> u64 {
         if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
     }
 
-    /// Returns the number of stripes after which the nodes begin again, if each stripe's number is some bits of the address.
+    /// Returns the number of different stripes if the number of a stripe is a field of the address. The field is just wide enough for the
+    /// nodes with memory.
     const fn stripes(self) -> u64 {
         (self.count as u64).next_power_of_two()
     }
@@ -154,7 +157,8 @@ mod tests {
         Homes::new(machine.with_interleave(interleave)).unwrap()
     }
 
-    /// The rows are those of Sun's test: bit 9 or 30 of two nodes, bits 10:9 or 31:30 of four, bits 31:30 of three.
+    /// Sun's test states the bits that are the number of the node: bit 9 or 30 if there are two nodes, bits 10:9 or 31:30 if there are four,
+    /// bits 31:30 if there are three.
     #[test]
     fn bits_of_the_address_are_the_node() {
         for (nodes, interleave, shift, mask) in [
@@ -169,7 +173,7 @@ mod tests {
             let homes = homes(nodes, interleave);
             for stripe in 0..9_u64 {
                 let node = (stripe & mask) as usize;
-                // On three nodes, Sun's test has no address with the number 3.
+                // If there are three nodes, Sun's test has no address for which these bits are 3.
                 if node < nodes {
                     for within in [0, interleave.bytes() - 1] {
                         let address = (stripe << shift) + within;
@@ -199,7 +203,7 @@ mod tests {
         assert_eq!(Homes::new(without), None);
     }
 
-    /// The masks and matches say of each address what the map says.
+    /// For each address, the masks and matches of the stripes lead to the same node as the map.
     #[test]
     fn stripes_agree_with_the_map() {
         for nodes in 1..=4 {

@@ -12,7 +12,7 @@ struct Facts {
     number: u8,
     max_nodes: usize,
     hubs: &'static [Hub],
-    /// The platforms of the family. The first stands for the family.
+    /// The names of the family's platforms. `Model::platform_name` returns the first.
     platforms: &'static [&'static str],
     /// The name of the machine in the banner of the first platform.
     banner: &'static str,
@@ -162,7 +162,8 @@ impl fmt::Display for MachineError {
 impl core::error::Error for MachineError {}
 
 impl Machine {
-    /// Returns a machine with all its memory channels enabled, whose memory interleaves by 512 bytes. Fails if `nodes` is 0 or above [`Model::max_nodes`].
+    /// Returns a machine whose memory channels are all enabled, and whose memory interleaves by 512 bytes. Fails if `nodes` is 0 or above
+    /// [`Model::max_nodes`].
     pub const fn new(model: Model, nodes: usize) -> Result<Self, MachineError> {
         if nodes >= 1 && nodes <= model.max_nodes() {
             Ok(Self {
@@ -183,14 +184,14 @@ impl Machine {
         self
     }
 
-    /// Returns the machine with memory that interleaves in this way.
+    /// Returns the machine with its memory changed to this interleave.
     #[must_use]
     pub const fn with_interleave(mut self, interleave: Interleave) -> Self {
         self.interleave = interleave;
         self
     }
 
-    /// Returns how the memory interleaves: see [`Homes`](crate::homes::Homes).
+    /// Returns the interleave of the machine's memory. [`Homes`](crate::homes::Homes) maps addresses to nodes accordingly.
     pub const fn interleave(self) -> Interleave {
         self.interleave
     }

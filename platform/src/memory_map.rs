@@ -1,4 +1,4 @@
-//! The memory map of the project's hypervisor. The image `hypervisor/`, the simulator and tools that load the image use it.
+//! The memory map of the project's hypervisor. The image `hypervisor/`, the simulator and tools that load the image use this map.
 //!
 //! | physical addresses | content |
 //! |---|---|
@@ -29,21 +29,21 @@ pub const PAGE: u64 = 8 << 10;
 pub const CONSOLES: u64 = 0x1f_1000_0000;
 /// The distance in bytes from one console to the next.
 pub const CONSOLE_STRIDE: u64 = 0x1000;
-/// The 16550 UART of the hypervisor's own console, after the UARTs of 256 guests. A machine without a description does not have it.
+/// The 16550 UART of the hypervisor's own console, after the UARTs of 256 guests. A machine without a description does not have this UART.
 pub const LOG: u64 = CONSOLES + 256 * CONSOLE_STRIDE;
 /// The machine description. The program that starts the machine writes it. Without a description this memory is zero.
 pub const DESCRIPTION: Range<u64> = 0x1f_1200_0000..0x1f_1208_0000;
 /// The PTIMER, and how its interrupt reaches a strand. No real machine combines a PTIMER with these processors, so all addresses
-/// here are the project's own. QEMU's machine `niagara` does not have the device. Guests cannot access it.
+/// here are the project's own. QEMU's machine `niagara` has no PTIMER. Guests cannot access the PTIMER.
 pub mod ptimer {
     /// The physical address of the register space (BAR 0): each [`Register`](crate::ptimer::Register) is at this address plus its offset.
     /// The registers take accesses of 32 bits only. The device is an [NV41](crate::ptimer::Input::NV41).
     pub const REGISTERS: u64 = 0x1f_1100_0000;
-    /// The register of 64 bits with the number of the strand that receives the alarm's interrupt. It is 0 after reset. If the machine does
-    /// not have the strand, no interrupt is sent.
+    /// A 64-bit register with the number of the strand that receives the alarm's interrupt. The register is 0 after reset. If the machine
+    /// does not have the strand, no interrupt is sent.
     pub const TARGET: u64 = REGISTERS + 0x1_0000;
-    /// The vector of the alarm's interrupt. The interrupt is sent once when INTR and INTR_EN are both set, and again only after one of
-    /// them was clear.
+    /// The vector of the alarm's interrupt. The interrupt is sent once when INTR and INTR_EN are both set. It is not sent again before one
+    /// of INTR and INTR_EN has been clear.
     pub const VECTOR: u8 = 5;
 }
 
@@ -62,7 +62,7 @@ pub mod start {
 
     use super::HYPERVISOR;
 
-    /// The machine, unless a description says which nodes the machine has: see [`machine_word`].
+    /// The word that states the machine, unless a description states the machine's nodes: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
     /// The real address at which the guest of a machine without a description begins. 0 stands for the first byte of the guest's memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
@@ -70,14 +70,14 @@ pub mod start {
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The time at which the machine was switched on, in seconds since 1970.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
-    /// How often the hypervisor compares the machine's clocks: the period in microseconds. 0: it does not compare them.
+    /// The period in microseconds after which the hypervisor compares the machine's clocks again. 0: the hypervisor does not compare them.
     pub const CLOCKS: u64 = HYPERVISOR.end - 0x28;
     const MODEL_SHIFT: u32 = 8;
-    /// The word's highest bit: memory interleaves by 1 GB, not by 512 bytes.
+    /// The highest bit of the word `MACHINE`. It is set if memory interleaves by 1 GB, and clear if memory interleaves by 512 bytes.
     const GIGABYTE: u64 = 1 << 63;
 
-    /// Returns the word for a machine: the number of nodes in bits 7:0, the number of the [model](Model::number) in bits 62:8, and in
-    /// bit 63 whether the memory [interleaves](Interleave) by 1 GB.
+    /// Returns the word for a machine. Bits 7:0 are the number of nodes, and bits 62:8 are the number of the [model](Model::number). Bit 63
+    /// is set if the memory [interleaves](Interleave) by 1 GB.
     #[must_use]
     pub const fn machine_word(machine: Machine) -> u64 {
         let gigabyte = match machine.interleave() {
@@ -126,7 +126,7 @@ pub mod mailbox {
     /// The word with the number of messages that are missing on the hypervisor's console [`LOG`](super::LOG). If messages are
     /// missing because a guest caused too many of them, the failures that they report have no [record] either.
     pub const LEFT_OUT: usize = POWER - 1;
-    /// The word by which the hypervisor switches the machine off.
+    /// The word that the hypervisor sets to 1 to switch the machine off.
     pub const POWER: usize = 511;
     /// The word with the number of [records](record).
     pub const RECORDS: usize = POWER + 1;
@@ -233,7 +233,7 @@ pub mod property {
     pub const ENTRY: &str = "entry";
 }
 
-/// The message on a guest's console when the guest ends. An image writes it if it has no [mailbox] or the machine has no
+/// The message on a guest's console when the guest ends. An image writes this message if the image has no [mailbox] or the machine has no
 /// description, because the operator then cannot read the guest's state. The message is [`DLE`](escape::DLE),
 /// [`END`](escape::END), a decimal number and LF. If the message is on the first console and the number is one of this module,
 /// the hypervisor itself has ended. The hypervisor doubles each DLE that the guest writes. So a guest cannot forge the message,

@@ -172,7 +172,7 @@ fn compare(report: &Value, figures: &Value) {
         }
     }
     assert_eq!(bars.next(), None);
-    // The table of states has what the report has, without the states that do not occur.
+    // The table of states has the numbers of the report. It has no columns for states that do not occur.
     let states = |thread: &Value| -> Vec<u64> {
         let names = ["running", "ready", "lock", "condition", "barrier", "semaphore", "thread"];
         let names = names.iter().chain(&["sleep", "recorded", "not_begun", "ended"]);
@@ -232,8 +232,8 @@ fn compare(report: &Value, figures: &Value) {
     assert_eq!(rows("lines")[0][6], "false sharing");
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
-    // Each clerk stores 2,500 times to its own 8 bytes. Stores before the first move do not count: the first clerk makes some hundred
-    // while the others leave the barrier.
+    // Each clerk stores 2,500 times to its own 8 bytes. The table leaves out the stores before the line moves for the first time. The
+    // first clerk makes about a hundred such stores while the other clerks leave the barrier.
     let mut bytes: Vec<_> = stores
         .inspect(|row| assert!((2380..=2500).contains(&number(row, 4)), "{row:?}"))
         .map(|row| &*row[0])

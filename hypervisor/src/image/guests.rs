@@ -37,7 +37,7 @@ static LIVES: [Life; GuestId::COUNT] = [const {
     Life { runs: AtomicBool::new(false), then: AtomicU8::new(0), settling: OwnedLock::new() }
 }; GuestId::COUNT];
 
-/// For each strand: whether its guest has called mach_exit on it, and with which code.
+/// For each strand: whether its guest has called mach_exit on this strand, and the code of that call.
 static EXITS: [(AtomicBool, AtomicU64); StrandId::COUNT] =
     [const { (AtomicBool::new(false), AtomicU64::new(0)) }; StrandId::COUNT];
 
@@ -86,14 +86,14 @@ impl<B> Guests<B> {
         runs.load(SeqCst) && then.load(SeqCst) == 0
     }
 
-    /// Makes the guest restart when its strands have left it, even if it is ending or has ended.
-    /// Returns `false` if its strands are already leaving.
+    /// Makes the guest restart when its strands have left it, even if the guest is ending or has ended.
+    /// Returns `false` if the guest's strands are already leaving.
     pub(super) fn restart(&self, guest: GuestId) -> bool {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Finishes a guest's end or restart, after all its strands have left it: calls `then` with what the guest does now. Returns `false` if
-    /// there is nothing to finish, or if another strand holds the lock and finishes.
+    /// Finishes a guest's end or restart, after all its strands have left it. Calls `then` with what the guest does now. Returns `false` if
+    /// there is nothing to finish, or if another strand holds the lock and finishes instead.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
         // Another strand may request an end or a restart after the exchange, and then find the lock taken. So the owner of the lock looks
@@ -142,7 +142,7 @@ impl<B> Guests<B> {
         self.layout.guest(guest)
     }
 
-    /// Returns a pointer to the word at a guest's real address; `None` if the word is outside that memory.
+    /// Returns a pointer to the word at a guest's real address; `None` if the word is outside the guest's memory.
     fn place(&self, guest: GuestId, real: u64) -> Option<*mut u64> {
         let physical = self.guest(guest)?.memory.physical(real, 8)?;
         Some(physical as *mut u64)

@@ -5,20 +5,22 @@
 //! | `root` | arcs to `platform`, `memory`, `cpus` and, if it exists, `latency-groups` |
 //! | `platform` | `name`, `banner-name`, `stick-frequency`, `max-cpus` |
 //! | `memory` | arc to `mblock` |
-//! | `mblock` | `base` and `size`, of real addresses; `address-congruence-offset`: add it to a real address for the physical address |
+//! | `mblock` | `base` and `size`, in real addresses; `address-congruence-offset`, the physical address minus the real address |
 //! | `cpus` | an arc to each `cpu` |
 //! | `cpu` | `id`, `pid`, `clock-frequency`, `compatible`, `nwins`, `maxtl`, `maxgl`; an arc to a `memory-latency-group` for each stripe of memory |
 //! | `latency-groups` | an arc to each `group` |
-//! | `group` | for each stripe: an arc to a `memory-latency-group` for each stripe, its own first, and arcs back to its CPUs |
-//! | `memory-latency-group` | two for each stripe, for CPUs of the stripe's node and for others: `latency` in ps, `address-mask` and `address-match` of physical addresses; an arc to `mblock` |
+//! | `group` | an arc to one `memory-latency-group` for each stripe, the group's own stripe first; an arc back to each CPU of the group |
+//! | `memory-latency-group` | `latency` in ps; `address-mask` and `address-match` of physical addresses; an arc to `mblock` |
+//!
+//! Each stripe of memory has one `group`, and two `memory-latency-group`s: one for the CPUs on the stripe's node, one for the other CPUs.
 //!
 //! `pid` is the number of the strand. In Sun's firmware, only the descriptions for hypervisors have `pid`. Linux and illumos read the other
 //! properties.
 //!
-//! The stripes are those of [`platform::homes`], if each page is on one node. If memory interleaves by less than a page, or one node has all
-//! memory, no node has another latency than the others, and there are no latency groups. (illumos ignores groups whose mask is smaller
-//! than a page: `usr/src/uts/sun4v/os/mpo.c`, which also says that latencies are in ps. Linux reads `latency-groups` and `group` too:
-//! `arch/sparc/mm/init_64.c`.) The latencies themselves are *assumed*.
+//! The stripes are those of [`platform::homes`]. If memory interleaves by less than a page, or one node has all memory, a guest cannot
+//! choose the node of a page. The description then has no latency groups. (illumos ignores groups whose mask is smaller than a page, and
+//! states that latencies are in ps: `usr/src/uts/sun4v/os/mpo.c`. Linux also reads `latency-groups` and `group`:
+//! `arch/sparc/mm/init_64.c`.) The values of the latencies are *assumed*.
 
 use guest_abi::{HvError, Node, StrandId};
 use platform::Homes;
@@ -34,7 +36,7 @@ pub struct Platform {
     pub stick_frequency: u64,
     /// The frequency of the strands in Hz.
     pub clock_frequency: u64,
-    /// Which node's memory has a physical address; `None` for a platform without nodes.
+    /// The map from physical addresses to nodes; `None` for a platform without nodes.
     pub homes: Option<Homes>,
 }
 
@@ -146,8 +148,8 @@ const COMPATIBLE: &str = "SUNW,UltraSPARC-T2+\0SUNW,sun4v";
 /// The latency of memory on the CPU's own node, and on another node, in ps.
 const LATENCIES: [u64; 2] = [184_000, 251_000];
 
-// The index of the first element of node `root`. The constants below give this index for the other nodes that come before the CPUs, if
-// the root has no arc to latency groups. With this arc, they are one more.
+// These constants are the indices of the first elements of the nodes before the CPUs; `ROOT_END` is the index of the last element of
+// `root`. They apply if `root` has no arc to `latency-groups`. With this arc, all indices except `ROOT` are one higher.
 const ROOT: u64 = 0;
 const ROOT_END: u64 = ROOT + 4;
 const PLATFORM: u64 = ROOT_END + 1;
@@ -158,7 +160,8 @@ const CPUS: u64 = MBLOCK + 6;
 const LIST: u64 = 3;
 /// The number of elements of a CPU's node, without the arcs to latency groups.
 const CPU: u64 = 10;
-/// The number of elements of the node `latency-groups`, and of a `group`, without the arcs to groups and CPUs.
+/// The number of elements of the node `latency-groups`, and of each `group`, without the `fwd` arcs and the arcs to CPUs. These elements
+/// are the start of the node, the arc to its parent, and its end.
 const GROUP: u64 = 3;
 /// The number of elements of a `memory-latency-group`.
 const MEMORY_LATENCY: u64 = 6;
@@ -177,7 +180,7 @@ impl Description {
         Self { platform, cpus, memory }
     }
 
-    /// Returns the number of stripes of memory that differ in latency.
+    /// Returns the number of stripes of memory in the latency groups; 0 if the description has no latency groups.
     fn stripes(&self) -> u64 {
         self.platform.homes.map_or(0, Homes::stripes_of_pages)
     }
@@ -269,7 +272,7 @@ impl Description {
         let node = |name, next| element(b'N', name, next + more);
         let arc =
             |name, target| element(b'a', name, if target == ROOT { 0 } else { target + more });
-        // The root's arc to latency groups is in front of its end.
+        // The arc to `latency-groups` is the last element before the end of `root`.
         let index = match index {
             ROOT_END if more > 0 => return arc(Label::Forward, groups),
             0..=ROOT_END => index,
@@ -331,10 +334,10 @@ impl Description {
         }
     }
 
-    /// Returns an element of the latency groups; `None` behind their last.
+    /// Returns an element of the latency groups; `None` after their last element. `index` counts from the start of `latency-groups`.
     fn latency_element(&self, index: u64, pid: impl Fn(u64) -> u8) -> Option<[u64; 2]> {
         let (stripes, groups) = (self.stripes(), self.groups());
-        // Nodes and arcs lead to indices without the root's arc to latency groups.
+        // The indices `next` and `target` do not count the root's arc to `latency-groups`, so these closures add 1.
         let node = |name, next| element(b'N', name, next + 1);
         let arc = |name, target| element(b'a', name, target + 1);
         let (size, homes) = (GROUP + stripes, self.platform.homes?);
@@ -398,13 +401,13 @@ impl Description {
         (1 + self.stripes()) * (GROUP + self.stripes()) + self.cpus
     }
 
-    /// Returns the group of the CPUs of a node: the first stripe of the node, or the first of all if the node has no memory.
+    /// Returns the number of the group with the CPUs of a node. It is the number of the node's first stripe, or 0 if the node has no memory.
     fn group_of(&self, node: Option<Node>) -> u64 {
         let mut stripes = self.platform.homes.into_iter().flat_map(Homes::of_pages);
         stripes.position(|stripe| Some(stripe.home) == node).unwrap_or(0) as u64
     }
 
-    /// Returns the index of the latency group of a stripe, modulo the number of stripes, for the CPUs of a node.
+    /// Returns the index of the `memory-latency-group` of a stripe for the CPUs of a node. Takes `stripe` modulo the number of stripes.
     fn latency_from(&self, node: Option<Node>, stripe: u64) -> u64 {
         let stripe = stripe.checked_rem(self.stripes()).unwrap_or(0);
         let remote = self.platform.homes.map(|homes| homes.node(stripe)) != node;
@@ -412,10 +415,10 @@ impl Description {
     }
 }
 
-/// The end of a node.
+/// The element that ends a node.
 const END: [u64; 2] = [(b'E' as u64) << 56, 0];
 
-/// Returns the node of a strand.
+/// Returns the node of the strand with the number `pid`; `None` if no strand has this number.
 fn node_of(pid: u8) -> Option<Node> {
     StrandId::new(pid.into()).map(StrandId::node)
 }

@@ -94,13 +94,15 @@ fn number(node: Node<'_>, name: &str) -> u64 {
     node.number(name).unwrap().unwrap_or_else(|| panic!("{}: no {name}", node.name()))
 }
 
-/// Returns the `memory-latency-group` with the smallest latency, the first of several, as Linux and illumos choose it.
+/// Returns the `memory-latency-group` with the smallest latency; the first if several have this latency. Linux and illumos choose it in
+/// this way.
 fn nearest<'a>(from: Node<'a>) -> Node<'a> {
     let groups = arcs(from, "fwd", "memory-latency-group");
     groups.into_iter().min_by_key(|group| number(*group, "latency")).expect("a latency group")
 }
 
-/// Linux and illumos find from the latency groups the node of each real address and of each CPU. They agree with the map.
+/// Linux and illumos use the latency groups to find the node of each real address and of each CPU. They must find the nodes that
+/// `Homes` states.
 #[test]
 fn latency_groups_are_what_the_map_says() {
     const LATENCY: &str = "memory-latency-group";
@@ -128,14 +130,14 @@ fn latency_groups_are_what_the_map_says() {
             let is_in = |group: &Node<'_>| {
                 physical & number(*group, "address-mask") == number(*group, "address-match")
             };
-            // Linux: the group whose nearest memory has the address.
+            // Linux chooses the group whose nearest memory has the address.
             let found: Vec<_> = groups.iter().filter(|group| is_in(&nearest(**group))).collect();
             assert_eq!(found.len(), 1, "{nodes}: {real:#x}");
             let home = homes.home(physical);
             for group in arcs(*found[0], "fwd", LATENCY).iter().filter(|group| is_in(group)) {
                 assert_eq!(number(*group, "latency"), 184_000);
             }
-            // Each CPU has one way to the address, a short one if it is on the same node.
+            // Exactly one latency group of each CPU has the address. Its latency is short if the CPU and the memory are on one node.
             let mut cpus = 0;
             for cpu in md.nodes().filter(|node| node.name() == "cpu") {
                 let strand = StrandId::new(number(cpu, "pid") as usize).unwrap();
@@ -147,7 +149,7 @@ fn latency_groups_are_what_the_map_says() {
             }
             assert_eq!(cpus, 3);
         }
-        // Linux: the CPUs of a group.
+        // Linux finds the CPUs of a group through the group's `back` arcs.
         let cpus: Vec<Vec<u64>> = (groups.iter())
             .map(|group| {
                 arcs(*group, "back", "cpu").into_iter().map(|cpu| number(cpu, "id")).collect()
@@ -158,7 +160,8 @@ fn latency_groups_are_what_the_map_says() {
     }
 }
 
-/// With 512 bytes every page is on all nodes, and a guest cannot choose: the description is that of a machine without nodes.
+/// If memory interleaves by 512 bytes, or if the machine has one node, a guest cannot choose the node of a page. The description is then
+/// that of a machine without nodes.
 #[test]
 fn pages_on_all_nodes_have_no_latency_groups() {
     let fine = Homes::new(Machine::new(Model::Batoka, 4).unwrap());

@@ -79,7 +79,8 @@ impl core::error::Error for MdError {}
 pub struct NodeError<'a> {
     /// The name of the node.
     pub node: &'a str,
-    /// The offset from the first byte of the description: of the wrong property, or of the node if no single property is wrong.
+    /// The offset of the wrong property from the first byte of the description. If no single property is wrong, this is the offset of the
+    /// node.
     pub offset: usize,
     /// The problem with the property or node.
     pub problem: Problem<'a>,
@@ -96,7 +97,7 @@ messages! {
         NoPlatform = "describes processors, but the root has no node platform";
         UnknownPlatform(name: &'a str) = "platform {name} has no Victoria Falls processors",
             name = name.escape_default();
-        /// `count` is the number of valid identifiers, from 0 on.
+        /// The valid identifiers are 0 to `count` - 1.
         Id(id: u64, count: usize) = "id {id}, expected 0 to {last}", last = count.saturating_sub(1);
         /// Another node of the same kind has this `id`.
         DuplicateId(id: u64) = "id {id} is there twice";

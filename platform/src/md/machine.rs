@@ -10,7 +10,8 @@
 //! | `mcu` | `vf-node` | number `id`: 0 or 1, the number of the memory channel; optional number `disabled`: not 0 if the channel is disabled |
 //!
 //! `platform` and its properties are the same as in descriptions for guests. No hypervisor description of a Victoria Falls machine
-//! is public, so the names `vf-nodes`, `memory-interleave`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is absent.
+//! is public, so the names `vf-nodes`, `memory-interleave`, `vf-node` and `mcu` are this project's own. A channel without an `mcu` node is
+//! absent.
 
 use guest_abi::{Mcu, Node as VfNode};
 
@@ -46,7 +47,8 @@ impl<'a> Md<'a> {
         }
     }
 
-    /// Returns the platform; `None` if the description has no such node. Fails if it has two, or if a property is missing or invalid.
+    /// Returns the platform; `None` if the description has no node `platform`. Fails if the description has two such nodes, or if a property
+    /// is missing or invalid.
     pub fn platform(self) -> Result<Option<Platform<'a>>, NodeError<'a>> {
         const STICK: &str = "stick-frequency";
         let Some(node) = self.under_root("platform")? else {
@@ -62,7 +64,8 @@ impl<'a> Md<'a> {
         }))
     }
 
-    /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if a node is invalid, or no machine has these nodes.
+    /// Returns the machine; `None` if the description has no node `vf-nodes`. Fails if a node is invalid, or if no machine has this
+    /// combination of nodes.
     pub fn machine(self) -> Result<Option<Machine>, NodeError<'a>> {
         let Some(list) = self.under_root("vf-nodes")? else {
             return Ok(None);

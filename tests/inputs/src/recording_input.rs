@@ -1,5 +1,5 @@
-//! Recordings of memory references, plain and compressed. The reader finds the same references however the input is split. A second reader,
-//! slow and simple, must find the same references in text recordings.
+//! Recordings of memory references, plain and compressed. The reader must find the same references however the input is split. A second
+//! reader, which is slow and simple, must find the same references in text recordings.
 
 mod by_hand;
 mod native;
@@ -48,7 +48,7 @@ impl Form {
     }
 }
 
-/// Reading ends after this number of references, because a small compressed file can hold very many.
+/// Reading ends after this number of references, because even a small compressed file can hold a huge number of them.
 const MOST: usize = 2 * BLOCK;
 
 /// The maximum length of a text recording that the second reader decompresses.
@@ -64,7 +64,7 @@ pub fn check(bytes: &[u8]) -> Recording {
     let in_pieces = read(Bytewise(Cursor::new(bytes.to_vec())));
     match form {
         Form::Gzip | Form::Zstd => {
-            // If an input is both damaged and wrong, the split decides which error comes first.
+            // If an input is damaged and also has a wrong line, the split decides which of the two errors comes first.
             assert_eq!(found.as_ref().ok(), in_pieces.as_ref().ok());
         }
         _ => {
@@ -134,7 +134,7 @@ impl Read for Bytewise {
 }
 
 /// Asserts that both readers find the same references, or the same wrong line. The first reader may end after `most`
-/// references. Only the first reader rejects a recording without references; its error then has no line.
+/// references. Only the first reader rejects a recording without references, and the error for such a recording has no line.
 fn same<T: PartialEq + Debug>(
     found: &Result<Vec<T>, RecordingError>,
     expected: &Result<Vec<T>, u64>,
@@ -162,7 +162,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if !is_message && !line.is_empty() {
             let reference = reference(line).ok_or(number)?;
-            // A line that loads and stores has a reference for each.
+            // A line of kind ` M` becomes two references: a load and a store.
             match reference.kind {
                 Kind::Modify => references
                     .extend([Kind::Load, Kind::Store].map(|kind| Reference { kind, ..reference })),

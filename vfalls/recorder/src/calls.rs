@@ -251,7 +251,7 @@ mod tests {
         {
             assert_eq!(call(target, sleep, 0), SystemCall::Sleep { time: 1 });
             assert_eq!(call(target, clock_sleep, 0), SystemCall::Sleep { time: 0x30 });
-            // How long a sleep until a time of the host takes is not known.
+            // The duration of a sleep until an absolute time is not known, so such a sleep is recorded as a call that blocks.
             let named = |name| SystemCall::Blocking {
                 call: BLOCKING_CALLS.iter().position(|call| *call == name).unwrap() as u8,
             };

@@ -1,5 +1,5 @@
-//! Reads ELF files of 64 bits, in either byte order (System V Application Binary Interface, "Object Files"). No crate does it,
-//! because `build.rs` compiles the recorder with `rustc` alone.
+//! Reads ELF files of 64 bits, in either byte order (System V Application Binary Interface, "Object Files"). The recorder cannot use a
+//! crate for this, because `build.rs` compiles the recorder with `rustc` alone.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -7,7 +7,6 @@ use std::os::unix::fs::FileExt;
 /// The maximum size in bytes of a table that is read from a file.
 const MOST_BYTES: u64 = 1 << 28;
 
-/// An open ELF file.
 #[derive(Debug)]
 pub(crate) struct Elf {
     file: File,
@@ -24,7 +23,7 @@ pub(crate) struct Segment {
     pub(crate) length: u64,
 }
 
-/// A part of a file, as a linker sees it.
+/// An entry of the section table, which describes a part of a file to linkers.
 #[derive(Debug)]
 pub(crate) struct Section {
     pub(crate) kind: u64,
@@ -38,7 +37,7 @@ impl Segment {
     const LOAD: u64 = 1;
     pub(crate) const NOTE: u64 = 4;
 
-    /// Returns the position in the file of the byte that is loaded to `address`; `None` if it is in another segment.
+    /// Returns the position in the file of the byte that is loaded to `address`; `None` if this segment has no byte at `address`.
     pub(crate) fn position(&self, address: u64) -> Option<u64> {
         let within = address.wrapping_sub(self.address);
         (self.kind == Self::LOAD && within < self.length).then(|| self.offset.wrapping_add(within))
@@ -61,7 +60,8 @@ impl Elf {
         Some(bytes)
     }
 
-    /// Returns the number in `size` bytes at a position of a table.
+    /// Reads a number of `size` bytes from position `at` of `bytes`, in the byte order of the file. Returns `None` if `bytes` ends before the
+    /// end of the number.
     pub(crate) fn number(&self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
         let bytes = bytes.get(at..at.checked_add(size)?)?;
         let add = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
@@ -71,8 +71,8 @@ impl Elf {
         })
     }
 
-    /// Returns the entries of a table. The arguments are the positions in the header of the table's position, of the size of an entry,
-    /// and of the number of entries.
+    /// Returns the bytes of a table, and the size of an entry. Each argument is the position of a field of the header: `offset` of the field
+    /// with the table's position in the file, `size` of the field with the size of an entry, `count` of the field with the number of entries.
     fn table(&self, offset: usize, size: usize, count: usize) -> Option<(Vec<u8>, usize)> {
         let size = self.number(&self.header, size, 2)?;
         let length = size * self.number(&self.header, count, 2)?;

@@ -1,20 +1,22 @@
 //! The flow of data between the sections of a lock.
 //!
-//! A *section* is what a thread does from the time at which it takes a lock until it gives the lock back. Sections of one lock can often
-//! be replayed in another order than the recorded one. But if a section has seen the effect of another thread's section, it must stay
-//! after that section. A section has seen the effect of the latest earlier section that
+//! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in another order than the
+//! recorded one. But a section that has seen the effect of another thread's section must stay after that section. This section has seen
+//! the effect of the latest earlier section for which one of these rules holds:
 //!
-//! - wrote a word that this section only reads, or wrote a word without reading it first that this section reads;
-//! - read a word that this section writes without reading it first: a slot of a queue that is used again, for example;
-//! - changed a word that this section changes too, if that section also signals a condition, and no other rule has found a section
-//!   that signals, by a word that this thread has not read before. Such a word is a count of what is there, and may be all that the
-//!   program has.
+//! 1. The earlier section wrote a word that this section only reads.
+//! 2. The earlier section wrote a word without reading the word first, and this section reads the word.
+//! 3. The earlier section read a word that this section writes without reading the word first. For example, the word is a slot of a queue
+//!    that is used again.
+//! 4. The earlier section signalled a condition, and both sections read and then write the same word. For example, the word is the number
+//!    of items in a queue, and the program has no other word that shows the effect. This rule applies only if rules 1 to 3 have found no
+//!    new effect of a section that signals. An effect is not new if this thread has read the word before.
 //!
-//! Words that all sections read and then write, such as sums and counts, do not order sections.
+//! In all other cases, words that all sections read and then write, such as sums and counts, do not order sections.
 
 use std::collections::{HashMap, HashSet};
 
-/// A finished section: its thread, and the number of the signal that is its end.
+/// A section: its thread, and the number of the signal that marks its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) thread: u32,
@@ -33,7 +35,7 @@ struct Use {
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
     words: HashMap<u64, Use>,
-    /// Whether the section has found something new of a section that signals, by another word than a count.
+    /// Whether rules 1 to 3 have found a new effect of another thread's section that signals a condition.
     has_found: bool,
 }
 
@@ -41,7 +43,7 @@ pub(crate) struct Uses {
 #[derive(Debug, Default)]
 struct WordHistory {
     writer: Option<Section>,
-    /// Whether the writer read the word before it wrote it.
+    /// Whether the writer read the word before writing the word.
     changed: bool,
     /// For each thread, its latest section that read the word after the latest write.
     readers: Vec<Section>,
@@ -54,13 +56,13 @@ const MOST_WORDS: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     words: HashMap<u64, WordHistory>,
-    /// The sections that have signalled a condition.
+    /// The sections that have signalled a condition. Each is represented by the signal that marks its end.
     signalling: HashSet<u64>,
-    /// The latest section of each thread whose accesses are not known. All later sections stay after it.
+    /// For each thread, its latest section whose accesses are not known. All later sections stay after these sections.
     unknown: Vec<Section>,
 }
 
-/// Replaces the section of the same thread, or adds the section.
+/// Adds a section to a list that has at most one section of each thread. Replaces an earlier section of the same thread.
 fn set(sections: &mut Vec<Section>, section: Section) {
     match sections.iter_mut().find(|other| other.thread == section.thread) {
         Some(other) => *other = section,
@@ -68,7 +70,7 @@ fn set(sections: &mut Vec<Section>, section: Section) {
     }
 }
 
-/// The sections of other threads that a section stays after: for each thread, its latest one.
+/// The sections that a section of the thread `own` must stay after: for each other thread, the latest such section.
 struct Earlier {
     own: u32,
     sections: Vec<Section>,
@@ -87,7 +89,7 @@ impl Earlier {
 }
 
 impl Flow {
-    /// Notes that a section has signalled a condition, in the section or after it.
+    /// Notes that a section's thread has signalled a condition, during the section or after it.
     pub(crate) fn signals(&mut self, section: Section) {
         self.signalling.insert(section.signal);
     }
@@ -103,8 +105,9 @@ impl Flow {
         set(&mut self.unknown, section);
     }
 
-    /// Notes these accesses of a section that is about to end: the address, the size in bytes, and whether the access stores. `uses` has
-    /// what the section has done before. Returns the sections that this section must stay after, at most one for each other thread.
+    /// Notes some accesses of a section. Each access is an address, a size in bytes, and whether the access stores. `uses` holds what the
+    /// section did before these accesses, and is updated. Returns the sections that this section must stay after, at most one for each other
+    /// thread.
     pub(crate) fn section(
         &mut self,
         section: Section,
@@ -129,7 +132,7 @@ impl Flow {
                 (Use { read: true, written }, Some(writer)) => {
                     if !written || !history.changed {
                         earlier.add(writer);
-                        // What the thread has seen before is nothing new.
+                        // The effect is not new if an earlier section of this thread has read the word since it was written.
                         let is_new = !history.readers.iter().any(|reader| {
                             reader.thread == section.thread && reader.signal != section.signal
                         });
@@ -260,7 +263,7 @@ mod tests {
         after(&mut flow, 2, 3, &[(SLOT + 16, STORE)]);
         let all = [(SLOT, LOAD), (SLOT + 8, LOAD), (SLOT + 16, LOAD)];
         assert_eq!(after(&mut flow, 1, 4, &all), [1, 3]);
-        // Half of a word is a use of the whole word.
+        // An access to half of a word is a use of the whole word.
         let section = Section { thread: 1, signal: 5 };
         let uses = &mut Uses::default();
         assert_eq!(signals(flow.section(section, uses, [(SLOT + 12, 8, LOAD)])), [1, 3]);
@@ -270,7 +273,7 @@ mod tests {
     fn a_section_may_be_noted_in_parts() {
         let mut flow = Flow::default();
         assert!(after(&mut flow, 0, 0, &[(SUM, LOAD), (SUM, STORE)]).is_empty());
-        // The section reads the sum in one part and writes it in the next, so it changes the sum.
+        // In the first call, the section reads the sum. In the second call, the same section writes the sum. So the section changes the sum.
         let (section, uses) = (Section { thread: 1, signal: 1 }, &mut Uses::default());
         flow.section(section, uses, [(SUM, 8, LOAD), (SLOT, 8, STORE)]);
         assert!(flow.section(section, uses, [(SUM, 8, STORE)]).is_empty());

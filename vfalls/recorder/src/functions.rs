@@ -1,4 +1,4 @@
-//! The lock functions of the C library, and their places in memory.
+//! The lock functions of the C library, and their addresses in the program.
 
 use std::collections::HashMap;
 
@@ -12,27 +12,27 @@ use crate::elf::Elf;
 pub(crate) enum Function {
     /// Takes a mutex or a spin lock.
     Lock = 1,
-    /// Takes a mutex, or gives up.
+    /// Takes a mutex if no thread has it. Does not wait.
     TryLock = 2,
-    /// Takes a lock that its readers share.
+    /// Takes a read-write lock for reading, which several threads can do at the same time.
     ReadLock = 3,
     TryReadLock = 4,
     WriteLock = 5,
     TryWriteLock = 6,
-    /// Gives a lock of any kind back.
+    /// Gives back a lock of any kind.
     Unlock = 7,
     /// Waits for a condition variable.
     Wait = 8,
-    /// Waits for a condition variable, or for a time.
+    /// Waits for a condition variable, at most until a given time.
     TimedWait = 9,
-    /// Wakes threads that wait for a condition variable: one, or all.
+    /// Wakes one thread that waits for a condition variable. `Broadcast` wakes all of them.
     Signal = 10,
     Broadcast = 11,
     Barrier = 12,
-    /// Takes one from a semaphore.
+    /// Decrements a semaphore. Waits while the semaphore is 0.
     Take = 13,
     TryTake = 14,
-    /// Adds one to a semaphore.
+    /// Increments a semaphore.
     Post = 15,
 }
 
@@ -61,7 +61,7 @@ impl Function {
     }
 
     /// Returns the function with this symbol. A C library may have several symbols for one function, such as `pthread_mutex_lock`,
-    /// `__pthread_mutex_lock` and `__GI___pthread_mutex_lock`, and versions of it after `@`.
+    /// `__pthread_mutex_lock` and `__GI___pthread_mutex_lock`. A symbol may end with `@` and a version.
     fn named(symbol: &str) -> Option<Self> {
         let name = symbol.split('@').next()?.trim_start_matches('_');
         let name = name.strip_prefix("GI_").unwrap_or(name).trim_start_matches('_');
@@ -150,7 +150,7 @@ fn symbols(elf: &Elf) -> Option<Vec<Symbol>> {
             let Some(function) = name.and_then(Result::ok).and_then(Function::named) else {
                 continue;
             };
-            // The address of a function that another file defines is 0, which is in no segment of code.
+            // If another file defines the function, its address here is 0.
             let address = elf.number(symbol, 8, 8)?;
             let offset = segments.iter().find_map(|segment| segment.position(address));
             found.extend(offset.filter(|_| address != 0).map(|offset| Symbol { offset, function }));

@@ -18,9 +18,9 @@
 //! exits            the program exits, and everything is written
 //! ```
 //!
-//! What the recording host decides is left out of a recording: how long a thread waits for a lock, and who has the lock first. So the
-//! recorder knows the C library's functions for locks (`functions`), follows their calls (`lock_call`), and finds out which sections
-//! of a lock have seen the effect of others (`flow`).
+//! How long a thread waits for a lock, and which thread takes the lock first, depends on the recording host. The recorder leaves these
+//! waits out of the recording. For this, the recorder knows the C library's functions for locks (`functions`) and follows their calls
+//! (`lock_call`). It also finds out which sections of a lock have seen the effect of other sections, and must stay after them (`flow`).
 //!
 //! Simplifications: QEMU restarts a repeated string instruction of x86 after each element, and each start is recorded. A block that
 //! a signal interrupts is recorded whole. A conditional branch of SPARC at the end of a page is recorded as not taken. The kernel's

@@ -1,11 +1,13 @@
-//! A thread's calls of lock functions, and the locks that it has.
+//! A thread's calls of lock functions, and the locks that the thread has.
 //!
-//! Of the recorded execution of a lock function, only what it does without a wait is kept: the blocks of the function itself, each once.
-//! All else (loops, calls of functions that call the kernel) depends on the host. The replay puts the simulated machine's wait in its place.
+//! A recording has only what a lock function does if the thread does not wait: the blocks of the function itself, each once. Repeated
+//! blocks, and the blocks of functions that the lock function calls, depend on the host, and are left out. In their place, the replay puts
+//! the wait on the simulated machine.
 //!
-//! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. A
-//! thread that leaves a lock function by another way than a return is believed to be inside until it has executed many blocks. A spin
-//! lock that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other libraries are not known.
+//! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. If a
+//! thread leaves a lock function without a return, the recorder notices this only after the thread has executed many blocks. The recorder
+//! does not know spin locks that `pthread_spin_trylock` takes, timed waits for semaphores and read-write locks, and locks of other
+//! libraries.
 
 mod call;
 
@@ -24,7 +26,7 @@ use crate::order::Orders;
 use call::LockCall;
 pub(crate) use call::{BlockFacts, Leave};
 
-/// What the threads of the process share.
+/// The state that all threads of the process share.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub(crate) objects: &'a Objects,
@@ -35,15 +37,15 @@ pub(crate) struct Shared<'a> {
     pub(crate) tid: fn() -> u32,
 }
 
-/// A lock that the thread has.
+/// A lock that the thread has, and the open section of this lock.
 #[derive(Debug)]
 struct HeldLock {
     lock: u64,
-    /// The place of the order that takes the lock, for orders that must come before it.
+    /// The place in the log of the order that takes the lock. Orders that must come before that order are inserted here.
     place: Placeholder,
-    /// The number of words in the log before the first word of the section that has not been examined.
+    /// The number of words in the log before the part of the section that has not been examined.
     from: usize,
-    /// The signal of the section's end, once accesses of the section have been examined.
+    /// The signal that marks the section's end; `None` until accesses of the section are examined.
     end: Option<u64>,
     signals: bool,
     /// Whether the thread takes the lock because a signal has ended its wait for a condition.
@@ -54,14 +56,14 @@ struct HeldLock {
     is_closed: bool,
 }
 
-/// A thread's calls of lock functions.
 #[derive(Debug, Default)]
 pub(crate) struct LockCalls {
     call: Option<LockCall>,
     held: Vec<HeldLock>,
-    /// The lock that the thread gave back last, and the section.
+    /// The lock that the thread gave back last, and the section that ended then.
     latest: Option<(u64, Section)>,
-    /// For each other thread and lock: one more than the signal of the latest section that this thread stays after.
+    /// The key is another thread, and a lock. The value is one more than the signal of the latest section of that thread and lock that this
+    /// thread stays after.
     seen: HashMap<(u32, u64), u64>,
 }
 
@@ -72,13 +74,14 @@ impl LockCalls {
         self.call.is_some()
     }
 
-    /// Returns `true` if the log must not be encoded yet: orders that are not known are in it.
+    /// Returns `true` if the log should not be encoded yet, because some of its orders are not known yet.
     pub(crate) fn is_open(&self) -> bool {
         self.call.is_some() || !self.held.is_empty()
     }
 
-    /// Completes what is known of open calls and sections, because the log is about to be encoded. A call of a lock function that has not
-    /// ended leaves no order, but a mutex that a wait for a condition has given back. All later sections stay after a section whose rest is not known.
+    /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended has no order
+    /// in the log. (But if the call waits for a condition, the order that gives the mutex back is in the log.) The rest of an open section is
+    /// not known, so all later sections of the same lock stay after this section.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         if let Some(call) = self.call.take() {
             call.give_up(log);
@@ -92,8 +95,8 @@ impl LockCalls {
         }
     }
 
-    /// Notes that a block begins, while the thread executes a lock function or is about to enter one. Must be called before the block is
-    /// logged. Returns the number of instructions of the previous block if that block is left out, otherwise 0.
+    /// Notes that a block begins. Must be called for the blocks that a thread executes inside a lock function and for the first block of such
+    /// a function, before the block is logged. Returns the number of instructions of the previous block if it is left out, otherwise 0.
     pub(crate) fn block(
         &mut self,
         block: BlockFacts,
@@ -121,7 +124,6 @@ impl LockCalls {
         left_out
     }
 
-    /// Begins a call of a lock function.
     fn begin(
         &mut self,
         function: Function,
@@ -133,7 +135,8 @@ impl LockCalls {
         let place = log.placeholder();
         let mut call = LockCall::new(function, block, place, log.len());
         match function {
-            // The section must be examined before the lock is given back, and the lock is not known yet.
+            // The function gives a lock back, and the section of this lock must be examined before. The lock is not known yet, so the
+            // sections of all locks are examined.
             Function::Unlock | Function::Wait | Function::TimedWait => {
                 for at in 0..self.held.len() {
                     self.examine(at, thread, log, shared);
@@ -153,7 +156,7 @@ impl LockCalls {
         self.call = Some(call);
     }
 
-    /// Looks at the accesses of the latest block of a call.
+    /// Looks for the call's object in the accesses of the latest block, if the object is not known yet.
     fn look(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
         self.find_mutex(call, thread, log, shared);
         if call.object.is_some() || call.depth > 0 {
@@ -216,14 +219,14 @@ impl LockCalls {
                 self.acquire(Acquire { lock, shared: true, site }, place, log);
             }
             (Function::TryLock, Some(lock)) => {
-                /// The position of the owner's number in a mutex of the GNU C library.
+                /// The offset of the owner's thread number in a mutex of the GNU C library, in bytes.
                 const OWNER: u64 = 8;
                 if shared.target.word(lock + OWNER) == Some((shared.tid)()) {
                     self.acquire(Acquire { lock, shared: false, site }, place, log);
                 }
             }
             (Function::Barrier, Some(barrier)) => {
-                /// The position of the number of threads in a barrier of the GNU C library.
+                /// The offset of the number of threads in a barrier of the GNU C library, in bytes.
                 const COUNT: u64 = 8;
                 let threads = shared.target.word(barrier + COUNT).unwrap_or(0);
                 if threads > 0 {
@@ -266,8 +269,8 @@ impl LockCalls {
         self.held.iter().rposition(|held| held.lock == lock)
     }
 
-    /// Looks for the mutex that a wait for a condition gives back, in the latest block of a call. It is a lock that the thread has, and
-    /// that the block stores to.
+    /// If the call waits for a condition, looks in its latest block for the mutex that the wait gives back. This mutex is a lock that the
+    /// thread has and that the block stores to. Ends the mutex's section.
     fn find_mutex(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
         let is_wait = matches!(call.function, Function::Wait | Function::TimedWait);
         if !is_wait || call.mutex.is_some() {
@@ -279,8 +282,9 @@ impl LockCalls {
         call.mutex = mutex.map(|at| self.release(at, thread, log, call.place, shared));
     }
 
-    /// Examines what the thread has done since it took a lock, or since the latest examination. Puts the waits for the sections that must
-    /// come first before the order that took the lock. Returns the section; `None` if the log no longer has it.
+    /// Examines what the thread has done since it took a lock, or since the latest examination. In the log, inserts waits for the sections
+    /// that must come first. These waits stand before the order that took the lock. Returns the section; `None` if its start has been encoded
+    /// already, so that the log no longer has that order.
     fn examine(
         &mut self,
         at: usize,
@@ -300,7 +304,7 @@ impl LockCalls {
         let accesses = accesses
             .map(|access| (access.address, access.place.size().into(), access.place.is_store()));
         for earlier in flow.section(section, &mut held.uses, accesses) {
-            // The sections of one thread and lock end in the order of their signals.
+            // The sections of one thread and lock end in the order of their signals, so a wait for the latest of them is enough.
             let seen = self.seen.entry((earlier.thread, held.lock)).or_insert(earlier.signal);
             if earlier.signal >= *seen {
                 *seen = earlier.signal + 1;
@@ -317,7 +321,7 @@ impl LockCalls {
         Some(section)
     }
 
-    /// Ends a section: puts the order that gives the lock back in a place. Returns the lock.
+    /// Ends a section. Inserts the order that gives the lock back at `place` in the log. Returns the address of the lock.
     fn release(
         &mut self,
         at: usize,

@@ -29,7 +29,7 @@ struct Condition {
     waiting: VecDeque<(u32, Option<u64>)>,
     /// The woken threads that have not continued, with their signals.
     woken: Vec<(u32, u64)>,
-    /// The latest signal.
+    /// The latest signal to this condition variable.
     latest: Option<u64>,
 }
 
@@ -73,8 +73,8 @@ impl Objects {
 
     /// Notes that a thread no longer waits for a condition variable. Returns the signal that woke the thread; `None` if no signal did.
     ///
-    /// The C library may wake another thread than the one that has waited longest, and a wait may end at its time. Then the latest signal
-    /// woke the thread, if there was one since the wait began.
+    /// The C library may wake another thread than the one that has waited longest, and a wait may time out. In both cases, the latest signal
+    /// counts as the signal that woke the thread, if this signal came after the wait began.
     pub(crate) fn woken(&self, condition: u64, thread: u32) -> Option<u64> {
         let mut known = self.known();
         let condition = known.conditions.get_mut(&condition)?;
@@ -83,7 +83,7 @@ impl Objects {
         }
         let waiting = condition.waiting.iter().position(|(waiting, _)| *waiting == thread)?;
         let (_, before) = condition.waiting.remove(waiting)?;
-        // The thread that the signal was meant for still waits.
+        // The signal was meant for another thread, which therefore still waits.
         if let Some((meant, _)) = condition.woken.pop() {
             condition.waiting.push_front((meant, None));
             return condition.latest;
@@ -91,7 +91,7 @@ impl Objects {
         condition.latest.filter(|latest| Some(*latest) != before)
     }
 
-    /// Returns the value of a semaphore before the first action on it. `value` computes it at the first action.
+    /// Returns the value that a semaphore had before the first action on it. `value` computes this value at the first action.
     pub(crate) fn semaphore(&self, at: u64, value: impl FnOnce() -> u32) -> u32 {
         *self.known().semaphores.entry(at).or_insert_with(value)
     }
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(objects.woken(0x100, 3), Some(7));
         objects.wake(0x100, 8, true);
         assert_eq!([1, 2].map(|thread| objects.woken(0x100, thread)), [Some(8); 2]);
-        // Nobody waits for these.
+        // No thread waits for a condition variable that has one of these addresses.
         objects.wake(0x100 + 56, 9, false);
         objects.wake(0x80, 9, false);
         assert_eq!(objects.woken(0x100, 1), None);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(objects.woken(0x100, 1), Some(6));
     }
 
-    /// The wait of thread 2 ends at its time, just after the signal for thread 1. Both threads stay after the signal.
+    /// The wait of thread 2 times out just after the signal for thread 1. Both threads stay after the signal.
     #[test]
     fn a_wait_that_ends_at_its_time_takes_no_signal_from_another() {
         let objects = Objects::default();

@@ -112,7 +112,7 @@ impl Process {
         self.look();
         thread.waits = None;
         match call {
-            // The replay decides who has a known lock.
+            // The thread executes a lock function. The replay decides which thread takes the lock, so this system call is not recorded.
             SystemCall::Wait { .. } | SystemCall::Wake { .. } if thread.locks.is_inside() => {}
             SystemCall::Thread { tid } => {
                 let signal = self.orders.signal();
@@ -153,7 +153,7 @@ impl Process {
                     thread.log.order(Order::Wait(Cause::Wake, signal));
                 }
             }
-            // Only a sleep that has ended, and that no signal has interrupted, took the time that the thread asked for.
+            // The value is 0 if no signal has interrupted the sleep. Only then did the sleep take the time that the thread asked for.
             SystemCall::Sleep { .. } if value == 0 => {
                 if let Some(time) = thread.sleeps.take() {
                     thread.log.order(Order::Sleep(time));
@@ -208,12 +208,13 @@ fn text(address: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
-/// At a system call, a thread's references are written if the last write is at least `PERIOD` ago, and at least the thread's age
-/// divided by [`TIMES`]. So frames are few, and a program that is killed loses few references.
+/// At a system call, a thread's references are written if the time since the last write is at least `PERIOD`, and at least the thread's age
+/// divided by [`TIMES`]. So a recording has few frames, and loses few references if the program is killed.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// The number of words (16 MiB) at which a log is encoded although the thread has a lock. The order of this section is then kept as recorded.
+/// The number of words (16 MiB) at which a log is encoded although the thread has a lock. The section of that lock then keeps its recorded
+/// place among the sections of the lock.
 const LONGEST_SECTION: usize = 16 * Log::FULL;
 
 /// A thread, and its references since the last frame.
@@ -221,7 +222,7 @@ pub(crate) struct Thread {
     pub(crate) log: Log,
     number: u32,
     locks: LockCalls,
-    /// The number of words in the log from which each block is examined: 0 while the thread executes a lock function.
+    /// If the log has at least this number of words, each new block is examined. 0 while the thread executes a lock function.
     examined_from: usize,
     /// The number of instructions since the last frame.
     instructions: u64,
@@ -229,7 +230,7 @@ pub(crate) struct Thread {
     tid: Option<u64>,
     /// The futex that the thread waits for.
     waits: Option<u64>,
-    /// The time in nanoseconds for which the thread sleeps, if it does.
+    /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
     sleeps: Option<u64>,
     encoder: Encoder,
     frame: Frame,
@@ -265,7 +266,7 @@ impl Thread {
         self.log.block(block.number());
     }
 
-    /// Examines a block before its start is logged: it may belong to a lock function, or the log may be full.
+    /// Examines a block before its start is logged, because the block may belong to a lock function or the log may be full.
     #[cold]
     fn examine(&mut self, process: &Process, block: BlockFacts) {
         let (number, shared) = (self.number, process.shared());

@@ -26,7 +26,7 @@ type Simple = extern "C" fn(id: u64, vcpu: c_uint);
 
 /// QEMU_PLUGIN_CB_NO_REGS: callbacks do not use the program's registers.
 const NO_REGISTERS: c_int = 0;
-/// QEMU_PLUGIN_MEM_RW: callbacks for loads and stores. (QEMU 7.2 confuses the two if only one is requested.)
+/// QEMU_PLUGIN_MEM_RW: callbacks for loads and stores. (QEMU 7.2 confuses loads with stores if callbacks for only one kind are requested.)
 const ACCESSES: c_int = 3;
 
 /// The first field of QEMU's `qemu_info_t`.
@@ -244,7 +244,7 @@ extern "C" fn translate(_: u64, block: *mut Block) {
     }
 }
 
-/// A block begins to execute. The address `block` is the block's [`BlockFacts`].
+/// A block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread.
     if let Some((thread, process)) = unsafe { executing(vcpu) } {
@@ -256,7 +256,7 @@ extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
 const ATOMIC: usize = 1 << 16;
 
 /// An instruction has accessed data. An atomic instruction is recorded as a load and a store. QEMU 7.2 reports both accesses while
-/// one thread executes, and only the store while several threads do.
+/// one thread executes, and only the store while several threads execute.
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
     // SAFETY: QEMU calls this on the thread's host thread, and `info` is QEMU's.
     unsafe {

@@ -37,15 +37,15 @@ pub(crate) struct ConfiguredArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing, memory and machine); all other values are those of
-    /// a T2 Plus
+    /// Read caches, latencies and the machine from this TOML file (tables l1i, l1d, l2, timing, memory and machine); all other values are
+    /// those of a T2 Plus
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
 
 impl ConfiguredArgs {
-    /// Returns the configuration. If the file does not select a machine, the other options select
-    /// it.
+    /// Returns the configuration. If the file does not select a machine, the options `--machine` and `--nodes` select the
+    /// machine.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let MachineArgs { machine, nodes } = self.machine;
         let other = match (machine, nodes) {
@@ -81,22 +81,22 @@ pub(crate) struct ReplayMachineArgs {
     #[command(flatten)]
     configured: ConfiguredArgs,
 
-    /// The node whose memory has a page of a program, as an operating system chooses it: first-touch (8 KB pages, each on the node of the
-    /// strand that first touches it), node:N (all pages on node N) or interleave:SIZE (pages of 8K to 256M on each node in turn); or
-    /// hardware (no choice: each node in turn has 512 bytes, or what machine.interleave of --config says) [default: hardware]
+    /// How an operating system places the pages of a program on nodes: first-touch (8 KB pages, each on the node of the strand that first
+    /// touches it), node:N (all pages on node N), interleave:SIZE (pages of 8K to 256M, on the nodes in turn), or hardware (pages are not
+    /// placed: each node in turn has 512 bytes, or the number of bytes in machine.interleave of --config) [default: hardware]
     #[arg(long, value_name = "WHERE")]
     memory: Option<Pages>,
 }
 
 impl ReplayMachineArgs {
-    /// Does the same as [`ConfiguredArgs::configuration`], with the pages where the option `--memory` says.
+    /// Does the same as [`ConfiguredArgs::configuration`], and places pages as the option `--memory` says.
     pub(crate) fn configuration(&self) -> anyhow::Result<Configuration> {
         let mut configuration = self.configured.configuration()?;
         self.place(&mut configuration.memory)?;
         Ok(configuration)
     }
 
-    /// Does the same as [`ConfiguredArgs::file`], with the pages where the option `--memory` says.
+    /// Does the same as [`ConfiguredArgs::file`], and places pages as the option `--memory` says.
     pub(crate) fn file(&self, other: Option<&str>) -> anyhow::Result<Configured> {
         let mut configured = self.configured.file(other)?;
         self.place(&mut configured.memory)?;

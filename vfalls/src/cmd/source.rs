@@ -30,8 +30,8 @@ const OLDER: &str = "vfalls.refs.old";
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
     /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand; r read, w write,
-    /// m modify, a modify atomically, or i instruction; address; bytes); plain, gzip or zstd; `-` for standard input; at most 65536 threads each [default: ./vfalls.refs if it exists, or
-    /// else a bundled recording]
+    /// m modify, a modify atomically, or i instruction; address; bytes); plain, gzip or zstd; `-` for standard input; at most 65536 threads
+    /// each [default: ./vfalls.refs if it exists, or else a bundled recording]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
 
@@ -101,8 +101,8 @@ impl ReplaySource {
     /// Returns the path of a recording that can be opened only once, which is a pipe or standard
     /// input. Returns `None` if all recordings are files.
     pub(crate) fn stream(&self) -> Option<&Path> {
-        // A path that does not exist does not count as a stream. When it is opened, the error names
-        // it.
+        // A path that does not exist does not count as a stream. An attempt to open the path then
+        // reports an error that names the path.
         let is_stream = |path: &&PathBuf| {
             path.as_os_str() == "-" || path.metadata().is_ok_and(|file| !file.is_file())
         };

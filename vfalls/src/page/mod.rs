@@ -1,5 +1,5 @@
-//! Pages of runs. A page is one HTML file with charts and their numbers. It needs no network and no
-//! script.
+//! Pages of runs. A page is one HTML file with charts and their numbers. A page needs no network and
+//! no script.
 
 mod clocks;
 mod draw;

@@ -27,8 +27,8 @@ impl Names {
         Self(programs.iter().map(symbols).collect())
     }
 
-    /// Returns where a function is called that returns to this address: the calling function, inlined or not, and its source file and
-    /// line if they are known; or else the address.
+    /// Returns the place of a call, from the address to which the called function returns. The place is the name of the calling function,
+    /// which may be inlined, and its source file and line if they are known. If the function is not known, returns the address.
     pub(crate) fn call(&self, program: usize, returns_to: u64) -> String {
         let address = returns_to.saturating_sub(1);
         let caller = self.symbols(program).and_then(|symbols| {

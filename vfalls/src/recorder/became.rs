@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Became {
     process: PathBuf,
     emulator: Option<PathBuf>,
-    /// The latest program that is not the emulator, and its command line as /proc has it. It is empty just after the program has
-    /// replaced another.
+    /// The latest program that is not the emulator, and its command line in the format of /proc. The command line is empty for a short time
+    /// after the program has replaced another program.
     latest: Option<(PathBuf, Vec<u8>)>,
 }
 

@@ -11,8 +11,8 @@ use crate::numbers::counted_plainly;
 use crate::table;
 use crate::text::layouts::time;
 
-/// The number of lines on a screen. If there are too many threads, one row adds up those that do
-/// not fit. All wrong counters are listed, even if the summary is then longer than a screen.
+/// The number of lines on a screen. If there are too many threads, the last row adds up the threads
+/// that do not fit. All wrong counters are listed, even if the summary is then longer than a screen.
 const LINES: usize = 24;
 
 /// The number of lines outside the tables: three header lines, two empty lines, and the comparison with the truth.
@@ -38,8 +38,8 @@ pub(crate) fn print(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     truth(output, run)
 }
 
-/// Returns the threads that have rows of their own beside a table of `events`, and the threads that share the last row: those with the
-/// fewest instructions.
+/// Returns the threads that have their own rows if the table of events has `events` rows, and the threads that share the last row. The
+/// threads with the fewest instructions share the last row.
 pub(crate) fn shown(run: &Replayed, events: usize) -> (Vec<&ThreadRun>, Vec<&ThreadRun>) {
     let most = LINES - OTHERS - 2 - events;
     let mut busiest: Vec<&ThreadRun> = run.threads.iter().collect();
@@ -74,7 +74,7 @@ fn units(sums: &[Total], run: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a table of threads. A run with a table of `events` has room for some of them.
+/// Returns a table of threads. `events` is the number of rows in the table of events, which limits the number of rows in this table.
 fn threads(run: &Replayed, events: usize) -> String {
     let (shown, others) = shown(run, events);
     let mut table = table::with_header(

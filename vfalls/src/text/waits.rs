@@ -9,11 +9,11 @@ use crate::page::names::Names;
 use crate::table::{self, WIDTH, wrap};
 use crate::text::summary::shown;
 
-/// The number of pairs of threads, of locks, and of places in a sentence that are shown.
+/// The maximum number of pairs of threads, of locks, and of places in a sentence that the text shows.
 const MOST: usize = 5;
 
-/// Prints how long threads were in each state, who waited for whom, and the locks with the longest waits. Prints nothing about a single
-/// thread that ran all the time.
+/// Prints how long threads were in each state, which threads waited for which others, and the locks with the longest waits. Prints nothing
+/// about a single thread that ran all the time.
 pub(crate) fn print(output: &mut impl Write, run: &Replayed, names: &Names) -> io::Result<()> {
     let waited = |thread: &ThreadRun| thread.states.sum() > thread.states.running;
     if run.threads.len() > 1 || run.threads.iter().any(waited) {
@@ -77,7 +77,7 @@ fn states(run: &Replayed) -> String {
     table::text(&table)
 }
 
-/// Returns a part of a whole in percent, with one decimal. An empty part is a hyphen.
+/// Returns a part of a whole in percent, with one decimal. Returns a hyphen if the part is 0.
 fn percent(part: u64, whole: u64) -> String {
     match part as f64 * 100.0 / whole.max(1) as f64 {
         _ if part == 0 => "-".to_owned(),
@@ -127,7 +127,8 @@ fn site(lock: &LockRun, names: &Names) -> String {
     }
 }
 
-/// Returns sentences about waits, without their full stops: what the recording decided, and what takes no time.
+/// Returns sentences, without their full stops, about the waits that are not simulated. They state what the recording host decided, which
+/// system calls take no time, and which references are left out.
 pub(crate) fn sentences(run: &Replayed, names: &Names) -> Vec<String> {
     let waits = &run.waits;
     let mut sentences = Vec::new();
@@ -170,7 +171,7 @@ fn dividing(lock: &LockRun) -> impl Iterator<Item = &LockSite> {
     lock.sites.iter().filter(|site| site.divides_work())
 }
 
-/// Returns the functions of these places, each with its number of waits: ` (in f: 3, in g: 1)`.
+/// Returns the functions of these places, each with its number of waits, in the form ` (in f: 3, in g: 1)`.
 fn places(places: &[WaitPlace], names: &Names) -> String {
     let mut functions: Vec<(String, u64)> = Vec::new();
     for place in places.iter().filter(|place| place.address.is_some()) {

@@ -1,4 +1,4 @@
-//! `--memory`: which node's memory has a page of a program, in all commands that replay.
+//! Tests the option `--memory`, which places the pages of a program on nodes, in all commands that replay.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::program::{Place, contains_all, vfalls};
 use crate::stat::json;
 
-/// Strand 64 is on node 1 and touches two pages first; strand 0 then reads another line of each, and a third page.
+/// Strand 64, which is on node 1, is the first to touch two pages. Strand 0, on node 0, then reads another line of each of these pages,
+/// and a line of a third page.
 const TOUCHES: &str = "64 r 0x0\n64 w 0x2000\n0 r 0x400\n0 r 0x2400\n0 r 0x4000\n";
 
 /// Returns for each thread the numbers of lines from local and from remote memory.
@@ -20,15 +21,15 @@ fn served(results: &Value) -> Vec<[u64; 2]> {
 #[test]
 fn pages_are_where_the_option_says() {
     let place = Place::new("memory-pages");
-    // The second strand starts when the first has waited for its two lines.
+    // The second strand starts after the first strand has waited for its two lines.
     place.file("touches", TOUCHES);
     for (option, said, first, second) in [
-        // 0x0, 0x2000 and 0x4000 are on node 0, and so are 0x400 and 0x2400 with two nodes.
+        // With two nodes, the addresses 0x0, 0x400, 0x2000, 0x2400 and 0x4000 are all on node 0.
         ("", "hardware", [0, 2], [3, 0]),
         ("--memory hardware", "hardware", [0, 2], [3, 0]),
         ("--memory node:0", "node:0", [0, 2], [3, 0]),
         ("--memory node:1", "node:1", [2, 0], [0, 3]),
-        // Pages at 0x0 and 0x4000 are on node 0, the page at 0x2000 on node 1.
+        // The pages at 0x0 and 0x4000 are on node 0, and the page at 0x2000 is on node 1.
         ("--memory interleave:8K", "interleave:8K", [1, 1], [2, 1]),
         ("--memory interleave:16384", "interleave:16K", [0, 2], [2, 1]),
     ] {
@@ -43,7 +44,7 @@ fn pages_are_where_the_option_says() {
     }
 }
 
-/// A file chooses what the option does, but not both.
+/// A configuration file can place pages as the option `--memory` does. A file that places pages and the option exclude each other.
 #[test]
 fn pages_of_a_configuration() {
     let place = Place::new("memory-file");
@@ -55,7 +56,7 @@ fn pages_of_a_configuration() {
         .run("stat touches --config pages.toml --memory node:0")
         .badly("pages.toml: has memory.pages, expected no --memory");
     place.run("boot --config pages.toml").badly("has memory.pages, expected none");
-    // Bits 31:30 of the address are the node.
+    // Bit 30 of the address is the number of the node.
     place.file("gigabyte.toml", "[machine]\nnodes = 2\ninterleave = 0x4000_0000\n");
     place.file("far", "0 r 0x3fff0000\n0 r 0x40000000\n0 r 0x7fff0200\n");
     let results = json(&place, "far --config gigabyte.toml");
@@ -65,7 +66,7 @@ fn pages_of_a_configuration() {
     assert!(text.contains("; memory: hardware, 1 GB\n"), "{text}");
 }
 
-/// Every view says which node's memory has what.
+/// Each command that replays states how memory is placed on nodes.
 #[test]
 fn what_holds_is_said() {
     let place = Place::new("memory-said");

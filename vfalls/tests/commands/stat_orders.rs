@@ -6,11 +6,13 @@ use crate::program::{Place, squeezed, with_input};
 use crate::stat::json;
 use crate::stat_states::{SLEEP, Step, acquire, recording, release, sleep, sleepers};
 
-/// Two threads take one lock. Thread 2 sleeps for 10 ms after it had the lock, thread 3 sleeps for 10 ms while it has the lock. If thread
-/// 2 comes first, both sleep at once; if thread 3 comes first, thread 2 waits and then sleeps.
+/// Two threads take one lock. Thread 2 gives the lock back, and then sleeps for 10 ms. Thread 3 sleeps for 10 ms while it has the lock.
+/// If thread 2 takes the lock first, the threads sleep at the same time. If thread 3 takes the lock first, thread 2 waits for the lock
+/// until thread 3 has slept, and only then sleeps.
 ///
-/// Both start at once in the first replay, so that thread 2, on the first strand, comes first. In the four replays after it, thread 2
-/// starts 62, 253, 82 and 159 cycles later, and thread 3 starts 3, 16, 224 and 154 cycles later.
+/// In the first replay, both threads start at the same time. Thread 2 then takes the lock first, because its strand comes before that of
+/// thread 3. In the next four replays, thread 2 starts 62, 253, 82 and 159 cycles later, and thread 3 starts 3, 16, 224 and 154 cycles
+/// later.
 fn sensitive() -> Vec<u8> {
     recording(&[
         vec![Step::Instruction],
@@ -20,7 +22,7 @@ fn sensitive() -> Vec<u8> {
     ])
 }
 
-/// Returns how often a run contains the sleep, without the cycles that everything else takes.
+/// Returns the number of sleeps that come one after another in a run of this number of cycles. All else takes less than 2,000 cycles.
 fn sleeps(cycles: u64) -> u64 {
     assert!(cycles % SLEEP < 2_000, "{cycles}");
     cycles / SLEEP
@@ -72,11 +74,11 @@ fn a_result_that_does_not_depend_on_the_order_says_nothing() {
     assert!(!output.contains("change of order"), "{output}");
     let results = json(&place, "sleepers.refs");
     assert_eq!(results["orders"]["cycles"].as_array().unwrap().len(), 2);
-    // One thread has no order.
+    // With one thread, there is no order to change.
     place.file("one.refs", recording(&[vec![Step::Instruction]]));
     assert_eq!(json(&place, "one.refs")["orders"], json!(null));
     place.run("stat one.refs --orders 2").badly("found 1 thread, expected several for --orders");
-    // Standard input has no second replay.
+    // A recording from standard input cannot be replayed a second time.
     let piped = with_input(&["stat", "-"], sleepers()).well();
     let sentence = "\nWhether a small change of order moves the result is not checked: standard input can be read only\nonce.\n";
     assert!(piped.ends_with(sentence), "{piped}");

@@ -6,7 +6,7 @@ use crate::program::{Place, contains_all};
 use crate::record::HOST;
 use crate::stat::json;
 
-/// A program in which three threads each take a lock five times, and sleep for a millisecond while they have it.
+/// A program with three threads. Each thread takes the same lock five times, and sleeps for a millisecond each time while it has the lock.
 const SLEEPERS: &str = r#"
 #include <pthread.h>
 #include <time.h>
@@ -30,7 +30,7 @@ int main(void) {
 }
 "#;
 
-/// The cycles of a millisecond.
+/// The number of cycles in a millisecond.
 const MILLISECOND: u64 = 1_165_379;
 
 #[test]
@@ -53,14 +53,14 @@ fn recordings_of_one_program_take_the_same_time() {
     assert_eq!(results["cycles"], cycles[2]);
     let [least, most] = ["least", "most"].map(|of| results["repeats"][of].as_u64().unwrap());
     assert!(most <= least + least / 50, "{cycles:?}");
-    // The 15 sections follow each other.
+    // The 15 sections come one after another, and each takes a millisecond.
     assert!((15 * MILLISECOND..16 * MILLISECOND).contains(&least), "{least}");
     // Only the last recording is kept.
     let refs: Vec<_> = place.names(".").into_iter().filter(|name| name.contains("refs")).collect();
     assert_eq!(refs, ["vfalls.refs"]);
     assert_eq!(json(&place, "vfalls.refs")["cycles"], cycles[2]);
 
-    // Each thread sleeps for five milliseconds, and waits while the others do.
+    // Each thread sleeps for five milliseconds, and waits while the other threads sleep.
     let threads = results["threads"].as_array().unwrap();
     let of = |thread: &Value, state: &str| thread["states"][state].as_u64().unwrap();
     for thread in &threads[1..] {

@@ -1,4 +1,4 @@
-//! Tests what `stat` says about the states of threads, with recordings whose orders are written here.
+//! Tests what `stat` reports about the states of threads. The tests make their own recordings, with given orders.
 
 use std::sync::Mutex;
 
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use crate::program::{Place, contains_all, squeezed};
 use crate::stat::json;
 
-/// The cycles of a sleep of 10 ms. The machine has 1,165,379,275 cycles per second.
+/// The number of cycles of a sleep of 10 ms. The machine has 1,165,379,275 cycles per second.
 pub(crate) const SLEEP: u64 = 11_653_792;
 
-/// A step of a made thread: an instruction at 0x1000, or an order.
+/// A step of a thread in a recording that a test makes: an instruction at 0x1000, or an order.
 pub(crate) enum Step {
     Instruction,
     Order(Order),
@@ -32,7 +32,6 @@ pub(crate) fn sleep() -> Step {
     Step::Order(Order::Sleep(10_000_000))
 }
 
-/// Returns a recording of these threads.
 pub(crate) fn recording(threads: &[Vec<Step>]) -> Vec<u8> {
     let definitions = Mutex::new(Definitions::default());
     let (sizes, exit, classes) = (vec![4], Exit::None, vec![]);
@@ -89,7 +88,7 @@ fn a_thread_waits_while_another_sleeps_with_the_lock() {
         let all = results["threads"][thread]["states"].as_object().unwrap();
         assert_eq!(all.values().map(|cycles| cycles.as_u64().unwrap()).sum::<u64>(), run);
     }
-    // The two begin at the same time, and the thread on the first strand comes first.
+    // The two threads begin at the same time, and the thread on the first strand takes the lock first.
     assert_eq!(states(&results, 0, "lock"), 0);
     let waited = states(&results, 1, "lock");
     assert!((SLEEP - 1_000..=SLEEP + 1_000).contains(&waited), "{waited}");
@@ -133,7 +132,7 @@ lock taken waits cycles waited taken at
         rows.take(4).map(|row| row.find("<0.1").map_or(row.len(), |at| at + 4)).collect();
     assert_eq!(ends[1..], [ends[1]; 3], "{output}");
 
-    // A node with several threads has a row of its own, unless it has all threads.
+    // A node with several threads has its own row, unless the node has all threads.
     let both = place.run("stat sleepers.refs sleepers.refs --place 0,1,64,128").well();
     let named: Vec<_> = both.lines().filter(|line| line.starts_with("node ")).collect();
     assert_eq!(named.len(), 1, "{both}");
@@ -157,7 +156,7 @@ fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
     assert_eq!(waits["pairs"][0]["state"], "lock");
 }
 
-/// The details have what each thread did when, and the page draws it.
+/// The details state when each thread was in which state, and the page draws these states.
 #[test]
 fn a_page_draws_who_runs_and_who_waits() {
     let place = Place::new("stat-time-line");
@@ -166,7 +165,7 @@ fn a_page_draws_who_runs_and_who_waits() {
     let run = results["cycles"].as_u64().unwrap();
     let line = &results["details"]["timeline"];
     let ends = line["cycles"].as_array().unwrap();
-    // The run is 91,000 times 256 cycles long. Columns of twice this width, nine times doubled, are 178.
+    // The run takes about 91,000 * 256 cycles. A column is 256 cycles wide, doubled nine times, so the run has 178 columns.
     assert_eq!((&ends[0], ends.len()), (&(256 << 9).into(), run.div_ceil(256 << 9) as usize));
     assert_eq!(ends[ends.len() - 1], run);
     for thread in 0..2 {
@@ -238,7 +237,7 @@ fn what_the_recording_decided_is_said() {
     let waits = &json(&place, "decided.refs")["waits"];
     assert_eq!(waits["as_recorded"], 1);
     assert_eq!(waits["recorded_at"], json!([{ "program": 0, "address": "0x1000", "waits": 1 }]));
-    // A dealt recording waits for turns, which are not the program's waits.
+    // The strands of a dealt recording wait for their turns. These waits are not waits of the program.
     let one = (0..2000).map(|_| Step::Instruction).collect();
     place.file("one.refs", recording(&[one]));
     let dealt = json(&place, "one.refs --place deal:0,64");
@@ -248,7 +247,8 @@ fn what_the_recording_decided_is_said() {
     );
 }
 
-/// Each thread sleeps with one lock, and then takes the other's lock. A wait that nobody can end is cut short.
+/// Each thread sleeps while it has one lock, and then waits for the lock of the other thread. No thread can end these waits, so the replay
+/// cuts one of them short.
 #[test]
 fn threads_that_wait_for_each_other_go_on() {
     let place = Place::new("stat-circle");

@@ -65,8 +65,8 @@ fn a_summary_is_a_screen() {
     let parts = [
         "batoka with 4 nodes, 256 strands; guest measuring (global+htstrand)",
         "placement: as the recording says, 2 threads on strands 0,64",
-        // Three lines are read. Both threads use the first one, and only the second thread loads
-        // the other two.
+        // Three lines are read. Both threads use the first line, and only the second thread loads
+        // the other two lines.
         "dram:mem_reads               3",
         // The program has no instructions, so the table shows neither CPI nor MPKI.
         "-     -        1      1       1    2",
@@ -106,7 +106,7 @@ fn a_summary_is_a_screen() {
     }
 }
 
-/// `deal` splits the references of one thread, so the strands do not have their own threads.
+/// `deal` splits the references of one thread among several strands, so each strand does not have its own thread.
 #[test]
 fn dealing_is_called_artificial() {
     let place = Place::new("stat-deal");
@@ -114,8 +114,9 @@ fn dealing_is_called_artificial() {
     let arguments = "refs.txt -e pic:Instr_cnt --place deal:1,65,2";
     let results = json(&place, arguments);
     assert_eq!(results["placement"], "artificial, deal:1,65,2");
-    // A quantum ends with the instruction that makes reference 1024, and four of nine references are fetches. So a quantum has 114 times
-    // nine references. The fourth quantum has the rest of the 1500 fetches.
+    // A quantum ends with the instruction that makes reference 1024. Four of each nine references are fetches. So a quantum has 114 * 9
+    // references, of which 114 * 4 = 456 are fetches. The first strand also executes the fourth quantum, which has the other 132 of the
+    // 1500 fetches.
     assert_eq!(measured(&results), [588, 456, 456]);
     let output = place.run(&format!("stat {arguments}")).well();
     assert!(output.contains("placement: artificial, deal:1,65,2\n"), "{output}");

@@ -219,9 +219,10 @@ fn a_buffer_on_one_node_is_remote_to_the_others() {
     }
 }
 
-/// A program whose main thread initialises what threads on other nodes read: if the first touch places pages, their loads are served by
-/// the memory of node 0, and are remote. In the repaired program each thread initialises its own part, and the loads are local. Each
-/// part is 1 MB apart from the next, and its second half megabyte counts.
+/// The main thread of a program initialises memory that threads on other nodes read. If the first touch places pages, all pages are on
+/// node 0, and the loads of the other threads are remote. In the repaired program, each thread initialises its own part, so the loads are
+/// local. Each part begins 1 MB after the previous part. The test counts only accesses to the second half megabyte of each part: the
+/// second run uses it, and the first run does not.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn pages_on_the_wrong_node_and_repaired() {
@@ -236,7 +237,8 @@ fn pages_on_the_wrong_node_and_repaired() {
             near(more.served("c2c").iter().sum(), 0);
             [more.served("local"), more.served("remote")]
         };
-        // The main thread also reads its own part, and a store to a line that no cache has reads the line.
+        // A store to a line that is in no cache reads the line. So a thread that initialises a part and reads it, reads each line twice.
+        // The main thread initialises four parts and reads one of them, which makes five reads.
         for (who, memory, local, remote) in [
             ("main", "first-touch", [5, 0, 0, 0], [0, 1, 1, 1]),
             ("own", "first-touch", [2, 2, 2, 2], [0, 0, 0, 0]),
@@ -256,7 +258,7 @@ fn pages_on_the_wrong_node_and_repaired() {
                 );
             }
         }
-        // Without a choice of pages, a quarter of each thread's lines is on its own node.
+        // If pages are not placed, a quarter of each thread's lines is on the thread's node.
         let [local, remote] = counted("own", "hardware");
         for thread in 0..4 {
             near(local[thread], 2 * lines / 4);

@@ -39,7 +39,7 @@ impl Machines for Host {
     }
 }
 
-/// The image, for the services other than the performance counter service. The sweep negotiates these services, but does not call them.
+/// The image for all services except the performance counter service. The sweep negotiates these services, but does not call them.
 #[derive(Clone, Copy)]
 struct Below;
 

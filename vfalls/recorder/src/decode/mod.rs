@@ -24,7 +24,6 @@ impl Target {
         }
     }
 
-    /// Returns the class of an instruction.
     pub(crate) fn class(self, instruction: &[u8]) -> Class {
         match self {
             Self::X86 => x86::class(instruction),
@@ -32,7 +31,7 @@ impl Target {
         }
     }
 
-    /// Returns how a block with this exit leaves the function that it belongs to.
+    /// Returns how a block with this exit leaves the function that contains the block.
     pub(crate) fn leave(self, exit: &Exit, instructions: &[&[u8]]) -> Leave {
         match *exit {
             Exit::Return { .. } => Leave::Return,

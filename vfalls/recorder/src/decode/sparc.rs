@@ -30,7 +30,7 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     }
 }
 
-/// Returns the class of an instruction. The opcodes of VIS are those of the UltraSPARC Architecture 2007, chapter 7.
+/// Returns the class of an instruction. The source of the opcodes of VIS is the UltraSPARC Architecture 2007, chapter 7.
 pub(crate) fn class(instruction: &[u8]) -> Class {
     let Ok(bytes) = instruction.try_into() else {
         return Class::Other;
@@ -50,7 +50,7 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
         (2, 0x0d..=0x0f | 0x1e | 0x1f | 0x2d) => Class::Divide,
         // FPop1: FMOV, FNEG and FABS
         (2, 0x34) if opf < 0x10 => Class::Vector,
-        // FPop2: FCMP and FCMPE; otherwise FMOVcc and FMOVr
+        // FPop2: opcodes 0x51 to 0x57 are FCMP and FCMPE, the others are FMOVcc and FMOVr.
         (2, 0x35) if !matches!(opf, 0x51..=0x57) => Class::Vector,
         (2, 0x34 | 0x35) => Class::FloatingPoint,
         // IMPDEP1: EDGE, ARRAY, ALIGNADDR and BMASK compute in integer registers. SHUTDOWN is privileged.
@@ -67,7 +67,8 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
     }
 }
 
-/// Returns `true` if a call with this delay slot returns to the caller of the function that calls: the slot is RESTORE, or writes %o7.
+/// Returns `true` if a call with this delay slot is a tail call: the called function returns to the caller of the calling function. The
+/// delay slot of a tail call is RESTORE, or writes %o7.
 pub(crate) fn ends_its_call(slot: &[u8]) -> bool {
     let word = slot.try_into().map_or(0, u32::from_be_bytes);
     word >> 30 == 2 && (word >> 19 & 0x3f == 0x3d || word >> 25 & 0x1f == 15)
@@ -144,7 +145,7 @@ mod tests {
         }
     }
 
-    /// The words are those of an assembler for the instructions in the comments.
+    /// An assembler made the words from the instructions in the comments.
     #[test]
     fn classes_of_sparc() {
         for (word, expected) in [

@@ -19,7 +19,6 @@ fn opcode(instruction: &[u8]) -> Option<usize> {
     instruction.iter().position(|byte| !prefix(byte))
 }
 
-/// Returns the class of an instruction.
 pub(crate) fn class(instruction: &[u8]) -> Class {
     let Some(at) = opcode(instruction) else {
         return Class::Other;
@@ -27,7 +26,7 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
     if instruction[..at].contains(&LOCK) {
         return Class::Atomic;
     }
-    // Bytes that the instruction lacks count as 0, which no class depends on.
+    // A byte after the end of the instruction counts as 0. No class depends on such a byte.
     let byte = |at: usize| instruction.get(at).copied().unwrap_or(0);
     match byte(at) {
         0x0f => match byte(at + 1) {
@@ -35,7 +34,7 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
             0x3a => of_map_0f3a(byte(at + 2)),
             opcode => of_map_0f(opcode, byte(at + 2)),
         },
-        // VEX: bits 4:0 of the second byte of the long form are the map.
+        // VEX prefixes. Bits 4:0 of the second byte of the long form are the number of the opcode map.
         0xc5 => of_map_0f(byte(at + 2), byte(at + 3)),
         0xc4 => match byte(at + 1) & 0x1f {
             1 => of_map_0f(byte(at + 3), byte(at + 4)),
@@ -52,7 +51,7 @@ fn is_memory(modrm: u8) -> bool {
     modrm < 0xc0
 }
 
-/// Returns the class of a move that computes nothing: a load or store, or a move between registers.
+/// Returns the class of a move: `Class::Other` for a load or store, `Class::Vector` for a move between registers.
 fn of_move(modrm: u8) -> Class {
     if is_memory(modrm) { Class::Other } else { Class::Vector }
 }
@@ -121,7 +120,8 @@ fn of_map_0f(opcode: u8, modrm: u8) -> Class {
     }
 }
 
-/// Returns the class of an instruction with an opcode of the map 0F 38. `vex_f2` marks a VEX prefix that stands for the prefix F2.
+/// Returns the class of an instruction with an opcode of the map 0F 38. `vex_f2` is `true` if the instruction has a VEX prefix that
+/// includes the prefix F2.
 fn of_map_0f38(opcode: u8, modrm: u8, vex_f2: bool) -> Class {
     match opcode {
         // MULX
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// The bytes are those of an assembler for the instructions in the comments.
+    /// An assembler made the bytes from the instructions in the comments.
     #[test]
     fn classes_of_x86() {
         let cases: &[(&[u8], Class)] = &[

@@ -20,7 +20,8 @@ pub(crate) enum Leave {
 }
 
 impl BlockFacts {
-    /// The position of the number of the lock function that begins with the block; 0 if none does. The number is in the highest bits.
+    /// The lowest bit of the field with the number of the lock function that begins with the block. The field is in the highest bits. It is
+    /// 0 if no lock function begins with the block.
     pub(crate) const ENTERS: u32 = 56;
 
     pub(crate) fn new(
@@ -56,13 +57,11 @@ impl BlockFacts {
     }
 }
 
-/// A call of a lock function.
 #[derive(Debug)]
 pub(super) struct LockCall {
     pub(super) function: Function,
     /// The number of calls inside the function that have not returned.
     pub(super) depth: u32,
-    /// The current block.
     pub(super) block: BlockFacts,
     /// The number of words in the log before the current block.
     pub(super) from: usize,
@@ -72,11 +71,12 @@ pub(super) struct LockCall {
     kept: Vec<u32>,
     /// The numbers of all blocks.
     executed: HashSet<u32>,
-    /// The place before the function's first block.
+    /// The place in the log before the function's first block.
     pub(super) place: Placeholder,
-    /// The object of the call: the address that its first atomic access had. For [`Function::Unlock`], the address of the lock.
+    /// The address of the object that the function works on. It is the address of the call's first atomic access, or for
+    /// [`Function::Unlock`] the address of a lock that the thread has. `None` until such an access is found.
     pub(super) object: Option<u64>,
-    /// The signal that this call makes.
+    /// The signal of a call that wakes the threads that wait for a condition.
     pub(super) signal: Option<u64>,
     /// The address of the mutex that a wait for a condition gives back.
     pub(super) mutex: Option<u64>,
@@ -147,10 +147,10 @@ impl LockCall {
         }
     }
 
-    /// Begins a block, after the `from` words of the log. Returns `false` if the thread must have left the function by another way than a
-    /// return: it has executed more blocks than lock functions have.
+    /// Begins a block. `from` is the number of words in the log. Returns `false` if the thread has executed more different blocks than any
+    /// lock function has. Then the thread must have left the function without a return.
     pub(super) fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
-        /// The maximum number of different blocks that a lock function executes, with all that it calls.
+        /// The maximum number of different blocks that a lock function executes, including the blocks of the functions that it calls.
         const MOST_BLOCKS: usize = 1 << 10;
         self.executed.insert(block.number());
         let is_inside = self.executed.len() <= MOST_BLOCKS;

@@ -1,4 +1,4 @@
-//! Logs made by hand: what threads do in lock functions, and the orders in the recording.
+//! Tests with handmade logs. They state what threads do in lock functions, and which orders are then in the recording.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,7 @@ const A: u64 = 0x1000;
 const B: u64 = 0x1100;
 const CONDITION: u64 = 0x1200;
 const DATA: u64 = 0x8000;
-/// The address of every block outside lock functions, to which lock functions return.
+/// The address of every block outside lock functions. Lock functions return to this address.
 const SITE: u64 = 0x4000;
 
 /// The number of the block that is outside lock functions. Blocks from 2 are in lock functions, and have an atomic instruction.
@@ -27,7 +27,6 @@ struct Program {
     definitions: Mutex<Definitions>,
 }
 
-/// A thread that is recorded.
 struct Recorded<'a> {
     program: &'a Program,
     number: u32,
@@ -35,7 +34,7 @@ struct Recorded<'a> {
     log: Log,
 }
 
-/// Accesses of a block: whether each stores, and its address. All accesses are by one instruction.
+/// Accesses of a block. Each pair is whether the access stores, and its address. One instruction makes all accesses.
 type Accesses<'a> = &'a [(bool, u64)];
 const LOAD: bool = false;
 const STORE: bool = true;
@@ -160,7 +159,8 @@ fn a_section_stays_after_the_section_that_it_has_seen() {
     assert_eq!(other.orders(), [section(0), acquire(A), release(A, 1)]);
 }
 
-/// The first thread signals a condition, and the second finds it true. It would wait for the condition if it came first.
+/// The first thread signals a condition, and the second thread finds the condition true. If the second thread came first, it would wait
+/// for the condition.
 #[test]
 fn a_section_that_signals_is_waited_for_as_its_condition() {
     let program = Program::new();
@@ -176,7 +176,7 @@ fn a_section_that_signals_is_waited_for_as_its_condition() {
     assert_eq!(takes.orders(), [Order::Wait(Cause::Condition, 1), acquire(A), release(A, 2)]);
 }
 
-/// The thread takes the next lock before it gives back the one before, as one who walks along a list.
+/// The thread takes each lock before it gives back the previous lock, as in a walk along a list whose elements have a lock each.
 #[test]
 fn locks_are_given_back_in_another_order() {
     let program = Program::new();
@@ -197,7 +197,7 @@ fn locks_are_given_back_in_another_order() {
     assert_eq!(other.orders(), seen);
 }
 
-/// The section of lock B ends first, although lock A was taken first. Both sections are seen.
+/// The section of lock B ends first, although lock A was taken first. The other thread sees the effects of both sections.
 #[test]
 fn an_inner_section_ends_before_the_outer_one() {
     let program = Program::new();
@@ -304,7 +304,8 @@ fn a_wait_that_does_not_end_has_given_the_mutex_back() {
     assert_eq!(thread.orders(), [acquire(A), release(A, 0), Order::LeftOut(3)]);
 }
 
-/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The call's order stays.
+/// A signal handler interrupts a thread that waits inside a lock function, and makes a system call. The order of the system call stays
+/// in the log.
 #[test]
 fn an_order_of_a_signal_handler_stays() {
     let program = Program::new();

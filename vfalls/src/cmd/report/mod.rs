@@ -22,11 +22,11 @@ use crate::page::profile;
 /// Replay a program on a simulated machine, sample it by time or with the counters of its processors, and show which functions or
 /// pages cause the events
 ///
-/// Without -e, samples are taken by time: one every N cycles for which a strand executes a thread or waits for memory with it, at
-/// the instruction that it executes or waits at. The simulator's clock counts this event, cycles: a strand's counters (%pic) cannot.
-/// For other events, guests of the simulated machine, one on each strand that executes a thread, load the counters so that they
-/// overflow, and their interrupt handlers take the samples. The report also shows where the events really happened. The threads of a
-/// program take turns on an R10000, unless --processors gives them several.
+/// Without -e, samples are taken by time: one after every N cycles in which a strand executes a thread, or waits for the thread's memory
+/// references. A sample names the instruction that executes or waits. The simulator's clock counts this event, cycles: a strand's
+/// counters (%pic) cannot count it. For other events, each strand that executes a thread has a guest. The guest loads the counters so
+/// that they overflow, and its interrupt handler takes the samples. The report also shows where the events really happened. The threads
+/// of a program take turns on one R10000, unless --processors gives the program several.
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Events: cycles are counted by the simulator's clock. SPARC events have the names of cpustat, such as Instr_cnt, \
@@ -63,9 +63,9 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     children: bool,
 
-    /// Count the time that threads wait as cycles, too: for a lock, condition, barrier, semaphore or thread, in a sleep, or ready
-    /// while their strand executes another thread. A wait is a function such as [lock], which the waiting function calls. So the
-    /// cycles of a thread are its life
+    /// Also count the cycles in which threads wait: for a lock, condition, barrier, semaphore or thread, in a sleep, or for their strand
+    /// while it executes another thread. The report shows a wait as a function such as [lock], which the waiting function calls. The
+    /// cycles of a thread are then all cycles from its start to its end
     #[arg(long)]
     waits: bool,
 

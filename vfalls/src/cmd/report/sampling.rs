@@ -38,12 +38,12 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "PLACEMENT")]
     place: Option<Placement>,
 
-    /// The modes in which an R10000 counts, separated by commas: user, supervisor, kernel, exception. A recording is of user mode. In
-    /// exception mode, the R10000 handles TLB misses. In supervisor and kernel mode, nothing executes [default: user]
+    /// The modes in which an R10000 counts, separated by commas: user, supervisor, kernel, exception. A recorded program executes in user
+    /// mode. In exception mode, the R10000 handles TLB misses. In supervisor and kernel mode, nothing executes [default: user]
     #[arg(long, value_name = "MODE[,MODE]", value_parser = mode, value_delimiter = ',')]
     modes: Vec<R10000Mode>,
 
-    /// The number of R10000s on one bus, which snoop each other's requests, 1 to 4; thread n executes on processor n [default: 1]
+    /// The number of R10000s on one bus, 1 to 4; each snoops the requests of the others; thread n executes on processor n [default: 1]
     #[arg(long, value_name = "N")]
     processors: Option<usize>,
 
@@ -51,7 +51,7 @@ pub(crate) struct SamplingArgs {
     #[arg(short = 'c', long, value_name = "PERIOD", value_parser = period)]
     count: Option<Period>,
 
-    /// Vary the periods at random by up to an eighth, so that no loop keeps step with them
+    /// Vary the periods at random by up to an eighth, so that no loop stays in step with the samples
     #[arg(long)]
     randomise: bool,
 

@@ -248,7 +248,7 @@ pub(crate) fn header(
     writeln!(output)
 }
 
-/// Returns what the line of the machine says of memory: nothing if one node has all of it.
+/// Returns the end of the machine's line, which states how memory is spread over nodes. It is empty if the machine has one node.
 fn memory(setup: &Setup) -> String {
     let interleave = match setup.machine.interleave() {
         Interleave::Bytes512 => "512 bytes",

@@ -1,4 +1,5 @@
-//! Replays beside the one that is shown: with slightly different starts of the threads, and of other recordings of the same program.
+//! Replays in addition to the one that `stat` shows: replays in which the threads start slightly later, and replays of other recordings
+//! of the same program.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -13,7 +14,8 @@ use simulator::run::{Replayed, Spread};
 use crate::cmd::source::ReplaySource;
 use crate::table::{self, WIDTH, wrap};
 
-/// Up to this number of references, `stat` replays a recording with several threads a second time, to see whether their order matters.
+/// If a recording of several threads has at most this number of references, `stat` replays it a second time, to see whether the order of
+/// the threads matters.
 const MOST_CHECKED: u64 = 50_000_000;
 
 /// The stack of a replay's host thread, in bytes. In a build without optimisation, several stack frames each contain a service of 160 KB.
@@ -27,17 +29,17 @@ pub(crate) struct OrdersArgs {
     orders: Option<u32>,
 }
 
-/// What replays beside the shown one are for.
+/// The purpose of a replay that is not shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Purpose {
-    /// To see whether a small change of order matters.
+    /// The replay shows whether a small change of order matters.
     Check,
     Orders,
-    /// To replay another recording of the program.
+    /// The replay is of another recording of the program.
     Repeat,
 }
 
-/// A replay beside the one that is shown.
+/// A replay that is not shown. Only its number of cycles is used.
 struct Job<'a> {
     number: usize,
     source: &'a ReplaySource,
@@ -46,7 +48,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Replays. Returns the cycles; `None` if the replay was stopped, or is too long for a check.
+    /// Replays the recording. Returns the number of cycles; `None` if the replay was stopped, or if the recording is too long for a check.
     fn run(self, stop: &AtomicBool) -> anyhow::Result<Option<u64>> {
         let programs = self.source.open()?.into_iter().map(|program| program.read_ahead());
         let prepared = self.setup.programs(programs.collect::<Vec<_>>()).check()?;
@@ -63,17 +65,17 @@ impl Job<'_> {
     }
 }
 
-/// The jobs that no host thread has taken yet, and the results of the others.
+/// The jobs that no host thread has taken yet, and the results of the finished jobs.
 pub(super) struct Jobs<'a> {
     left: Mutex<std::vec::IntoIter<Job<'a>>>,
     done: Mutex<Vec<(Purpose, usize, Option<u64>)>>,
     stop: AtomicBool,
-    /// Why nothing is replayed a second time; `None` if something is, or if the order of threads cannot matter.
+    /// The reason for which the check of the order is left out. `None` if the order is checked, or if it cannot matter.
     unchecked: Option<String>,
 }
 
 impl<'a> Jobs<'a> {
-    /// Returns the replays that the arguments ask for beside the prepared one.
+    /// Returns the replays that the arguments require in addition to the prepared one.
     pub(super) fn new(
         args: &OrdersArgs,
         source: &'a ReplaySource,
@@ -123,7 +125,7 @@ impl<'a> Jobs<'a> {
         })
     }
 
-    /// Calls `run` while other host threads do the jobs. Adds the results of all jobs to the run, unless it was stopped.
+    /// Calls `run` while other host threads do the jobs. Adds the results of all jobs to the run, unless the run was stopped.
     pub(super) fn beside(
         &self,
         run: impl FnOnce() -> anyhow::Result<Replayed>,
@@ -139,7 +141,8 @@ impl<'a> Jobs<'a> {
         })
     }
 
-    /// Starts host threads that do jobs. There are at most as many as the host has processors beside this one, but at least one.
+    /// Starts host threads that do jobs: at most one for each job, and at most one for each processor of the host except this thread's
+    /// processor. If there is a job, starts at least one.
     fn start<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -193,7 +196,7 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// Prints what the replays show.
+    /// Prints how much the cycles of these replays differ, or why this was not checked.
     pub(super) fn print(&self, output: &mut impl Write, run: &Replayed) -> io::Result<()> {
         if run.stopped {
             return Ok(());
@@ -242,12 +245,12 @@ fn long() -> String {
     )
 }
 
-/// Returns `true` if the results differ by more than 5%. The later starts themselves do not count.
+/// Returns `true` if the numbers of cycles differ by more than 5%, not counting the delay of the threads' starts.
 fn matters(orders: &Spread) -> bool {
     orders.most - orders.least > orders.least / 20 + Setup::LATEST
 }
 
-/// Prints the least, the median and the most cycles of several runs, and how far each is from the median.
+/// Prints the smallest, the median and the largest number of cycles of several runs, and how far each is from the median.
 fn spread(output: &mut impl Write, runs: &str, spread: &Spread) -> io::Result<()> {
     writeln!(output, "\nThe cycles of {} {runs}:\n", spread.cycles.len())?;
     let mut table = table::with_header("|>cycles|>from the median");

@@ -13,7 +13,7 @@ use crate::cmd::md::describe;
 use crate::cmd::source::ReplaySource;
 use crate::say::say;
 
-/// What `stat` replays.
+/// The recordings that `stat` replays, and the prepared replay that `stat` shows.
 pub(super) struct Inputs {
     /// The earlier recordings of a program that is recorded several times.
     pub(super) earlier: Vec<ReplaySource>,
@@ -39,7 +39,7 @@ pub(super) fn prepare(args: &StatArgs) -> anyhow::Result<Inputs> {
 }
 
 impl ReplayArgs {
-    /// Opens the recordings, and returns the setup that the arguments describe. Guests come from the scenario, if it has any.
+    /// Opens the recordings, and returns the setup that the arguments describe. If the scenario defines guests, the setup has these guests.
     pub(crate) fn setup(
         &self,
         source: &ReplaySource,

@@ -38,7 +38,7 @@ pub(super) const PARTS: [&str; 9] = ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "
 /// The number of colours in a scale.
 const SCALE: usize = 8;
 
-/// Returns a length or coordinate with at most one digit after the point.
+/// Returns a length or coordinate as text, with at most one digit after the decimal point.
 fn round(length: f64) -> String {
     let text = format!("{length:.1}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)

@@ -11,16 +11,17 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct StateStrip {
     pub label: String,
-    /// The shares of each column from the bottom up: the class of a colour, and a part of the column's time.
+    /// For each column, its shares from the bottom up. A share is the class of a colour, and the fraction of the column's time.
     pub columns: Vec<Vec<(&'static str, f64)>>,
 }
 
 const ABOVE: f64 = 4.0;
 
-/// The least distance between two labels.
+/// The smallest distance between two labels.
 const LABEL: f64 = 11.0;
 
-/// Draws strips. `ends` has the end of each column in cycles. With many strips, strips are low, and only some have a label.
+/// Draws strips. `ends` states the end of each column in cycles. If there are many strips, each strip is lower, and only some strips have
+/// a label.
 pub(crate) fn state_strips(strips: &[StateStrip], ends: &[u64], unit: TimeUnit) -> Drawing {
     let step = match strips.len() {
         ..=32 => 18.0,

@@ -15,7 +15,8 @@ const MOST: usize = 64;
 /// The maximum number of rows of a table.
 const ROWS: usize = 100;
 
-/// The number of strips up to which a strip has all columns. With more strips, two columns become one.
+/// The maximum number of strips in a chart that draws each column. In a chart with more strips, each column is drawn together with its
+/// neighbour, as one column.
 const FEW: usize = 64;
 
 /// Returns the charts of a run with several threads, or of a thread that did not run all the time.
@@ -124,8 +125,8 @@ fn time_line(run: &Replayed, details: &Details) -> Option<Figure> {
     if states.is_empty() {
         return None;
     }
-    let mut text = "Each strip is a thread. A column of a strip shows which part of its time the thread was in each state. The numbers are \
-                    threads in each state, on average."
+    let mut text = "Each strip is a thread. A column of a strip shows how the thread's time in this column divides into states. The numbers \
+                    are threads in each state, on average."
         .to_owned();
     if line.threads.len() < run.threads.len() {
         let (drawn, all) = (line.threads.len(), run.threads.len());
@@ -166,7 +167,7 @@ fn strips(run: &Replayed, line: &TimeLine, states: &[State]) -> Drawing {
     state_strips(&drawn, &ends, TimeUnit::suiting(&run.time))
 }
 
-/// Returns a table with a row for each column of time: how many threads are in each state, on average.
+/// Returns a table with a row for each column of time. The row states how many threads are in each state, on average.
 fn averages(run: &Replayed, line: &TimeLine, states: &[State]) -> Table {
     let unit = TimeUnit::suiting(&run.time);
     let names = states.iter().map(|state| state.name().to_owned());
@@ -185,7 +186,7 @@ fn averages(run: &Replayed, line: &TimeLine, states: &[State]) -> Table {
     table
 }
 
-/// Returns the table of who waits for whom; `None` if no thread waits for another.
+/// Returns the table of the threads that wait for other threads; `None` if no thread waits for another.
 fn pairs(run: &Replayed) -> Option<Figure> {
     let table = waits::pairs(run, ROWS);
     (!table.is_empty()).then(|| Figure {

@@ -1,4 +1,4 @@
-//! What a recording knows of instructions: which are atomic, and their classes.
+//! Tests what a recording states about instructions: their classes, and which instructions are atomic.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use simulator::recording::{Class, Kind};
 use super::{Compiler, HOST, Read, SPARC, record};
 use crate::program::Place;
 
-/// Two threads count in one line. Each count is the statement `COUNT`, which changes the memory operand `%0`.
+/// Two threads count in one line. A thread counts with the statement `COUNT`, which changes the memory operand `%0`.
 const COUNT: &str = r#"
 #include <pthread.h>
 static struct { long mine, yours; } counters __attribute__((aligned(64)));
@@ -35,7 +35,7 @@ fn cycles(name: &str, instructions: &str) -> f64 {
     place.json("run.json")["cycles"].as_f64().unwrap()
 }
 
-/// `addq $3,(mem)` does to memory what `mov`, `add` and `mov` do. Only `lock addq` waits for its store.
+/// `addq $3,(mem)` makes the same memory accesses as `mov`, `add` and `mov`, and costs the same. Only `lock addq` waits for its store.
 #[test]
 #[ignore = "needs qemu-user"]
 fn an_addition_to_memory_costs_what_its_parts_cost() {
@@ -46,8 +46,8 @@ fn an_addition_to_memory_costs_what_its_parts_cost() {
     assert!(atomic > 1.3 * plain, "{atomic} is not more than {plain}");
 }
 
-/// Executes 1000 times: two multiplications, a division, three floating-point instructions, a move between floating-point registers, and
-/// an atomic exchange.
+/// A program with a loop of 1000 iterations. An iteration executes two multiplications, a division, three floating-point instructions, a
+/// move between floating-point registers, and an atomic exchange.
 const CLASSES: &str = r#"
 static double a = 2, b = 3;
 static long lock;

@@ -50,7 +50,7 @@ struct Read {
 #[derive(Default)]
 struct Thread {
     references: Vec<Reference>,
-    /// The thread's orders. Each has the number of the reference that follows it.
+    /// The thread's orders. Each order has the number of the reference that follows the order.
     order: Vec<(usize, Order)>,
 }
 

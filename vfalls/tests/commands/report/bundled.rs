@@ -9,8 +9,8 @@ use crate::program::{Place, squeezed};
 use crate::report::{distance, exact, number, profile, run};
 use crate::stat::program;
 
-/// Profiles the bundled program. Compares the number of instructions of each function with the program's README. `twice` are instructions
-/// that the event counts twice: all of them, and those of functions. Returns the text and the JSON.
+/// Profiles the bundled program. Compares the number of instructions of each function with the program's README. `twice` states how many
+/// instructions the event counts twice, first in the whole program, and then in each of some functions. Returns the text and the JSON.
 fn profile_bundled(
     place: &Place,
     [unit, event, arguments]: [&str; 3],
@@ -83,7 +83,8 @@ fn a_strand_samples_the_instructions_of_the_bundled_program() {
     assert_eq!(ends, ["sort_by_price", "workload.c:138"]);
 }
 
-/// The cycles are those that `stat` counts by the states of threads, without and with waits.
+/// Without `--waits`, the profile has the cycles in which `stat` finds threads running. With `--waits`, it has the cycles of all states
+/// from the start of each thread to its end.
 #[test]
 fn by_default_a_strand_samples_the_bundled_program_by_time() {
     let place = Place::new("profile-cycles-bundled");
@@ -108,9 +109,10 @@ fn by_default_a_strand_samples_the_bundled_program_by_time() {
     }
 }
 
-/// An R10000 graduates a multiplication or division as two instructions, and an atomic instruction, too: there are 12,379, 2,190 and
-/// 4,588. Each of 4,096 orders needs a multiplication when it is loaded, and another to find its slot, each of 4,000 searches begins with one, and
-/// each of 2,048 prices comes from one. A ticket is taken by a `casx`, which fails 20 times.
+/// An R10000 graduates each multiplication, division and atomic instruction as two instructions. The program executes 12,379
+/// multiplications, 2,190 divisions and 4,588 atomic instructions. Each of 4,096 orders needs one multiplication when it is loaded, and
+/// one when its slot is computed. Each of 4,000 searches begins with one multiplication. Each of 2,048 prices needs one division. A clerk
+/// takes a ticket with `casx`, which fails 20 times in all.
 ///
 /// In the bundled program, `price_orders` calls `look_up_price` for 4,096 prices, and
 /// `serve_customers` takes 4,000 tickets. Each callee needs static data, so it first calls a

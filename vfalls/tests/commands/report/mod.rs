@@ -90,8 +90,8 @@ fn threads_of_a_file_by_hand() {
     }
 }
 
-/// A loop of 1,000 turns is on one page, and one of 3,000 turns on another. An instruction takes one cycle, the first one of a page
-/// less than 400.
+/// One page has a loop with 1,000 iterations, and another page has a loop with 3,000 iterations. Each instruction takes one cycle, except
+/// the first instruction on a page, which takes less than 400 cycles.
 #[test]
 fn by_default_a_strand_is_sampled_by_time() {
     let place = Place::new("profile-cycles");
@@ -121,7 +121,7 @@ fn by_default_a_strand_is_sampled_by_time() {
     );
     assert!(json["total_variation"].as_f64().unwrap() < 0.01);
     assert_eq!(json["waits"], Value::Null);
-    // The same by name. An R10000 counts instructions by default.
+    // The option -e names the same event. On an R10000, the default event is graduated instructions.
     let (_, named) = profile(&place, "refs.txt -e cycles");
     assert_eq!(named, json);
     let (_, r10000) = profile(&place, "refs.txt --unit r10000");
@@ -157,11 +157,11 @@ fn waits_are_frames_under_the_function_that_waits() {
         .collect();
     let names: Vec<_> = stacks.iter().map(|stack| stack.0).collect();
     assert_eq!(names, ["page 0x1000", "page 0x2000", "page 0x2000;[ready]"]);
-    // The samples of a thread are its life.
+    // The samples of a thread cover the time from its start to its end.
     assert!((stacks[0].1 * 10).abs_diff(first) <= 10, "{stacks:?}");
     assert!(((stacks[1].1 + stacks[2].1) * 10).abs_diff(first + second) <= 10, "{stacks:?}");
 
-    // callgrind's format has the waits as calls, and diff compares them.
+    // In callgrind's format, waits are calls. The command `diff` compares waits, too.
     place.run(&format!("report {arguments} --waits --callgrind calls --json waits.json")).well();
     let calls = fs::read_to_string(place.at("calls")).unwrap();
     let call = format!("cfn=[ready]\ncalls=1 0\n0 {first}\n");

@@ -1,4 +1,5 @@
-/* Four threads that contend for a mutex. Each of them takes it 2000 times, computes for a while with it, and for longer without. */
+/* Four threads contend for a mutex. Each thread takes the mutex 2000 times. It computes for 100 rounds with the mutex, and then for 150
+ * rounds without the mutex. */
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Waits whose times depend on the host. `host lock`: four threads take a lock that is not of the C library, and print how often they
- * have waited for it. `host sleep`: sleeps for 3 ms. `host read`: prints a line, and then waits for a byte.
+ * Waits whose times depend on the host. `host lock`: four threads take a lock that is not one of the C library's locks. The program
+ * prints how often the threads have waited. `host sleep`: sleeps for 3 ms. `host read`: prints a line, and then waits for a byte.
  */
 
 #define _GNU_SOURCE

@@ -1,4 +1,5 @@
-//! Waits whose times would depend on the host: what of them enters a replay, and what does not.
+//! Tests the replay of waits whose times depend on the recording host: waits for locks that the recorder does not know, sleeps, and system
+//! calls that block.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -12,10 +13,10 @@ use crate::program::{Place, command, contains_all, start, wait};
 use crate::record::{HOST, SPARC};
 use crate::stat;
 
-/// The cycles of 3 ms, without the part of a cycle. The machine has 1,165,379,275 cycles per second.
+/// The number of whole cycles in 3 ms. The machine has 1,165,379,275 cycles per second.
 const SLEEP: u64 = 3_496_137;
 
-/// The program counts how often it has waited for its own lock.
+/// The program prints how often its threads have waited for the program's own lock. The replay counts the same number.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn waits_for_a_lock_that_is_not_known_are_counted() {
@@ -51,7 +52,7 @@ fn a_sleep_takes_the_time_that_it_asks_for() {
     }
 }
 
-/// Records a program that prints a line and then reads a byte, which comes after `delay`. Returns the JSON of its replay.
+/// Records a program that prints a line and then reads a byte. Writes this byte after `delay`. Returns the JSON of the replay.
 fn read_after(place: &Place, delay: Duration) -> Value {
     let mut program = command(&["record", "--force", "-o", "recording", "--", "./host", "read"]);
     program.current_dir(place.path());

@@ -1,6 +1,6 @@
 /*
- * Threads that wait for each other for times that follow from this source. `locks NAME` runs one of the programs in the table at the
- * end. To work is to sleep here, so a unit of work takes the time that it asks for, and the instructions take next to none.
+ * Programs whose threads wait for each other. How long they wait follows from this source. `locks NAME` runs one of the programs in the
+ * table `programs`. A thread that works only sleeps, so a unit of work takes a known time. The instructions take almost no time.
  */
 
 #include <pthread.h>
@@ -65,7 +65,7 @@ static void *meet(void *number)
 	return NULL;
 }
 
-/* Works for one unit as one of two threads. */
+/* Works for one unit with the semaphore, which two threads can have at the same time. */
 static void *enter(void *number)
 {
 	(void)number;
@@ -77,7 +77,7 @@ static void *enter(void *number)
 	return NULL;
 }
 
-/* Works for one unit with the lock, and for two without. Thread 0 writes, the others read. */
+/* Works for one unit with the lock, and for two units without it. Thread 0 takes the lock for writing, the others for reading. */
 static void *read_or_write(void *number)
 {
 	for (int round = 0; round < ROUNDS; round++) {
@@ -125,7 +125,7 @@ static long take(struct queue *queue)
 	return item;
 }
 
-/* How long each stage works at an item, in units. A queue leads to the next stage. */
+/* The time for which each stage works at an item, in units. A queue leads from each stage to the next one. */
 static const long units[] = { 1, 2, 1 };
 static intptr_t stages;
 

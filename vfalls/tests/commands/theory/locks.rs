@@ -1,4 +1,5 @@
-//! Programs whose threads wait for each other. How long they take, and how long each thread waits, follow from their sources.
+//! Tests programs whose threads wait for each other. The source of a program determines how long the program takes, and how long each
+//! thread waits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::program::{Place, squeezed};
 use crate::record::{HOST, SPARC};
 use crate::stat::json;
 
-/// The cycles of a unit of work in `locks.c`, which is a sleep of 1 ms. The machine has 1,165,379,275 cycles per second.
+/// The number of cycles of a unit of work in `locks.c`. The unit is a sleep of 1 ms. The machine has 1,165,379,275 cycles per second.
 const UNIT: u64 = 1_165_379;
 
 /// The cycles of a thread in each state.
@@ -22,7 +23,7 @@ fn cycles(results: &Value) -> u64 {
     results["cycles"].as_u64().unwrap()
 }
 
-/// Returns the states of each thread. Asserts that the states of each thread add up to the run.
+/// Returns the states of each thread. Asserts that the cycles of a thread's states add up to the cycles of the run.
 fn states(results: &Value) -> Vec<States> {
     let threads = results["threads"].as_array().unwrap().iter();
     let threads: Vec<States> =
@@ -33,7 +34,7 @@ fn states(results: &Value) -> Vec<States> {
     threads
 }
 
-/// Replays the file `recording`, and asserts that `stat` shows each node with several threads, and the whole, as sums over threads.
+/// Replays the file `recording`. Asserts that `stat` shows sums over threads for the whole run, and for each node with several threads.
 /// Thread number n is on node n modulo 4.
 fn sums_are_shown(place: &Place, threads: &[States]) {
     const NAMES: [(&str, &str); 11] = [
@@ -82,7 +83,7 @@ fn sums_are_shown(place: &Place, threads: &[States]) {
     assert_eq!(lines[begin..begin + expected.len()], expected, "{text}");
 }
 
-/// What the source of a program says of its threads, in units of work.
+/// The times that follow from the source of a program, in units of work.
 struct Theory<'a> {
     /// The time from the start of the first thread to the end of the last.
     takes: u64,
@@ -94,8 +95,8 @@ struct Theory<'a> {
 }
 
 impl Theory<'_> {
-    /// Asserts that a program of `locks.c` takes the time that theory says, within 2%, and that each thread waits as long as theory says,
-    /// within 2% and a tenth of a unit.
+    /// Asserts that a program of `locks.c` takes the time of this theory, and that each of its threads waits for the time of this theory. The
+    /// time of the program may differ by 2%. The time of a thread's waits may differ by 2% and a tenth of a unit.
     #[track_caller]
     fn holds_for(&self, name: &str) {
         let place = Place::new(&format!("theory-{name}"));
@@ -131,8 +132,9 @@ impl Theory<'_> {
     }
 }
 
-/// Four threads work 20 times each with the mutex: 4 * 20 * 1 = 80. The lock goes to the longest wait, so the threads take turns, and
-/// thread n has its last turn from 76 + n to 77 + n. It waits for the part of this time in which it does not work: 77 + n - 20.
+/// Each of four threads works 20 times with the mutex. This takes 4 * 20 * 1 = 80 units. The mutex goes to the thread that has waited
+/// longest, so the threads take turns. Thread n has its last turn from 76 + n to 77 + n. It works for 20 units until then, and waits in
+/// the other 77 + n - 20 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_mutex_is_held_by_one_thread_at_a_time() {
@@ -140,7 +142,7 @@ fn a_mutex_is_held_by_one_thread_at_a_time() {
         .holds_for("mutex");
 }
 
-/// The times are those of the mutex.
+/// The threads wait for the same times as in the program with the mutex.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_spin_lock_is_held_by_one_thread_at_a_time() {
@@ -148,7 +150,7 @@ fn a_spin_lock_is_held_by_one_thread_at_a_time() {
         .holds_for("spin");
 }
 
-/// Thread 0 works before each of 20 barriers: 20 * 1 = 20. The three others wait for it all the time.
+/// Thread 0 works for 1 unit before each of 20 barriers, which takes 20 * 1 = 20 units. The three other threads wait for all this time.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_barrier_waits_for_the_late_thread() {
@@ -156,8 +158,9 @@ fn a_barrier_waits_for_the_late_thread() {
         .holds_for("barrier");
 }
 
-/// Two of four threads work at a time, 20 times each: 4 * 20 * 1 / 2 = 40. Threads 0 and 1 take turns with threads 2 and 3. They have
-/// their last turns from 38 to 39, and the others from 39 to 40. So they wait for 39 - 20, and the others for 40 - 20.
+/// Two of four threads work at a time, and each thread works 20 times. This takes 4 * 20 * 1 / 2 = 40 units. Threads 0 and 1 take turns
+/// with threads 2 and 3. Threads 0 and 1 have their last turns from 38 to 39, so they wait for 39 - 20 units. Threads 2 and 3 have their
+/// last turns from 39 to 40, so they wait for 40 - 20 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_semaphore_of_two_lets_two_threads_work() {
@@ -165,18 +168,20 @@ fn a_semaphore_of_two_lets_two_threads_work() {
         .holds_for("semaphore");
 }
 
-/// Each thread works 20 times for 1 with the lock and for 2 without. The writer starts first, and has the lock from 0 to 1. The three
-/// readers wait for it, and share the lock from 1 to 2. The writer asks again at 3, 6 and so on, the readers at 4, 7 and so on, and each
-/// time the lock is free. So the readers wait once, for 1, and end at 1 + 20 * 3 = 61.
+/// Each thread works 20 times for 1 unit with the lock and for 2 units without the lock. The writer starts first, and has the lock from 0
+/// to 1. The three readers wait for the lock, and share it from 1 to 2. After that, the lock is always free when a thread needs it: the
+/// writer takes it at 3, 6 and so on, and the readers take it at 4, 7 and so on. So the readers wait once, for 1 unit, and end at
+/// 1 + 20 * 3 = 61.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn readers_share_a_lock_and_a_writer_does_not() {
     Theory { takes: 61, works: &[60; 4], waits: &[0, 1, 1, 1], state: "lock" }.holds_for("rwlock");
 }
 
-/// The producer works for 1 at each of 80 items, the consumer for 2. The consumer waits for the first item until 1. Then it always finds
-/// one: it takes item k at 1 + 2k, and ends at 1 + 80 * 2 = 161. The queue has 4 places. So the producer puts item k when the consumer
-/// takes item k - 4, at 2k - 7 (from k = 8 on). It puts the last item, k = 79, at 151, and has waited for 151 - 80.
+/// The producer works for 1 unit at each of 80 items, and the consumer works for 2 units. The consumer waits for the first item until 1.
+/// After that, it always finds an item: it takes item k at 1 + 2k, and ends at 1 + 80 * 2 = 161. The queue has 4 places. So from k = 8 on,
+/// the producer puts item k at 2k - 7, when the consumer takes item k - 4. The producer puts the last item, k = 79, at 151, and has waited
+/// for 151 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_producer_waits_for_a_slow_consumer() {
@@ -184,8 +189,9 @@ fn a_producer_waits_for_a_slow_consumer() {
         .holds_for("queue");
 }
 
-/// The first two stages are a producer and a consumer as above. The second stage puts item k into a second queue at 3 + 2k. The third
-/// stage works for 1 at each of 80 items, and then waits for the next one. It ends at 3 + 2 * 79 + 1 = 162, and has waited for 162 - 80.
+/// The first two stages are a producer that works for 1 unit at each of 80 items, and a consumer that works for 2 units. The second stage
+/// puts item k into a second queue at 3 + 2k. The third stage works for 1 unit at each item, and then waits for the next item. It ends at
+/// 3 + 2 * 79 + 1 = 162, and has waited for 162 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_pipeline_is_as_fast_as_its_slowest_stage() {
@@ -220,9 +226,9 @@ impl Drop for Load {
     }
 }
 
-/// The section of the lock is 100 rounds long, and a thread is back 150 rounds later. So three other threads have the lock in between, and
-/// all but the first of 8000 sections wait for it. Which thread has the lock when depends on the host while the program is recorded, but
-/// not in the replay.
+/// A thread computes for 100 rounds with the lock, and for 150 rounds before it takes the lock again. In the meantime, three other threads
+/// need the lock for 300 rounds. So almost all of the 8000 sections wait for the lock. The order in which threads take the lock depends on
+/// the host while the program is recorded, but not in the replay.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn recordings_on_an_idle_and_a_loaded_host_take_the_same_time() {

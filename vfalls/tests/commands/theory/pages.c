@@ -1,7 +1,7 @@
 /*
- * Four threads each read their own part of an array: `pages main PAGES` or `pages own PAGES`. First the main thread initialises all
- * parts (main), or each thread its own (own). Then the initialising thread reads a buffer larger than the L2 cache, so that the array
- * is in memory only. A part has PAGES pages of 8 KB.
+ * Four threads each read their own part of an array. Before this, `pages main PAGES` initialises all parts in the main thread, and
+ * `pages own PAGES` initialises each part in the thread that reads the part. A thread that has initialised then reads a buffer larger
+ * than the L2 cache, so that the array is in memory only. A part has PAGES pages of 8 KB.
  */
 
 #include <pthread.h>
