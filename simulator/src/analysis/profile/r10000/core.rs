@@ -1,5 +1,8 @@
 //! The pipeline: instructions are decoded in order, issue as soon as they can, and graduate in order.
 
+mod exceptions;
+mod feed;
+
 use std::collections::VecDeque;
 
 use guest_abi::sampling::ModeSet;
@@ -15,10 +18,9 @@ use super::instruction::{ActiveInstruction, Stage};
 use super::tlb::Tlb;
 use super::wrong_path::KnownCode;
 use crate::analysis::profile::error::ProfileError;
-use crate::analysis::profile::guest::{SamplingGuest, TICK};
+use crate::analysis::profile::guest::SamplingGuest;
 use crate::analysis::profile::run::Truth;
-use crate::analysis::profile::stacks::{Point, StackId};
-use crate::memory::{Executed, Quantum};
+use crate::analysis::profile::stacks::Point;
 use crate::recording::{Class, DataAccess, Flow, Kind, Reference};
 
 /// The maximum number of instructions that are decoded in one cycle. Also the maximum that graduate in one cycle.
@@ -43,14 +45,6 @@ const WRONG_CYCLES: u64 = 1;
 
 /// The number of bytes of an annulled delay slot: one SPARC instruction, just after its branch.
 const SLOT_BYTES: u16 = 4;
-
-/// The handler of a TLB miss. Its instructions graduate one by one. It loads the two halves of a page table entry.
-const REFILL_HANDLER: [Operation; 7] = {
-    let mut handler = [Operation::Other; 7];
-    handler[1] = Operation::Load;
-    handler[2] = Operation::Load;
-    handler
-};
 
 pub(crate) struct Core {
     /// The number of the processor on its bus, from 0.
@@ -384,70 +378,6 @@ impl Core {
             oldest.happened.cycles += self.now - began;
         }
     }
-
-    /// Empties the active list. Its instructions will be decoded again.
-    fn flush(&mut self) {
-        for one in self.instructions.iter_mut().take(self.active + 1) {
-            one.stage = Stage::Fetched;
-            one.mispredicted = false;
-            one.untranslated = None;
-        }
-        self.active = 0;
-        self.decodes_at = Some(self.now);
-        (self.wrong_path, self.nullified) = (None, 0);
-    }
-
-    /// Executes the handler of a TLB miss at an address. The page table is translated, too: if the TLB lacks the page table's page,
-    /// the handler itself causes a TLB miss.
-    fn refill(&mut self, address: u64) {
-        let mut happened = Happened::default();
-        let table = Tlb::table_entry(address);
-        if self.tlb.missing(table, 1).is_some() {
-            self.step(R10000Mode::Exception, &Cycle::new().refill_tlb());
-            happened.cycles += 1;
-            happened.tlb_refills += 1;
-            self.handle_refill(table, &mut happened);
-        }
-        self.handle_refill(address, &mut happened);
-        if let Some(oldest) = self.instructions.front_mut() {
-            oldest.handled += happened;
-        }
-    }
-
-    fn handle_refill(&mut self, address: u64, happened: &mut Happened) {
-        for operation in REFILL_HANDLER {
-            let cycle = Cycle::new().issue(operation).graduate(operation);
-            self.step(R10000Mode::Exception, &cycle);
-            self.tlb.graduate();
-            let data = match operation {
-                Operation::Load => DataAccess::Load,
-                _ => DataAccess::None,
-            };
-            happened.cycles += 1;
-            happened.issue(data, Class::Other);
-            happened.graduate(data, Class::Other, true);
-        }
-        self.tlb.write_random(address);
-    }
-
-    /// Lets the guest handle pending interrupts before the oldest instruction. One handler serves the counters and the timer.
-    fn interrupt(&mut self) -> Result<(), ProfileError> {
-        if self.now >= self.next_tick {
-            self.next_tick = self.now + TICK;
-            self.unit.match_compare();
-        }
-        if !self.unit.ip7() {
-            return Ok(());
-        }
-        self.flush();
-        let next = self.next();
-        let cause = self.guest.interrupt(&mut self.unit, next, self.now)?;
-        if cause.timer {
-            self.unit.write_compare();
-            self.guest.tick(&mut self.unit, next, self.now)?;
-        }
-        Ok(())
-    }
 }
 
 /// Serves misses one after the other. Returns the time at which the last miss has been served.
@@ -470,72 +400,5 @@ fn access(bus: &mut Bus, own: usize, data: Reference, traffic: &mut Traffic) {
     }
     if matches!(kind, Kind::Store | Kind::Modify) {
         bus.access(own, address, size, true, traffic);
-    }
-}
-
-impl Core {
-    pub(super) fn execute(
-        &mut self,
-        instruction: &Quantum<'_>,
-        stack: StackId,
-        bus: &mut Bus,
-        truth: &mut Truth,
-    ) -> Result<Executed, ProfileError> {
-        let references = instruction.references;
-        let fetch = (references.first()).expect("an instruction has references");
-        // The scheduler lets an instruction begin one cycle after the previous instruction, even if the two issue in the same cycle.
-        if instruction.begins > self.now + 1 {
-            // The thread has waited for a thread on another processor. Meanwhile, this processor has executed no instruction of the
-            // program.
-            self.drain(bus, truth)?;
-            self.now = self.now.max(instruction.begins);
-            self.decodes_at = self.decodes_at.map(|at| at.max(self.now));
-        }
-        if fetch.kind.is_fetch() {
-            self.code.note(&fetch);
-        }
-        self.instructions.push_back(ActiveInstruction {
-            fetch,
-            stack,
-            references: (self.passed + self.references.len() as u64, references.len()),
-            stage: Stage::Fetched,
-            fetched: None,
-            accessed: None,
-            linked: None,
-            failed: false,
-            mispredicted: false,
-            untranslated: None,
-            happened: Happened::default(),
-            handled: Happened::default(),
-        });
-        self.references.extend(references.iter());
-        // A cycle needs at most a full active list, and `WIDTH` further instructions to decode.
-        while self.instructions.len() >= ACTIVE + WIDTH {
-            self.cycle(bus, truth)?;
-        }
-        // Up to four instructions issue in one cycle, so the time need not advance between two of them. The scheduler is told that this
-        // instruction was issued one cycle before `ends`. So the scheduler lets the next instruction begin at `ends`.
-        let ends = self.now.max(instruction.begins);
-        Ok(Executed {
-            references: references.len(),
-            issued: ends.saturating_sub(1),
-            ends,
-            instructions: fetch.kind.is_fetch().into(),
-        })
-    }
-
-    /// Executes all instructions that have not graduated.
-    fn drain(&mut self, bus: &mut Bus, truth: &mut Truth) -> Result<(), ProfileError> {
-        while !self.instructions.is_empty() {
-            self.cycle(bus, truth)?;
-        }
-        Ok(())
-    }
-
-    /// Completes the program, and stops the counters. Returns the number of cycles.
-    pub(super) fn finish(&mut self, bus: &mut Bus, truth: &mut Truth) -> Result<u64, ProfileError> {
-        self.drain(bus, truth)?;
-        self.guest.stop(&mut self.unit, self.next, self.now);
-        Ok(self.now)
     }
 }
