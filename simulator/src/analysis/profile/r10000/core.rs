@@ -7,21 +7,20 @@ use std::collections::VecDeque;
 
 use guest_abi::sampling::ModeSet;
 use platform::models::R10000;
-use platform::models::r10000::{Branch, Cycle, Operation, R10000Event, R10000Mode};
+use platform::models::r10000::{Branch, Cycle, R10000Event, R10000Mode};
 
 use super::branches::Branches;
 use super::bus::Bus;
 use super::caches::Traffic;
 use super::events::{graduate, issue, report};
-use super::happened::Happened;
 use super::instruction::{ActiveInstruction, Stage};
 use super::tlb::Tlb;
 use super::wrong_path::KnownCode;
 use crate::analysis::profile::error::ProfileError;
-use crate::analysis::profile::guest::SamplingGuest;
+use crate::analysis::profile::guest::{SamplingGuest, TICK};
 use crate::analysis::profile::run::Truth;
 use crate::analysis::profile::stacks::Point;
-use crate::recording::{Class, DataAccess, Flow, Kind, Reference};
+use crate::recording::{Flow, Kind, Reference};
 
 /// The maximum number of instructions that are decoded in one cycle. Also the maximum that graduate in one cycle.
 const WIDTH: usize = 4;

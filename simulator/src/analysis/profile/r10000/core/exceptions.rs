@@ -3,6 +3,7 @@
 use platform::models::r10000::{Cycle, Operation, R10000Mode};
 
 use super::super::happened::Happened;
+use super::super::instruction::Stage;
 use super::super::tlb::Tlb;
 use super::Core;
 use crate::analysis::profile::error::ProfileError;
