@@ -65,7 +65,7 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
     if block.reports.number.get() != 0 {
-        // Function 0 stands for no call: this call has no answer yet.
+        // Function 0 means that there is no answer to replace: this call has not been answered yet.
         late::tell(block, handler, 0);
     }
     let trap = match entry {
@@ -133,8 +133,8 @@ pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
     unsafe { start_over(panic_entry::<H>, line.into()) }
 }
 
-/// Continues in a function on the strand's empty stack, with all register windows, after a panic or the end of a guest. The current
-/// windows are lost. The strand enters the guest at the entry that the function returns.
+/// Abandons the current code after a panic or after the end of a guest, and calls `function` on the strand's empty stack. All register
+/// windows are free for `function`, and their old contents are lost. The strand then enters the guest at the entry that `function` returns.
 ///
 /// # Safety
 /// Called in an image, on a strand with a block. No code that is on the stack is resumed.

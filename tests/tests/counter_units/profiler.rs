@@ -181,7 +181,7 @@ fn loops<M: Sampled>() {
     let random = hits(Pace::every(period(1000)).randomised(3, 4711));
     let samples: u32 = random.iter().sum();
     assert!((1990..=2010).contains(&samples));
-    // The chi-square sum has 99 degrees of freedom. The sum is above 149 once in a thousand times.
+    // The chi-square statistic has 99 degrees of freedom. With correct code, it exceeds 149 in one of a thousand experiments.
     let expected = f64::from(samples) / 100.0;
     let chi_square: f64 =
         random.iter().map(|hits| (f64::from(*hits) - expected).powi(2) / expected).sum();
