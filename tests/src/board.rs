@@ -117,7 +117,7 @@ impl Board {
         self.machine
     }
 
-    /// Runs `hook` before each access to a device, on the thread that makes the access.
+    /// Runs `hook` before each access to a device, on the thread that performs the access.
     pub fn before_accesses(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.accessed.set(Box::new(hook)).is_ok());
     }

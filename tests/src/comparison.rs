@@ -1,4 +1,4 @@
-//! The reference model and the machine under test make the same steps side by side. After every
+//! The reference model and the machine under test take the same steps side by side. After every
 //! call, everything that a guest or the hardware can see must be equal.
 
 use std::collections::{BTreeMap, HashMap};

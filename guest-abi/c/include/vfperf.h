@@ -585,7 +585,7 @@ enum vfperf_unit_event {
 // pointer to this structure. On SPARC V9 the call then makes the real trap, or accesses the real register. Elsewhere a trap
 // returns EBADTRAP, and a register reads as 0.
 struct vfperf_transport {
-  // Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
+  // Executes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
   // the trap in `regs`.
   void (*trap)(void *context, uint64_t trap_number, uint64_t *regs);
   // Reads ancillary register 16 (%pcr) or 17 (%pic) of the calling strand.
@@ -741,7 +741,7 @@ struct vfperf_report {
 extern "C" {
 #endif // __cplusplus
 
-// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in
+// Executes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in
 // %o5), and stores the values after the trap in `regs`. Does nothing for another trap number or if
 // `regs` is NULL. The caller is responsible for the effects of the call.
 void vfperf_trap(const struct vfperf_transport *transport, uint64_t trap_number, uint64_t *regs);

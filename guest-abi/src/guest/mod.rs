@@ -4,7 +4,7 @@
 //! - [`Core`] makes the calls that need no negotiation, [`PerfCounters`] the calls of group 0x205.
 //! - [`Present`] tells which PMUs exist. [`Tries`] limits the tries of a call. [`Snapshot`] holds a
 //!   PMU's registers.
-//! - [`PmuCount`] makes 64-bit counts from snapshots, [`Widened`] from any narrower counter.
+//! - [`PmuCount`] computes 64-bit counts from snapshots, [`Widened`] from any narrower counter.
 //! - [`StrandDriver`] starts and stops the strand's own counters.
 
 mod client;

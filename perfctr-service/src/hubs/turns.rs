@@ -1,4 +1,4 @@
-//! The turns at a hub. One function takes a state and an event, and returns the next state and an answer. The gate makes these steps with
+//! The turns at a hub. One function takes a state and an event, and returns the next state and an answer. The gate takes these steps with
 //! atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.

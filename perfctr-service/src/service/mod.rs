@@ -1,4 +1,4 @@
-//! The service. Each of its parts guards its own state. The service itself makes accesses and cross-calls, and writes the log and
+//! The service. Each of its parts guards its own state. The service itself performs accesses and cross-calls, and writes the log and
 //! events.
 
 mod call;

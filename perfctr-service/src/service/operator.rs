@@ -25,7 +25,7 @@ pub enum ChangeError {
         /// The number of guests of the service.
         there_are: usize,
     },
-    /// Another strand is making a change.
+    /// Another strand is performing a change.
     Busy,
     /// The machine does not have the unit.
     NoSuchUnit(Unit),
@@ -78,7 +78,7 @@ impl core::error::Error for ChangeError {}
 pub enum Change {
     /// The change, and every earlier one, has taken effect.
     Complete,
-    /// These strands have not taken their cross-calls. The set is empty while a strand makes the change.
+    /// These strands have not taken their cross-calls. The set is empty while a strand performs the change.
     Pending(StrandSet),
 }
 

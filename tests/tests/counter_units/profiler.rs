@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// Each of the 100 instructions of a loop makes one event, and the period is 1000. Without randomisation, all
+/// Each of the 100 instructions of a loop causes one event, and the period is 1000. Without randomisation, all
 /// samples are of the same instruction. With it, each instruction gets about a hundredth of the samples.
 fn loops<M: Sampled>() {
     let hits = |pace: Pace| {

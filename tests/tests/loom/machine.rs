@@ -188,7 +188,7 @@ fn strand_id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
-/// Makes the service on the heap. Like [`Modelled::of_parts`], not inlined, because loom's stacks have 32 KiB.
+/// Creates the service on the heap. Like [`Modelled::of_parts`], not inlined, because loom's stacks have 32 KiB.
 #[inline(never)]
 fn service(board: Board, guests: &[GuestConfig]) -> Box<Service> {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
@@ -256,7 +256,7 @@ impl Modelled {
     }
 
     fn reconfigure(&self, grants: &Grants) {
-        // Strand 0 may still be making an earlier change.
+        // Strand 0 may still be at work on an earlier change.
         while let Err(error) = self.service().reconfigure(strand_id(3), grants) {
             assert_eq!(error, ChangeError::Busy);
             loom::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Finds the recordings that a command replays, and makes new recordings.
+//! Finds the recordings that a command replays, and records programs.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
 
-/// The file name for recordings that are made or replayed, if the user names no file.
+/// The file name for recordings that are written or replayed, if the user names no file.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
 /// The size in bytes up to which a recording adds nothing to the memory budget.
@@ -63,8 +63,7 @@ impl SourceArgs {
 }
 
 impl SourceArgs {
-    /// Records the program that the arguments name into a temporary file. `number` and `all` number this recording among the command's
-    /// recordings, from 1 to `all`.
+    /// Records the program that the arguments name into a temporary file. A message says that this is recording `number` of `all`.
     pub(crate) fn record_aside(&self, number: u32, all: u32) -> anyhow::Result<ReplaySource> {
         recorder::check(&self.command, Options::default())?;
         let path = env::temp_dir().join(format!("vfalls.{number}.refs"));

@@ -69,7 +69,7 @@ fn judge(cpu: usize, line: &str) {
     assert_eq!(fixed.iter().copied().fold(0.0, f64::max), 1000.0, "{line}");
     assert_eq!(fixed.iter().sum::<f64>(), 1000.0, "{line}");
     let n: f64 = random.iter().sum();
-    // With a mean period of 240, the 240,000 atomic instructions make 1000 samples. The standard
+    // With a mean period of 240, the 240,000 atomic instructions give 1000 samples. The standard
     // deviation of a uniform period is 240 / sqrt(12).
     let deviation = (1000.0_f64 / 12.0).sqrt();
     assert!((n - 1000.0).abs() < 4.0 * deviation, "{line}");

@@ -46,7 +46,7 @@ pub struct SharingReport {
 pub struct Cost {
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,
-    /// The number of misses that the cache of another node served.
+    /// The number of misses served by the cache of another node.
     pub transfers: u64,
     /// The number of copies of lines that a node lost because another node wrote to the line.
     pub invalidations: u64,

@@ -128,7 +128,7 @@ fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
     assert!(apart.cycles < report.cost.cycles);
 }
 
-/// A thread makes 3,072 stores to one line. They are dealt to strands 0 and 64, 1,024 stores at a
+/// A thread executes 3,072 stores to one line. They are dealt to strands 0 and 64, 1,024 stores at a
 /// time.
 #[test]
 fn strands_to_which_a_thread_is_dealt_execute_that_thread() {

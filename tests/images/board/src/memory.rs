@@ -1,6 +1,6 @@
 //! Words of memory replace the device registers that QEMU lacks. The entry code is as shipped.
 //!
-//! Before the service is made, the image replaces the registers' addresses in the service's table with the
+//! Before the service is created, the image replaces the registers' addresses in the service's table with the
 //! addresses of words. If a register must not answer, its address is misaligned, so that an access traps.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};

@@ -101,7 +101,7 @@ struct Faster {
 }
 
 impl Compared {
-    /// Makes the result of a comparison. `frequency` is the frequency of the device, measured with
+    /// Creates the result of a comparison. `frequency` is the frequency of the device, measured with
     /// the clock. The device counts nanoseconds.
     pub(super) fn new(clock: &'static str, with: String, frequency: Option<Frequency>) -> Self {
         let faster = frequency.map(|frequency| Faster {

@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
         seen(1, self)
     }
 
-    /// Makes the operator's change between the stages, and waits until it is complete.
+    /// Performs the operator's change between the stages, and waits until it is complete.
     fn change(&mut self) -> Result<(), String> {
         let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
         match self.plan.between {

@@ -30,7 +30,7 @@ struct Growing {
     threads: Vec<Vec<Item>>,
     /// The locks that each thread holds.
     has: Vec<Vec<u64>>,
-    /// The signals that are made or missing: all numbers below this number.
+    /// The signals that are sent or missing: all numbers below this number.
     signals: u64,
     instructions: u64,
     is_tidy: bool,
