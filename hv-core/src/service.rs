@@ -36,7 +36,7 @@ pub trait Service {
         Self: 'a;
 
     /// Returns `false` if the service knows no guest of this number, or knows that the strand does not execute the guest. The hypervisor
-    /// calls this before [`context`](Self::context). The default returns `true`.
+    /// calls this function before [`context`](Self::context). The default returns `true`.
     fn knows(&self, caller: Caller) -> bool {
         let _ = caller;
         true
@@ -49,7 +49,7 @@ pub trait Service {
         version: &'a Negotiated<Self::Group>,
     ) -> Self::Context<'a>;
 
-    /// The hypervisor calls this after a guest has negotiated a version or released the group. `version` holds the result. Only a
+    /// The hypervisor calls this function after a guest has negotiated a version or released the group. `version` holds the result. Only a
     /// service whose fast path depends on the version needs this call. Other strands of the guest may call or negotiate meanwhile.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated<Self::Group>) {}
@@ -131,7 +131,7 @@ pub trait Context {
         false
     }
 
-    /// The hypervisor calls this after it has refused a FAST call with EBADTRAP because the guest has not negotiated the group.
+    /// The hypervisor calls this function after it has refused a FAST call with EBADTRAP because the guest has not negotiated the group.
     #[allow(unused_variables)]
     fn not_negotiated(&self, function: u64, registers: &Registers) {}
 }

@@ -116,7 +116,7 @@ impl Directory {
     }
 }
 
-/// The place of a ring in another machine's memory.
+/// The location of a ring in another machine's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     ring: u64,

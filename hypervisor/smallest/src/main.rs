@@ -57,7 +57,7 @@ struct Handler(Strand<'static, Services, Image>);
 
 perfctr_service::sun4v_image!(Handler, strands: 2);
 
-/// Tells the counter service the machine and the guests, and starts strand 1. Strand 0 calls this.
+/// Tells the counter service the machine and the guests, and starts strand 1. Strand 0 calls this function.
 fn prepare() {
     let guests =
         GUESTS.map(|(strand, grant)| GuestConfig::new([strand].into_iter().collect(), grant));

@@ -95,8 +95,8 @@ fn ready() -> Option<&'static Clocks> {
     unsafe { READY.load(Acquire).as_ref() }
 }
 
-/// Creates the clocks and their timekeeper, unless the layout says that the clocks are not compared. Strand 0 calls this before it starts
-/// the others.
+/// Creates the clocks and their timekeeper, unless the layout says that the clocks are not compared. Strand 0 calls this function before it
+/// starts the others.
 pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
     let hz = layout.frequency;
     if layout.clocks == 0 {

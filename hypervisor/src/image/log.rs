@@ -52,7 +52,7 @@ impl log::Log for Facade {
     fn flush(&self) {}
 }
 
-/// Opens the console, and makes this logger the logger of the crate `log`. Strand 0 calls this first.
+/// Opens the console, and makes this logger the logger of the crate `log`. Strand 0 calls this function first.
 pub(super) fn begin<B: Board>() {
     if let Some(on) = interrupt::own_strand() {
         OPERATOR_LOG.open(on, log_uart::<B>());

@@ -200,9 +200,9 @@ impl GuestRights {
 
     /// Opens the fast path for what the guest may do in the version that it has negotiated.
     ///
-    /// Several strands can execute this at once. Each strand stores its version before it loads the word, and reads the version after the
-    /// load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before that
-    /// exchange, so its own exchange fails.
+    /// Several strands can execute this function at once. Each strand stores its version before it loads the word, and reads the version
+    /// after the load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before
+    /// that exchange, so its own exchange fails.
     pub(crate) fn version_changed(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
@@ -331,7 +331,7 @@ impl GuestRights {
     }
 
     /// Closes the refusals until [`release`](Self::release), so that no call is refused at once. Only the owner of the change lock
-    /// calls this. If the owner dies, the refusals stay closed until the next change.
+    /// calls this function. If the owner dies, the refusals stay closed until the next change.
     pub(super) fn hold(&self) {
         self.words.refusals.fetch_or(RefusalWord::HELD.bits(), Ordering::SeqCst);
         self.close_refusals();

@@ -45,7 +45,7 @@ pub struct Asked {
 /// An event that changes [`Asked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// The strand is asked to scrub this, and to acknowledge.
+    /// The strand is asked to scrub what the event names, and to acknowledge.
     Asks(Scrub),
     /// The death of the strand is reported.
     Dies,
@@ -198,7 +198,7 @@ pub struct Holding {
 pub enum GuestEvent {
     /// The operator revokes all rights outside of this grant. Needs the lock.
     Revoke(Grant),
-    /// The operator grants this, after all revocations of the same configuration. Needs the lock.
+    /// The operator gives the guest this grant, after all revocations of the same configuration. Needs the lock.
     Grant(Grant),
     /// The guest is reset, and all its rights are revoked.
     Reset,

@@ -94,7 +94,7 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(())
     }
 
-    /// Applies the tracer's setting to calls that begin later. The image calls this after it has switched the tracer on or off.
+    /// Applies the tracer's setting to calls that begin later. The image calls this function after it has switched the tracer on or off.
     pub fn trace_turned(&self) {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }

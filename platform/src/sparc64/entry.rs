@@ -125,7 +125,7 @@ pub(super) fn interrupted<H: TrapHandler>() -> ! {
     unsafe { start_over(interrupted_entry::<H>, 0) }
 }
 
-/// Ends the strand after a panic. An image calls this in its `#[panic_handler]`.
+/// Ends the strand after a panic. An image calls this function in its `#[panic_handler]`.
 pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
     let line = info.location().map_or(0, |location| location.line());
     // SAFETY: the target aborts on a panic, so the code below on the stack is never resumed. The boot code has given the

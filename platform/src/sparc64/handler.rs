@@ -38,7 +38,7 @@ pub trait TrapHandler: Sized + 'static {
     /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. `None`,
     /// the default, leaves the call to [`trap`](Self::trap). An image with `hv-core` calls `Strand::core_fast`.
     ///
-    /// The veneer calls this as a [leaf function](super#leaf-functions).
+    /// The veneer calls this function as a [leaf function](super#leaf-functions).
     #[inline(always)]
     fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
         let _ = (function, arguments);
@@ -61,7 +61,7 @@ pub trait TrapHandler: Sized + 'static {
     /// does not report it. Then no device can be blamed.
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
-    /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
+    /// function function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
     fn faulted_late(&self, address: Option<PhysicalAddress>);
 
     /// Takes the interrupts that the strand has received: see [`interrupt::take`](super::interrupt::take). The strand calls this function

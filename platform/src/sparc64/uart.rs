@@ -73,7 +73,7 @@ impl Uart {
     }
 
     /// Says on the console of a guest how the guest has ended on this strand, and stops the strand for ever. An image without a mailbox
-    /// calls this: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
+    /// calls this function: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
     pub fn ended(mut self, end: End) -> ! {
         self.end(match end {
             End::Exit(code) => code.min(u32::MAX.into()),
@@ -101,7 +101,7 @@ impl Write for Uart {
     }
 }
 
-/// Says on the first console why the image cannot start, and stops the strand for ever. An image calls this in
+/// Says on the first console why the image cannot start, and stops the strand for ever. An image calls this function in
 /// [`TrapHandler::start`](super::TrapHandler::start). `vfalls boot` shows the reason and ends.
 pub fn cannot_start(why: &dyn Display) -> ! {
     let mut console = Uart::of_guest(0);

@@ -26,7 +26,7 @@ impl LineState {
     }
 }
 
-/// The place of a line in the cache. It is valid until the next fill.
+/// The position of a line in the cache. It is valid until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct L2Slot(usize);
 

@@ -114,7 +114,7 @@ impl ByWhom {
     }
 }
 
-/// The count of an event at each place.
+/// The counts of an event, one for each node or each hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]

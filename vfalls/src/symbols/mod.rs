@@ -67,7 +67,7 @@ pub(crate) struct Symbols {
     places: Places,
 }
 
-/// The places of the files in the program's memory.
+/// The locations of the files in the program's memory.
 enum Places {
     /// There is only one file. The number is the difference between an address in the recording and
     /// the address in the file.

@@ -19,7 +19,7 @@ struct Ask {
     strand: usize,
     /// The time since the previous ask.
     after: u64,
-    /// Whether the chip is busy. The test ignores this if the chip has already been busy for too long.
+    /// Whether the chip is busy. The test ignores this value if the chip has already been busy for too long.
     busy: bool,
     /// The duration of the access that follows.
     lasts: u64,

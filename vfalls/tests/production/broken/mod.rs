@@ -112,7 +112,7 @@ struct Run<'a> {
     /// What the operator sees at the end of the run; `None` before.
     look: Option<Seen>,
     /// The calls of this stage that did not have an answer yet when a report of their unit arrived.
-    /// Each is a strand's number and a place in its list.
+    /// Each is a strand's number and an index in its list.
     must_refuse: Vec<(usize, usize)>,
 }
 

@@ -18,7 +18,7 @@ pub struct Machine<'a> {
     watchpoints: Vec<Watchpoint>,
 }
 
-/// The places of the guests' memory. A guest uses real addresses, and the hypervisor uses physical
+/// The locations of the guests' memory. A guest uses real addresses, and the hypervisor uses physical
 /// addresses.
 #[derive(Clone)]
 struct Addresses {
