@@ -59,7 +59,7 @@ pub trait Board: Sized + 'static {
     }
 }
 
-/// Returns the console of a guest.
+/// Returns the serial port that is a guest's console.
 pub(super) fn uart<B: Board>(guest: GuestId) -> Uart {
     // SAFETY: `console` returns the address of a 16550.
     unsafe { Uart::new(B::console(guest)) }

@@ -72,7 +72,7 @@ fn known_layout() -> Option<&'static Layout> {
     unsafe { LAYOUT.load(Acquire).as_ref() }
 }
 
-/// Writes a message of the hypervisor.
+/// Writes a message of the hypervisor itself, which no guest has caused.
 pub(super) fn say(level: Level, text: fmt::Arguments<'_>) {
     report(None, level, text, || {});
 }

@@ -52,7 +52,7 @@ use machine::Machine;
 pub struct Image {
     /// The physical address and the bytes of each segment.
     pub segments: Vec<(u64, Vec<u8>)>,
-    /// The addresses of the instructions.
+    /// The range of addresses that contains the instructions.
     pub text: Range<u64>,
     /// The interfaces that the image has.
     pub interfaces: Interfaces,

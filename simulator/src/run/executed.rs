@@ -40,7 +40,7 @@ pub struct Executed {
     pub clocks: Vec<ClockRun>,
     /// The failures that the hypervisor has recorded.
     pub failures: Vec<Failure>,
-    /// The log of the hypervisor.
+    /// The hypervisor's log, and the number of messages that are missing from it.
     #[serde(default)]
     pub hypervisor: HypervisorRun,
 }

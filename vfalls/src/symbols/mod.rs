@@ -49,7 +49,7 @@ impl File {
     }
 }
 
-/// The code of a function.
+/// The machine code of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Code {
     /// The address of the function's first instruction in the recorded program.

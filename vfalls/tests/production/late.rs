@@ -113,7 +113,7 @@ fn ready() -> Execution {
 #[derive(Clone, Copy)]
 struct Failing {
     unit: FaultyUnit,
-    /// A register of the unit.
+    /// The number of the unit's register that the test accesses.
     register: u64,
     /// The number of cycles after which the unit works again.
     mended: u64,

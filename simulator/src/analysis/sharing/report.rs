@@ -40,7 +40,7 @@ pub struct SharingReport {
     pub stopped: bool,
 }
 
-/// The cost of a replay.
+/// The cost of a replay: its time, and the lines that nodes took from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cost {

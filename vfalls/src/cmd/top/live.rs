@@ -20,12 +20,12 @@ const TEN_A_SECOND: usize = 3;
 /// frames each contain a service of 160 KB.
 const STACK: usize = 8 << 20;
 
-/// The speed of the replay.
+/// How fast the replay takes samples, and whether it waits after each sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// Whether the replay waits after each sample.
     pub(crate) paused: bool,
-    /// An index in [`RATES`].
+    /// The index of the speed in [`RATES`].
     rate: usize,
 }
 

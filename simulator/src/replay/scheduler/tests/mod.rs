@@ -13,7 +13,7 @@ use crate::run::States;
 use model::{Modelled, modelled};
 use programs::programs;
 
-/// An action of a thread.
+/// What a thread of a test does next.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     /// An instruction: its address, and the number of its data references.
