@@ -10,7 +10,7 @@ use crate::{CallError, Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Re
 /// A service with group CORE states the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
 /// 0xff.
 pub trait Group {
-    /// The number of the group.
+    /// The number by which guests negotiate the group.
     const NUMBER: ApiGroup;
 
     /// The 1 to 255 versions of the group, lowest first. The minor numbers of a major number count up from 0. A hypervisor with any

@@ -162,7 +162,7 @@ impl Board {
     }
 
     /// Stops the next strand that accesses a cell, before the access. Without a call of
-    /// [`Stop::go_on`], the strand stays there for ever, like a dead strand.
+    /// [`Stop::go_on`], the strand stays there forever, like a dead strand.
     pub fn stop_at(&self, cell: Cell) -> Stop {
         let two = || Arc::new(Barrier::new(2));
         let stop = Stop { reached: two(), go_on: two() };

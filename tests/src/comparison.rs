@@ -31,7 +31,7 @@ pub fn board(world: &World) -> Board {
 }
 
 impl<'a> Comparison<'a> {
-    /// Returns a comparison of a new world and a new board.
+    /// Creates a comparison of a reference model and a machine under test that nothing has used yet.
     pub fn new(world: World, board: &'a Board) -> Self {
         let machine = MachineUnderTest::new(board, &world.guests);
         Self { world, machine, cases: 0, answered: HashMap::new() }

@@ -701,7 +701,7 @@ struct vfperf_interrupted {
 
 // A sample: the overflow of a counter whose event is sampled.
 struct vfperf_sample {
-  // The interrupt.
+  // Where and when the overflow interrupted the program.
   struct vfperf_interrupted at;
   // The event whose counter overflowed.
   uint64_t event;
@@ -711,7 +711,7 @@ struct vfperf_sample {
 
 // What a profiler has counted of an event.
 struct vfperf_report {
-  // The event.
+  // The number of the event, as in the profiler's request.
   uint32_t event;
   // The counter: one of `enum vfperf_counter`.
   uint32_t counter;

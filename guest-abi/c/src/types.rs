@@ -140,7 +140,7 @@ pub struct vfperf_interrupted {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_sample {
-    /// The interrupt.
+    /// Where and when the overflow interrupted the program.
     pub at: vfperf_interrupted,
     /// The event whose counter overflowed.
     pub event: u64,
@@ -152,7 +152,7 @@ pub struct vfperf_sample {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_report {
-    /// The event.
+    /// The number of the event, as in the profiler's request.
     pub event: u32,
     /// The counter: one of `enum vfperf_counter`.
     pub counter: u32,

@@ -270,7 +270,7 @@ impl SparcPic {
     /// The number of bits of a counter: 32.
     pub const WIDTH: u32 = Self::FIRST_BITS as u32;
 
-    /// Returns the value of counter 0 or 1.
+    /// Returns the value of one of the two counters.
     pub const fn counter(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => self.pic0(),

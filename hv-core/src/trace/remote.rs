@@ -60,7 +60,7 @@ pub trait Memory {
 pub struct Directory {
     /// `true` while tracing is on.
     pub on: bool,
-    /// The number of rings.
+    /// The number of rings in the image's memory.
     pub rings: u64,
     first: u64,
     stride: u64,

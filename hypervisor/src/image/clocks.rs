@@ -91,7 +91,7 @@ static PLACE: Mutex<Option<Clocks>> = Mutex::new(None);
 static READY: AtomicPtr<Clocks> = AtomicPtr::new(ptr::null_mut());
 
 fn ready() -> Option<&'static Clocks> {
-    // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
+    // SAFETY: the pointer is null, or comes from a reference that is valid forever.
     unsafe { READY.load(Acquire).as_ref() }
 }
 

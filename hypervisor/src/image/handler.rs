@@ -70,7 +70,7 @@ impl<B: Board> Place<B> {
 
     /// Returns the hypervisor; `None` before strand 0 has prepared it.
     pub(super) fn ready(&self) -> Option<&'static HypervisorOf<B>> {
-        // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
+        // SAFETY: the pointer is null, or comes from a reference that is valid forever.
         unsafe { self.ready.load(Acquire).as_ref() }
     }
 

@@ -68,7 +68,7 @@ pub(super) fn know(layout: &'static Layout) {
 }
 
 fn known_layout() -> Option<&'static Layout> {
-    // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
+    // SAFETY: the pointer is null, or comes from a reference that is valid forever.
     unsafe { LAYOUT.load(Acquire).as_ref() }
 }
 

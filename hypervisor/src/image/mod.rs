@@ -25,7 +25,7 @@ pub use handler::{Handler, Place, Placed, cross_call};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
 
-/// Stores a value in static memory for ever. The mutex is never unlocked, so each `place` can be used only once. (`spin::Once` would do the
+/// Stores a value in static memory forever. The mutex is never unlocked, so each `place` can be used only once. (`spin::Once` would do the
 /// same, but its code contains a panic.)
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
     MutexGuard::leak(place.lock()).insert(value)

@@ -2,7 +2,7 @@
 //!
 //! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if no access to
 //! it ends for [`BUSY_LIMIT_TICKS`], and the strand keeps asking in this time. The pauses between its asks must be a little shorter than
-//! [`BUSY_PAUSE_TICKS`]. So no guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for
+//! [`BUSY_PAUSE_TICKS`]. So no guest spins forever. This covers a chip that answers "busy", and a unit that a strand never releases, for
 //! example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
 //! differ by any offset.
 //!

@@ -35,8 +35,9 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 ///
 /// # Why no call is refused a right that another strand adds
 /// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. Before a
-/// strand adds a right or returns a unit to service, it [holds](Self::hold) the refusals: it closes them, and no strand opens them until
-/// the right is added. A refusal is for the version that is stored beside it, and only valid while the guest has negotiated this version.
+/// strand adds a right or returns a unit to service, the strand [holds](Self::hold) the refusals. This closes the refusals, and no strand
+/// opens them until the change is complete. A refusal is for the version that is stored beside it, and only valid while the guest has
+/// negotiated this version.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct GuestRights {

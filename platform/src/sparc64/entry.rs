@@ -60,7 +60,7 @@ pub unsafe extern "C" fn core_entry<H: TrapHandler>(
 /// Called by the veneers of an image, with the block of the strand that trapped, after [`start_entry`] has returned.
 #[doc(hidden)]
 pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entry: u64) {
-    // SAFETY: `start_entry` has stored a reference that is valid for ever.
+    // SAFETY: `start_entry` has stored a reference that is valid forever.
     let handler = unsafe { &*block.handler.get() };
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock
 fn ended<H: TrapHandler>(end: End) -> Entry {
     // SAFETY: the boot code has given the strand its block.
     let block = unsafe { StrandBlock::<H>::own() };
-    // SAFETY: `start_entry` has stored a reference that is valid for ever, or the pointer is null.
+    // SAFETY: `start_entry` has stored a reference that is valid forever, or the pointer is null.
     let handler = unsafe { block.handler.get().as_ref() };
     late::clear_match();
     block.recovering.set(false);

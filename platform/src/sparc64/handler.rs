@@ -96,7 +96,7 @@ pub trait FastPath {
     fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError>;
 }
 
-/// No fast path.
+/// An image without a fast path: the slow path serves all calls.
 impl FastPath for () {
     fn words(&self) -> [u64; FAST_WORDS] {
         [0; FAST_WORDS]

@@ -15,7 +15,7 @@ pub const REQUEST: u64 = REAL + 0x1000;
 pub const ANSWERED: u64 = REQUEST + 4;
 /// Where a strand that must not make a call stays.
 pub const IDLE: u64 = REQUEST + 8;
-/// Where a strand repeats a call for ever. Its registers %l1 and %l2 have the first argument and the function.
+/// Where a strand repeats a call forever. Its registers %l1 and %l2 have the first argument and the function.
 pub const REPEAT: u64 = REAL + 0x1100;
 /// The offset of the word with the number of the guest's CPUs.
 pub const CPUS: u64 = 0x48;

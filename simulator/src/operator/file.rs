@@ -27,7 +27,7 @@ pub enum Action {
     Fault(Unit),
     /// Repairs a device and returns its unit to service.
     Mend(Unit),
-    /// Stops a strand for ever. Reports its death to the hypervisor.
+    /// Stops a strand forever. Reports its death to the hypervisor.
     Kill(StrandId),
     /// Makes a clock go wrong, or right again.
     Clock(Clock, Change),

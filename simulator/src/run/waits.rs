@@ -33,7 +33,7 @@ pub enum State {
     Recorded,
     /// No thread has started it yet.
     NotBegun,
-    /// It has ended.
+    /// The thread has ended.
     Ended,
 }
 

@@ -72,8 +72,11 @@ impl HubRecord {
         }
     }
 
-    /// Returns four numbers: lines that `to` got from the memory of `from`, lines that `to` got from the cache of `from`, lines
-    /// that `from` wrote back to the memory of `to`, and copies that `to` lost to writes of `from`.
+    /// Returns four numbers:
+    /// - the lines that `to` received from the memory of `from`,
+    /// - the lines that `to` received from the cache of `from`,
+    /// - the lines that `from` wrote back to the memory of `to`,
+    /// - the copies that `to` lost because `from` wrote to the lines.
     pub(super) fn between(&self, from: usize, to: usize) -> [u64; 4] {
         let read = |reads: &[Pairs; 2]| reads.iter().map(|reads| reads[to][from]).sum();
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]

@@ -81,7 +81,7 @@ impl Growing {
                 }
             }
             7..=12 => {
-                // A thread takes locks in any order, so threads can wait for each other for ever.
+                // A thread takes locks in any order, so threads can wait for each other forever.
                 if !self.is_tidy || !self.has[thread].contains(&lock) {
                     self.has[thread].push(lock);
                     let shared = seed / 256 % 2 == 0;
