@@ -148,7 +148,7 @@ impl<G> Negotiated<G> {
         }
     }
 
-    /// Returns the present version. Another strand of the guest may change it at any time.
+    /// Returns the current version. Another strand of the guest may change it at any time.
     #[inline]
     pub fn get(&self) -> NegotiatedVersion<G> {
         NegotiatedVersion::new(self.word.get())

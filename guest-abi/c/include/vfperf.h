@@ -909,7 +909,7 @@ uint64_t vfperf_profiler_init(struct vfperf_profiler *profiler,
                               const struct vfperf_request *requests,
                               uint32_t count);
 
-// Starts to count on the calling strand. `time` is the present time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
+// Starts to count on the calling strand. `time` is the current time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
 // no right to HT or has not negotiated.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_start(const struct vfperf_transport *transport,

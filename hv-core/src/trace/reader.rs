@@ -72,7 +72,7 @@ pub(super) trait Source {
     fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)>;
 }
 
-/// A reader's position in a ring, with a copy of the present packet.
+/// A reader's position in a ring, with a copy of the current packet.
 #[derive(Debug)]
 pub(super) struct Cursor<L, C> {
     layout: PhantomData<fn() -> L>,

@@ -19,8 +19,8 @@
 //! stays at Y for r refusals of other strands, and Y asks in this time.
 //!
 //! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals of each of the w - 1 others
-//! count: fewer than r refusals. So a strand that asks at least once in this time asks at least once in r asks of the others, however often
-//! they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! count: fewer than r refusals. So a strand that asks at least once in this time asks at least once in r asks of the other strands, no
+//! matter how often these ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 

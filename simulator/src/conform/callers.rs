@@ -29,7 +29,7 @@ pub struct Made {
     pub turns: Range<usize>,
     /// The indices of the accesses by all strands to devices during the call.
     pub accesses: Range<usize>,
-    /// When the call returned, in cycles.
+    /// The time at which the call returned, in cycles.
     pub returned: u64,
 }
 
