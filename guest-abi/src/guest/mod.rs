@@ -1,4 +1,5 @@
-//! The guest's side: hypercalls through any transport, and tools that use hypercalls.
+//! The guest's side of the contract: hypercalls through any transport, and tools that use the
+//! hypercalls.
 //!
 //! - [`Hypercall`] is the transport. [`Sun4v`] is the real transport, on SPARC V9 only.
 //! - [`Core`] makes the calls that need no negotiation, [`PerfCounters`] the calls of group 0x205.

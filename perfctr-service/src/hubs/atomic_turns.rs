@@ -76,7 +76,7 @@ impl AtomicTurns {
         Turn(self.turn.load(Ordering::SeqCst)).strand()
     }
 
-    /// Takes the step [`HubEvent::AsksTaken`], which only adds the strand's bit. Another strand may be making a decision.
+    /// Takes the step [`HubEvent::AsksTaken`], which only adds the strand's bit. Another strand may be deciding at this moment.
     #[inline(always)]
     pub(super) fn remember(&self, strand: StrandId) {
         let (added, _) = Turns::NEW.step(HubEvent::AsksTaken(strand));
@@ -120,7 +120,7 @@ impl AtomicTurns {
         false
     }
 
-    /// Makes a decision. The caller ensures that no other strand makes one at the same time.
+    /// Decides about the turn after an event. The caller ensures that no other strand decides at the same time.
     // Inlined, because the code for most events is short, and SPARC has few register windows for nested calls.
     #[inline(always)]
     pub(super) fn decide(&self, event: HubEvent) -> Answer {

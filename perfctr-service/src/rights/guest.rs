@@ -48,7 +48,7 @@ pub(crate) struct GuestRights {
     recorded: AtomicU64,
     /// `true` while calls are traced.
     traced: AtomicBool,
-    /// `true` after a reset of the guest, until it has its rights back.
+    /// `true` from a reset of the guest until the guest has its rights back.
     starting: AtomicBool,
     /// The operator's grant. The guest holds less while a change is pending.
     granted: AtomicU8,
@@ -108,7 +108,7 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
 pub(crate) struct FastWords {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
     access: AtomicU64,
-    /// The calls that are refused at once. Closed while calls are traced.
+    /// The calls that the fast path refuses by itself: none while calls are traced.
     pub(crate) refusals: AtomicU64,
 }
 
@@ -212,8 +212,8 @@ impl GuestRights {
         }
     }
 
-    /// Like [`version_changed`](Self::version_changed), but in few instructions and without a stack. If another change disturbs it, or
-    /// while calls are traced or units are out of service, closes the fast path.
+    /// Does the same as [`version_changed`](Self::version_changed), but in few instructions and without a stack. Only closes the fast path
+    /// if another change interferes, if calls are traced, or if a unit is out of service.
     #[inline(always)]
     pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
@@ -348,7 +348,7 @@ impl GuestRights {
         self.words.refusals.fetch_and(RefusalWord::KEPT.bits(), Ordering::SeqCst);
     }
 
-    /// Sets whether calls are traced. The caller calls [`refresh`](Self::refresh) next.
+    /// Turns the tracing of the guest's calls on or off. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
         // Clear the word before the setting changes, because a guest may give up its version meanwhile. Clear it again afterwards, because
@@ -370,7 +370,7 @@ impl GuestRights {
         clear(&self.recorded, bits);
     }
 
-    /// Revokes all rights outside of `grant`.
+    /// Takes away all rights that `grant` does not contain.
     pub(super) fn keep(&self, grant: Grant) {
         let lost = AccessWord::from_grant(Grant::ALL).without(AccessWord::from_grant(grant));
         self.withdraw(lost.or(AccessWord::FAST));
@@ -396,13 +396,13 @@ impl GuestRights {
         added
     }
 
-    /// Marks the guest as reset, and revokes its rights until all that it could program is scrubbed.
+    /// Marks the guest as reset, and takes away its rights until everything that the guest could program is scrubbed.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
     }
 
-    /// Marks a reset guest as started: it has all its rights, or gets them in the next step.
+    /// Removes the mark of [`start`](Self::start): the guest has all its rights again, or gets them in the next step.
     pub(super) fn started(&self) {
         self.starting.swap(false, Ordering::SeqCst);
     }

@@ -116,10 +116,10 @@ pub enum Global {
     Free,
     /// This guest has `global`.
     Held(GuestId),
-    /// This guest is losing `global`, and its units are being listed for scrubbing. If the strand that lists them dies, another
-    /// strand lists them again.
+    /// This guest is losing `global`, and a strand is marking the units that the guest could program, so that they are scrubbed. If this
+    /// strand dies, another strand marks the units again.
     Listed(GuestId),
-    /// This guest has lost `global`, and its units are not all scrubbed yet.
+    /// This guest has lost `global`, and the units that the guest could program are not all scrubbed yet.
     Revoked(GuestId),
 }
 
@@ -128,11 +128,11 @@ pub enum Global {
 pub enum GlobalEvent {
     /// A guest is granted `global`.
     Grant(GuestId),
-    /// `global` is revoked from its guest. The guest may have lost it already.
+    /// `global` is revoked from the guest that has it, or that has lost it and has units to be scrubbed.
     Revoke,
-    /// All units of the loser of `global` are listed.
+    /// All units that the loser of `global` could program are marked.
     ListIsWhole,
-    /// All listed units are scrubbed or out of service.
+    /// All marked units are scrubbed or out of service.
     Scrubbed,
 }
 

@@ -1,4 +1,4 @@
-//! The results of a system, as one number or call by call.
+//! Passes on the results of a system, either as one number or call by call.
 
 use core::fmt;
 

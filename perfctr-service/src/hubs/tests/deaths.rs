@@ -26,8 +26,8 @@ fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
 
 type Act = fn(&Gate);
 
-/// What happens before the call: nothing; refusals of the dying strand, of the other strand, or of both; a refusal of a
-/// third strand that has gone; or a busy chip.
+/// The events before the call. In the six cases, nothing happens; the dying strand, the other strand or both are refused; a third strand is
+/// refused and does not ask again; or the chip is busy.
 const BEFORE: [Act; 6] = [
     |_| (),
     |gate| refuse(gate, OTHER, &[DIES]),

@@ -1,4 +1,5 @@
-//! Whatever strands do, a hub that works stays in service, and a hub that never works again goes out of service.
+//! Tests the decision that a hub is broken. No matter what the strands do, a hub that works stays in service, and a hub that never works
+//! again goes out of service.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The transactions of a hub.
+//! Records the transactions of a hub: reads, write-backs, invalidations and snoop answers.
 
 use guest_abi::event::LpuEvent;
 
@@ -24,7 +24,8 @@ pub(in crate::memory) struct HubRecord {
     /// The number of answers of each node (first index) and each [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer) (second
     /// index).
     answers: [[u64; 4]; NODES],
-    /// The number of copies lost to a write, by writing node, then by losing node.
+    /// The number of copies of lines that a node lost because another node wrote to the line. The first index is the node that wrote, and
+    /// the second index is the node that lost its copy.
     lost: Pairs,
     /// The number of requests that waited for another request for the same line.
     met: u64,

@@ -1,5 +1,5 @@
-//! Which units a line belongs to. The memory system uses other maps, which compute the units from bits of a line's number: see
-//! [`geometry`](crate::memory::geometry). Here, the units are listed in the order in which they take successive lines.
+//! Determines which units a line belongs to. The memory system uses different maps, which compute the units from bits of a line's number:
+//! see [`geometry`](crate::memory::geometry). Here, the units are listed in the order in which they take successive lines.
 
 use std::collections::BTreeMap;
 
