@@ -171,7 +171,7 @@ impl<G> fmt::Debug for Negotiated<G> {
     }
 }
 
-/// The atomic word of a negotiated version, whatever the group is.
+/// The atomic word of a negotiated version, no matter what the group is.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Word(AtomicU32);

@@ -121,7 +121,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
         }
     }
     comparison.check_state();
-    // When every strand has acknowledged, no transfer is pending, whatever the steps were.
+    // When every strand has acknowledged, no transfer is pending, no matter what the steps were.
     comparison.repair();
     comparison.all_acknowledge();
     comparison.check_state();

@@ -147,7 +147,7 @@ fn a_dead_strand_keeps_no_place_of_a_line() {
     assert_eq!(text(&sent).matches("kept").count(), KEPT);
 }
 
-/// The text of a line is UTF-8 and has no control characters, whatever the message contains.
+/// The text of a line is UTF-8 and has no control characters, no matter what the message contains.
 #[test]
 fn a_line_is_text() {
     let sent = HostMutex::new(Vec::new());

@@ -76,7 +76,7 @@ pub trait TrapHandler: Sized + 'static {
     fn timer(&self) {}
 
     /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function
-    /// has the strand's whole stack and all register windows, whatever the strand executed before. If the strand has not
+    /// has the strand's whole stack and all register windows, no matter what the strand executed before. If the strand has not
     /// [started](Self::start), the handler is `None`, and the function must not return.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry;
 }

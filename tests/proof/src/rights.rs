@@ -255,7 +255,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns `true` if this change takes no step for this guest, whatever the change does for the other guests.
+    /// Returns `true` if this change takes no step for this guest, no matter what the change does for the other guests.
     fn is_idle(&self, model: &Rights<G, S>, work: Work, number: usize) -> bool {
         let own = self.guests[number];
         let starts = self.reset[number] || self.resetting == Some(guest(number));

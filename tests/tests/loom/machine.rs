@@ -330,7 +330,7 @@ impl Modelled {
     }
 
     /// Checks, after all strands are done, that the guest has all registers of the version. After
-    /// at most one call on the slow path, the fast path is open, whatever happened during the negotiation.
+    /// at most one call on the slow path, the fast path is open, no matter what happened during the negotiation.
     pub(crate) fn check_complete(&self, minor: u64) {
         assert_eq!(self.version(0), (1, minor));
         assert_eq!(self.get(0, DRAM), EOK);

@@ -1,4 +1,4 @@
-//! Stores that fail late. A report of a failed store can arrive whatever the strand is doing.
+//! Stores that fail late. A report of a failed store can arrive at any moment, no matter what the strand is doing.
 //! Except for the failed unit, everything must be as in a run without the fault. The tests compare
 //! both runs for latencies of the stores up to [`LONGEST`].
 
