@@ -92,7 +92,7 @@ impl Judge {
     }
 
     /// Returns the judgement on each clock for one period, regardless of earlier periods, and updates the trust. The period must
-    /// be longer than each clock's step. Panics if there is not one reading for each clock.
+    /// be longer than each clock's step. Panics if there is not exactly one reading for each clock.
     pub(crate) fn judge(&mut self, readings: &[Reading]) -> Vec<Judgement> {
         assert_eq!(readings.len(), self.trusted.len(), "one reading per clock");
         let clocks = 0..readings.len();

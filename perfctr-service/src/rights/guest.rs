@@ -246,7 +246,7 @@ impl GuestRights {
         true
     }
 
-    /// Opens the fast path for all that the guest may do. If this fails, calls take the slow path.
+    /// Opens the fast path for everything that the guest may do. If this fails, calls take the slow path.
     pub(super) fn refresh(&self, out: &UnitSet) {
         self.derive(TRIES, out, |word| word);
     }

@@ -51,7 +51,7 @@ pub enum StrandEvent {
     Dies,
     /// The strand takes its cross-call, between two calls. So the strand is alive.
     Takes,
-    /// The strand has done all that it was asked to do when it took the cross-call.
+    /// The strand has done everything that it was asked to do when it took the cross-call.
     Acknowledges(Asked),
 }
 
@@ -206,7 +206,7 @@ pub enum GuestEvent {
     Complete(Circumstances),
 }
 
-/// The facts that decide whether a guest can hold all that it is granted.
+/// The facts that decide whether a guest can hold all rights that it is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circumstances {
     /// The guest that the other fields describe.

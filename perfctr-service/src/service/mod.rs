@@ -214,7 +214,7 @@ struct StrandContext<'a, E: Environment> {
     ring: Option<&'a <E::Trace as Trace>::Ring>,
 }
 
-/// All that the calls of group 0x205 need on one strand, looked up once per strand.
+/// Everything that the calls of group 0x205 need on one strand, looked up once per strand.
 pub struct PerfCounterContext<'a, E: Environment> {
     strand: StrandContext<'a, E>,
     version: &'a Negotiated<Vfalls>,

@@ -2,7 +2,7 @@
 //!
 //! # Promises
 //! A *change* is a new configuration of grants, or the reset of a guest. When the change is complete, no call of a guest reaches what the
-//! guest has lost. All that the guest could program with the lost right is stopped and scrubbed. The next holder finds zeros:
+//! guest has lost. Everything that the guest could program with the lost right is stopped and scrubbed. The next holder finds zeros:
 //!
 //! - The guest loses `strand` or `htstrand`: %pcr and %pic of its strands are 0.
 //! - The guest keeps `strand` and loses `htstrand`: HT is 0 in %pcr of its strands, and their counters continue without HT.
@@ -89,7 +89,8 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Scrubs the listed units of the loser of `global`, as far as this strand can. Returns `true` if all are scrubbed or out of service.
+    /// Scrubs the units that the loser of `global` could program, as far as this strand can. Returns `true` if all are scrubbed or out of
+    /// service.
     #[inline(always)]
     fn scrub_revoked(&self, on: StrandId, guest: GuestId, asked: &mut StrandSet) -> bool {
         let mut done = true;

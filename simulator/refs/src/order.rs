@@ -82,7 +82,7 @@ pub enum Cause {
     /// signalled a condition variable, and a later section of the waiting thread has used the results of that section.
     Condition = 3,
     /// Another thread leaves a section of the same lock, and a later section of the waiting thread has used the results of that section.
-    /// The wait is not one for a condition variable.
+    /// The wait is not for a condition variable.
     Section = 4,
 }
 
