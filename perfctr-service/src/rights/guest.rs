@@ -212,8 +212,8 @@ impl GuestRights {
         }
     }
 
-    /// Does the same as [`version_changed`](Self::version_changed), but in few instructions and without a stack. Only closes the fast path
-    /// if another change interferes, if calls are traced, or if a unit is out of service.
+    /// Does the same as [`version_changed`](Self::version_changed), but in few instructions and without a stack. If another change
+    /// interferes, if calls are traced, or if a unit is out of service, this function closes the fast path instead.
     #[inline(always)]
     pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
@@ -402,7 +402,7 @@ impl GuestRights {
         self.keep(Grant::NONE);
     }
 
-    /// Removes the mark of [`start`](Self::start): the guest has all its rights again, or gets them in the next step.
+    /// Removes the mark of `start`: the guest has all its rights again, or gets them in the next step.
     pub(super) fn started(&self) {
         self.starting.swap(false, Ordering::SeqCst);
     }

@@ -25,7 +25,7 @@ pub const OF_EVERY_GROUP: Part = Part {
     run: of_every_group,
 };
 
-/// API groups that are not in [`ApiGroup::NAMED`]. Most of these groups do not exist in any hypervisor.
+/// API groups that are not in `ApiGroup::NAMED`. Most of these groups do not exist in any hypervisor.
 #[rustfmt::skip]
 const OTHERS: [u64; 14] = [
     2, 0x200, 0x202, 0x204, 0x206, 0x209, 0x20c, 0x300,
