@@ -148,7 +148,7 @@ impl<G> Negotiated<G> {
         }
     }
 
-    /// Returns the present version. Another strand of the guest may change it at any time.
+    /// Returns the current version. Another strand of the guest may change it at any time.
     #[inline]
     pub fn get(&self) -> NegotiatedVersion<G> {
         NegotiatedVersion::new(self.word.get())
@@ -171,7 +171,7 @@ impl<G> fmt::Debug for Negotiated<G> {
     }
 }
 
-/// The atomic word of a negotiated version, whatever the group is.
+/// The atomic word of a negotiated version, no matter what the group is.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Word(AtomicU32);

@@ -10,7 +10,7 @@ use crate::{CallError, Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Re
 /// A service with group CORE states the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
 /// 0xff.
 pub trait Group {
-    /// The number of the group.
+    /// The number by which guests negotiate the group.
     const NUMBER: ApiGroup;
 
     /// The 1 to 255 versions of the group, lowest first. The minor numbers of a major number count up from 0. A hypervisor with any
@@ -36,7 +36,7 @@ pub trait Service {
         Self: 'a;
 
     /// Returns `false` if the service knows no guest of this number, or knows that the strand does not execute the guest. The hypervisor
-    /// calls this before [`context`](Self::context). The default returns `true`.
+    /// calls this function before [`context`](Self::context). The default returns `true`.
     fn knows(&self, caller: Caller) -> bool {
         let _ = caller;
         true
@@ -49,7 +49,7 @@ pub trait Service {
         version: &'a Negotiated<Self::Group>,
     ) -> Self::Context<'a>;
 
-    /// The hypervisor calls this after a guest has negotiated a version or released the group. `version` holds the result. Only a
+    /// The hypervisor calls this function after a guest has negotiated a version or released the group. `version` holds the result. Only a
     /// service whose fast path depends on the version needs this call. Other strands of the guest may call or negotiate meanwhile.
     #[allow(unused_variables)]
     fn version_changed(&self, guest: GuestId, version: &Negotiated<Self::Group>) {}
@@ -131,7 +131,7 @@ pub trait Context {
         false
     }
 
-    /// The hypervisor calls this after it has refused a FAST call with EBADTRAP because the guest has not negotiated the group.
+    /// The hypervisor calls this function after it has refused a FAST call with EBADTRAP because the guest has not negotiated the group.
     #[allow(unused_variables)]
     fn not_negotiated(&self, function: u64, registers: &Registers) {}
 }

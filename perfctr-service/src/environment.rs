@@ -25,8 +25,8 @@ pub trait Environment {
     /// Returns the tracer, which may be [`Off`].
     fn trace(&self) -> &Self::Trace;
 
-    /// The service calls this each time a strand takes a unit out of service, so that the image can tell the operator. The function must
-    /// not call the service.
+    /// The service calls this function each time a strand takes a unit out of service, so that the image can tell the operator. The
+    /// function must not call the service.
     fn out_of_service(&self, outage: Outage) {
         let _ = outage;
     }

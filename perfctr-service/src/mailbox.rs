@@ -63,7 +63,7 @@ const AWAITED: usize = DATA + 1;
 const UNITS: usize = AWAITED + 4;
 const HELD: usize = UNITS + Unit::COUNT;
 
-/// A step of the operator.
+/// A step that the operator requests through the mailbox.
 // The type may be large: steps are rare, and there is no allocation.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

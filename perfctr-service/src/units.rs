@@ -195,7 +195,7 @@ impl Units {
         self.unclean.contains(unit)
     }
 
-    /// Lists a unit for scrubbing, from its first register on.
+    /// Marks a unit for scrubbing, from its first register on.
     pub(crate) fn set_unclean(&self, unit: Unit) {
         self.scrub_from_start(unit);
         self.unclean.add(unit);

@@ -1,5 +1,5 @@
 //! Tests how an image sets up the service, which guests and strands the service serves, and what the operator is told. Under loom, atomics
-//! cannot be made in a constant, so there can be no static service.
+//! cannot be created in a constant, so there can be no static service.
 #![cfg(not(loom))]
 
 use std::sync::Mutex;

@@ -196,7 +196,7 @@ impl Machine {
         self.interleave
     }
 
-    /// Returns the family of the machine.
+    /// Returns the model, which names the family of machines.
     pub const fn model(self) -> Model {
         self.model
     }

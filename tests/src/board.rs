@@ -117,7 +117,7 @@ impl Board {
         self.machine
     }
 
-    /// Runs `hook` before each access to a device, on the thread that makes the access.
+    /// Runs `hook` before each access to a device, on the thread that performs the access.
     pub fn before_accesses(&self, hook: impl Fn(StrandId) + Send + Sync + 'static) {
         assert!(self.accessed.set(Box::new(hook)).is_ok());
     }
@@ -162,7 +162,7 @@ impl Board {
     }
 
     /// Stops the next strand that accesses a cell, before the access. Without a call of
-    /// [`Stop::go_on`], the strand stays there for ever, like a dead strand.
+    /// [`Stop::go_on`], the strand stays there forever, like a dead strand.
     pub fn stop_at(&self, cell: Cell) -> Stop {
         let two = || Arc::new(Barrier::new(2));
         let stop = Stop { reached: two(), go_on: two() };

@@ -1,4 +1,4 @@
-//! The reference model and the machine under test make the same steps side by side. After every
+//! The reference model and the machine under test take the same steps side by side. After every
 //! call, everything that a guest or the hardware can see must be equal.
 
 use std::collections::{BTreeMap, HashMap};
@@ -31,7 +31,7 @@ pub fn board(world: &World) -> Board {
 }
 
 impl<'a> Comparison<'a> {
-    /// Returns a comparison of a new world and a new board.
+    /// Creates a comparison of a reference model and a machine under test that nothing has used yet.
     pub fn new(world: World, board: &'a Board) -> Self {
         let machine = MachineUnderTest::new(board, &world.guests);
         Self { world, machine, cases: 0, answered: HashMap::new() }

@@ -22,7 +22,7 @@ pub struct Reached {
     pub broken: u32,
 }
 
-/// Makes the steps on the model and on the machine under test. Returns the counts.
+/// Takes the steps on the model and on the machine under test. Returns the counts.
 pub fn check(bytes: &[u8]) -> Reached {
     let mut reached = Reached::default();
     // `None` only means that the input has ended.
@@ -121,7 +121,7 @@ fn sequence(input: &mut Input<'_>, reached: &mut Reached) -> Option<()> {
         }
     }
     comparison.check_state();
-    // When every strand has acknowledged, no transfer is pending, whatever the steps were.
+    // When every strand has acknowledged, no transfer is pending, no matter what the steps were.
     comparison.repair();
     comparison.all_acknowledge();
     comparison.check_state();
@@ -180,7 +180,7 @@ fn call(
     Some(())
 }
 
-/// Makes a step other than a call.
+/// Takes a step other than a call.
 fn step(
     kind: u8,
     strands: &[u16],

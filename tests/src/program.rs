@@ -1,4 +1,4 @@
-//! Runs programs of the project as a user or a script would, and makes directories for their files.
+//! Runs programs of the project as a user or a script would, and creates directories for their files.
 
 use std::fs::{self, DirEntry};
 use std::io::{self, Write};
@@ -107,7 +107,7 @@ pub fn end(command: Command, input: &[u8]) -> Ended {
 pub struct Place(PathBuf);
 
 impl Place {
-    /// Makes the directory `name` below `parent`.
+    /// Creates the directory `name` below `parent`.
     #[must_use]
     pub fn below(parent: &str, name: &str) -> Self {
         let path = Path::new(parent).join(name);

@@ -80,7 +80,7 @@ fn hammer(threads: u16, rounds: u64) {
     let owners = u64::from(threads.min(11));
     let done = rounds * (2 * u64::from(threads) + 2 * owners);
     let log = board.take_log();
-    // Every served call is one access. Refused calls make no access.
+    // Every served call is one access. Refused calls perform no access.
     assert_eq!(log.len() as u64, done);
     assert!(log.iter().all(|(_, access)| access.answer == Answer::Done));
     let statistics = machine.service().statistics(GuestId::new(0).unwrap());

@@ -1,4 +1,4 @@
-//! The operator makes steps through a mailbox. The tests check the words of the mailbox.
+//! The operator takes steps through a mailbox. The tests check the words of the mailbox.
 
 use std::cell::RefCell;
 

@@ -14,7 +14,7 @@ use tests::oracle::{Cell, Grant, Guest, Machine};
 const GLOBAL: Grant = Grant::GLOBAL;
 const NONE: Grant = Grant::NONE;
 
-/// Returns a Batoka with two nodes. It outlives the test, because a strand that dies in a call uses it for ever.
+/// Returns a Batoka with two nodes. It outlives the test, because a strand that dies in a call uses it forever.
 fn machine(grants: [Grant; 2]) -> &'static MachineUnderTest<'static> {
     let board = leak(Board::new(Machine::Batoka, 2, &[]));
     let guests = [Guest::new([0, 3, 64], grants[0]), Guest::new([1, 65], grants[1])];

@@ -127,7 +127,7 @@ fn is_complete(machine: &MachineUnderTest, change: &Change, dead: &[u16]) {
     assert_eq!(machine.board().pics()[&LOSER], 0);
 }
 
-/// After `before`, strand `dies` makes the steps of `act`, and dies at each step in turn. Returns the number of steps.
+/// After `before`, strand `dies` takes the steps of `act`, and dies at each step in turn. Returns the number of steps.
 fn at_each_step(
     change: &Change,
     before: impl Fn(&MachineUnderTest),

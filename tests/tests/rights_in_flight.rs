@@ -51,7 +51,7 @@ fn a_call_in_flight_is_waited_for() {
 /// The acknowledgement counts for the second transfer only after the larger scrub.
 #[test]
 fn an_acknowledgement_of_an_older_transfer_does_not_count() {
-    /// The number of %pcr writes that may return, and the number of writes already made.
+    /// The number of %pcr writes that may return, and the number of writes already executed.
     static ALLOWED: AtomicU32 = AtomicU32::new(0);
     static WRITTEN: AtomicU32 = AtomicU32::new(0);
     let board = leak(Board::new(Machine::Maramba, 1, &[]));

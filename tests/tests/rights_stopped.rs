@@ -37,7 +37,7 @@ type Talk = (mpsc::Sender<()>, mpsc::Receiver<()>);
 /// Stops strands, and stores the numbers of the events that they record.
 #[derive(Default)]
 struct Stops {
-    /// The key is the place of the stop, and the strand if the caller knows it.
+    /// The key says where a strand stops, and also which strand, if the caller knows the strand.
     wanted: Mutex<BTreeMap<(At, Option<u16>), Talk>>,
     recorded: Mutex<Vec<At>>,
 }

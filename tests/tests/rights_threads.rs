@@ -14,7 +14,7 @@ const REGISTERS: [(u64, u32); 7] = [(1, 0), (2, 0), (3, 0), (9, 32), (18, 8), (1
 
 const ROUNDS: usize = tests::rounds(150) as usize;
 
-/// The operator's strand. No guest has it, because it cannot make a guest's calls while it makes the operator's changes.
+/// The operator's strand. No guest has it, because it cannot make a guest's calls while it performs the operator's changes.
 const OPERATOR: u16 = 63;
 
 /// When dropped, ends the threads of the guests, even if the operator's part of the test fails.

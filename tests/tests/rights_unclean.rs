@@ -93,7 +93,7 @@ fn a_hub_that_faults_is_scrubbed_from_the_beginning() {
     repaired(board, &machine);
 }
 
-/// Only hubs can be busy without a fault. Waiting for another unit would hold up a transfer and the next holder for ever.
+/// Only hubs can be busy without a fault. Waiting for another unit would hold up a transfer and the next holder forever.
 #[test]
 fn a_unit_other_than_a_hub_that_is_busy_is_out_of_service() {
     for (cell, id, unit) in [

@@ -13,7 +13,7 @@ use crate::say::say;
 
 const MB: u64 = 1_000_000;
 
-/// The budget of a command in bytes. An option of the user replaces it.
+/// The memory budget in bytes of a command for which the user sets no limit.
 static DEFAULT: AtomicU64 = AtomicU64::new(1000 * MB);
 
 /// The pause between two checks of the memory. In this time, a program can fill about 50 MB.

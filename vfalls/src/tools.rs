@@ -52,7 +52,7 @@ pub fn find(program: impl AsRef<OsStr>) -> Option<PathBuf> {
 /// Properties of a computer that determine where programs are and how packages are installed.
 #[derive(Debug)]
 pub struct Host {
-    /// The value of PATH.
+    /// The value of the environment variable PATH.
     pub path: OsString,
     /// Whether the user is root, who may install packages.
     pub root: bool,

@@ -233,7 +233,7 @@ fn compare(report: &Value, figures: &Value) {
     let clerks = rows("line-1");
     let stores = clerks.iter().filter(|row| row[3] == "store" && row[5] == "count_in_one_line");
     // Each clerk stores 2,500 times to its own 8 bytes. The table leaves out the stores before the line moves for the first time. The
-    // first clerk makes about a hundred such stores while the other clerks leave the barrier.
+    // first clerk executes about a hundred such stores while the other clerks leave the barrier.
     let mut bytes: Vec<_> = stores
         .inspect(|row| assert!((2380..=2500).contains(&number(row, 4)), "{row:?}"))
         .map(|row| &*row[0])

@@ -176,7 +176,7 @@ fn judge(said: &str) -> anyhow::Result<()> {
         ensure!((180_080..180_400).contains(&instructions), "instructions: {found:?}");
         let all = once + twice + elsewhere;
         ensure!((165..=190).contains(&all) && elsewhere <= 3, "samples: {found:?}");
-        // The 60,000 loads make 172 samples, and the loads of the interrupt handler make a few
+        // The 60,000 loads give 172 samples, and the loads of the interrupt handler give a few
         // more. About a third of the samples are in `work_once`. The bounds are three standard
         // deviations away.
         ensure!((38..=76).contains(&once), "samples: {found:?}");

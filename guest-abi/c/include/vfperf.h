@@ -585,7 +585,7 @@ enum vfperf_unit_event {
 // pointer to this structure. On SPARC V9 the call then makes the real trap, or accesses the real register. Elsewhere a trap
 // returns EBADTRAP, and a register reads as 0.
 struct vfperf_transport {
-  // Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
+  // Executes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
   // the trap in `regs`.
   void (*trap)(void *context, uint64_t trap_number, uint64_t *regs);
   // Reads ancillary register 16 (%pcr) or 17 (%pic) of the calling strand.
@@ -701,7 +701,7 @@ struct vfperf_interrupted {
 
 // A sample: the overflow of a counter whose event is sampled.
 struct vfperf_sample {
-  // The interrupt.
+  // Where and when the overflow interrupted the program.
   struct vfperf_interrupted at;
   // The event whose counter overflowed.
   uint64_t event;
@@ -711,7 +711,7 @@ struct vfperf_sample {
 
 // What a profiler has counted of an event.
 struct vfperf_report {
-  // The event.
+  // The number of the event, as in the profiler's request.
   uint32_t event;
   // The counter: one of `enum vfperf_counter`.
   uint32_t counter;
@@ -741,7 +741,7 @@ struct vfperf_report {
 extern "C" {
 #endif // __cplusplus
 
-// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in
+// Executes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in
 // %o5), and stores the values after the trap in `regs`. Does nothing for another trap number or if
 // `regs` is NULL. The caller is responsible for the effects of the call.
 void vfperf_trap(const struct vfperf_transport *transport, uint64_t trap_number, uint64_t *regs);
@@ -909,7 +909,7 @@ uint64_t vfperf_profiler_init(struct vfperf_profiler *profiler,
                               const struct vfperf_request *requests,
                               uint32_t count);
 
-// Starts to count on the calling strand. `time` is the present time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
+// Starts to count on the calling strand. `time` is the current time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
 // no right to HT or has not negotiated.
 VFPERF_MUST_CHECK
 uint64_t vfperf_profiler_start(const struct vfperf_transport *transport,

@@ -18,7 +18,7 @@ use crate::types::{
     vfperf_present, vfperf_retry, vfperf_snapshot, vfperf_transport, vfperf_version,
 };
 
-/// Makes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in
+/// Executes trap 0x80 or 0xff with `regs[0]` to `regs[5]` in %o0 to %o5 (the function number is in
 /// %o5), and stores the values after the trap in `regs`. Does nothing for another trap number or if
 /// `regs` is NULL. The caller is responsible for the effects of the call.
 /// cbindgen:prefix=

@@ -184,7 +184,7 @@ impl Stored {
     }
 }
 
-/// Starts to count on the calling strand. `time` is the present time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
+/// Starts to count on the calling strand. `time` is the current time, in ticks. Returns ENOACCESS if `modes` has HT, and the guest has
 /// no right to HT or has not negotiated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vfperf_profiler_start(

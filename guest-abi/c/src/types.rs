@@ -14,7 +14,7 @@ pub const VFPERF_PROFILER_EVENTS: usize = 8;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_transport {
-    /// Makes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
+    /// Executes trap `trap_number` (0x80 or 0xff) with `regs[0]` to `regs[5]` in %o0 to %o5, and stores the values after
     /// the trap in `regs`.
     pub trap: Option<unsafe extern "C" fn(context: *mut c_void, trap_number: u64, regs: *mut u64)>,
     /// Reads ancillary register 16 (%pcr) or 17 (%pic) of the calling strand.
@@ -140,7 +140,7 @@ pub struct vfperf_interrupted {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_sample {
-    /// The interrupt.
+    /// Where and when the overflow interrupted the program.
     pub at: vfperf_interrupted,
     /// The event whose counter overflowed.
     pub event: u64,
@@ -152,7 +152,7 @@ pub struct vfperf_sample {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct vfperf_report {
-    /// The event.
+    /// The number of the event, as in the profiler's request.
     pub event: u32,
     /// The counter: one of `enum vfperf_counter`.
     pub counter: u32,

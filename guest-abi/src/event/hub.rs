@@ -49,7 +49,7 @@ super::events! {
 }
 
 super::events! {
-    /// An event of the general purpose design block.
+    /// An event that the counters of a hub's general purpose design block can count.
     GpdEvent "event of a general purpose design block": u8 {
         None = 0, "none", "Nothing.";
         Clock = 1, "clock_cycles", "Clock cycles.";
@@ -57,7 +57,7 @@ super::events! {
 }
 
 super::events! {
-    /// An event of the address serialization unit.
+    /// An event that the counters of a hub's address serialization unit can count.
     AsuEvent "event of an address serialization unit": u8 {
         None = 0, "none", "Nothing.";
         Clock = 1, "clock_cycles", "Clock cycles.";

@@ -1,7 +1,7 @@
 //! Events of the SPARC counters. Their codes are `SL << 8 | MASK`: see [`SparcSelect`](crate::layout::SparcSelect).
 
 super::events! {
-    /// An event of the SPARC counters. Both counters can count every event.
+    /// An event that the two counters of a strand can count. Each counter can count any event.
     SparcEvent "event of a strand": u16 {
         IdleStrands = 0x000, "Idle_strands", "Clocks in which no strand of the core issues an instruction.";
         BranchesCompleted = 0x201, "Br_completed", "Branches completed.";

@@ -65,7 +65,7 @@ impl<H: Hypercall> PerfCounters<H> {
         Ok(())
     }
 
-    /// Reads a register.
+    /// Returns the value of a performance register.
     ///
     /// # Errors
     /// - ENOTSUPPORTED if this version or machine does not have the register.

@@ -27,7 +27,7 @@ pub trait StrandCounters {
     /// Reads %pic (ASR 17).
     fn pic(&self) -> SparcPic;
 
-    /// Writes %pic.
+    /// Writes %pic, which holds the values of both counters.
     fn set_pic(&self, pic: SparcPic);
 }
 
@@ -109,7 +109,7 @@ impl<S: StrandCounters, H: Hypercall> StrandDriver<S, H> {
         self.change(false, pcr)
     }
 
-    /// Writes the PCR. `ht` is the present value of HT in the PCR.
+    /// Writes the PCR, with a hypercall if this changes HT. `ht` is the current value of HT in the PCR.
     pub(crate) fn change(&self, ht: bool, pcr: SparcPcr) -> Result<(), HvError> {
         if pcr.hypervisor() != ht {
             return self.set_by_service(pcr);

@@ -6,7 +6,7 @@ use crate::counter::Counter;
 use crate::error::error_text;
 use crate::register::Pmu;
 
-/// The number of events of one counter of one PMU, in 64 bits whatever the width of the counter. See [`Snapshot::count`].
+/// The number of events that one counter of one PMU has counted, in 64 bits, no matter how wide the counter is. See [`Snapshot::count`].
 ///
 /// If the guest selects another event between two snapshots, the count includes the occurrences of both events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ use crate::status::HvError;
 pub struct Tries(NonZeroU32);
 
 impl Tries {
-    /// A single try.
+    /// One try: a refused call is not repeated.
     pub const ONCE: Self = Self(NonZeroU32::MIN);
 
     /// Returns a limit of `number` tries; `None` for 0.
@@ -23,22 +23,25 @@ impl Tries {
         }
     }
 
-    /// Returns the number of tries.
+    /// Returns the maximum number of tries, which is at least 1.
     pub const fn number(self) -> u32 {
         self.0.get()
     }
 
-    /// Calls `attempt` until its status is not EWOULDBLOCK, at most this number of times. Fails with the error of the last try.
+    /// Calls `attempt`, and calls it again while it fails with EWOULDBLOCK. Gives up after this number of tries. Any other error ends the
+    /// tries at once.
     ///
-    /// An attempt is `|| counters.get(register)`, for example, or any other call of [`PerfCounters`](super::PerfCounters).
+    /// For example, `attempt` is `|| counters.get(register)`, or any other call of [`PerfCounters`](super::PerfCounters).
     pub fn retry<T>(self, attempt: impl FnMut() -> Result<T, HvError>) -> Result<T, RetryError> {
         self.retry_with(|_| spin_loop(), attempt)
     }
 
-    /// Like [`retry`](Self::retry), but calls `pause` between two tries, with the number of refused tries so far.
+    /// Works like [`retry`](Self::retry), and calls `pause` before each further try. The argument of `pause` is the number of tries that
+    /// have been refused so far.
     ///
-    /// Keep the pauses below half a millisecond: then the service serves a refused strand after at most one access of each other strand,
-    /// however often others ask. A strand that pauses longer may be forgotten, and then starts to wait again.
+    /// Keep each pause below half a millisecond. The service then serves a refused strand after at most one access by each other strand, no
+    /// matter how often the other strands call. If a strand pauses longer, the service may forget that it has refused the strand, and the
+    /// wait begins again.
     pub fn retry_with<T>(
         self,
         mut pause: impl FnMut(u32),
@@ -76,7 +79,7 @@ pub enum RetryError {
 }
 
 impl RetryError {
-    /// Returns the status of the last try: always `Some`.
+    /// Returns the error status with which the last try ended. The result is never `None`.
     pub const fn status(&self) -> Option<HvError> {
         match self {
             Self::StillBlocked(_) => Some(HvError::WouldBlock),

@@ -3,8 +3,8 @@
 //! Two reads of a counter tell the number of events between them if that number is less than 2^BITS. A larger number can be noticed
 //! only with a clock and a limit on the rate of the events: see [`Rate::is_within`].
 //!
-//! DRAM counters have a flag. A wrap sets the flag, and a write clears it. While the flag is clear, the counter has not wrapped,
-//! whatever the interval: see [`Widened::right_up_to`].
+//! DRAM counters have a flag. A wrap sets the flag, and a write clears it. While the flag is clear, the counter has not wrapped, no matter
+//! how long the interval is: see [`Widened::right_up_to`].
 
 use core::num::NonZeroU32;
 

@@ -6,14 +6,14 @@ crate::numbered::numbered! {
     /// PERF_CONFIG, the value of register 1: which L2 misses the SPARC events `L2_imiss` and `L2_dmiss_ld` count.
     #[derive(Default)]
     PerfConfig "PERF_CONFIG" {
-        /// All misses.
+        /// All misses, no matter where the line comes from.
         #[default]
         All "all",
-        /// Misses that the memory of the same node serves.
+        /// Misses served by memory of the same node.
         Local "local",
-        /// Misses that the memory of another node serves.
+        /// Misses served by memory of another node.
         Remote "remote",
-        /// Misses that the cache of another node serves.
+        /// Misses served by the cache of another node.
         CacheToCache "c2c",
     }
 }

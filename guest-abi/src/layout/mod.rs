@@ -2,7 +2,7 @@
 //!
 //! Every control register selects an event for each of two counters: see [`EventSelect`]. Changing one event leaves all other bits
 //! unchanged. If the type of a value can hold more than its field, a value that does not fit is an error.
-// The fields are private, because `bitfield-struct` makes unsuitable setters for each field: one panics, and one fails with `()`.
+// The fields are private, because `bitfield-struct` generates unsuitable setters for each field: one panics, and one fails with `()`.
 #![allow(dead_code, reason = "bitfield-struct makes all kinds of setters for each field")]
 
 mod dram;
@@ -97,7 +97,7 @@ macro_rules! event_select {
 }
 use event_select;
 
-/// Makes public methods to read and replace private fields. The type of a field holds only values that fit the field.
+/// Generates public methods to read and replace private fields. The type of a field holds only values that fit the field.
 macro_rules! fields {
     ($register:ident { $($(#[$doc:meta])* $name:ident, $with:ident: $value:ty = $field:ident, $with_field:ident;)* }) => {
         impl $register { $(

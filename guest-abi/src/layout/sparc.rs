@@ -55,7 +55,7 @@ super::fields! {
 /// - A counter counts the clocks in which at least one of the selected events happens. A taken branch counts 1 under 0x203,
 ///   although both bits of MASK select it.
 /// - Classes 8 to 15 have the events of classes 0 to 7, and also count instructions that are flushed because they trap.
-/// - Class 0 counts the clocks in which no strand of the core issues an instruction, whatever MASK is. To stop one counter, select
+/// - Class 0 counts the clocks in which no strand of the core issues an instruction, no matter what MASK is. To stop one counter, select
 ///   [`OFF`](Self::OFF), not 0.
 // This is not a bit field, because `new` has to keep bits 15:12 at 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -270,7 +270,7 @@ impl SparcPic {
     /// The number of bits of a counter: 32.
     pub const WIDTH: u32 = Self::FIRST_BITS as u32;
 
-    /// Returns the value of counter 0 or 1.
+    /// Returns the value of one of the two counters.
     pub const fn counter(self, counter: Counter) -> u32 {
         match counter {
             Counter::Pic0 => self.pic0(),

@@ -78,7 +78,7 @@ impl PerfReg {
 
     /// Returns what the specification says about the register.
     pub const fn info(self) -> &'static RegisterInfo {
-        // `new` accepts only ids below COUNT. The compiler does not know this, and would add a
+        // `new` accepts only ids below COUNT. The compiler does not know about this limit, and would add a
         // panic.
         let index = self.index();
         if index < Self::COUNT { &TABLE[index] } else { &TABLE[0] }

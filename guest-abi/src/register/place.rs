@@ -7,7 +7,7 @@ crate::numbered::numbered! {
     /// One of the two DRAM channels of a node, with its memory controller.
     Mcu "memory controller" { Mcu0 "MCU0", Mcu1 "MCU1", }
 
-    /// A register of a DRAM channel.
+    /// One of the two performance registers of a DRAM channel.
     McuRole "register of a DRAM channel" {
         /// Selects the events that are counted.
         Pcr "PCR",

@@ -23,7 +23,7 @@ impl Period {
         }
     }
 
-    /// Returns a period of `events` events, limited to 1 to 2^31.
+    /// Returns a period of `events` events. Replaces 0 by 1, and a number above 2^31 by 2^31.
     pub const fn nearest(events: u64) -> Self {
         if events > Self::LONGEST.0.get() as u64 {
             return Self::LONGEST;

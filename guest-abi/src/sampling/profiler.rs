@@ -53,7 +53,7 @@ type Turn<E> = [Option<Slot<E>>; 2];
 /// already include all past events. A strand's counters meet this requirement if the strand's handlers run in a mode that is not
 /// counted. Otherwise each call loses up to 8 of the handler's own events for each counter: see [`StrandCounters`].
 ///
-/// Samples do not drift: each overflow is due one period after the previous overflow was due, however late the interrupts are.
+/// Samples do not drift: each overflow is due one period after the previous overflow was due, no matter how late the interrupts are.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
@@ -69,7 +69,7 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     spurious: u64,
 }
 
-// A profiler may move between strands, whatever its unit is.
+// A profiler of any unit may move between strands.
 assert_impl_all!(Profiler<OwnCounters<&dyn StrandCounters, &dyn Hypercall>, 1, 1>: Send, Sync);
 
 impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS, SAMPLES> {
@@ -101,7 +101,7 @@ impl<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> Profiler<U, TURNS
         })
     }
 
-    /// Starts counting. `time` is the present time in ticks of the clock of [`Interrupted::time`], such as %stick. Intervals of a
+    /// Starts counting. `time` is the current time in ticks of the clock of [`Interrupted::time`], such as %stick. Intervals of a
     /// [`Pace`] are in these ticks, too. Fails if the unit refuses the program.
     pub fn start(&mut self, unit: &mut U, time: u64) -> Result<(), U::Refusal> {
         unit.stop();

@@ -29,7 +29,7 @@ pub struct Sample<E, M> {
     pub period: u64,
 }
 
-/// The causes of an interrupt.
+/// What requested an interrupt that the profiler has handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// The counters that had overflowed. The profiler has handled them.

@@ -126,7 +126,7 @@ impl<E: Copy> Slot<E> {
         Overflow::Sampled(finished + missed * u64::from(next.events()))
     }
 
-    /// Schedules the next overflow. The present overflow was due `past` events ago, and the next one is due one period after
+    /// Schedules the next overflow. The current overflow was due `past` events ago, and the next one is due one period after
     /// that. If this is in the past too, skips whole periods. Returns the number of skipped periods.
     fn reload(&mut self, period: Period, past: i64) -> u64 {
         let period = i64::from(period.events());

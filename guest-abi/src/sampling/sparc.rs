@@ -32,7 +32,7 @@ impl UnitEvent for SparcSelect {
 }
 
 impl Program<SparcSelect, SparcMode> {
-    /// Returns the value to write to %pcr so that the strand counts what the program selects. `before` is the present value of %pcr.
+    /// Returns the value to write to %pcr so that the strand counts what the program selects. `before` is the current value of %pcr.
     /// A counter without an event is off. The write does not change OV, even if a counter overflows just before the write.
     pub fn applied_to(&self, before: SparcPcr) -> SparcPcr {
         let select = |counter| self.events.event(counter).unwrap_or(SparcSelect::OFF);

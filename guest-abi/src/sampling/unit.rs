@@ -12,7 +12,7 @@ use crate::counter::{Counter, CounterSet};
 ///
 /// The interrupt is level-triggered: it is pending while [`overflowed`](Self::overflowed) returns at least one counter.
 pub trait CounterUnit {
-    /// The events that the counters can count.
+    /// The type of an event that the counters can count, such as a cache miss.
     type Event: UnitEvent;
 
     /// The modes that the counters distinguish.
@@ -24,24 +24,24 @@ pub trait CounterUnit {
     /// The number of bits of a counter. [`Profiler`](super::Profiler) relies on 32.
     const WIDTH: u32 = 32;
 
-    /// The value of a counter that has just overflowed: 0 if a wrap is the overflow, 2^31 if an overflow sets the highest bit.
+    /// The value at which a counter overflows: 0 if it overflows when it wraps, 2^31 if it overflows when its highest bit becomes 1.
     const OVERFLOWS_AT: u32;
 
     /// The maximum number of events by which the interrupt may be early. After an early interrupt,
     /// the handler has to write the counter; otherwise the overflow interrupts again.
     const EARLY: u32;
 
-    /// Returns every event with a name.
+    /// Returns all events that have a name.
     fn events() -> impl Iterator<Item = Self::Event>;
 
-    /// Starts to count as the program says. Changes neither the counters' values nor unacknowledged
-    /// overflows. If the unit may not count in one of the modes, stops the unit and fails.
+    /// Starts the counters with the events and the modes of `program`. Keeps the counters' values, and keeps overflows that are not
+    /// acknowledged yet. If the unit is not allowed to count in one of the modes, stops the unit and fails.
     fn start(&mut self, program: &Program<Self::Event, Self::Mode>) -> Result<(), Self::Refusal>;
 
     /// Stops counting until the next [`start`](Self::start). The interrupt of a counter that has overflowed stays pending.
     fn stop(&mut self);
 
-    /// Returns the present value of a counter, running or stopped.
+    /// Returns the current value of a counter. The counter may be running or stopped.
     fn read(&self, counter: Counter) -> u32;
 
     /// Writes a counter of a stopped unit. (If both counters are in one register, a write while they count could lose an event of
@@ -52,9 +52,9 @@ pub trait CounterUnit {
     /// acknowledged, and is programmed to interrupt.
     fn overflowed(&self) -> CounterSet;
 
-    /// Acknowledges the overflows of these counters. Each counter interrupts again only at its next overflow. Changes no
-    /// counter's value, except the highest bit of a counter whose overflow sets this bit. Loses no overflow of the other counter, even if
-    /// it happens at this moment.
+    /// Acknowledges the overflows of `counters`: each of these counters interrupts again only when it overflows again. Keeps the counters'
+    /// values, with one exception: if overflows set a counter's highest bit, the acknowledgement may change this bit. If a counter that is
+    /// not in `counters` overflows at the same time, its overflow is not lost.
     fn acknowledge(&mut self, counters: CounterSet);
 
     /// Returns `true` if a timer that shares the interrupt requests it.

@@ -54,7 +54,7 @@ fn the_flag_shows_a_wrap_that_the_counter_does_not() {
     let mut count = DramCount::new(shows(100u32));
     assert_eq!(count.right_up_to(), 0x7fff_ffff);
     assert_eq!(count.update(shows(130u32)), 30);
-    // The flag is clear, so the counter has not wrapped. The count is right however much time has passed.
+    // The flag is clear, so the counter has not wrapped. The count is right no matter how much time has passed.
     assert_eq!(count.right_up_to(), u64::MAX);
     // The counter has counted 2^31 + 20 more events since it read 130. Only after 2^32 - 130 events would it have wrapped twice.
     assert_eq!(count.update(shows(0x8000_0096u32)), 0x8000_0032);

@@ -11,7 +11,7 @@ fn ticks(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap()
 }
 
-/// Makes events one by one. `tick` returns the time of each event. Returns the time and period of each sample.
+/// Generates events one by one. `tick` returns the time of each event. Returns the time and period of each sample.
 fn run(pace: Pace, events: u32, mut tick: impl FnMut(u32) -> u64) -> Vec<(u64, u64)> {
     let (mut profiler, mut unit) = started::<0, 1>(&[sampled(0, pace)]);
     let (mut time, mut samples) = (0, Vec::new());

@@ -15,7 +15,7 @@ macro_rules! const_unless_loom {
     )*};
 }
 
-/// Makes an array whose elements all come from one expression. The array is a constant, except under loom.
+/// Creates an array whose elements all come from one expression. The array is a constant, except under loom.
 #[cfg(not(loom))]
 #[doc(hidden)]
 #[macro_export]

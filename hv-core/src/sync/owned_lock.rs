@@ -1,6 +1,6 @@
 //! A lock that another strand can free when its owner has died.
 //!
-//! The locks of the crate `spin` cannot do this: the guard of a dead strand is never dropped, and the lock stays taken for ever.
+//! The locks of the crate `spin` cannot do this: the guard of a dead strand is never dropped, and the lock stays taken forever.
 
 use guest_abi::StrandId;
 use static_assertions::assert_impl_all;

@@ -3,15 +3,15 @@
 //! Loom (the module `model`) tries every order of two or three strands, with weak memory. Shuttle tries some orders of dozens of
 //! strands, with sequentially consistent memory.
 //!
-//! A *schedule* is an order: it says which strand makes each step. In half of the schedules, a random strand makes each step. The
-//! other half use probabilistic concurrency testing (PCT): the strand with the highest priority makes the step. Priorities are
+//! A *schedule* is an order: it says which strand takes each step. In half of the schedules, a random strand takes each step. The
+//! other half use probabilistic concurrency testing (PCT): the strand with the highest priority takes the step. Priorities are
 //! random, and change at a few random steps, so that some strands stop for long at rare points.
 //!
 //! | environment variable | meaning |
 //! |---|---|
 //! | `SCHEDULES` | the factor by which the number of schedules that a test states is multiplied |
 //! | `SCHEDULE` | the only schedule to run, as a failing test prints it |
-//! | `SHUTTLE_RANDOM_SEED` | the seed, a number; the same seed makes the same schedules |
+//! | `SHUTTLE_RANDOM_SEED` | the seed, a number; the same seed gives the same schedules |
 
 extern crate std;
 
@@ -83,7 +83,7 @@ pub fn any_below(end: usize) -> usize {
     shuttle::rand::thread_rng().gen_range(0..end)
 }
 
-/// Makes a step that changes nothing. Other strands may continue at this step.
+/// Takes a step that changes nothing. Other strands may continue at this step.
 pub fn pause() {
     thread::sleep(core::time::Duration::ZERO);
 }

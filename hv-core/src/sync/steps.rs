@@ -99,7 +99,7 @@ pub fn die_at<R>(step: usize, call: impl FnOnce() -> R) -> Option<R> {
         .ok()
 }
 
-/// Makes a step without an operation on an atomic.
+/// Takes a step without an operation on an atomic.
 pub fn step() {
     let plans = PLANS.with(Cell::take);
     if plans.is_empty() {
@@ -113,7 +113,7 @@ pub fn step() {
     PLANS.with(|cell| cell.set(later));
 }
 
-/// Makes a step and the operation on an atomic. If the strand is dead, only returns `otherwise`.
+/// Takes a step and the operation on an atomic. If the strand is dead, only returns `otherwise`.
 fn unless_dead<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
     if DEAD.with(Cell::get) {
         return otherwise;

@@ -97,7 +97,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         Ok(keeper)
     }
 
-    /// Returns a clock for a strand.
+    /// Returns a clock that shows the timekeeper's time on a strand.
     pub const fn clock(&self, strand: StrandId) -> StrandClock<'_, S, N> {
         StrandClock { keeper: self, strand }
     }

@@ -20,7 +20,7 @@ pub struct Wrap {
 }
 
 impl Wrap {
-    /// Starts with `shown`, the present value of the counter. All functions ignore bits beyond the width.
+    /// Starts with `shown`, the current value of the counter. All functions ignore bits beyond the width.
     pub const fn new(width: Width, shown: u64) -> Self {
         Self { width, last: AtomicU64::new(shown & u64::MAX >> (64 - width.bits())) }
     }

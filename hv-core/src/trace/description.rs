@@ -17,7 +17,7 @@
 
 use super::event::{Class, Field, Shown};
 
-/// The name of the section.
+/// The name of the ELF section that holds the description.
 pub const SECTION: &str = ".vfalls_events";
 
 /// Returns the number of bytes that describe kinds of events.

@@ -88,7 +88,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         self.number.store(number, Ordering::Release);
     }
 
-    /// For the writer: returns the present fill.
+    /// For the writer: returns the current fill.
     #[inline(always)]
     pub(super) fn fill(&self) -> Fill {
         // Relaxed, as in `offered` and `discarded_before`: no other strand writes these words.

@@ -72,7 +72,7 @@ pub(super) trait Source {
     fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)>;
 }
 
-/// A reader's place in a ring, with a copy of the present packet.
+/// A reader's position in a ring, with a copy of the current packet.
 #[derive(Debug)]
 pub(super) struct Cursor<L, C> {
     layout: PhantomData<fn() -> L>,
@@ -103,7 +103,7 @@ enum Look {
 }
 
 impl<L: Layout, C: AsRef<[u32]> + AsMut<[u32]>> Cursor<L, C> {
-    /// Returns the place of the oldest event. `copy` has room for the words of a packet.
+    /// Returns the position of the oldest event. `copy` has room for the words of a packet.
     pub(super) const fn new(copy: C) -> Self {
         Self {
             layout: PhantomData,

@@ -60,7 +60,7 @@ pub trait Memory {
 pub struct Directory {
     /// `true` while tracing is on.
     pub on: bool,
-    /// The number of rings.
+    /// The number of rings in the image's memory.
     pub rings: u64,
     first: u64,
     stride: u64,
@@ -116,7 +116,7 @@ impl Directory {
     }
 }
 
-/// The place of a ring in another machine's memory.
+/// The location of a ring in another machine's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     ring: u64,

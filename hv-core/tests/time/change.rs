@@ -67,7 +67,7 @@ fn no_strand_sees_a_step_back() {
     clocks.iter().for_each(|clock| near(clock.ticks(), 4 * SECOND + SECOND / 2));
 }
 
-/// This test makes more changes than the timekeeper keeps epochs.
+/// This test performs more changes than the timekeeper keeps epochs.
 #[test]
 fn sources_change_any_number_of_times() {
     let world = World::default();

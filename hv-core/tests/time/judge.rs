@@ -19,10 +19,10 @@
 //! A clock that is wrong is demoted at once, and a clock that is right for some periods in a row is restored. An undecidable
 //! clock stays as trusted or demoted as it was, but its probation begins again.
 //!
-//! Demoted clocks do not vote. The judge compares them with the worlds of the trusted clocks. If only one clock is trusted,
-//! demoted clocks can confirm it or cast doubt on it (then it is undecidable), but they cannot make it wrong. If no clock can be
-//! compared with the single trusted clock, the trusted clock is undecidable, except in the period in which another trusted clock
-//! is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be trusted again.
+//! Demoted clocks do not vote. The judge compares them with the worlds of the trusted clocks. If only one clock is trusted, demoted clocks
+//! can confirm this clock, or cast doubt on it. If they cast doubt on the clock, it is undecidable. Demoted clocks cannot make the trusted
+//! clock wrong. If no clock can be compared with the single trusted clock, the trusted clock is undecidable, except in the period in which
+//! another trusted clock is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be trusted again.
 //!
 //! The judge does not notice an error within the bounds, even if the errors of many periods add up to a large error.
 
@@ -92,7 +92,7 @@ impl Judge {
     }
 
     /// Returns the judgement on each clock for one period, regardless of earlier periods, and updates the trust. The period must
-    /// be longer than each clock's step. Panics if there is not one reading for each clock.
+    /// be longer than each clock's step. Panics if there is not exactly one reading for each clock.
     pub(crate) fn judge(&mut self, readings: &[Reading]) -> Vec<Judgement> {
         assert_eq!(readings.len(), self.trusted.len(), "one reading per clock");
         let clocks = 0..readings.len();

@@ -1,11 +1,11 @@
-//! Which sources are safe, and which of them is chosen.
+//! Tests of the verdict whether a clock source is safe, and of the choice among several sources.
 
 use guest_abi::clock::{Description, Hazards, Scope, Width};
 use hv_core::time::{Environment, Operator, Reason, Verdict, choose, longest_poll, pc};
 
 const SAFE: Description = Description { width: Width::TICK, hz: 1_000_000_000, ..pc::rtc(0) };
 
-/// A machine with every property that makes a source with a hazard unsafe.
+/// A machine on which each hazard of a clock source makes the source unsafe.
 const BAD: Environment =
     Environment { strands: 256, idles: true, rate_changes: true, cpu_hz: 0, poll: 1_000_000_000 };
 

@@ -58,7 +58,7 @@ fn wrong() -> impl Strategy<Value = Wrong> {
     ]
 }
 
-/// Checks until a check changes nothing, as an image does. Returns the last finding.
+/// Repeats the watchdog's check until a check changes nothing, as an image does. Returns the last finding.
 fn settled<const N: usize>(
     watchdog: &mut Watchdog<N>,
     keeper: &Timekeeper<&Counter<'_>, N>,

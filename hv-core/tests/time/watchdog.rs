@@ -343,7 +343,7 @@ fn a_retired_source_does_not_show_that_another_stands_still() {
     }
 }
 
-/// Two trusted sources differ for ever, and nothing decides between them. A retired third source agrees with one of the two for a
+/// Two trusted sources differ forever, and nothing decides between them. A retired third source agrees with one of the two for a
 /// minute. Then the third source is trusted again and decides.
 #[test]
 fn a_source_that_is_right_again_decides_between_two() {

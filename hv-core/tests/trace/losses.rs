@@ -1,4 +1,4 @@
-//! Which events remain in a full ring, and how many are lost.
+//! Tests which events remain in a full ring, and how many are lost.
 
 use std::any::type_name;
 use std::ops::Range;

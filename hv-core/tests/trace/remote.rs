@@ -118,7 +118,7 @@ fn a_directory_says_where_rings_are() {
     }
 }
 
-/// A reader comes to an end, whatever the memory contains.
+/// A reader comes to an end, no matter what the memory contains.
 #[test]
 fn any_memory_is_read() {
     let seed = bytes();

@@ -57,7 +57,7 @@ struct Handler(Strand<'static, Services, Image>);
 
 perfctr_service::sun4v_image!(Handler, strands: 2);
 
-/// Tells the counter service the machine and the guests, and starts strand 1. Strand 0 calls this.
+/// Tells the counter service the machine and the guests, and starts strand 1. Strand 0 calls this function.
 fn prepare() {
     let guests =
         GUESTS.map(|(strand, grant)| GuestConfig::new([strand].into_iter().collect(), grant));
@@ -79,7 +79,7 @@ impl TrapHandler for Handler {
         }
         let strand = HYPERVISOR.strand(Caller { guest, strand });
         let strand = strand.unwrap_or_else(|why| cannot_start(&why));
-        // The lock is never released, so the handler stays for ever. A `spin::Once` would do the same, but its code contains a panic.
+        // The lock is never released, so the handler stays forever. A `spin::Once` would do the same, but its code contains a panic.
         MutexGuard::leak(place.lock()).insert(Handler(strand))
     }
 
@@ -114,7 +114,7 @@ impl TrapHandler for Handler {
         let _ = address.and_then(|address| service.faulted_late(strand, address));
     }
 
-    /// Writes to the guest's console how the guest has ended. The strand then waits for ever.
+    /// Writes to the guest's console how the guest has ended. The strand then waits forever.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry {
         let guest = handler.map_or(0, |own| own.0.caller().guest.number());
         Uart::of_guest(guest).ended(end)

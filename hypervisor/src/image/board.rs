@@ -27,7 +27,7 @@ pub trait Board: Sized + 'static {
     /// Returns the hardware that the performance counter service uses. Called once, at the start.
     fn environment(machine: Machine) -> Self::Environment;
 
-    /// Prepares a strand, for example its ring of events. Each strand calls this once, before anything else.
+    /// Prepares a strand, for example its ring of events. Each strand calls this function once, before anything else.
     fn begin(strand: StrandId) {
         let _ = strand;
     }
@@ -59,7 +59,7 @@ pub trait Board: Sized + 'static {
     }
 }
 
-/// Returns the console of a guest.
+/// Returns the serial port that is a guest's console.
 pub(super) fn uart<B: Board>(guest: GuestId) -> Uart {
     // SAFETY: `console` returns the address of a 16550.
     unsafe { Uart::new(B::console(guest)) }

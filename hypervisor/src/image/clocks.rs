@@ -91,12 +91,12 @@ static PLACE: Mutex<Option<Clocks>> = Mutex::new(None);
 static READY: AtomicPtr<Clocks> = AtomicPtr::new(ptr::null_mut());
 
 fn ready() -> Option<&'static Clocks> {
-    // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
+    // SAFETY: the pointer is null, or comes from a reference that is valid forever.
     unsafe { READY.load(Acquire).as_ref() }
 }
 
-/// Creates the clocks and their timekeeper, unless the layout says that the clocks are not compared. Strand 0 calls this before it starts
-/// the others.
+/// Creates the clocks and their timekeeper, unless the layout says that the clocks are not compared. Strand 0 calls this function before it
+/// starts the others.
 pub(super) fn begin(layout: &'static Layout, strand: StrandId) {
     let hz = layout.frequency;
     if layout.clocks == 0 {

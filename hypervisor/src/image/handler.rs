@@ -42,7 +42,7 @@ pub struct Handler<B: Board> {
 
 /// A board whose image has static memory for the hypervisor.
 pub trait Placed: Board {
-    /// Returns the place of the hypervisor, a `static` of the image.
+    /// Returns the memory for the hypervisor, which is a `static` of the image.
     fn place() -> &'static Place<Self>;
 }
 
@@ -56,7 +56,7 @@ pub struct Place<B: Board> {
 }
 
 impl<B: Board> Place<B> {
-    /// Returns a place without a hypervisor.
+    /// Returns memory that does not contain a hypervisor yet.
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     #[must_use]
     pub const fn new() -> Self {
@@ -70,7 +70,7 @@ impl<B: Board> Place<B> {
 
     /// Returns the hypervisor; `None` before strand 0 has prepared it.
     pub(super) fn ready(&self) -> Option<&'static HypervisorOf<B>> {
-        // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
+        // SAFETY: the pointer is null, or comes from a reference that is valid forever.
         unsafe { self.ready.load(Acquire).as_ref() }
     }
 

@@ -52,7 +52,7 @@ impl log::Log for Facade {
     fn flush(&self) {}
 }
 
-/// Opens the console, and makes this logger the logger of the crate `log`. Strand 0 calls this first.
+/// Opens the console, and makes this logger the logger of the crate `log`. Strand 0 calls this function first.
 pub(super) fn begin<B: Board>() {
     if let Some(on) = interrupt::own_strand() {
         OPERATOR_LOG.open(on, log_uart::<B>());
@@ -68,11 +68,11 @@ pub(super) fn know(layout: &'static Layout) {
 }
 
 fn known_layout() -> Option<&'static Layout> {
-    // SAFETY: the pointer is null, or comes from a reference that is valid for ever.
+    // SAFETY: the pointer is null, or comes from a reference that is valid forever.
     unsafe { LAYOUT.load(Acquire).as_ref() }
 }
 
-/// Writes a message of the hypervisor.
+/// Writes a message of the hypervisor itself, which no guest has caused.
 pub(super) fn say(level: Level, text: fmt::Arguments<'_>) {
     report(None, level, text, || {});
 }

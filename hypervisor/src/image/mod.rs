@@ -25,8 +25,8 @@ pub use handler::{Handler, Place, Placed, cross_call};
 pub use layout::{GuestLayout, Layout};
 pub use record::Reporting;
 
-/// Stores a value in a static place for ever. The lock of the place is never released, so each place can be used only once. (The code of
-/// `spin::Once`, which would do the same, contains a panic.)
+/// Stores a value in static memory forever. The mutex is never unlocked, so each `place` can be used only once. (`spin::Once` would do the
+/// same, but its code contains a panic.)
 fn keep<T>(place: &'static Mutex<Option<T>>, value: T) -> &'static T {
     MutexGuard::leak(place.lock()).insert(value)
 }

@@ -1,6 +1,7 @@
 //! The hypervisor's log: lines on the hypervisor's console, at a limited rate.
 //!
-//! A line begins with the time in seconds since the machine was switched on, and the level: `[0.001250] error: hub 2 is out of service: ...`.
+//! A line begins with the time in seconds since the machine was switched on, and the level: `[0.001250] error: hub 2 is out of service:
+//! ...`.
 //!
 //! A guest may cause messages again and again. So each guest has a [`Limit`](limit::BURST), and the hypervisor itself has another. Messages
 //! that are left out are counted, and the next line about the same source ends with the count.
@@ -98,7 +99,7 @@ impl<C: Output> Logger<C> {
         }
     }
 
-    /// Replaces the console. Strand `on` calls this, before other strands write.
+    /// Replaces the console. Strand `on` calls this function, before other strands write.
     pub fn open(&self, on: StrandId, console: C) {
         self.console.with(on, |place| *place = console);
     }
@@ -175,7 +176,7 @@ impl<C: Output> Logger<C> {
         u64::from(!accepted)
     }
 
-    /// Keeps a line for the strand that is using the console. Returns `false` if no place for a line is free.
+    /// Keeps a line for the strand that is using the console. Returns `false` if no slot for a line is free.
     fn keep(&self, on: StrandId, waiting: &Waiting) -> bool {
         let put = |place: &mut Option<Waiting>| {
             let is_free = place.is_none();
@@ -187,7 +188,7 @@ impl<C: Output> Logger<C> {
         self.kept.iter().any(|place| place.with(on, put) == Some(true))
     }
 
-    /// Releases the console and the places for lines that `strand` was using when it died. If the strand was storing a line in a place, the
+    /// Releases the console and the slots for lines that `strand` was using when it died. If the strand was storing a line in a slot, the
     /// line is dropped, and the hypervisor's count of left-out messages grows by 1.
     pub fn abandon(&self, strand: StrandId, unlock: &impl Unlock) {
         self.console.abandon(strand, unlock, |_| {});

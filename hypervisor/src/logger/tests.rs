@@ -31,7 +31,8 @@ fn guest(number: usize) -> Option<GuestId> {
     GuestId::new(number)
 }
 
-/// Sends a message at a time in milliseconds. Returns the number of messages that were left out.
+/// Logs a message on strand `on`, `ms` milliseconds after the machine was switched on. Returns the number of messages that this call left
+/// out of the log.
 fn send(
     logger: &Logger<Bytes<'_>>,
     on: usize,
@@ -84,8 +85,8 @@ fn a_guest_that_floods_silences_no_other() {
     assert_eq!(end, expected);
 }
 
-/// While a strand is using the console, the lines of other strands are kept. The next strand that uses the console writes them. Lines that
-/// are not kept for lack of room are counted.
+/// While one strand uses the console, the logger keeps the lines of the other strands. The next strand that uses the console writes the
+/// kept lines. If there is no room to keep a line, the logger counts the line as left out.
 #[test]
 fn a_taken_console_is_not_waited_for() {
     let sent = HostMutex::new(Vec::new());
@@ -127,7 +128,8 @@ fn a_dead_strand_does_not_keep_the_console() {
     }
 }
 
-/// If a strand dies while it stores a line in a place, the line is counted as left out, and the place is free again.
+/// The logger has a slot for each line that it can keep. If a strand dies while it stores a line in a slot, the logger counts the line as
+/// left out, and can use the slot again.
 #[test]
 fn a_dead_strand_keeps_no_place_of_a_line() {
     let sent = HostMutex::new(Vec::new());
@@ -145,7 +147,7 @@ fn a_dead_strand_keeps_no_place_of_a_line() {
     assert_eq!(text(&sent).matches("kept").count(), KEPT);
 }
 
-/// The text of a line is UTF-8 and has no control characters, whatever the message contains.
+/// The text of a line is UTF-8 and has no control characters, no matter what the message contains.
 #[test]
 fn a_line_is_text() {
     let sent = HostMutex::new(Vec::new());

@@ -189,7 +189,7 @@ impl<I: Image> CoreGroup<I> {
     }
 
     /// Stops another strand, and waits until it has stopped. Gives up if the calling strand must stop too, because two strands that stop
-    /// each other would wait for ever.
+    /// each other would wait forever.
     fn stop(&self, caller: Caller, cpu: u64) -> Result<Reply, CallError> {
         let (image, cpus) = (&self.image, &self.cpus);
         let strand = self.strand(caller, cpu)?;

@@ -6,7 +6,7 @@ use platform::{Homes, Interleave, Machine, Model};
 
 use crate::fake::{BASE, PHYSICAL, SIZE, machine};
 
-/// If the buffer is too small, the status is EINVAL and %o1 is the size, whatever the address is.
+/// If the buffer is too small, the status is EINVAL and %o1 is the size, no matter what the address is.
 #[test]
 fn descriptions() {
     let fake = machine();
@@ -80,7 +80,7 @@ fn described(homes: Option<Homes>) -> Vec<u8> {
     memory[..size as usize / 8].iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Returns the nodes with this name to which arcs of this kind lead.
+/// Follows the arcs that are named `kind` from a node, and returns the nodes at their ends that are named `name`.
 fn arcs<'a>(from: Node<'a>, kind: &str, name: &str) -> Vec<Node<'a>> {
     let arcs = from.properties().filter(|property| property.name() == kind);
     let targets = arcs.filter_map(|property| match property.value() {
@@ -94,8 +94,8 @@ fn number(node: Node<'_>, name: &str) -> u64 {
     node.number(name).unwrap().unwrap_or_else(|| panic!("{}: no {name}", node.name()))
 }
 
-/// Returns the `memory-latency-group` with the smallest latency; the first if several have this latency. Linux and illumos choose it in
-/// this way.
+/// Returns the `memory-latency-group` with the smallest latency. If several groups have this latency, returns the first of them. Linux and
+/// illumos choose the same group.
 fn nearest<'a>(from: Node<'a>) -> Node<'a> {
     let groups = arcs(from, "fwd", "memory-latency-group");
     groups.into_iter().min_by_key(|group| number(*group, "latency")).expect("a latency group")
@@ -130,7 +130,7 @@ fn latency_groups_are_what_the_map_says() {
             let is_in = |group: &Node<'_>| {
                 physical & number(*group, "address-mask") == number(*group, "address-match")
             };
-            // Linux chooses the group whose nearest memory has the address.
+            // Linux chooses the group whose nearest memory contains the address.
             let found: Vec<_> = groups.iter().filter(|group| is_in(&nearest(**group))).collect();
             assert_eq!(found.len(), 1, "{nodes}: {real:#x}");
             let home = homes.home(physical);

@@ -31,7 +31,7 @@ use platform::md::{BACK, Md, Node};
 use crate::rights::policy::{GuestConfig, OneGlobal, StrandSet};
 pub use error::{GuestError, GuestProblem};
 
-/// A guest in a description.
+/// A guest that a machine description contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DescribedGuest<'a> {
     /// The node from which the guest was read.

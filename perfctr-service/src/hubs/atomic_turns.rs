@@ -76,14 +76,14 @@ impl AtomicTurns {
         Turn(self.turn.load(Ordering::SeqCst)).strand()
     }
 
-    /// Makes the step [`HubEvent::AsksTaken`], which only adds the strand's bit. Another strand may be making a decision.
+    /// Takes the step [`HubEvent::AsksTaken`], which only adds the strand's bit. Another strand may be deciding at this moment.
     #[inline(always)]
     pub(super) fn remember(&self, strand: StrandId) {
         let (added, _) = Turns::NEW.step(HubEvent::AsksTaken(strand));
         self.change(StrandSet::EMPTY, added.remembered);
     }
 
-    /// Tries to make the step [`HubEvent::AsksFree`] without the lock. If it is another strand's turn and no decision begins, refuses
+    /// Tries to take the step [`HubEvent::AsksFree`] without the lock. If it is another strand's turn and no decision begins, refuses
     /// the strand and returns `true`. Otherwise sets at most the strand's bit and returns `false`. A decision that ends the turn
     /// later finds the bit.
     #[inline(always)]
@@ -120,7 +120,7 @@ impl AtomicTurns {
         false
     }
 
-    /// Makes a decision. The caller ensures that no other strand makes one at the same time.
+    /// Decides about the turn after an event. The caller ensures that no other strand decides at the same time.
     // Inlined, because the code for most events is short, and SPARC has few register windows for nested calls.
     #[inline(always)]
     pub(super) fn decide(&self, event: HubEvent) -> Answer {
@@ -137,7 +137,7 @@ impl AtomicTurns {
         answer
     }
 
-    /// Makes the step [`HubEvent::Died`]. A decision in progress may still write the dead strand into the turn.
+    /// Takes the step [`HubEvent::Died`]. A decision in progress may still write the dead strand into the turn.
     /// Such a turn counts as no turn.
     pub(super) fn died(&self, strand: StrandId) {
         let event = HubEvent::Died(strand);

@@ -29,9 +29,9 @@
 //! a strand finds the hub taken twice, the count shows whether an access has ended in between. This holds even if a strand took the hub,
 //! found the fast path closed and released the hub without an access.
 //!
-//! A strand that passes the turn on, at the end of its access or when it is refused, stores the next strand's token in `state`, with both
-//! bits. So a remembered strand needs only this word: while [`CLOSED`] is set, the strand is refused without any change, unless the hub is
-//! reserved for the strand ([`repeats`](Gate::repeats)).
+//! A strand passes the turn on at the end of its access, or when it is refused. It then stores the next strand's token in `state`, with
+//! both bits. So a remembered strand needs only this word: while [`CLOSED`] is set, the strand is refused without any change, unless the
+//! hub is reserved for the strand ([`repeats`](Gate::repeats)).
 //!
 //! A strand that is refused without the lock is first remembered, and then sets `closed`. The strand that opens the fast path first clears
 //! `closed`, and then tests whether a strand is remembered.

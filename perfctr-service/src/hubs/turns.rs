@@ -1,4 +1,4 @@
-//! The turns at a hub. One function takes a state and an event, and returns the next state and an answer. The gate makes these steps with
+//! The turns at a hub. One function takes a state and an event, and returns the next state and an answer. The gate takes these steps with
 //! atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
@@ -19,8 +19,8 @@
 //! stays at Y for r refusals of other strands, and Y asks in this time.
 //!
 //! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals of each of the w - 1 others
-//! count: fewer than r refusals. So a strand that asks at least once in this time asks at least once in r asks of the others, however often
-//! they ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! count: fewer than r refusals. So a strand that asks at least once in this time asks at least once in r asks of the other strands, no
+//! matter how often these ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 

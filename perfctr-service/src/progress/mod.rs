@@ -2,7 +2,7 @@
 //!
 //! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if no access to
 //! it ends for [`BUSY_LIMIT_TICKS`], and the strand keeps asking in this time. The pauses between its asks must be a little shorter than
-//! [`BUSY_PAUSE_TICKS`]. So no guest spins for ever. This covers a chip that answers "busy", and a unit that a strand never releases, for
+//! [`BUSY_PAUSE_TICKS`]. So no guest spins forever. This covers a chip that answers "busy", and a unit that a strand never releases, for
 //! example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
 //! differ by any offset.
 //!
@@ -28,7 +28,7 @@ use judgement::{Counts, Watch};
 pub(crate) const REPEAT_SHIFT: u32 = 19;
 /// The time after a refusal in which the same strand's next refusals do not count. In ticks of %stick: 0.37 ms at 1.414 GHz.
 pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
-/// A refused strand that asks for the hub at least once in this time is served after at most one access of each other strand, however
+/// A refused strand that asks for the hub at least once in this time is served after at most one access of each other strand, no matter how
 /// often the others ask. In ticks of %stick: 0.74 ms at 1.414 GHz.
 ///
 /// In this time, at most two refusals of each other strand count in the strand's turn: together fewer than [r](crate::hubs::turns).

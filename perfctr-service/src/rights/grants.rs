@@ -1,4 +1,4 @@
-//! A configuration of grants. The operator edits it one right at a time.
+//! The grants of all guests, as a configuration that the operator edits one right at a time.
 
 use core::fmt;
 
@@ -14,7 +14,8 @@ pub enum RightError {
     NoSuchGuest(GuestId),
     /// The guest does not have the right that should be revoked or transferred.
     NotHeld(GuestId, Right),
-    /// The guest already has this right, or the other one of `strand` and `htstrand`.
+    /// The guest has this right already. It is the requested right, or the one of `strand` and `htstrand` that excludes the requested
+    /// right.
     Excluded(GuestId, Right),
 }
 
@@ -72,7 +73,8 @@ impl Grants {
         Ok(())
     }
 
-    /// Grants a guest one more right. Fails if the guest already has it, or has the other one of `strand` and `htstrand`.
+    /// Grants a guest one more right. Fails if the guest has the right already, or if `right` is one of `strand` and `htstrand` and the
+    /// guest has the other.
     pub fn grant(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
         let grant = self.get(guest).with(right);
         let grant = grant.map_err(|held| RightError::Excluded(guest, held))?;

@@ -35,8 +35,9 @@ const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES 
 ///
 /// # Why no call is refused a right that another strand adds
 /// The [refusals](RefusalWord) are derived in the same way, from the word of rights and from the units that are out of service. Before a
-/// strand adds a right or returns a unit to service, it [holds](Self::hold) the refusals: it closes them, and no strand opens them until
-/// the right is added. A refusal is for the version that is stored beside it, and only valid while the guest has negotiated this version.
+/// strand adds a right or returns a unit to service, the strand [holds](Self::hold) the refusals. This closes the refusals, and no strand
+/// opens them until the change is complete. A refusal is for the version that is stored beside it, and only valid while the guest has
+/// negotiated this version.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct GuestRights {
@@ -47,7 +48,7 @@ pub(crate) struct GuestRights {
     recorded: AtomicU64,
     /// `true` while calls are traced.
     traced: AtomicBool,
-    /// `true` after a reset of the guest, until it has its rights back.
+    /// `true` from a reset of the guest until the guest has its rights back.
     starting: AtomicBool,
     /// The operator's grant. The guest holds less while a change is pending.
     granted: AtomicU8,
@@ -107,7 +108,7 @@ static REFUSED_OF_STRAND: [RefusalWord; 8 * KNOWN_VERSIONS] = {
 pub(crate) struct FastWords {
     /// The rights that the guest holds, and the [fast path](AccessWord::FAST) that they open in the negotiated version.
     access: AtomicU64,
-    /// The calls that are refused at once. Closed while calls are traced.
+    /// The calls that the fast path refuses by itself: none while calls are traced.
     pub(crate) refusals: AtomicU64,
 }
 
@@ -200,9 +201,9 @@ impl GuestRights {
 
     /// Opens the fast path for what the guest may do in the version that it has negotiated.
     ///
-    /// Several strands can execute this at once. Each strand stores its version before it loads the word, and reads the version after the
-    /// load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before that
-    /// exchange, so its own exchange fails.
+    /// Several strands can execute this function at once. Each strand stores its version before it loads the word, and reads the version
+    /// after the load. So the last exchange writes the version that was stored last. A strand with an older version loaded the word before
+    /// that exchange, so its own exchange fails.
     pub(crate) fn version_changed(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let opened = self.derive(NEGOTIATION_TRIES, out, |word| word.with_version(version.get()));
         if !opened {
@@ -211,8 +212,8 @@ impl GuestRights {
         }
     }
 
-    /// Like [`version_changed`](Self::version_changed), but in few instructions and without a stack. If another change disturbs it, or
-    /// while calls are traced or units are out of service, closes the fast path.
+    /// Does the same as [`version_changed`](Self::version_changed), but in few instructions and without a stack. If another change
+    /// interferes, if calls are traced, or if a unit is out of service, this function closes the fast path instead.
     #[inline(always)]
     pub(crate) fn change_version(&self, version: &Negotiated<Vfalls>, out: &UnitSet) {
         let order = EXCHANGE_AND_LOOK;
@@ -245,7 +246,7 @@ impl GuestRights {
         true
     }
 
-    /// Opens the fast path for all that the guest may do. If this fails, calls take the slow path.
+    /// Opens the fast path for everything that the guest may do. If this fails, calls take the slow path.
     pub(super) fn refresh(&self, out: &UnitSet) {
         self.derive(TRIES, out, |word| word);
     }
@@ -331,7 +332,7 @@ impl GuestRights {
     }
 
     /// Closes the refusals until [`release`](Self::release), so that no call is refused at once. Only the owner of the change lock
-    /// calls this. If the owner dies, the refusals stay closed until the next change.
+    /// calls this function. If the owner dies, the refusals stay closed until the next change.
     pub(super) fn hold(&self) {
         self.words.refusals.fetch_or(RefusalWord::HELD.bits(), Ordering::SeqCst);
         self.close_refusals();
@@ -347,7 +348,7 @@ impl GuestRights {
         self.words.refusals.fetch_and(RefusalWord::KEPT.bits(), Ordering::SeqCst);
     }
 
-    /// Sets whether calls are traced. The caller calls [`refresh`](Self::refresh) next.
+    /// Turns the tracing of the guest's calls on or off. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn set_traced(&self, traced: bool) {
         let closed = if traced { &self.words.access } else { &self.recorded };
         // Clear the word before the setting changes, because a guest may give up its version meanwhile. Clear it again afterwards, because
@@ -369,7 +370,7 @@ impl GuestRights {
         clear(&self.recorded, bits);
     }
 
-    /// Revokes all rights outside of `grant`.
+    /// Takes away all rights that `grant` does not contain.
     pub(super) fn keep(&self, grant: Grant) {
         let lost = AccessWord::from_grant(Grant::ALL).without(AccessWord::from_grant(grant));
         self.withdraw(lost.or(AccessWord::FAST));
@@ -395,13 +396,13 @@ impl GuestRights {
         added
     }
 
-    /// Marks the guest as reset, and revokes its rights until all that it could program is scrubbed.
+    /// Marks the guest as reset, and takes away its rights until everything that the guest could program is scrubbed.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
     }
 
-    /// Marks a reset guest as started: it has all its rights, or gets them in the next step.
+    /// Removes the mark of `start`: the guest has all its rights again, or gets them in the next step.
     pub(super) fn started(&self) {
         self.starting.swap(false, Ordering::SeqCst);
     }

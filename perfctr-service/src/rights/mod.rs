@@ -86,8 +86,8 @@ impl Rights {
         }
     }
 
-    /// Gives these guests, numbered in the given order, their grants. Fails like [`policy::check`], or if a configuration has
-    /// been accepted before.
+    /// Stores the strands and the grants of all guests. Guests are numbered in the given order. Fails like [`policy::check`], or if a
+    /// configuration has been accepted before.
     pub(crate) fn configure(
         &self,
         machine: Machine,

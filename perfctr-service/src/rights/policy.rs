@@ -90,7 +90,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// No right.
+    /// A grant without rights.
     pub const NONE: Self = Self::new(StrandRight::None, false);
     /// Register 0 without HT.
     pub const STRAND: Self = Self::new(StrandRight::Strand, false);
@@ -98,7 +98,7 @@ impl Grant {
     pub const HTSTRAND: Self = Self::new(StrandRight::HtStrand, false);
     /// Register 1, the DRAM registers of the guest's nodes, and the hubs.
     pub const GLOBAL: Self = Self::new(StrandRight::None, true);
-    /// `global` and `strand`.
+    /// The rights `global` and `strand`.
     pub const GLOBAL_STRAND: Self = Self::new(StrandRight::Strand, true);
     /// `global` and `htstrand`.
     pub const ALL: Self = Self::new(StrandRight::HtStrand, true);
@@ -107,8 +107,8 @@ impl Grant {
         Self { strand, global }
     }
 
-    /// Returns the grant with one more right. The error is the right that excludes it: the same right, or the other one of `strand` and
-    /// `htstrand`.
+    /// Returns the grant with one more right. The error is the right that excludes `right`: `right` itself if the grant has it already, or
+    /// the other of `strand` and `htstrand`.
     pub const fn with(self, right: Right) -> Result<Self, Right> {
         match (right, self.strand) {
             (Right::Global, _) if self.global => Err(Right::Global),

@@ -45,13 +45,13 @@ pub struct Asked {
 /// An event that changes [`Asked`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// The strand is asked to scrub this, and to acknowledge.
+    /// The strand is asked to scrub what the event names, and to acknowledge.
     Asks(Scrub),
     /// The death of the strand is reported.
     Dies,
     /// The strand takes its cross-call, between two calls. So the strand is alive.
     Takes,
-    /// The strand has done all that it was asked to do when it took the cross-call.
+    /// The strand has done everything that it was asked to do when it took the cross-call.
     Acknowledges(Asked),
 }
 
@@ -116,10 +116,10 @@ pub enum Global {
     Free,
     /// This guest has `global`.
     Held(GuestId),
-    /// This guest is losing `global`, and its units are being listed for scrubbing. If the strand that lists them dies, another
-    /// strand lists them again.
+    /// This guest is losing `global`, and a strand is marking the units that the guest could program, so that they are scrubbed. If this
+    /// strand dies, another strand marks the units again.
     Listed(GuestId),
-    /// This guest has lost `global`, and its units are not all scrubbed yet.
+    /// This guest has lost `global`, and the units that the guest could program are not all scrubbed yet.
     Revoked(GuestId),
 }
 
@@ -128,11 +128,11 @@ pub enum Global {
 pub enum GlobalEvent {
     /// A guest is granted `global`.
     Grant(GuestId),
-    /// `global` is revoked from its guest. The guest may have lost it already.
+    /// `global` is revoked from the guest that has it, or that has lost it and has units to be scrubbed.
     Revoke,
-    /// All units of the loser of `global` are listed.
+    /// All units that the loser of `global` could program are marked.
     ListIsWhole,
-    /// All listed units are scrubbed or out of service.
+    /// All marked units are scrubbed or out of service.
     Scrubbed,
 }
 
@@ -198,7 +198,7 @@ pub struct Holding {
 pub enum GuestEvent {
     /// The operator revokes all rights outside of this grant. Needs the lock.
     Revoke(Grant),
-    /// The operator grants this, after all revocations of the same configuration. Needs the lock.
+    /// The operator gives the guest this grant, after all revocations of the same configuration. Needs the lock.
     Grant(Grant),
     /// The guest is reset, and all its rights are revoked.
     Reset,
@@ -206,7 +206,7 @@ pub enum GuestEvent {
     Complete(Circumstances),
 }
 
-/// The facts that decide whether a guest can hold all that it is granted.
+/// The facts that decide whether a guest can hold all rights that it is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circumstances {
     /// The guest that the other fields describe.

@@ -1,4 +1,4 @@
-//! The service. Each of its parts guards its own state. The service itself makes accesses and cross-calls, and writes the log and
+//! The service. Each of its parts guards its own state. The service itself performs accesses and cross-calls, and writes the log and
 //! events.
 
 mod call;
@@ -94,7 +94,7 @@ impl<E: Environment> PerfCounterService<E> {
         Ok(())
     }
 
-    /// Applies the tracer's setting to calls that begin later. The image calls this after it has switched the tracer on or off.
+    /// Applies the tracer's setting to calls that begin later. The image calls this function after it has switched the tracer on or off.
     pub fn trace_turned(&self) {
         self.rights.set_traced(|| self.trace().is_on(), self.units.out());
     }
@@ -214,7 +214,7 @@ struct StrandContext<'a, E: Environment> {
     ring: Option<&'a <E::Trace as Trace>::Ring>,
 }
 
-/// All that the calls of group 0x205 need on one strand, looked up once per strand.
+/// Everything that the calls of group 0x205 need on one strand, looked up once per strand.
 pub struct PerfCounterContext<'a, E: Environment> {
     strand: StrandContext<'a, E>,
     version: &'a Negotiated<Vfalls>,

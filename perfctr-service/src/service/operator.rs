@@ -25,7 +25,7 @@ pub enum ChangeError {
         /// The number of guests of the service.
         there_are: usize,
     },
-    /// Another strand is making a change.
+    /// Another strand is performing a change.
     Busy,
     /// The machine does not have the unit.
     NoSuchUnit(Unit),
@@ -78,7 +78,7 @@ impl core::error::Error for ChangeError {}
 pub enum Change {
     /// The change, and every earlier one, has taken effect.
     Complete,
-    /// These strands have not taken their cross-calls. The set is empty while a strand makes the change.
+    /// These strands have not taken their cross-calls. The set is empty while a strand performs the change.
     Pending(StrandSet),
 }
 
@@ -134,7 +134,7 @@ impl<E: Environment> PerfCounterService<E> {
     }
 
     /// Returns the strands that a pending change waits for, because they have not taken their cross-call. The set is empty while a strand
-    /// makes the change. Returns `None` if there was a moment during this call at which no change was pending.
+    /// performs the change. Returns `None` if there was a moment during this call at which no change was pending.
     ///
     /// If a strand of the set, or a strand in a method of this service, has died, the change waits until the death is
     /// [reported](Self::strand_died).
@@ -160,7 +160,7 @@ impl<E: Environment> PerfCounterService<E> {
                     self.registers().set_pic(strand, 0);
                 }
             }
-            // Without this, a store of an earlier call could reach its device after the scrub.
+            // Without this call, a store of an earlier hypercall could reach its device after the scrub.
             self.bus().complete_writes(strand);
         });
         self.work(strand, StrandSet::EMPTY);

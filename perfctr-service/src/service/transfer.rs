@@ -2,7 +2,7 @@
 //!
 //! # Promises
 //! A *change* is a new configuration of grants, or the reset of a guest. When the change is complete, no call of a guest reaches what the
-//! guest has lost. All that the guest could program with the lost right is stopped and scrubbed. The next holder finds zeros:
+//! guest has lost. Everything that the guest could program with the lost right is stopped and scrubbed. The next holder finds zeros:
 //!
 //! - The guest loses `strand` or `htstrand`: %pcr and %pic of its strands are 0.
 //! - The guest keeps `strand` and loses `htstrand`: HT is 0 in %pcr of its strands, and their counters continue without HT.
@@ -20,8 +20,8 @@
 //! # How it works
 //! Pure functions in `rights/protocol.rs` decide what each event causes, and `rights/protocol/ledger.rs` decides the order of the steps.
 //!
-//! A call reads one word of its guest, and then makes its access. Nothing records that a call is between these steps. But a strand takes no
-//! interrupt during a call. So a right passes from guest to guest in these steps:
+//! A call reads one word of its guest, and then performs its access. Nothing records that a call is between these steps. But a strand takes
+//! no interrupt during a call. So a right passes from guest to guest in these steps:
 //!
 //! 1. The right is removed from the loser's word. Calls that begin later do not have it.
 //! 2. Every strand of the loser gets a cross-call. When the strand takes it, the strand is not in a call that has read the old word. If
@@ -38,10 +38,10 @@
 //! If a unit cannot be scrubbed, or is already out of service, it is out of service and *unclean* until the operator returns it to service.
 //!
 //! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a mark, and
-//! the lock's owner makes another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
+//! the lock's owner performs another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
 //!
 //! Cross-calls are sent when the lock is free and no mark is left. Otherwise a quick strand could take its cross-call while the sender
-//! still owns the lock, and leave a mark. The sender would then make another round and send another cross-call, without end.
+//! still owns the lock, and leave a mark. The sender would then perform another round and send another cross-call, without end.
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -71,8 +71,8 @@ impl<E: Environment> PerfCounterService<E> {
         result
     }
 
-    /// Makes rounds until no work is left, or leaves the work to the owner of the lock. Then sends cross-calls to the strands in `asked`,
-    /// and to the strands that the rounds have added.
+    /// Performs rounds until no work is left, or leaves the work to the owner of the lock. Then sends cross-calls to the strands in
+    /// `asked`, and to the strands that the rounds have added.
     #[inline(always)]
     pub(super) fn work(&self, on: StrandId, mut asked: StrandSet) {
         let ended = self.rights.until_unmarked(on, || {
@@ -89,7 +89,8 @@ impl<E: Environment> PerfCounterService<E> {
         }
     }
 
-    /// Scrubs the listed units of the loser of `global`, as far as this strand can. Returns `true` if all are scrubbed or out of service.
+    /// Scrubs the units that the loser of `global` could program, as far as this strand can. Returns `true` if all are scrubbed or out of
+    /// service.
     #[inline(always)]
     fn scrub_revoked(&self, on: StrandId, guest: GuestId, asked: &mut StrandSet) -> bool {
         let mut done = true;

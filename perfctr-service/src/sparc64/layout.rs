@@ -140,7 +140,7 @@ pub const REFUSALS: usize = offset_of!(FastWords, refusals);
 pub const L2_TO_SIGN: u32 = RefusalWord::L2.bits().leading_zeros();
 pub const STRAND_TO_SIGN: u32 = RefusalWord::PCR.bits().leading_zeros();
 const _: () = assert!(RefusalWord::HT.bits().leading_zeros() == STRAND_TO_SIGN + 1);
-/// The size of a count.
+/// The size in bytes of one of the service's counts of calls.
 pub const ONE_COUNT: usize = size_of::<u64>();
 /// For a word in which the refusal of a channel is the sign bit: the right shift that turns the channel's bit for ENOACCESS into the
 /// [size of a count](ONE_COUNT).

@@ -77,7 +77,7 @@ impl core::error::Error for MdError {}
 /// An error in the content of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeError<'a> {
-    /// The name of the node.
+    /// The name of the node whose content is wrong.
     pub node: &'a str,
     /// The offset of the wrong property from the first byte of the description. If no single property is wrong, this is the offset of the
     /// node.

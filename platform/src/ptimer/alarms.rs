@@ -24,7 +24,7 @@ pub struct Alarms<A, T, const N: usize> {
 
 #[derive(Debug)]
 struct Alarm<T> {
-    /// The deadline in counts.
+    /// The count at which the alarm is due.
     deadline: u64,
     token: T,
 }

@@ -60,12 +60,12 @@ pub unsafe extern "C" fn core_entry<H: TrapHandler>(
 /// Called by the veneers of an image, with the block of the strand that trapped, after [`start_entry`] has returned.
 #[doc(hidden)]
 pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entry: u64) {
-    // SAFETY: `start_entry` has stored a reference that is valid for ever.
+    // SAFETY: `start_entry` has stored a reference that is valid forever.
     let handler = unsafe { &*block.handler.get() };
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
     if block.reports.number.get() != 0 {
-        // Function 0 stands for no call: this call has no answer yet.
+        // Function 0 means that there is no answer to replace: this call has not been answered yet.
         late::tell(block, handler, 0);
     }
     let trap = match entry {
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn fatal_entry<H: TrapHandler>(block: &'static StrandBlock
 fn ended<H: TrapHandler>(end: End) -> Entry {
     // SAFETY: the boot code has given the strand its block.
     let block = unsafe { StrandBlock::<H>::own() };
-    // SAFETY: `start_entry` has stored a reference that is valid for ever, or the pointer is null.
+    // SAFETY: `start_entry` has stored a reference that is valid forever, or the pointer is null.
     let handler = unsafe { block.handler.get().as_ref() };
     late::clear_match();
     block.recovering.set(false);
@@ -125,7 +125,7 @@ pub(super) fn interrupted<H: TrapHandler>() -> ! {
     unsafe { start_over(interrupted_entry::<H>, 0) }
 }
 
-/// Ends the strand after a panic. An image calls this in its `#[panic_handler]`.
+/// Ends the strand after a panic. An image calls this function in its `#[panic_handler]`.
 pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
     let line = info.location().map_or(0, |location| location.line());
     // SAFETY: the target aborts on a panic, so the code below on the stack is never resumed. The boot code has given the
@@ -133,8 +133,8 @@ pub fn panicked<H: TrapHandler>(info: &PanicInfo<'_>) -> ! {
     unsafe { start_over(panic_entry::<H>, line.into()) }
 }
 
-/// Continues in a function on the strand's empty stack, with all register windows, after a panic or the end of a guest. The current
-/// windows are lost. The strand enters the guest at the entry that the function returns.
+/// Abandons the current code after a panic or after the end of a guest, and calls `function` on the strand's empty stack. All register
+/// windows are free for `function`, and their old contents are lost. The strand then enters the guest at the entry that `function` returns.
 ///
 /// # Safety
 /// Called in an image, on a strand with a block. No code that is on the stack is resumed.

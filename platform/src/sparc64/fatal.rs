@@ -30,8 +30,8 @@ pub struct FatalTrap {
 }
 
 impl FatalTrap {
-    /// Returns `true` if the hypervisor trapped, and not its guest. HTSTATE shows this. The address of the instruction does not,
-    /// because a guest may jump anywhere. The level of globals does not, because a handler of the hypervisor sets it only in its
+    /// Returns `true` if the hypervisor trapped, and not its guest. HTSTATE shows which of them trapped. The address of the instruction
+    /// does not, because a guest may jump anywhere. The level of globals does not, because a handler of the hypervisor sets it only in its
     /// second instruction. QEMU has no HTSTATE, so there the level of globals decides.
     #[must_use]
     pub const fn is_in_hypervisor(&self) -> bool {

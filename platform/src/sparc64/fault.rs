@@ -30,7 +30,7 @@ pub unsafe extern "C" fn recover_entry<'b, H: TrapHandler>(
     goes_on: u64,
     kept: &'b Kept,
 ) -> Option<&'b Kept> {
-    // SAFETY: `start_entry` has stored a reference that is valid for ever, or the pointer is null.
+    // SAFETY: `start_entry` has stored a reference that is valid forever, or the pointer is null.
     let handler = unsafe { block.handler.get().as_ref() };
     if ptr::eq(kept, &block.interrupted) {
         return match handler?.interrupted() {

@@ -26,7 +26,7 @@ impl Entry {
     }
 }
 
-/// The memory of a guest: a range of real addresses, and its place in physical memory. `real`, `physical` and `bytes` are multiples
+/// The memory of a guest: a range of real addresses, and its location in physical memory. `real`, `physical` and `bytes` are multiples
 /// of 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {

@@ -38,7 +38,7 @@ pub trait TrapHandler: Sized + 'static {
     /// Serves a call of trap 0xff that needs neither stack nor register window. Takes %o5 and %o0 to %o2, and returns %o0 to %o2. `None`,
     /// the default, leaves the call to [`trap`](Self::trap). An image with `hv-core` calls `Strand::core_fast`.
     ///
-    /// The veneer calls this as a [leaf function](super#leaf-functions).
+    /// The veneer calls this function as a [leaf function](super#leaf-functions).
     #[inline(always)]
     fn core_fast(&self, function: u64, arguments: [u64; 3]) -> Option<[u64; 3]> {
         let _ = (function, arguments);
@@ -61,7 +61,7 @@ pub trait TrapHandler: Sized + 'static {
     /// does not report it. Then no device can be blamed.
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
-    /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
+    /// function function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
     fn faulted_late(&self, address: Option<PhysicalAddress>);
 
     /// Takes the interrupts that the strand has received: see [`interrupt::take`](super::interrupt::take). The strand calls this function
@@ -76,7 +76,7 @@ pub trait TrapHandler: Sized + 'static {
     fn timer(&self) {}
 
     /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function
-    /// has the strand's whole stack and all register windows, whatever the strand executed before. If the strand has not
+    /// has the strand's whole stack and all register windows, no matter what the strand executed before. If the strand has not
     /// [started](Self::start), the handler is `None`, and the function must not return.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry;
 }
@@ -96,7 +96,7 @@ pub trait FastPath {
     fn refused_late(&self, address: PhysicalAddress, function: u64, id: u64) -> Option<HvError>;
 }
 
-/// No fast path.
+/// An image without a fast path: the slow path serves all calls.
 impl FastPath for () {
     fn words(&self) -> [u64; FAST_WORDS] {
         [0; FAST_WORDS]

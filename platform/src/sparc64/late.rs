@@ -2,7 +2,7 @@
 //!
 //! The trap store_error may arrive at any instruction. Its handler, in assembly, only writes the report to the strand's block, makes
 //! hstick_match pending, and continues at the interrupted instruction with every register as it was. The hypervisor has PSTATE.IE = 0,
-//! so hstick_match waits until the next instruction of the guest, at whatever trap level. At that trap, or when the strand enters Rust
+//! so hstick_match waits until the next instruction of the guest, at any trap level. At that trap, or when the strand enters Rust
 //! earlier, [`TrapHandler::faulted_late`] reports the fault to the image.
 //!
 //! The handler owns %g7 of GL = MAXGL, so that it needs no free register of the code that it interrupts. Other code that needs this

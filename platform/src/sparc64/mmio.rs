@@ -41,7 +41,7 @@ fn answered<T>(fault: u64, value: T) -> Result<T, AccessError> {
 }
 
 impl Mmio {
-    /// Returns the bus.
+    /// Returns the bus, whose reads and writes access the processor's physical addresses.
     ///
     /// # Safety
     /// The code runs in hyperprivileged mode with the MMU off, and accesses device registers only.

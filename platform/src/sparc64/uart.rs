@@ -72,8 +72,8 @@ impl Uart {
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
-    /// Says on the console of a guest how the guest has ended on this strand, and stops the strand for ever. An image without a mailbox
-    /// calls this: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
+    /// Says on the console of a guest how the guest has ended on this strand, and stops the strand forever. An image without a mailbox
+    /// calls this function: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
     pub fn ended(mut self, end: End) -> ! {
         self.end(match end {
             End::Exit(code) => code.min(u32::MAX.into()),
@@ -101,7 +101,7 @@ impl Write for Uart {
     }
 }
 
-/// Says on the first console why the image cannot start, and stops the strand for ever. An image calls this in
+/// Says on the first console why the image cannot start, and stops the strand forever. An image calls this function in
 /// [`TrapHandler::start`](super::TrapHandler::start). `vfalls boot` shows the reason and ends.
 pub fn cannot_start(why: &dyn Display) -> ! {
     let mut console = Uart::of_guest(0);
@@ -111,7 +111,7 @@ pub fn cannot_start(why: &dyn Display) -> ! {
     stop()
 }
 
-/// Halts the strand for ever. Interrupts have no effect.
+/// Halts the strand forever. Interrupts have no effect.
 pub fn stop() -> ! {
     loop {
         // A strand does not halt while an interrupt is pending.

@@ -5,20 +5,20 @@ pub const FLUSH: u32 = 0x81d8_0000;
 /// Words that are not instructions.
 pub const ILLEGAL: [u32; 2] = [0, 0x81f8_0000];
 
-/// The numbers of global registers.
+/// The numbers of the integer registers that the guests use, as encoded in instructions. First the global registers.
 pub const G6: u32 = 6;
 pub const G7: u32 = 7;
-/// The numbers of out registers. %o6 is the stack pointer.
+/// The out registers. %o6 is the stack pointer.
 pub const O0: u32 = 8;
 pub const O1: u32 = 9;
 pub const O5: u32 = 13;
 pub const SP: u32 = 14;
-/// The numbers of local registers.
+/// The local registers.
 pub const L1: u32 = 17;
 pub const L2: u32 = 18;
 pub const L3: u32 = 19;
 pub const L4: u32 = 20;
-/// The number of %i6, the frame pointer.
+/// %i6, the frame pointer.
 pub const FP: u32 = 30;
 
 /// Opcodes (op3) of instructions that read and write control registers.
@@ -96,7 +96,7 @@ pub const fn accesses_space(op3: u32, rd: u32, rs1: u32, rs2: u32, space: u32) -
     accesses(op3, rd, rs1, rs2 | space << 5)
 }
 
-/// Returns a number as a second operand: its low 13 bits. The highest of these bits is the sign.
+/// Returns a constant second operand: the low 13 bits of `value`. The processor extends the highest of these bits as the sign.
 pub const fn number(value: u32) -> u32 {
     1 << 13 | value & 0x1fff
 }

@@ -1,4 +1,4 @@
-//! The results of a system, as one number or call by call.
+//! Passes on the results of a system, either as one number or call by call.
 
 use core::fmt;
 
@@ -10,9 +10,9 @@ use crate::{Change, System};
 pub enum Event {
     /// A call: its strand, its trap, %o0 to %o5 before the call, and %o0 to %o5 after the call.
     Call(StrandId, Trap, [u64; 6], [u64; 6]),
-    /// The digest of the machine's state.
+    /// A digest of the state of the machine under test.
     State(u64),
-    /// The digest of the statistics.
+    /// A digest of the service's statistics.
     Counts(u64),
 }
 

@@ -17,7 +17,7 @@ pub enum Class {
     /// An instruction that computes in floating-point or vector registers, but sets no exception bits. Examples are a move between such
     /// registers, a change of sign, and arithmetic with vectors of integers.
     Vector = 4,
-    /// An instruction that loads and stores one place in memory in one step.
+    /// An instruction that loads and stores one memory location in one step.
     Atomic = 5,
     /// An instruction that always traps, or that only an operating system may execute.
     System = 6,

@@ -190,7 +190,7 @@ impl Encoder {
 }
 
 impl Execution {
-    /// Adds an access. The store of an atomic instruction is merged with the load before it if both access the same place. `atomics` has
+    /// Adds an access. The store of an atomic instruction is merged with the load before it if both access the same location. `atomics` has
     /// the numbers of the block's atomic instructions.
     #[inline(always)]
     fn add(&mut self, place: BlockAccess, address: u64, atomics: &[u16]) {

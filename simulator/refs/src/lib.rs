@@ -52,8 +52,8 @@
 //!   number of instructions between the previous such instruction (or the start of the block) and this one.
 //! - A shape is one way in which a block executes. It has a varint with the block; a varint with twice the number of accesses (at most
 //!   2048), plus 1 if the block's branch is taken; and 2 bytes for each access. Bits 2:0 of an access are the binary logarithm of the size.
-//!   Bit 3 marks a store. Bits 13:4 are the number of the instruction. Bits 14 and 3 together mark a load and store of one place in one
-//!   step, by an instruction of the class [`Atomic`](Class::Atomic). An instruction that is not atomic and changes a place in memory has
+//!   Bit 3 marks a store. Bits 13:4 are the number of the instruction. Bits 14 and 3 together mark a load and store of one location in one
+//!   step, by an instruction of the class [`Atomic`](Class::Atomic). An instruction that is not atomic and changes a memory location has
 //!   two accesses: a load and a store. Accesses are in the order of the instructions. All blocks together have at most 2<sup>25</sup>
 //!   instructions, and all shapes together at most 2<sup>25</sup> references.
 //!

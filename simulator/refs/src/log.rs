@@ -37,7 +37,7 @@ impl Default for Log {
     }
 }
 
-/// A place in a [`Log`] where orders can still be [put](Log::put_first).
+/// A position in a [`Log`] where orders can still be [put](Log::put_first).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placeholder(u64);
 
@@ -67,7 +67,7 @@ impl Log {
         self.log(vec![order]);
     }
 
-    /// Reserves a place after the current block for orders that are not known yet. If no order is [put](Self::put_first) there, the
+    /// Reserves a position after the current block for orders that are not known yet. If no order is [put](Self::put_first) there, the
     /// placeholder leaves no trace in the recording.
     pub fn placeholder(&mut self) -> Placeholder {
         let number = self.encoded + self.orders.len() as u64;
@@ -152,7 +152,7 @@ impl Word {
 }
 
 /// An access without its address. Bits 2:0 are the binary logarithm of the size, and bit 3 marks a store. Bits 13:4 are the number of
-/// the instruction in its block. Bit 14 marks an atomic load and store of one place (never set in a log).
+/// the instruction in its block. Bit 14 marks an atomic load and store of one location (never set in a log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
     /// The bits, as they are stored.
@@ -179,12 +179,12 @@ impl BlockAccess {
         1 << (self.0 & 7)
     }
 
-    /// Returns `true` if the access stores, alone or after a load of the same place.
+    /// Returns `true` if the access stores, alone or after a load of the same location.
     pub fn is_store(self) -> bool {
         self.0 & Self::STORE != 0
     }
 
-    /// Returns `true` if the access loads and stores one place in one step.
+    /// Returns `true` if the access loads and stores one location in one step.
     pub fn is_atomic(self) -> bool {
         self.0 & Self::ATOMIC != 0
     }

@@ -5,17 +5,17 @@ use super::bytes::{Rest, put_signed, put_varint};
 /// An action of a thread that makes the thread wait for other threads, or lets other threads continue.
 ///
 /// A signal has a number. One thread makes the signal, once. Any number of threads may wait for the signal. In the recorded execution, each
-/// wait ended after its signal was made, so waits never form a circle.
+/// wait ended after its signal was sent, so waits never form a circle.
 ///
 /// Locks, semaphores and barriers are objects of the recorded program. An order names an object by its address. The recording does not say
 /// which thread gets a lock first: the replay decides. There is one exception. If one section of a lock has used the results of another, a
 /// wait for that [section](Cause::Section) keeps the two in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// A thread makes the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
+    /// A thread sends the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
     /// before the references that follow a wait for this signal.
     Signal(u64),
-    /// A thread starts another thread. This order also makes the signal with this number.
+    /// A thread starts another thread. This order also sends the signal with this number.
     Start(u64),
     /// A thread waits: its further references come after the signal with this number.
     Wait(Cause, u64),
@@ -25,7 +25,7 @@ pub enum Order {
     Release {
         /// The address of the lock.
         lock: u64,
-        /// The number of the signal that this release makes. A thread that must stay after this section waits for the signal.
+        /// The number of the signal that this release sends. A thread that must stay after this section waits for the signal.
         signal: u64,
     },
     /// A thread takes one from a semaphore, and waits while the semaphore is 0.
@@ -82,7 +82,7 @@ pub enum Cause {
     /// signalled a condition variable, and a later section of the waiting thread has used the results of that section.
     Condition = 3,
     /// Another thread leaves a section of the same lock, and a later section of the waiting thread has used the results of that section.
-    /// The wait is not one for a condition variable.
+    /// The wait is not for a condition variable.
     Section = 4,
 }
 

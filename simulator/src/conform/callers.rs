@@ -27,9 +27,9 @@ pub struct Made {
     pub after: [u64; 6],
     /// The numbers of the turns from the start of the call to its return.
     pub turns: Range<usize>,
-    /// The indices of the accesses that all strands made to devices during the call.
+    /// The indices of the accesses by all strands to devices during the call.
     pub accesses: Range<usize>,
-    /// When the call returned, in cycles.
+    /// The time at which the call returned, in cycles.
     pub returned: u64,
 }
 

@@ -132,8 +132,8 @@ impl Beside {
         }
     }
 
-    /// Lets all strands ask for one hub without a pause. While a strand waits, the other strands together may make at most as many accesses
-    /// as there are strands.
+    /// Lets all strands ask for one hub without a pause. While a strand waits, the other strands together may perform at most as many
+    /// accesses as there are strands.
     pub(super) fn fair(&mut self) {
         let Some(guest) = self.world.guests.iter().find(|guest| guest.grant.global) else { return };
         let strands = guest.strands.iter().filter_map(|strand| StrandId::new((*strand).into()));
@@ -170,8 +170,8 @@ impl Beside {
     }
 }
 
-/// Returns the largest number of accesses that other strands made while a strand waited: from its first refusal until its own access, or
-/// until the last call.
+/// Returns the largest number of accesses that other strands performed while a strand waited: from its first refusal until its own access,
+/// or until the last call.
 fn longest_wait(calls: &[Call], strands: &[StrandId]) -> usize {
     let mut waiting: BTreeMap<StrandId, usize> = BTreeMap::new();
     let mut most = 0;

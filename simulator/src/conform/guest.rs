@@ -9,13 +9,13 @@ use conform::assembler::{
 };
 use platform::memory_map::REAL;
 
-/// Where a strand makes a call. Its register %l0 has the number of the trap.
+/// The address at which a strand makes a call. The strand's register %l0 holds the number of the trap.
 pub const REQUEST: u64 = REAL + 0x1000;
-/// Where a call returns. A strand that has no call to make stays there.
+/// The address at which a strand continues after a call. A strand that has no call to make stays there.
 pub const ANSWERED: u64 = REQUEST + 4;
-/// Where a strand that must not make a call stays.
+/// The address at which a strand waits if it must not make a call.
 pub const IDLE: u64 = REQUEST + 8;
-/// Where a strand repeats a call for ever. Its registers %l1 and %l2 have the first argument and the function.
+/// The address at which a strand repeats a call forever. The strand's registers %l1 and %l2 hold the first argument and the function.
 pub const REPEAT: u64 = REAL + 0x1100;
 /// The offset of the word with the number of the guest's CPUs.
 pub const CPUS: u64 = 0x48;

@@ -205,7 +205,7 @@ impl Machine {
         }
     }
 
-    /// Lets a strand repeat a call for ever, from the next run of the machine on.
+    /// Lets a strand repeat a call forever, from the next run of the machine on.
     pub(super) fn repeat(&mut self, id: StrandId, argument: u64, function: u64) {
         let strand = self.execution.strand_mut(id);
         strand.registers.set(Register::new(17), argument);

@@ -52,7 +52,7 @@ use machine::Machine;
 pub struct Image {
     /// The physical address and the bytes of each segment.
     pub segments: Vec<(u64, Vec<u8>)>,
-    /// The addresses of the instructions.
+    /// The range of addresses that contains the instructions.
     pub text: Range<u64>,
     /// The interfaces that the image has.
     pub interfaces: Interfaces,
@@ -123,7 +123,7 @@ pub struct Options {
     pub omissions: Omissions,
     /// The machine and the guests of an image that does not read the machine description.
     pub own: Option<Configuration>,
-    /// The names of the [`CHECKS`] to make; empty for all.
+    /// The names of the [`CHECKS`] to perform; empty for all.
     pub only: Vec<String>,
     /// Whether to take only one of every [`QUICK`] configurations of each sweep.
     pub quick: bool,
@@ -149,7 +149,7 @@ pub const CHECKS: [&str; 9] = [
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The machine cannot be made.
+    /// The machine cannot be built.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// The image does not fit into the hypervisor's memory.
@@ -248,8 +248,8 @@ fn jobs(own: Option<&Configuration>, omissions: Omissions, mailbox: bool) -> Vec
     let with_hubs = !omissions.hubs && !omissions.minor1;
     let mut jobs = Vec::new();
     let mut add = |check, configuration: Configuration, work| {
-        // If the image has its own guests, the check `registers` is made once for each guest. The other checks are made for the first guest
-        // only.
+        // If the image has its own guests, the check `registers` is performed once for each guest. The other checks are performed for the
+        // first guest only.
         let guests = configuration.guests.iter().filter(|guest| !guest.strands.is_empty()).count();
         let tested = if own.is_none() || check != "registers" { 1 } else { guests };
         for tested in 0..tested {

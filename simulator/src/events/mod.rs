@@ -21,7 +21,7 @@ use layouts::LayoutName;
 pub enum DecodedEvent {
     /// An event of `hv-core`.
     Hypervisor(HypervisorEvent),
-    /// An event of the service.
+    /// An event of the performance counter service.
     Service(ServiceEvent),
 }
 
@@ -85,7 +85,7 @@ impl TracedEvent {
     }
 }
 
-/// An entry of a ring.
+/// An entry in a hypervisor's ring of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEntry {
     /// A recorded event.

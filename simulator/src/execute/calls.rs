@@ -27,7 +27,7 @@ pub struct Call {
     pub status: u64,
     /// %o1 after the call.
     pub value: u64,
-    /// When the guest trapped, in cycles since the machine started.
+    /// The time at which the guest trapped, in cycles since the machine started.
     pub began: u64,
     /// When the guest continued, in cycles since the machine started.
     pub ended: u64,

@@ -246,13 +246,13 @@ impl Execution {
         mailbox.map_or_else(Default::default, |mut mailbox| records::failures(&mut mailbox))
     }
 
-    /// Returns the registers of a strand.
+    /// Returns the state of a strand: the registers that its instructions read and write.
     #[must_use]
     pub fn strand(&self, strand: StrandId) -> &Strand {
         &self.running.strands[strand.index()].strand
     }
 
-    /// Returns the registers of a strand. The caller may change them.
+    /// Returns the state of a strand: the registers that its instructions read and write. The caller may change them.
     pub fn strand_mut(&mut self, strand: StrandId) -> &mut Strand {
         &mut self.running.strands[strand.index()].strand
     }

@@ -126,8 +126,8 @@ fn events(machine: Machine, truth: &Truth, selection: &Selection) -> Vec<EventCo
     all
 }
 
-/// Returns the counts of the selected events of one class. For an event, `count` returns its class, its name, whether it is counted by hub
-/// and not by node, and its number at each hub or node.
+/// Returns the counts of the selected events of one class. For an event, `count` returns the event's class and name, `true` if hubs and not
+/// nodes count the event, and the count of each hub or node.
 fn event_counts<E: Copy>(
     choice: Option<Choice<E>>,
     count: impl Fn(E) -> (&'static str, &'static str, bool, Vec<u64>),

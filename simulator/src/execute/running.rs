@@ -1,4 +1,4 @@
-//! Lets strands execute in turns, and applies the effects that a strand's instructions have on other strands.
+//! Lets strands take turns to execute, and applies the effects that a strand's instructions have on other strands.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What an executing machine is made of.
+//! The parts from which an executing machine is built.
 
 use platform::Machine;
 

@@ -40,7 +40,7 @@ pub enum Stop {
     ErrorState { strand: StrandId, state: ErrorState },
     /// The next instruction of this strand is at a breakpoint.
     Breakpoint(StrandId),
-    /// An instruction has made this access, which is [watched](super::Execution::watch).
+    /// An instruction has performed this access, which is [watched](super::Execution::watch).
     Watched(Observed),
     /// The memory system counted an event at a place where such an event cannot happen. The simulator is wrong, and its counts mean
     /// nothing.

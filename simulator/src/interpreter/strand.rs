@@ -17,7 +17,7 @@ pub struct ErrorState {
     pub pc: u64,
 }
 
-/// The registers of a strand.
+/// The state of a strand: the registers that its instructions read and write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strand {
     /// The integer registers of all windows, and all sets of globals.

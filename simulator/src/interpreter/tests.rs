@@ -1,6 +1,6 @@
 //! Tests of traps, windows and privilege. Random programs of nonprivileged instructions do not cover these.
 //!
-//! The GNU assembler makes each instruction's word from the comment above it.
+//! The GNU assembler produces each instruction's word from the comment above it.
 
 use std::collections::BTreeMap;
 

@@ -5,11 +5,11 @@ use std::fmt;
 /// The privilege with which a strand executes (chapter 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Nonprivileged software.
+    /// The privilege of application programs.
     User,
-    /// An operating system.
+    /// The privilege of an operating system.
     Privileged,
-    /// A hypervisor.
+    /// The privilege of a hypervisor.
     Hyperprivileged,
 }
 

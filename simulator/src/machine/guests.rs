@@ -12,7 +12,7 @@ use crate::input::{self, InputError};
 use crate::machine::{description, strands};
 use crate::text::line;
 
-/// The name and the configuration of a guest.
+/// A guest of the simulated machine, with a name for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedGuest {
     /// The name that reports show.

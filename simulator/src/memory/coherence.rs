@@ -174,7 +174,7 @@ impl<V: Variant> Access<'_, V> {
         self.unit_records.passed(line, hub, &transaction, counts);
     }
 
-    /// Returns the counters of a channel.
+    /// Returns the model of a channel's memory controller, which contains the channel's counters.
     fn controller(&self, node: Node, mcu: Mcu) -> impl DerefMut<Target = MemoryController> {
         let mcu = Mcu::ALL[mapped(Map::ChannelRegisters, mcu.index())];
         self.devices.memory_controller(node, mcu)

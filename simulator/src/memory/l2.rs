@@ -26,7 +26,7 @@ impl LineState {
     }
 }
 
-/// The place of a line in the cache. It is valid until the next fill.
+/// The position of a line in the cache. It is valid until the next fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct L2Slot(usize);
 
@@ -130,8 +130,8 @@ impl<V: Variant> L2<V> {
         Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
     }
 
-    /// If the line is modified, is the most recently used line of its set, and has none of the `copies`, returns the time at which the line
-    /// arrives, like [`hit`](Self::hit). Otherwise returns `None`.
+    /// Returns the time at which a line arrives, like [`hit`](Self::hit). Returns `None` unless the line is modified, is the most recently
+    /// used line of its set, and has none of the `copies`.
     #[inline(always)]
     pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
         let (index, tag) = self.shape().place(line.0);

@@ -10,9 +10,10 @@ use super::traffic::{NodeRequest, SnoopAnswer, Supplier};
 /// How often a line moved between the L2 caches of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moves {
-    /// The number of misses of one node that another node's cache served.
+    /// The number of times that a node missed the line and received it from another node's cache.
     pub transfers: u64,
-    /// The number of copies that a node lost because another node wrote to the line.
+    /// The number of times that a node lost its copy of the line because another node wrote to the
+    /// line.
     pub invalidations: u64,
 }
 

@@ -46,7 +46,7 @@ impl PageSize {
         fits.then(|| Self { shift: bytes.trailing_zeros() })
     }
 
-    /// Returns the number of bytes.
+    /// Returns the size of a page in bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         1 << self.shift

@@ -22,7 +22,7 @@ pub(super) struct Queue {
     forgotten: u64,
 }
 
-/// Busy spans in the order of time, with gaps between them. The ring is always full: empty spans fill the unused places.
+/// Busy spans in the order of time, with gaps between them. The ring is always full: empty spans fill the unused slots.
 #[derive(Clone, Debug, Default)]
 struct Before {
     spans: [Span; SPANS],

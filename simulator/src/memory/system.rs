@@ -57,7 +57,7 @@ pub struct MemorySystem<V: Variant = T2Plus> {
     pub(super) strands: Vec<StrandState>,
     pub(super) cores: Vec<CoreState<V>>,
     pub(super) l2: Vec<L2<V>>,
-    /// The banks of each node's L2 cache.
+    /// The queue in front of each L2 bank, by node.
     pub(super) banks: [[Queue; L2_BANKS]; Node::ALL.len()],
     /// For each hub, the connections between nodes for the hub's lines. Machines without hubs have them, too.
     pub(super) planes: [Plane; Hub::ALL.len()],

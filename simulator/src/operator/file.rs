@@ -27,7 +27,7 @@ pub enum Action {
     Fault(Unit),
     /// Repairs a device and returns its unit to service.
     Mend(Unit),
-    /// Stops a strand for ever. Reports its death to the hypervisor.
+    /// Stops a strand forever. Reports its death to the hypervisor.
     Kill(StrandId),
     /// Makes a clock go wrong, or right again.
     Clock(Clock, Change),
@@ -114,7 +114,7 @@ const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
 /// The action that only the machine of an execution can carry out.
 const CLOCK: &str = "clock";
 
-/// The names of the clocks.
+/// The names of the clocks that a step can change.
 const CLOCKS: [&str; 3] = ["%stick", "%tick", "ptimer"];
 
 /// A scenario that has not been checked against a machine and its guests.

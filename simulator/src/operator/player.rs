@@ -32,7 +32,7 @@ pub trait Operated {
     /// Takes the hypervisor's answer to the latest request; `None` if there is no answer yet.
     fn answer(&mut self) -> Option<Answer>;
 
-    /// Stops a strand for ever.
+    /// Stops a strand forever.
     fn stop(&mut self, strand: StrandId);
 
     /// Changes a clock.

@@ -263,7 +263,7 @@ impl<'a> References<'a> {
         self.length == 0
     }
 
-    /// Returns the first reference.
+    /// Returns the first of the references; `None` if there are none.
     #[inline]
     pub fn first(&self) -> Option<Reference> {
         self.iter().next()

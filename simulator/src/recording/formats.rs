@@ -10,7 +10,7 @@ use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::BytesRead;
 
-/// Reads the threads of a recording.
+/// Reads the references of a recording, chunk by chunk for each thread.
 pub(super) enum Reader {
     Native(Box<NativeReader>),
     Lackey(Box<LackeyReader>),

@@ -189,9 +189,9 @@ fn parse_fast<'r>(fast: &mut Fast, mut text: &[u8], room: Room<'r>) -> (Room<'r>
 
 /// Storage for the references of one block.
 struct Room<'r> {
-    /// The free places of the block.
+    /// The free slots of the block.
     block: IterMut<'r, Reference>,
-    /// The free places after a full block, for data of the block's last instruction.
+    /// The free slots after a full block, for data of the block's last instruction.
     behind: IterMut<'r, Reference>,
     /// The latest fetch. Its kind is known only when all its data have been read.
     fetch: Option<&'r mut Reference>,
@@ -231,7 +231,7 @@ impl<'r> Room<'r> {
         fits
     }
 
-    /// Stores the references of a line in the next places. A line `M` becomes a load and a store, because lackey does not tell whether
+    /// Stores the references of a line in the next slots. A line `M` becomes a load and a store, because lackey does not tell whether
     /// the instruction is atomic.
     fn put(&mut self, reference: Reference) {
         let kinds: &[Kind] = match reference.kind {

@@ -53,7 +53,7 @@ pub(super) fn number(digits: &[u8], radix: u32, most: usize) -> Option<u64> {
 /// The number of bytes that [`Fast`] looks at.
 pub(super) const WINDOW: usize = 24;
 
-/// For each position in a number and each byte: the value of the hexadecimal digit, or [`WRONG`] if the byte is not one.
+/// For each position in a number and each byte: the value of the hexadecimal digit, or [`WRONG`] if the byte is not a hexadecimal digit.
 static DIGITS: [[u32; 256]; 5] = {
     let mut digits = [[WRONG; 256]; 5];
     let mut byte = 0;
@@ -149,7 +149,8 @@ impl Fast {
     }
 
     /// Parses the line at the start of `text`. The line must not be an `M`, and must have an address of 8 to 10 digits, a size of 1 or 2
-    /// digits, and a newline. Returns the reference and the length of the line with its newline. `None` means that the exact parser decides.
+    /// digits, and a newline. Returns the reference and the length of the line with its newline. `None` means that the exact parser
+    /// decides.
     #[inline(always)]
     pub(super) fn parse(&mut self, text: &[u8; WINDOW]) -> Option<(Reference, usize)> {
         let (first, _) = text.split_first_chunk()?;

@@ -14,7 +14,7 @@
 //! I  04001090,3        an instruction of 3 bytes is fetched
 //!  L 1ffeffe7c8,8      it loads 8 bytes,
 //!  S 1ffeffe7c0,8      or stores 8 bytes,
-//!  M 0421c7cc,4        or loads and then stores one place
+//!  M 0421c7cc,4        or loads and then stores one location
 //! ==1234== ...         a message of valgrind: skipped, like empty lines
 //! ```
 //!

@@ -128,14 +128,14 @@ pub enum Kind {
     FetchLoad = 1,
     /// The fetch of an instruction that stores.
     FetchStore = 2,
-    /// The fetch of an instruction that loads and stores: the same place or two places, in one step or not.
+    /// The fetch of an instruction that loads and stores: of the same memory location or of two locations, in one step or not.
     FetchModify = 3,
     /// A load of data.
     Load = 4,
     /// A store of data.
     Store = 5,
-    /// A load and a store of the same place in one step, by an atomic instruction. An instruction that is not atomic and changes a
-    /// place (`addq $3,(mem)` of x86-64) has a [`Load`](Self::Load) and a [`Store`](Self::Store).
+    /// A load and a store of the same memory location in one step, by an atomic instruction. An instruction that is not atomic and changes
+    /// a location (`addq $3,(mem)` of x86-64) has a [`Load`](Self::Load) and a [`Store`](Self::Store).
     Modify = 6,
 }
 

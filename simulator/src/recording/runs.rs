@@ -9,7 +9,7 @@ const MOST: usize = 64;
 /// The maximum number of references in a run, including all data of its last instruction.
 const MOST_WITH_DATA: usize = 4096;
 
-/// The number of places in each table of known runs.
+/// The number of slots in each table of known runs.
 const PLACES: usize = 1 << 12;
 
 /// Appends these references as executions of shapes, with the addresses of their data. The instructions of one execution are

@@ -108,7 +108,7 @@ impl Source {
         Ok(Self { name, text: Box::new(text), format, head, file: None, read, total })
     }
 
-    /// Returns the format of the content.
+    /// Determines the format of the recording from its first bytes.
     pub(super) fn content(&self) -> Content {
         let first = self.head.iter().find(|byte| !byte.is_ascii_whitespace());
         match first {

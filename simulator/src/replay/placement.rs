@@ -17,13 +17,13 @@ use crate::recording::Recording;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
     /// Successive threads are on different nodes, then on different cores of the nodes, then on different strands of the cores. The
-    /// strands of a core come from its two pipelines in turns.
+    /// strands of a core come alternately from its two pipelines.
     #[default]
     Spread,
     /// Successive threads are on successive strands.
     Pack,
     /// Successive threads are on successive cores, one node after the other. After the last core, the next strand of the first core
-    /// follows. The strands of a core come from its two pipelines in turns.
+    /// follows. The strands of a core come alternately from its two pipelines.
     OnePerCore,
     /// Each thread is on the strand that the recording names. Threads without a named strand are [spread](Self::Spread).
     Recorded,

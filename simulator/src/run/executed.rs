@@ -40,7 +40,7 @@ pub struct Executed {
     pub clocks: Vec<ClockRun>,
     /// The failures that the hypervisor has recorded.
     pub failures: Vec<Failure>,
-    /// The log of the hypervisor.
+    /// The hypervisor's log, and the number of messages that are missing from it.
     #[serde(default)]
     pub hypervisor: HypervisorRun,
 }
@@ -114,7 +114,7 @@ impl ByWhom {
     }
 }
 
-/// The count of an event at each place.
+/// The counts of an event, one for each node or each hub.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]

@@ -148,7 +148,7 @@ pub struct UnitRun {
 }
 
 impl UnitRun {
-    /// Returns the state of this unit.
+    /// Creates a record of the state that a unit has.
     #[must_use]
     pub fn new(unit: Unit, state: UnitState) -> Self {
         let UnitState { in_service, clean, faults, stuck } = state;

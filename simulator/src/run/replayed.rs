@@ -125,7 +125,7 @@ pub struct ThreadRun {
     pub instructions: u64,
     /// The cycles in which the thread executed, or waited for its pipeline or for memory. Waits for other threads do not count.
     pub cycles: u64,
-    /// The number of the thread's requests that each unit served.
+    /// The number of the thread's requests served by each unit.
     pub served: Served,
     /// The thread's cycles, by cause.
     pub stack: Stack,

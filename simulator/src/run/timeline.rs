@@ -18,7 +18,7 @@ pub struct TimeLine {
 /// What a thread did in each column of time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadLine {
-    /// The number of the thread.
+    /// The number of the thread in the replay, counted from 0.
     pub thread: usize,
     /// How many cycles of each column the thread spent in each state. States that do not occur are left out.
     pub states: BTreeMap<State, Vec<u64>>,

@@ -33,7 +33,7 @@ pub enum State {
     Recorded,
     /// No thread has started it yet.
     NotBegun,
-    /// It has ended.
+    /// The thread has ended.
     Ended,
 }
 
@@ -194,9 +194,9 @@ pub struct LockSite {
     pub address: u64,
     /// The number of threads that took the lock there.
     pub threads: u64,
-    /// The number of times that the lock was taken there by the thread that did so least often.
+    /// The number of times that the lock was taken there by the thread that took it there least often.
     pub least: u64,
-    /// The number of times that the lock was taken there by the thread that did so most often.
+    /// The number of times that the lock was taken there by the thread that took it there most often.
     pub most: u64,
 }
 

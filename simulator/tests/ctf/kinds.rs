@@ -12,7 +12,7 @@ use crate::babeltrace::babeltrace;
 use crate::{strand, trace, write_trace};
 
 hv_core::events! {
-    /// The events of a lamp.
+    /// The events of a lamp, as an example of a device that this project does not have.
     pub enum LampEvent {
         /// The lamp was switched. The names `event` and `struct` are keywords of the metadata's language.
         40 Switched "lamp_switched" {

@@ -51,7 +51,7 @@ macro_rules! kinds {
         /// Returns an event of any kind with random values.
         pub(crate) fn random_event(random: &mut Random) -> AnyEvent {
             let kinds: &[fn(&mut Random) -> AnyEvent] = &[$(|random| {
-                // The shift makes values of all magnitudes.
+                // The shift gives values of all magnitudes.
                 AnyEvent::$Name($Name { $($field: (random.next() >> random.below(64)) as _),* })
             }),*];
             kinds[random.below(kinds.len() as u64) as usize](random)

@@ -75,7 +75,7 @@ fn execution_replay_and_description_agree() {
             assert_eq!(found, expected, "{machine:?}: execution");
             assert_eq!(replayed(machine, &addresses), expected, "{machine:?}: replay");
 
-            // The hypervisor reads the machine from this description, and makes the guests' descriptions from the map of the machine.
+            // The hypervisor reads the machine from this description, and creates the guests' descriptions from the map of the machine.
             let bytes = Description::of(machine, []).build().unwrap();
             let described = Described::new(&bytes).unwrap().machine.unwrap();
             assert_eq!(Homes::new(described), Some(homes), "{machine:?}: description");

@@ -306,7 +306,7 @@ fn counts_of_two<const N: usize>(threads: [Thread; 2], events: [&str; N]) -> [u6
 
 type Thread = (Vec<Reference>, Vec<(usize, Order)>);
 
-/// Two processors use a block in turns. The two execute different code. In each step, a processor executes enough instructions that all
+/// Two processors use a block alternately. The two execute different code. In each step, a processor executes enough instructions that all
 /// earlier instructions are complete before the next step.
 ///
 /// | step | processor | does | the other processor sees |

@@ -54,7 +54,7 @@ fn line(reference: &Reference) -> String {
     format!("{lead}{:08x},{}\n", reference.address, reference.size)
 }
 
-/// Returns the references that a reader makes of a line. Lackey's `M` is a load and a store.
+/// Returns the references that a reader creates from a line. Lackey's `M` is a load and a store.
 fn in_parts(reference: Reference) -> Vec<Reference> {
     match reference.kind {
         Kind::Modify => {

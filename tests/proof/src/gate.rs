@@ -1,6 +1,6 @@
 //! The gate of a hub: which strands it serves and refuses, and how often.
 //!
-//! **State.** The [`Turns`], and the strand whose access is in flight. The function that ships makes the steps of the turns.
+//! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function takes the steps of the turns.
 //!
 //! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even during its
 //! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.

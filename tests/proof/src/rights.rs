@@ -1,9 +1,9 @@
 //! Rights pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
 //!
 //! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register.
-//! The functions that ship make the steps of the rights (`Holding::step`, `Global::step`, `Asked::step`, `Ledger`).
+//! The shipped functions take the steps of the rights (`Holding::step`, `Global::step`, `Asked::step`, `Ledger`).
 //!
-//! **Actions.** Guests, strands and the operator make any [`Action`] at any time. The strand that makes the steps of a change may
+//! **Actions.** Guests, strands and the operator make any [`Action`] at any time. The strand that takes the steps of a change may
 //! die after any step; then another strand starts over. Another action may also come between two steps. A strand that has died
 //! and is not declared dead makes no further action.
 //!
@@ -52,17 +52,17 @@ pub enum Alike {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Act(Act),
-    /// The operator or a strand takes the lock and makes the steps of a change.
+    /// The operator or a strand takes the lock and starts the steps of a change.
     Works(Work, Steps),
     UnitReturns,
 }
 
-/// The change that the owner of the lock makes.
+/// The change that the owner of the lock performs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// The operator grants the guests the configuration with this number.
     Configures(usize),
-    /// A strand makes the pending steps of a change.
+    /// A strand takes the pending steps of a change.
     Turns(Scrubbing),
 }
 
@@ -71,7 +71,7 @@ pub enum Work {
 pub enum Act {
     /// The strand begins a call, and finds that its guest has the right to the register.
     Calls(usize, usize, Register),
-    /// The call of the strand makes its access and ends.
+    /// The call of the strand performs its access and ends.
     EndsCall(usize, usize),
     /// The strand takes its cross-call and scrubs what it is asked to scrub.
     TakesCrossCall(usize, usize),
@@ -103,7 +103,7 @@ pub enum Scrubbing {
     Elsewhere,
 }
 
-/// How the owner of the lock makes its steps.
+/// How the owner of the lock takes its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     pub guests: [usize; 3],
@@ -135,7 +135,7 @@ fn guest(number: usize) -> GuestId {
 }
 
 impl<const G: usize, const S: usize> World<G, S> {
-    /// Makes the steps of the owner of the lock. Adds the world after each step to `trail`.
+    /// Takes the steps of the owner of the lock. Adds the world after each step to `trail`.
     pub(crate) fn works(
         &mut self,
         model: &Rights<G, S>,
@@ -255,7 +255,7 @@ impl<const G: usize, const S: usize> World<G, S> {
         }
     }
 
-    /// Returns `true` if this change makes no step for this guest, whatever the change does for the other guests.
+    /// Returns `true` if this change takes no step for this guest, no matter what the change does for the other guests.
     fn is_idle(&self, model: &Rights<G, S>, work: Work, number: usize) -> bool {
         let own = self.guests[number];
         let starts = self.reset[number] || self.resetting == Some(guest(number));

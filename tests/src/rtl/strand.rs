@@ -16,7 +16,7 @@ pub enum Level {
 #[derive(Clone, Debug)]
 pub struct StrandClock {
     pub level: Level,
-    /// The value of %pil, 0 to 15.
+    /// %pil, the interrupt level up to which interrupts are masked: 0 to 15.
     pub pil: u8,
     /// Whether PSTATE.IE is set.
     pub interrupts: bool,

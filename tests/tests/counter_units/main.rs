@@ -1,7 +1,9 @@
-//! The counter units of SPARC strands and of the R10000.
+//! Tests of two counter units: the unit of a SPARC strand, and the unit of an R10000 processor.
 //!
-//! - Both units pass the same suite. A strand's unit also passes it in the form that a guest uses.
-//! - Each unit also has its own tests, and a reference that shares no code with it.
+//! - A common suite tests the models of both units. The suite also tests `OwnCounters`, with which
+//!   a guest uses the unit of its own strand.
+//! - Further tests are specific to one unit. Some of them compare the unit with a second
+//!   implementation that shares no code with it.
 
 mod behind;
 mod conformance;

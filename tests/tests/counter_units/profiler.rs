@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// Each of the 100 instructions of a loop makes one event, and the period is 1000. Without randomisation, all
+/// Each of the 100 instructions of a loop causes one event, and the period is 1000. Without randomisation, all
 /// samples are of the same instruction. With it, each instruction gets about a hundredth of the samples.
 fn loops<M: Sampled>() {
     let hits = |pace: Pace| {
@@ -181,7 +181,7 @@ fn loops<M: Sampled>() {
     let random = hits(Pace::every(period(1000)).randomised(3, 4711));
     let samples: u32 = random.iter().sum();
     assert!((1990..=2010).contains(&samples));
-    // The chi-square sum has 99 degrees of freedom. The sum is above 149 once in a thousand times.
+    // The chi-square statistic has 99 degrees of freedom. With correct code, it exceeds 149 in one of a thousand experiments.
     let expected = f64::from(samples) / 100.0;
     let chi_square: f64 =
         random.iter().map(|hits| (f64::from(*hits) - expected).powi(2) / expected).sum();

@@ -188,7 +188,7 @@ fn strand_id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
-/// Makes the service on the heap. Like [`Modelled::of_parts`], not inlined, because loom's stacks have 32 KiB.
+/// Creates the service on the heap. Like [`Modelled::of_parts`], not inlined, because loom's stacks have 32 KiB.
 #[inline(never)]
 fn service(board: Board, guests: &[GuestConfig]) -> Box<Service> {
     let machine = Machine::new(Model::Batoka, 1).unwrap();
@@ -256,7 +256,7 @@ impl Modelled {
     }
 
     fn reconfigure(&self, grants: &Grants) {
-        // Strand 0 may still be making an earlier change.
+        // Strand 0 may still be at work on an earlier change.
         while let Err(error) = self.service().reconfigure(strand_id(3), grants) {
             assert_eq!(error, ChangeError::Busy);
             loom::thread::yield_now();
@@ -330,7 +330,7 @@ impl Modelled {
     }
 
     /// Checks, after all strands are done, that the guest has all registers of the version. After
-    /// at most one call on the slow path, the fast path is open, whatever happened during the negotiation.
+    /// at most one call on the slow path, the fast path is open, no matter what happened during the negotiation.
     pub(crate) fn check_complete(&self, minor: u64) {
         assert_eq!(self.version(0), (1, minor));
         assert_eq!(self.get(0, DRAM), EOK);

@@ -4,8 +4,8 @@
 //! strands to their own registers, and the steps of the operator and of the hardware. Between these steps B makes random calls, which
 //! differ in each run. All calls of A must get the same statuses and values. Possible exceptions:
 //!
-//! - **Units out of service.** The run with B's random calls is compared with a run in which B takes the same units out of service before
-//!   the same steps, by one access to each of them, and makes no other call.
+//! - **Units out of service.** The run with B's random calls is compared with a second run. In the second run, B takes the same units out
+//!   of service before the same steps, by one access to each of these units, and makes no other calls.
 //! - **The operator's steps** are in the script. B does not reset itself while a transfer is pending, because the transfer would
 //!   wait for B's strands once more.
 //! - **EWOULDBLOCK** needs no exception: only the strands of one guest, the holder of `global`, can use hubs and L2 control.

@@ -165,7 +165,8 @@ impl Run<'_> {
         }
     }
 
-    /// Takes a unit out of service by one access of B that faults. B has the right, because B made this access in the run with B's calls.
+    /// Takes a unit out of service by one access of B that faults. B has the right, because B performed this access in the run with B's
+    /// calls.
     fn other_takes_out(&self, unit: Unit) {
         let strand = match unit {
             Unit::L2 { node } => *(self.script.world.guests[B].strands.iter())

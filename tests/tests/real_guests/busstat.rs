@@ -31,7 +31,7 @@ fn busstat_on_dram() {
     ]);
 }
 
-/// `busstat` uses an LPU, and repeats each read while the status is EWOULDBLOCK, but makes each write only once.
+/// `busstat` uses an LPU, and repeats each read while the status is EWOULDBLOCK, but performs each write only once.
 #[test]
 #[rustfmt::skip]
 fn busstat_on_a_hub() {

@@ -45,7 +45,7 @@ const fn get_version(group: u64, answer: Result<[u64; 2], u64>) -> Line {
     (Trap::Core, GET_VERSION, [group, X, X, X, P], after)
 }
 
-/// Returns the line of a get. `answer` is the value, or the status.
+/// Returns a call that reads a register, with the expected result. `answer` is the value, or the status if the call fails.
 const fn get(id: u64, answer: Result<u64, u64>) -> Line {
     let after = match answer {
         Ok(value) => [0, value, X, X, P],
@@ -54,7 +54,7 @@ const fn get(id: u64, answer: Result<u64, u64>) -> Line {
     (Trap::Fast, GETPERF, [id, X, X, X, P], after)
 }
 
-/// Returns the line of a set.
+/// Returns a call that writes a register, with the expected status.
 const fn set(id: u64, value: u64, status: u64) -> Line {
     let after = [status, value, X, X, P];
     (Trap::Fast, SETPERF, [id, value, X, X, P], after)

@@ -1,4 +1,4 @@
-//! Tests of the whole service for shuttle: dozens of strands make their steps in random orders. Under `cfg(shuttle)`,
+//! Tests of the whole service for shuttle: dozens of strands take their steps in random orders. Under `cfg(shuttle)`,
 //! shuttle replaces the atomics of `hv_core::sync`. `cargo xtask test` runs these tests, and `cargo xtask prove` runs
 //! more orders. This command runs only these tests:
 //!

@@ -42,7 +42,7 @@ fn play(machine: &MachineUnderTest, number: u16, guest: usize) {
     }
 }
 
-/// Makes a change of rights, or resets a guest. A strand that dies during a change owns the lock until its death is reported.
+/// Changes rights, or resets a guest. A strand that dies during a change owns the lock until its death is reported.
 fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
     if any_below(4) == 0 {
         return machine.begin_reset(any_below(2));
@@ -57,7 +57,7 @@ fn operate(machine: &MachineUnderTest, report_deaths: impl Fn()) {
 }
 
 /// If no change is pending, asserts that the PCR is 0 on every living strand without the right to it. A
-/// dead strand scrubs its PCR when it comes back. The operator must not make a step during the check.
+/// dead strand scrubs its PCR when it comes back. The operator must not take a step during the check.
 fn check_scrubbed(
     machine: &MachineUnderTest,
     guest_of: impl Fn(usize) -> usize,
@@ -92,7 +92,7 @@ fn check_log(board: &Board, guest_of: impl Fn(usize) -> usize) {
 }
 
 /// Each strand of two guests plays `rounds` rounds. It dies in each round with probability 1 / `dies`, or never if `dies` is 0. The
-/// operator makes `changes` changes.
+/// operator performs `changes` changes.
 fn transfers(schedules: usize, strands: u16, rounds: usize, changes: usize, dies: usize) {
     explore(schedules, move || {
         let board = Board::new(Machine::Batoka, 1, &[]).with_slow_hubs(1);

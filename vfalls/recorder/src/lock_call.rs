@@ -41,7 +41,7 @@ pub(crate) struct Shared<'a> {
 #[derive(Debug)]
 struct HeldLock {
     lock: u64,
-    /// The place in the log of the order that takes the lock. Orders that must come before that order are inserted here.
+    /// The position in the log of the order that takes the lock. Orders that must come before that order are inserted here.
     place: Placeholder,
     /// The number of words in the log before the part of the section that has not been examined.
     from: usize,
@@ -79,9 +79,9 @@ impl LockCalls {
         self.call.is_some() || !self.held.is_empty()
     }
 
-    /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended has no order
-    /// in the log. (But if the call waits for a condition, the order that gives the mutex back is in the log.) The rest of an open section is
-    /// not known, so all later sections of the same lock stay after this section.
+    /// Closes the open calls and sections, because the log is about to be encoded. A call of a lock function that has not ended has no
+    /// order in the log. (But if the call waits for a condition, the order that gives the mutex back is in the log.) The rest of an open
+    /// section is not known, so all later sections of the same lock stay after this section.
     pub(crate) fn close(&mut self, thread: u32, log: &mut Log, shared: Shared<'_>) {
         if let Some(call) = self.call.take() {
             call.give_up(log);
@@ -95,8 +95,9 @@ impl LockCalls {
         }
     }
 
-    /// Notes that a block begins. Must be called for the blocks that a thread executes inside a lock function and for the first block of such
-    /// a function, before the block is logged. Returns the number of instructions of the previous block if it is left out, otherwise 0.
+    /// Notes that a block begins. Must be called for the blocks that a thread executes inside a lock function and for the first block of
+    /// such a function, before the block is logged. Returns the number of instructions of the previous block if it is left out, otherwise
+    /// 0.
     pub(crate) fn block(
         &mut self,
         block: BlockFacts,
@@ -283,8 +284,8 @@ impl LockCalls {
     }
 
     /// Examines what the thread has done since it took a lock, or since the latest examination. In the log, inserts waits for the sections
-    /// that must come first. These waits stand before the order that took the lock. Returns the section; `None` if its start has been encoded
-    /// already, so that the log no longer has that order.
+    /// that must come first. These waits stand before the order that took the lock. Returns the section; `None` if its start has been
+    /// encoded already, so that the log no longer has that order.
     fn examine(
         &mut self,
         at: usize,
@@ -321,7 +322,7 @@ impl LockCalls {
         Some(section)
     }
 
-    /// Ends a section. Inserts the order that gives the lock back at `place` in the log. Returns the address of the lock.
+    /// Ends a section. Inserts the order that gives the lock back at position `place` in the log. Returns the address of the lock.
     fn release(
         &mut self,
         at: usize,

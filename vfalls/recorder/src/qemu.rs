@@ -129,7 +129,7 @@ unsafe fn executing<'a>(vcpu: c_uint) -> Option<(&'a mut Thread, &'static Proces
     Some((unsafe { &mut *shared.thread.get() }, process))
 }
 
-/// QEMU calls this after it has loaded the plug-in, and before it loads the program.
+/// QEMU calls this function after it has loaded the plug-in, and before it loads the program.
 ///
 /// # Safety
 /// `info` and the `count` arguments are valid, as QEMU's interface promises.
@@ -183,7 +183,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     0
 }
 
-/// QEMU calls this when a thread begins, on the host thread that starts it.
+/// QEMU calls this function when a thread begins, on the host thread that starts it.
 extern "C" fn begin(_: u64, vcpu: c_uint) {
     let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
         return;
@@ -203,7 +203,7 @@ extern "C" fn begin(_: u64, vcpu: c_uint) {
 }
 
 extern "C" fn end_thread(_: u64, vcpu: c_uint) {
-    // SAFETY: QEMU calls this on the thread's host thread.
+    // SAFETY: QEMU calls this function on the thread's host thread.
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         return;
     };
@@ -246,7 +246,7 @@ extern "C" fn translate(_: u64, block: *mut Block) {
 
 /// A block begins to execute. `block` is not a pointer: its bits are the block's [`BlockFacts`].
 extern "C" fn execute(vcpu: c_uint, block: *mut c_void) {
-    // SAFETY: QEMU calls this on the thread's host thread.
+    // SAFETY: QEMU calls this function on the thread's host thread.
     if let Some((thread, process)) = unsafe { executing(vcpu) } {
         thread.block(process, BlockFacts(block.addr() as u64));
     }
@@ -258,7 +258,7 @@ const ATOMIC: usize = 1 << 16;
 /// An instruction has accessed data. An atomic instruction is recorded as a load and a store. QEMU 7.2 reports both accesses while
 /// one thread executes, and only the store while several threads execute.
 extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
-    // SAFETY: QEMU calls this on the thread's host thread, and `info` is QEMU's.
+    // SAFETY: QEMU calls this function on the thread's host thread, and `info` is QEMU's.
     unsafe {
         if let Some((thread, process)) = executing(vcpu) {
             let size_log2 = qemu_plugin_mem_size_shift(info) as u8;
@@ -275,7 +275,7 @@ extern "C" fn access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_
     }
 }
 
-/// QEMU calls this before a system call of a thread.
+/// QEMU calls this function before a system call of a thread.
 #[allow(clippy::too_many_arguments, reason = "QEMU's interface has them")]
 extern "C" fn enter(
     _: u64,
@@ -291,7 +291,7 @@ extern "C" fn enter(
     _: u64,
 ) {
     let arguments = [first, second, third, fourth, fifth];
-    // SAFETY: QEMU calls this on the thread's host thread.
+    // SAFETY: QEMU calls this function on the thread's host thread.
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         let process = PROCESS.get().filter(|process| !process.is_own());
         if let Some(process) = process {
@@ -309,9 +309,9 @@ extern "C" fn enter(
     process.call(unsafe { &mut *shared.thread.get() }, call);
 }
 
-/// QEMU calls this after a system call of a thread.
+/// QEMU calls this function after a system call of a thread.
 extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
-    // SAFETY: QEMU calls this on the thread's host thread.
+    // SAFETY: QEMU calls this function on the thread's host thread.
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         return;
     };

@@ -48,7 +48,7 @@ pub(crate) struct ConformArgs {
     #[arg(long, value_name = "FILE")]
     md: Option<PathBuf>,
 
-    /// Make only these checks
+    /// Perform only these checks
     #[arg(long, value_name = "LIST", value_parser = conform::CHECKS, value_delimiter = ',')]
     only: Vec<String>,
 

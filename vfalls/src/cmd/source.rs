@@ -1,4 +1,4 @@
-//! Finds the recordings that a command replays, and makes new recordings.
+//! Finds the recordings that a command replays, and records programs.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use crate::recorder::{self, Options};
 use crate::say::say;
 use crate::table::{WIDTH, cut};
 
-/// The file name for recordings that are made or replayed, if the user names no file.
+/// The file name for recordings that are written or replayed, if the user names no file.
 pub(crate) const DEFAULT: &str = "vfalls.refs";
 
 /// The size in bytes up to which a recording adds nothing to the memory budget.
@@ -29,9 +29,10 @@ const OLDER: &str = "vfalls.refs.old";
 
 #[derive(clap::Args, Debug)]
 pub(crate) struct SourceArgs {
-    /// Replay these recordings: of vfalls record, of valgrind's lackey, or text with lines such as 64 r 0x1000 8 (strand; r read, w write,
-    /// m modify, a modify atomically, or i instruction; address; bytes); plain, gzip or zstd; `-` for standard input; at most 65536 threads
-    /// each [default: ./vfalls.refs if it exists, or else a bundled recording]
+    /// Replay these recordings; `-` is standard input. A recording is a file from vfalls record or valgrind's lackey, or a text with lines
+    /// such as 64 r 0x1000 8: strand, kind of reference, address and number of bytes. The kinds are r (read), w (write), m (modify), a
+    /// (modify atomically) and i (instruction). A file can be compressed with gzip or zstd, and can have at most 65536 threads [default:
+    /// ./vfalls.refs if it exists, otherwise a bundled recording]
     #[arg(value_name = "FILE")]
     recordings: Vec<PathBuf>,
 
@@ -39,8 +40,8 @@ pub(crate) struct SourceArgs {
     #[arg(long, conflicts_with_all = ["recordings", "command"])]
     bundled: bool,
 
-    /// Record this program and its threads into ./vfalls.refs, and replay the recording; the program has the input and output of this
-    /// command
+    /// Record this program and its threads into ./vfalls.refs, then replay the recording; the program reads and writes the input and output
+    /// of this command
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "recordings")]
     command: Vec<OsString>,
 }
@@ -62,7 +63,7 @@ impl SourceArgs {
 }
 
 impl SourceArgs {
-    /// Records the program of the arguments into a temporary file. This is recording `number` of `all`.
+    /// Records the program that the arguments name into a temporary file. A message says that this is recording `number` of `all`.
     pub(crate) fn record_aside(&self, number: u32, all: u32) -> anyhow::Result<ReplaySource> {
         recorder::check(&self.command, Options::default())?;
         let path = env::temp_dir().join(format!("vfalls.{number}.refs"));

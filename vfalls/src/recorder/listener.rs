@@ -25,7 +25,7 @@ const MOST_NAMED: usize = 10;
 /// time to read the recording by a sixth.
 const COMPRESSION: i32 = -1;
 
-/// A recording that is being made.
+/// A recording that is being written.
 pub(super) struct Listener {
     path: PathBuf,
     file: File,

@@ -26,7 +26,7 @@ use became::Became;
 use listener::Listener;
 use program::Program;
 
-/// The options of a recording.
+/// Settings for recording a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// The number of references after which the program is ended.

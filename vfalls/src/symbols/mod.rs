@@ -49,7 +49,7 @@ impl File {
     }
 }
 
-/// The code of a function.
+/// The machine code of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Code {
     /// The address of the function's first instruction in the recorded program.
@@ -67,7 +67,7 @@ pub(crate) struct Symbols {
     places: Places,
 }
 
-/// The places of the files in the program's memory.
+/// The locations of the files in the program's memory.
 enum Places {
     /// There is only one file. The number is the difference between an address in the recording and
     /// the address in the file.

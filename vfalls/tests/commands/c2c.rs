@@ -4,7 +4,7 @@ use crate::program::{Place, squeezed, vfalls};
 
 /// The bundled program has eight clerks, each of which is a thread. Each clerk counts 2,500 coins
 /// in its own counter; all eight counters are in one cache line. In total, the clerks take 4,000
-/// tickets from another counter. The program's README explains this.
+/// tickets from another counter. The program's README explains these numbers.
 #[test]
 fn the_bundled_program_shares_falsely_and_truly() {
     let place = Place::new("c2c");

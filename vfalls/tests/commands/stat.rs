@@ -6,9 +6,9 @@ use simulator::replay::Selection;
 
 use crate::program::{Place, contains_all, vfalls, with_input};
 
-/// Returns a program that loads from many places, stores to few places, and fills some sets of the
-/// L2 caches. The program causes every kind of miss, transfers between caches, and lines that are
-/// written back. Every eighth line of the text modifies a place, which is a load and a store. So eight lines of text make nine references.
+/// Returns a program that loads from many locations, stores to few locations, and fills some sets of the L2 caches. The program causes
+/// every kind of miss, transfers between caches, and lines that are written back. Every eighth line of the text modifies a location, which
+/// is a load and a store. So eight lines of text make nine references.
 pub(crate) fn program(lines: u64) -> String {
     let mut text = String::from("==1== a message\n\n");
     for number in 0..lines / 2 {

@@ -1,4 +1,4 @@
-//! Tests what `stat` reports about the states of threads. The tests make their own recordings, with given orders.
+//! Tests what `stat` reports about the states of threads. The tests write their own recordings, with given orders.
 
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ use crate::stat::json;
 /// The number of cycles of a sleep of 10 ms. The machine has 1,165,379,275 cycles per second.
 pub(crate) const SLEEP: u64 = 11_653_792;
 
-/// A step of a thread in a recording that a test makes: an instruction at 0x1000, or an order.
+/// A step of a thread in a recording that a test writes: an instruction at 0x1000, or an order.
 pub(crate) enum Step {
     Instruction,
     Order(Order),

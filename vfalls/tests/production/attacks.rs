@@ -18,13 +18,13 @@ use xtask::qemu::build::Production;
 use crate::contract::{conformed, requests};
 use crate::{MEMORY, image};
 
-/// With `PRODUCTION_LONG` in the environment, the test makes all attacks of every kind. Otherwise
-/// it makes every `stride`-th attack, which still covers every entry of every list.
+/// With `PRODUCTION_LONG` in the environment, the test performs all attacks of every kind. Otherwise
+/// it performs every `stride`-th attack, which still covers every entry of every list.
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
     // Each row is a kind of attack. It has the number of attacks of this kind, and three numbers
-    // for the short test: the attacks that the test makes, the attacks with a demanded outcome, and
+    // for the short test: the attacks that the test performs, the attacks with a demanded outcome, and
     // the attacks with a demanded trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
@@ -63,7 +63,7 @@ fn attacks_reach_nothing() {
     }
 }
 
-/// On an image that lacks a guarding instruction, one kind of attack succeeds. It makes an access
+/// On an image that lacks a guarding instruction, one kind of attack succeeds. It performs an access
 /// that the missing instruction prevents.
 #[test]
 #[ignore = "builds images"]
@@ -101,7 +101,7 @@ struct Broken {
     reason: fn(&Observed) -> bool,
 }
 
-/// Returns `true` if a guest makes this access, the access is of the kind `kind`, and its address
+/// Returns `true` if a guest performs this access, the access is of the kind `kind`, and its address
 /// is outside the guest's memory.
 fn is_outside(access: &Observed, kind: Access) -> bool {
     (access.level, access.kind) == (Level::Privileged, kind) && !OWN.contains(&access.physical)

@@ -20,7 +20,7 @@ use super::image;
 /// The maximum number of instructions that a strand executes between two calls.
 const CALL: u64 = 1_000_000;
 
-/// Converts an image to the form that the check of images (`simulator::conform`) takes.
+/// Converts an image to the type that `simulator::conform` checks.
 pub(crate) fn conformed(hypervisor: &[u8]) -> Image {
     let elf = elf::parse(hypervisor).unwrap();
     let (text, interfaces) = (elf::text(&elf), elf::interfaces(&elf).unwrap());

@@ -53,9 +53,9 @@ fn guests_find_themselves_and_count_what_they_do() {
 }
 
 /// Compares a CPU's output with its program. The CPU repeats a round of 240 atomic instructions:
-/// 16, 32, 64 and 128 in four loops. A fixed sampling period of 240 always samples the same place.
-/// With random periods from 120 to 360, every place of a round is equally likely, and does not
-/// depend on the place of the previous sample. So the number of samples in a loop has a binomial
+/// 16, 32, 64 and 128 in four loops. A fixed sampling period of 240 always samples the same instruction.
+/// With random periods from 120 to 360, every instruction of a round is equally likely, and does not
+/// depend on the previous sample. So the number of samples in a loop has a binomial
 /// distribution, whose probability is the loop's share of the round. With a correct program, it
 /// happens in one of 800 cases that any of 20 such numbers is more than 4 standard deviations from
 /// its mean.
@@ -69,7 +69,7 @@ fn judge(cpu: usize, line: &str) {
     assert_eq!(fixed.iter().copied().fold(0.0, f64::max), 1000.0, "{line}");
     assert_eq!(fixed.iter().sum::<f64>(), 1000.0, "{line}");
     let n: f64 = random.iter().sum();
-    // With a mean period of 240, the 240,000 atomic instructions make 1000 samples. The standard
+    // With a mean period of 240, the 240,000 atomic instructions give 1000 samples. The standard
     // deviation of a uniform period is 240 / sqrt(12).
     let deviation = (1000.0_f64 / 12.0).sqrt();
     assert!((n - 1000.0).abs() < 4.0 * deviation, "{line}");

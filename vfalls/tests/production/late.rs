@@ -1,4 +1,4 @@
-//! Stores that fail late. A report of a failed store can arrive whatever the strand is doing.
+//! Stores that fail late. A report of a failed store can arrive at any moment, no matter what the strand is doing.
 //! Except for the failed unit, everything must be as in a run without the fault. The tests compare
 //! both runs for latencies of the stores up to [`LONGEST`].
 
@@ -113,7 +113,7 @@ fn ready() -> Execution {
 #[derive(Clone, Copy)]
 struct Failing {
     unit: FaultyUnit,
-    /// A register of the unit.
+    /// The number of the unit's register that the test accesses.
     register: u64,
     /// The number of cycles after which the unit works again.
     mended: u64,

@@ -13,9 +13,9 @@ const GUESTS: usize = 2;
 /// The hypervisor's level of globals in TSTATE.
 const MAXGL: u64 = 3;
 
-/// Returns `true` in two cases: the trap level shows an address, the privilege or the level of
-/// globals of the hypervisor; or the level's addresses are cleared, but its other registers are
-/// not.
+/// Returns `true` if a trap level still contains values of the hypervisor: an address in the
+/// hypervisor's memory, the hypervisor's privilege, or its level of globals. Also returns `true` if
+/// only the addresses are cleared, and the state or the trap's number is left.
 fn is_hypervisors(frame: &TrapFrame) -> bool {
     let TrapFrame { pc, npc, state, number, hpstate } = *frame;
     let is_cleared = pc == 0 && npc == 0;

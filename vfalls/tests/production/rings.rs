@@ -87,7 +87,7 @@ fn under_load(production: Production) -> (Booted, Vec<NamedGuest>) {
 }
 
 /// Executes `instructions` instructions, and reads the rings after every `between` instructions.
-/// Returns the calls.
+/// Returns the calls that were made meanwhile.
 fn recorded(
     booted: &mut Booted,
     rings: &mut Rings,

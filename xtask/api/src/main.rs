@@ -1,11 +1,11 @@
 //! Lists the public items of the library crates, one line each, in `xtask/api/listings`, so that a review sees each change of an
 //! interface. `cargo xtask api` runs this program.
 //!
-//! rustdoc writes the items as JSON, and the crate `public-api` makes lines of them. Stable rustdoc writes JSON only with `RUSTC_BOOTSTRAP`
-//! in its environment. If cargo had this variable, it would rebuild dependencies. So cargo starts this program in place of rustdoc, and the
-//! program sets the variable for rustdoc.
+//! rustdoc writes the items as JSON, and the crate `public-api` turns them into lines. Stable rustdoc writes JSON only with
+//! `RUSTC_BOOTSTRAP` in its environment. If cargo had this variable, it would rebuild dependencies. So cargo starts this program in place
+//! of rustdoc, and the program sets the variable for rustdoc.
 //!
-//! The exit status is 1 if `--check` finds a difference, and 2 if a listing cannot be made.
+//! The exit status is 1 if `--check` finds a difference, and 2 if a listing cannot be created.
 
 use std::env;
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 //! The numbers come from the tables of guest-abi. The types and functions come from the source of guest-abi-c, which cbindgen
 //! reads.
 //!
-//! The exit status is 1 if `--check` finds a difference, and 2 if the header cannot be made.
+//! The exit status is 1 if `--check` finds a difference, and 2 if the header cannot be created.
 
 #[path = "../../../guest-abi/c/src/event.rs"]
 mod event;

@@ -1,4 +1,4 @@
-//! `fuzz`: libFuzzer makes inputs for the code that must cope with any input.
+//! `fuzz`: libFuzzer generates inputs for the code that must cope with any input.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -17,7 +17,7 @@ use vfalls::table;
 
 /// Look for inputs that make the code crash or break an invariant
 ///
-/// libFuzzer makes inputs for each target from the inputs in tests/inputs/corpus and target/fuzz/corpus, and adds inputs that reach new
+/// libFuzzer generates inputs for each target from the inputs in tests/inputs/corpus and target/fuzz/corpus, and adds inputs that reach new
 /// code to target/fuzz/corpus. An input that fails ends the run of its target, is kept in target/fuzz/found, and makes the exit status 1.
 /// When the defect is fixed, put the input into tests/inputs/corpus: every cargo test replays it from there.
 #[derive(clap::Args, Debug)]

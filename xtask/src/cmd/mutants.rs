@@ -16,9 +16,9 @@ use vfalls::exit::Mismatch;
 
 /// Change the code in one place at a time, and check that the tests notice
 ///
-/// cargo-mutants makes the mutants. .cargo/mutants.toml selects the files, and lists with reasons the changes that no test can notice. A
-/// share of the remaining mutants is tested: by default a seventh, some 400, which takes about 40 minutes on two cores. The exit status is
-/// 1 if the tests miss a mutant, or if more than 3% of all mutants are excluded. The outcome of each mutant is in
+/// cargo-mutants generates the mutants. .cargo/mutants.toml selects the files, and lists with reasons the changes that no test can notice.
+/// A share of the remaining mutants is tested: by default a seventh, some 400, which takes about 40 minutes on two cores. The exit status
+/// is 1 if the tests miss a mutant, or if more than 3% of all mutants are excluded. The outcome of each mutant is in
 /// target/mutants/mutants.out.
 #[derive(clap::Args, Debug)]
 #[command(

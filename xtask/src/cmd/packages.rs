@@ -20,7 +20,7 @@ pub const PUBLISHED: [&str; 8] = [
     "sun4v-simulator",
 ];
 
-/// Makes the packages, unpacks them side by side, and compiles them there.
+/// Creates the packages, unpacks them side by side, and compiles them there.
 ///
 /// `cargo package` can compile them, too. But once it has compiled a version of a package, it assumes
 /// that this version never changes.

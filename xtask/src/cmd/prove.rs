@@ -44,7 +44,7 @@ impl Steps for Prove {
         step(
             "shuttle",
             "a million random schedules of shuttle, and a million of PCT",
-            // All tests together run 10,000 schedules of each kind. `SCHEDULES` multiplies this.
+            // All tests together run 10,000 schedules of each kind. `SCHEDULES` multiplies this number.
             |()| models("shuttle", &[], &[("SCHEDULES", "100")]),
         ),
         step(

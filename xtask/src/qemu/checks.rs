@@ -58,7 +58,7 @@ struct Checks<'a> {
     ends: Vec<End>,
 }
 
-/// Makes all checks and prints the results. Returns the results, and how each guest ended, except for guests that must fail.
+/// Performs all checks and prints the results. Returns the results, and how each guest ended, except for guests that must fail.
 pub fn run(
     toolchain: &Toolchain,
     machine: Machine,

@@ -70,8 +70,8 @@ pub fn check(elf: &Elf<'_>) -> anyhow::Result<Vec<Finding>> {
     ])
 }
 
-/// Returns whether an image lets its guest control the machine, as images for tests do. A symbol or
-/// the function number of the control call shows this.
+/// Returns `true` if an image lets its guest control the machine, as only test images do. Such an image contains a symbol of the crate
+/// `conform`, or loads the function number of the control call.
 pub fn has_control(elf: &Elf<'_>) -> anyhow::Result<bool> {
     Ok(control(&symbols(elf)?, &instructions(elf)?).is_some())
 }
@@ -95,12 +95,12 @@ const fn op3(code: u32) -> u32 {
     code >> 19 & 0x3f
 }
 
-/// Returns whether this instruction is `save` or `restore`.
+/// Returns `true` if an instruction is `save` or `restore`.
 const fn is_save(code: u32) -> bool {
     op(code) == 2 && matches!(op3(code), 0x3c | 0x3d)
 }
 
-/// Returns whether this instruction is `call`, or a `jmpl` that writes its address to a register.
+/// Returns `true` if an instruction is `call`, or a `jmpl` that stores a return address.
 const fn is_call(code: u32) -> bool {
     op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
 }

@@ -38,7 +38,7 @@ impl Report {
         self.console.push_str(console);
     }
 
-    /// Returns the line of a check that this program makes, as a guest writes it. `wrong` is the reason if the check failed.
+    /// Returns the line of a check that this program performs, as a guest writes it. `wrong` is the reason if the check failed.
     pub fn line(name: &str, wrong: Option<&str>) -> String {
         match wrong {
             None => format!("check {name}: passed\n"),

@@ -1,4 +1,4 @@
-//! Makes the sweep on the host, and finds the first call for which a guest's answer differs.
+//! Performs the sweep on the host, and finds the first call for which a guest's answer differs.
 
 use conform::modelled::Modelled;
 use conform::plain::WithPlain;

@@ -29,7 +29,7 @@ pub(crate) fn program(path: &Path, text: &str) {
 }
 
 /// Makes an apt-get that logs its calls, and then executes `before`. After an update, a call that
-/// installs `package` and `other` makes the files `tool` and `second`.
+/// installs `package` and `other` creates the files `tool` and `second`.
 fn apt_get(place: &Path, before: &str) {
     let script = format!(
         "cd {place}\necho \"$*\" >> log\n{before}\ncase \"$*\" in\n\

@@ -33,7 +33,7 @@ unsafe extern "C" {
 /// The maximum number of strands that the guest uses. Each strand needs a record and a stack.
 const MOST: usize = 64;
 
-/// The number of rounds of the measured program. A round calls `work_once` and `work_twice`; each makes `TIMES` iterations.
+/// The number of rounds of the measured program. A round calls `work_once` and `work_twice`; each performs `TIMES` iterations.
 const ROUNDS: u64 = 20;
 const TIMES: u64 = 1000;
 

@@ -17,7 +17,7 @@ fn call_of_busy_chip(gate: &Gate, number: usize) {
     }
 }
 
-/// Strand `served` makes an access. Meanwhile the gate refuses the strands in `refused`.
+/// Strand `served` performs an access. Meanwhile the gate refuses the strands in `refused`.
 fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
     let release = ask(gate, served).unwrap();
     assert!(refused.iter().all(|number| !call(gate, *number)));
@@ -26,8 +26,8 @@ fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
 
 type Act = fn(&Gate);
 
-/// What happens before the call: nothing; refusals of the dying strand, of the other strand, or of both; a refusal of a
-/// third strand that has gone; or a busy chip.
+/// The events before the call. In the six cases, nothing happens; the dying strand, the other strand or both are refused; a third strand is
+/// refused and does not ask again; or the chip is busy.
 const BEFORE: [Act; 6] = [
     |_| (),
     |gate| refuse(gate, OTHER, &[DIES]),
@@ -83,7 +83,7 @@ fn at_each_step_of_a_gate() {
     assert!(deaths > 1_000, "{deaths}");
 }
 
-/// Two strands report the same death. At each step of the first strand's report, the second strand makes its whole report and takes the
+/// Two strands report the same death. At each step of the first strand's report, the second strand performs its whole report and takes the
 /// hub. The first strand's report then does not release the hub.
 #[test]
 fn a_death_that_is_reported_twice() {

@@ -1,4 +1,5 @@
-//! Whatever strands do, a hub that works stays in service, and a hub that never works again goes out of service.
+//! Tests the decision that a hub is broken. No matter what the strands do, a hub that works stays in service, and a hub that never works
+//! again goes out of service.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,7 +20,7 @@ struct Ask {
     strand: usize,
     /// The time since the previous ask.
     after: u64,
-    /// Whether the chip is busy. The test ignores this if the chip has already been busy for too long.
+    /// Whether the chip is busy. The test ignores this value if the chip has already been busy for too long.
     busy: bool,
     /// The duration of the access that follows.
     lasts: u64,

@@ -107,8 +107,8 @@ impl Hub {
         (0..STRANDS).filter(|number| waiting[*number]).collect()
     }
 
-    /// Returns the number of accesses of others that came between the strand's first refusal and
-    /// its own access. An access counts only if its strand asked after that refusal.
+    /// Returns the number of accesses by other strands between the strand's first refusal and its access. An access counts only if its
+    /// strand asked after that refusal.
     fn accesses_before(&self, number: usize) -> usize {
         let events = self.events.lock().unwrap();
         let mut begun = [false; STRANDS];
@@ -127,8 +127,8 @@ impl Hub {
         accesses
     }
 
-    /// Checks, between calls, that the fast path is closed while a refused strand waits, and that each waiting strand is served when it
-    /// asks again. Afterwards the hub is as new.
+    /// Checks, between calls, that the fast path is closed while a refused strand waits. Also checks that each waiting strand is served
+    /// when it asks again. Afterwards, the hub is in the same state as a new hub.
     fn settle(&self) {
         for _ in 0..=B {
             let waiting = self.waiting();
@@ -332,8 +332,8 @@ fn an_end_is_counted_before_the_next_strand_is_served() {
     });
 }
 
-/// A fast-path access of strand 0 ends, and strand 1 learns of the end. Strand 0 asks again on the fast path, and strand 2 asks. Whatever
-/// strand 1 finds when it asks again, the end of the first access has been counted. At most 4 preemptions.
+/// A fast-path access of strand 0 ends, and strand 1 learns of the end. Strand 0 asks again on the fast path, and strand 2 asks. No matter
+/// what strand 1 finds when it asks again, the end of the first access has been counted. At most 4 preemptions.
 #[test]
 fn an_end_is_counted_before_a_strand_that_knows_of_it_is_refused() {
     explore(4, 1_000, || {

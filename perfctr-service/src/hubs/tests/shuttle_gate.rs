@@ -56,7 +56,7 @@ impl Hub {
         Ok(())
     }
 
-    /// Makes an access on strand 0, during which the strands `numbers` ask and are refused.
+    /// Performs an access on strand 0, during which the strands `numbers` ask and are refused.
     fn refuse(&self, numbers: impl Iterator<Item = usize>) {
         let release = ask(&self.gate, 0).unwrap();
         for number in numbers {

@@ -7,56 +7,57 @@ use hv_core::GuestId;
 use super::{Asked, Circumstances, Consequence, Global, GlobalEvent, GuestEvent, Holding, Scrub};
 use crate::rights::policy::Grant;
 
-/// The state of the protocol. Each required method is one step. A provided method makes several steps; its caller owns the lock.
+/// The state of the protocol. Each required method is one step. A provided method takes several steps, and its caller must own the lock.
 pub trait Ledger {
-    /// Returns the numbers of the guests, in order.
+    /// Returns the numbers of all guests, in ascending order.
     fn guests(&self) -> impl Iterator<Item = GuestId> + use<Self>;
-    /// Returns what a guest is granted and holds.
+    /// Returns the rights that a guest is granted, and the rights that the guest holds.
     fn holding(&self, guest: GuestId) -> Holding;
-    /// Returns the strands of a guest.
+    /// Returns the strands that belong to a guest. When the guest loses a right, each of these strands is asked to acknowledge the loss.
     fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<Self>;
-    /// Returns what a strand is asked to do, and whether it is dead.
+    /// Returns what a strand is asked to scrub, and whether the strand is dead.
     fn asked(&self, strand: StrandId) -> Asked;
     /// Returns the guest that has `global`.
     fn global(&self) -> Global;
     /// Returns `true` if a guest was reset, and no strand has begun to revoke its rights.
     fn is_reset(&self, guest: GuestId) -> bool;
-    /// Returns a guest that was reset, and whose rights are not all revoked yet.
+    /// Returns a guest that was reset and whose rights are not all revoked yet.
     fn next_reset(&self) -> Option<GuestId>;
-    /// Begins the work on the reset of a guest.
+    /// Records that the caller begins to revoke the rights of a reset guest. From now on, `is_reset` returns `true` only after a new reset.
+    /// If the caller dies, another strand finds the guest with `next_reset`.
     fn begin_reset(&mut self, guest: GuestId);
-    /// Ends the work on a reset.
+    /// Records that all rights of the guest of `begin_reset` are revoked.
     fn end_reset(&mut self);
-    /// Marks a guest as reset, and revokes its rights.
+    /// Marks a reset guest as starting, and takes away all its rights. The mark stays until `started`.
     fn start(&mut self, guest: GuestId);
-    /// Marks a reset guest as started: it has all its rights, or gets them in the next step.
+    /// Removes the mark of `start`: the guest has all its rights again, or gets them in the next step.
     fn started(&mut self, guest: GuestId);
-    /// Revokes all rights of a guest outside of `grant`.
+    /// Takes away each right of a guest that `grant` does not contain. Does not ask the guest's strands to scrub.
     fn keep(&mut self, guest: GuestId, grant: Grant);
-    /// Gives a guest the rights of `grant`, unless the guest is [reset](Self::is_reset) meanwhile. Returns `true` if the guest now has
-    /// them.
+    /// Gives a guest the rights in `grant`. Fails, and returns `false`, if the guest has been [reset](Self::is_reset) or if other strands
+    /// keep changing the guest's rights.
     fn raise(&mut self, guest: GuestId, grant: Grant) -> bool;
-    /// Sets what a guest is granted.
+    /// Stores the rights that a guest is granted. The guest holds a new right only after `raise`.
     fn set_granted(&mut self, guest: GuestId, grant: Grant);
-    /// Sets the guest that has `global`.
+    /// Stores the state of `global`: which guest has it, or how far its revocation has come.
     fn set_global(&mut self, global: Global);
-    /// Lists, for scrubbing, the units that a guest could program with `global`.
+    /// Marks all units that a guest could program with `global`, so that a `round` scrubs them.
     fn list(&mut self, guest: GuestId);
-    /// Asks a strand to scrub this and to acknowledge.
+    /// Asks a strand to scrub the registers that `scrub` names, and then to acknowledge the request.
     fn ask(&mut self, strand: StrandId, scrub: Scrub);
-    /// Sets a mark, so that the owner of the lock makes another round.
+    /// Leaves a mark, so that the owner of the lock performs another `round`.
     fn mark(&mut self);
-    /// Opens the fast path for what a guest may do.
+    /// Opens the fast path for the registers that a guest may access now.
     fn refresh(&mut self, guest: GuestId);
 
-    /// Changes the state of `global` by one event.
+    /// Applies an event to the state of `global`, and stores the new state.
     #[inline(always)]
     fn step_global(&mut self, event: GlobalEvent) {
         self.set_global(self.global().step(event));
     }
 
-    /// Grants each guest what `grant` returns, and no more. Calls `revoked` with each guest that loses a right, and with its remaining
-    /// rights. All revocations come before the first grant: if the strand dies in between, no right has two holders.
+    /// Grants each guest exactly the rights that `grant` returns. Calls `revoked` with each guest that loses a right, and with the guest's
+    /// remaining rights. All revocations come before the first grant: if the calling strand dies in between, no right has two holders.
     #[inline(always)]
     fn configure(
         &mut self,
@@ -73,8 +74,9 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes all rights outside of `grant`, held or not. Asks the guest's strands to scrub, and calls `revoked` with the
-    /// remaining rights.
+    /// Revokes each right of a guest that `grant` does not contain, including rights that the guest is granted but does not hold yet. Asks
+    /// the guest's strands to scrub, and calls `revoked` with the rights that the guest is still granted. Does nothing if there is no such
+    /// right.
     #[inline(always)]
     fn revoke(&mut self, guest: GuestId, grant: Grant, revoked: impl FnOnce(Grant)) {
         let (left, consequence) = self.holding(guest).step(GuestEvent::Revoke(grant));
@@ -84,7 +86,7 @@ pub trait Ledger {
         self.keep(guest, left.granted);
         revoked(left.granted);
         self.lose(guest, consequence);
-        // This comes last: if this strand dies earlier, another strand repeats the whole step.
+        // This comes last: if this strand dies earlier, the old grant is still stored, and another strand repeats the whole revocation.
         self.set_granted(guest, left.granted);
         self.refresh(guest);
     }
@@ -105,14 +107,14 @@ pub trait Ledger {
         }
     }
 
-    /// Makes the steps that a [loss](Consequence::Lost) of rights requires.
+    /// If a guest has [lost](Consequence::Lost) rights, asks its strands to scrub. Also revokes `global` if the guest has lost it.
     #[inline(always)]
     fn lose(&mut self, guest: GuestId, consequence: Consequence) {
         let Consequence::Lost { scrub, global } = consequence else {
             return;
         };
-        // Ask before the units are listed. Otherwise, if this strand dies, another strand could scrub the units while a strand of the guest
-        // is still in an older call.
+        // Ask the strands before the units are marked. Otherwise, if this strand dies, another strand could scrub the units while a strand
+        // of the guest is still in an older call.
         for strand in self.strands(guest) {
             self.ask(strand, scrub);
         }
@@ -121,7 +123,7 @@ pub trait Ledger {
         }
     }
 
-    /// Revokes `global`, and lists the units of its loser.
+    /// Revokes `global` from a guest, and marks the units that the guest could program, so that a round scrubs them.
     #[inline(always)]
     fn revoke_global(&mut self, guest: GuestId) {
         self.step_global(GlobalEvent::Revoke);
@@ -129,9 +131,14 @@ pub trait Ledger {
         self.step_global(GlobalEvent::ListIsWhole);
     }
 
-    /// Makes a round: ends the step of a strand that has died, revokes the rights of reset guests, scrubs the units of the loser of
-    /// `global`, and completes the grants of all guests. `scrub` scrubs the units of a guest, and returns `true` if all are scrubbed or out
-    /// of service. Calls `given` with each guest that gains a right, and with the rights that the guest holds now.
+    /// Advances all pending changes as far as possible:
+    /// - If a strand has died while it revoked `global`, ends this revocation.
+    /// - Revokes the rights of reset guests.
+    /// - If a guest has lost `global` and no strand of the guest is awaited, scrubs the units that the guest could program.
+    /// - Completes the grants of all guests.
+    ///
+    /// `scrub` scrubs the units of a guest, and returns `true` if all of them are scrubbed or out of service. `given` is called with each
+    /// guest that gains a right, and with the rights that the guest holds now.
     #[inline(always)]
     fn round(
         &mut self,
@@ -160,7 +167,8 @@ pub trait Ledger {
         strands.any(|strand| self.asked(strand).is_awaited())
     }
 
-    /// Completes the grant of a guest as far as possible. If the guest gains a right, calls `given` with the rights that it holds now.
+    /// Completes the grant of a guest as far as possible. If the guest gains a right, calls `given` with the rights that the guest holds
+    /// now.
     #[inline(always)]
     fn complete(&mut self, guest: GuestId, given: impl FnOnce(Grant)) {
         let circumstances = Circumstances {
@@ -180,7 +188,7 @@ pub trait Ledger {
         if next.held.global {
             self.step_global(GlobalEvent::Grant(guest));
         }
-        // `raise` fails if the guest is reset meanwhile: a reset is marked before it revokes any right, and `raise` tests the mark.
+        // `raise` fails if the guest is reset meanwhile: a reset is marked before any right is revoked, and `raise` tests this mark.
         if !self.raise(guest, next.held) {
             self.mark();
             return;

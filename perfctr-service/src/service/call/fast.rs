@@ -1,4 +1,4 @@
-//! The fast path tests one word of the guest, makes the access and increments one count. It serves the whole call or changes nothing.
+//! The fast path tests one word of the guest, performs the access and increments one count. It serves the whole call or changes nothing.
 //! It needs no stack unless the device fails. A call that the word does not allow is [refused](PerfCounterContext::refused) if another
 //! word of the guest says why.
 //!

@@ -1,4 +1,4 @@
-//! The slow path makes the checks in the order of the contract, and ends calls whose access failed.
+//! The slow path performs the checks in the order of the contract, and ends calls whose access failed.
 
 use guest_abi::trap::{VFALLS_GET_PERFREG, VFALLS_SET_PERFREG};
 use guest_abi::{Hub, HvError, Kind, PerfReg};
@@ -91,7 +91,7 @@ impl<E: Environment> StrandContext<'_, E> {
         result
     }
 
-    /// Makes the checks of the contract in order, then the access, for a guest that holds `grant`. `has` tells whether a register
+    /// Performs the checks of the contract in order, then the access, for a guest that holds `grant`. `has` tells whether a register
     /// exists in the version of this call's group that the guest has negotiated.
     pub(in crate::service) fn call(
         &self,
@@ -110,7 +110,7 @@ impl<E: Environment> StrandContext<'_, E> {
         self.access(register, access)
     }
 
-    /// Checks whether a guest that holds `grant` may make an access now. This is the policy of every group.
+    /// Checks whether a guest that holds `grant` may perform an access now. This is the policy of every group.
     #[inline(always)]
     fn check(&self, grant: Grant, register: PerfReg, access: Access) -> Result<(), Refusal> {
         let covered = grant.covers(register, self.guest.nodes())

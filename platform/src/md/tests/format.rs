@@ -143,8 +143,8 @@ fn broken_lists() {
 
 #[test]
 fn wrong_indices_of_the_next_node() {
-    // The index is that of the node itself, its property, its end, a property of the next node, or the end of the list, or it is
-    // far outside.
+    // The index is one of the following: the node itself, its property, its end, a property of the next node, the end of the list, or an
+    // index far outside of the list.
     for next in [0, 1, 2, 4, 9, u64::MAX] {
         broken(&[(0x18, &next.to_be_bytes())], 0x10, Defect::NextNode(3));
     }

@@ -55,8 +55,8 @@ impl Oracle {
         self.time
     }
 
-    /// Asserts that the alarm was on the list, that its deadline has passed, and that no other deadline was a count or more earlier.
-    /// Deadlines of the same count come in the order in which they were scheduled.
+    /// Asserts that the alarm was on the list and that its deadline has passed. Also asserts that no other alarm had a deadline that was
+    /// earlier by a count or more. Deadlines of the same count come in the order in which they were scheduled.
     fn came(&mut self, token: u32, device: &Device) {
         let time = self.look(device);
         let index = self.list.iter().position(|alarm| alarm.1 == token);

@@ -38,7 +38,7 @@ pub struct Outcome {
     /// Whether the guest has called exit. Exit does not return, so `regs` are as passed.
     pub exited: bool,
     pub console: Option<Console>,
-    /// The accesses that the call made, in order.
+    /// The accesses that the call performed, in order.
     pub accesses: Vec<Access>,
 }
 
@@ -164,7 +164,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes the contract's checks before any access, in the contract's order. For a set, `set` is the value to write. The access
+    /// Performs the contract's checks before any access, in the contract's order. For a set, `set` is the value to write. The access
     /// itself makes the contract's last check: that the hub is not busy.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];

@@ -191,7 +191,7 @@ impl World {
         self.access(node, cell, Action::Write(value), log).map(|_| ())
     }
 
-    /// Makes an access from a strand on `node`. Returns the contents of the cell after the access. A fault takes the
+    /// Performs an access from a strand on `node`. Returns the contents of the cell after the access. A fault takes the
     /// unit out of service.
     fn access(
         &mut self,

@@ -43,7 +43,7 @@ impl Machine {
         }
     }
 
-    /// Returns the numbers of the hubs.
+    /// Returns the numbers of the hubs, in ascending order. A Maramba has none.
     pub fn hubs(self) -> &'static [usize] {
         match self {
             Machine::Maramba => &[],

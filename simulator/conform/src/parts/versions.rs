@@ -25,7 +25,7 @@ pub const OF_EVERY_GROUP: Part = Part {
     run: of_every_group,
 };
 
-/// Other groups, most of which no hypervisor has.
+/// API groups that are not in `ApiGroup::NAMED`. Most of these groups do not exist in any hypervisor.
 #[rustfmt::skip]
 const OTHERS: [u64; 14] = [
     2, 0x200, 0x202, 0x204, 0x206, 0x209, 0x20c, 0x300,
@@ -53,7 +53,7 @@ fn groups() -> impl Iterator<Item = u64> {
     ApiGroup::NAMED.iter().map(|(_, group, _)| group.0).chain(OTHERS)
 }
 
-/// Returns a guest with two strands, and a guest with one strand.
+/// Returns a configuration of two guests: the first has two strands, and the second has one.
 fn two_guests(_: usize) -> Option<Configuration> {
     let machine = Machine::new(Model::Batoka, 2).ok()?;
     let other = guest([64], Grant::STRAND).with_compatible(true);

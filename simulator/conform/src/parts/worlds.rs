@@ -61,8 +61,8 @@ pub(super) fn world(number: usize) -> Option<Configuration> {
     Some(Configuration::new(machine, [neighbour, tested]))
 }
 
-/// Returns `true` if the world with this number is selected. In the selection, each machine occurs with each grant, with each place, and
-/// with the compatibility switch on and off.
+/// Returns `true` if the world with this number is selected. In the selection, each machine occurs with each grant, with each placement,
+/// and with the compatibility switch on and off.
 pub const fn is_chosen(number: usize) -> bool {
     let (number, compatible) = (number / 2, number % 2);
     let (number, grant) = (number / GRANTS.len(), number % GRANTS.len());

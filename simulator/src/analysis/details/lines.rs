@@ -20,7 +20,7 @@ const SHOWN: usize = 20;
 pub struct Lines {
     /// The number of different lines that moved.
     pub moved: usize,
-    /// The number of misses that the cache of another node served.
+    /// The number of misses served by the cache of another node.
     pub transfers: u64,
     /// The number of copies of lines that a node lost because another node wrote to the line.
     pub invalidations: u64,

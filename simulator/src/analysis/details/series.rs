@@ -42,7 +42,7 @@ pub struct Series {
     pub clock: Vec<u64>,
     /// The number of times that the guest read its counters for this series.
     pub reads: Reads,
-    /// The hypercalls of each guest.
+    /// The number of hypercalls over time, for each guest.
     pub hypercalls: Vec<GuestSeries>,
     /// The counters that count an event.
     pub counters: Vec<CounterSeries>,

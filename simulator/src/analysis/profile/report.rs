@@ -202,7 +202,7 @@ pub struct ProfileReport {
 }
 
 impl ProfileReport {
-    /// Returns the profiles of all events.
+    /// Returns the profile of the first event, and then the profiles of the further events.
     pub fn events(&self) -> impl Iterator<Item = &EventProfile> {
         std::iter::once(&self.first).chain(&self.further_events)
     }

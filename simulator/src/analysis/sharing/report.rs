@@ -40,13 +40,13 @@ pub struct SharingReport {
     pub stopped: bool,
 }
 
-/// The cost of a replay.
+/// The cost of a replay: its time, and the lines that nodes took from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cost {
     /// The time in cycles at which the last thread ended.
     pub cycles: u64,
-    /// The number of misses that the cache of another node served.
+    /// The number of misses served by the cache of another node.
     pub transfers: u64,
     /// The number of copies of lines that a node lost because another node wrote to the line.
     pub invalidations: u64,

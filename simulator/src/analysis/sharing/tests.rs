@@ -54,7 +54,7 @@ const fn moves(transfers: u64, invalidations: u64) -> Moves {
     Moves { transfers, invalidations }
 }
 
-/// Strands 0 and 64 are on nodes 0 and 1. They write to the same line in turns. Each write except
+/// Strands 0 and 64 are on nodes 0 and 1. They alternately write to the same line. Each write except
 /// the first one moves the line.
 const FALSE: &str = "0 w 1000\n64 w 1008\n0 w 1000\n64 w 1008\n";
 
@@ -86,7 +86,7 @@ fn nodes_that_use_the_same_byte_share_truly() {
     assert_eq!(report.apart, None);
 }
 
-/// Node 0 clears the line. Then strands of nodes 1 and 2 increment their counters in turns. At the
+/// Node 0 clears the line. Then strands of nodes 1 and 2 alternately increment their counters. At the
 /// end, node 0 reads both counters, which causes only a few of the moves.
 #[test]
 fn counters_that_are_read_at_the_end_are_falsely_shared() {
@@ -128,7 +128,7 @@ fn what_is_only_read_in_common_is_shared_falsely_with_what_is_written() {
     assert!(apart.cycles < report.cost.cycles);
 }
 
-/// A thread makes 3,072 stores to one line. They are dealt to strands 0 and 64, 1,024 stores at a
+/// A thread executes 3,072 stores to one line. They are dealt to strands 0 and 64, 1,024 stores at a
 /// time.
 #[test]
 fn strands_to_which_a_thread_is_dealt_execute_that_thread() {

@@ -1,5 +1,5 @@
-//! The guest that attacks. Each of its two strands makes one attack after the other. If an attack ends the guest, the operator resets the
-//! guest.
+//! The guest that attacks. Each of its two strands performs one attack after the other. If an attack ends the guest, the operator resets
+//! the guest.
 
 use conform::assembler::{JMPL, L1, NOP, computes, number, sethi};
 use guest_abi::StrandId;
@@ -89,7 +89,7 @@ pub(super) struct Attacker<'a> {
     /// The privileged registers of a guest at its start.
     control: Privileged,
     kind: &'a Kind,
-    /// The attacks that have not been made yet. `again` has the attacks that were postponed or interrupted.
+    /// The attacks that have not been performed yet. `again` has the attacks that were postponed or interrupted.
     numbers: &'a mut dyn Iterator<Item = usize>,
     again: Vec<usize>,
     flights: [Option<Flight>; 2],
@@ -264,7 +264,7 @@ impl<'a> Attacker<'a> {
         Ok(())
     }
 
-    /// Lets the operator reset the guest. Attacks in progress that cannot have ended the guest are made again later.
+    /// Lets the operator reset the guest. Attacks in progress that cannot have ended the guest are repeated later.
     fn reset(&mut self, execution: &mut Execution, has_ended: bool) -> Result<(), Failure> {
         let flights: Vec<Flight> = self.flights.iter_mut().filter_map(Option::take).collect();
         let may_end = |flight: &Flight| match flight.attack.demanded {

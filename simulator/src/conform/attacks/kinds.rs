@@ -53,7 +53,7 @@ pub static JUMPS: Kind = kind("jumps", 4 * 2 * ADDRESSES_OF_ALL, 11, jump);
 /// Invalid stack pointers.
 pub static STACKS: Kind = with_rights(kind("stack pointers", EDGES.len() * 2 * 7 * 6, 5, stack));
 
-/// All kinds of attacks that a check of an image makes.
+/// All kinds of attacks in the check of an image.
 pub static ALL: [&Kind; 12] = [
     &kind("alternate spaces", 256 * 17 * EDGES.len(), 53, space),
     &ADDRESSES,

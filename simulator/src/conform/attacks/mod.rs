@@ -31,7 +31,7 @@ const PATIENCE: usize = 2000;
 /// The neighbour pauses while its calls outnumber the attacker's attacks by this number.
 const AHEAD: usize = 100;
 
-/// Boots a hypervisor with the two guests of `sides`. The guest with the index `guest` makes the attacks `numbers` of a kind. The other
+/// Boots a hypervisor with the two guests of `sides`. The guest with the index `guest` performs the attacks `numbers` of a kind. The other
 /// guest makes `calls`, again and again.
 ///
 /// # Errors
@@ -119,7 +119,7 @@ pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract
 /// The name of the check in a report.
 pub(super) const CHECK: &str = "attacks";
 
-/// Makes some of the attacks of a kind: enough for every entry of the kind's lists to occur.
+/// Performs some of the attacks of a kind: enough for every entry of the kind's lists to occur.
 pub(super) fn check(image: &Image, number: usize) -> Found {
     let kind = ALL[number];
     let (sides, guest) = &SIDES[if kind.has_rights { 2 } else { number % 2 }];

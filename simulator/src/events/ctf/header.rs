@@ -15,14 +15,14 @@ pub(super) enum Form {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Short {
-    /// The width of the first field.
+    /// The width of the first field, in bits.
     id_bits: u32,
     /// In a short header, the first field is `first` plus the number of the kind, which is below `kinds`.
     first: u64,
     kinds: u64,
     /// The lowest and the highest value of the first field in a long header.
     long: [u64; 2],
-    /// The width of the time.
+    /// The width of the field with the time, in bits.
     time_bits: u32,
 }
 
@@ -41,7 +41,7 @@ impl Short {
 }
 
 impl Form {
-    /// Returns the form of a layout.
+    /// Returns the form of the event headers in rings of a layout.
     pub(super) const fn for_layout(layout: LayoutName) -> Self {
         let bits = layout.bits();
         match (bits.type_, bits.wrap()) {

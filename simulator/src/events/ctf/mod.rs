@@ -39,7 +39,7 @@ const PACKET_HEADER: usize = 4 + 4 + 6 * 8 + 4;
 
 const METADATA: &str = "metadata";
 
-/// Returns the name of the file for a strand's stream.
+/// Returns the name of the file that holds a strand's stream, such as `strand_007`.
 fn file_name(strand: StrandId) -> String {
     format!("strand_{:03}", strand.index())
 }

@@ -29,7 +29,7 @@ pub enum ReadError {
     Wrong { file: String, problem: String },
 }
 
-/// Reads a trace.
+/// Reads a trace in the Common Trace Format from a directory.
 ///
 /// # Errors
 /// The directory is not a trace of this program, or the trace is broken. The message names the file

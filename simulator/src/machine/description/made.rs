@@ -8,7 +8,7 @@ use platform::{Interleave, Machine};
 
 use super::{Description, Node, Property, Value};
 
-/// The memory of a guest.
+/// The memory that a description gives to a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct GuestMemory {

@@ -12,7 +12,7 @@ use super::{Description, Node, Property, Value, label};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {message}")]
 pub struct SourceError {
-    /// The number of the line, from 1.
+    /// The line of the text, counted from 1.
     pub line: usize,
     /// The problem in this line.
     pub message: String,

@@ -61,7 +61,8 @@ proptest! {
         check_round(&mut bench, &setting, &turns);
     }
 
-    /// Two strands of a core execute blocks in turns. Execution by steps and execution reference by reference have equal results.
+    /// Two strands of a core take turns to execute a program. The results are the same whether the memory system processes the steps of a
+    /// block (several references at once) or each reference by itself.
     #[test]
     fn steps_are_what_the_references_are(
         config in config(),

@@ -1,4 +1,4 @@
-//! The transactions of a hub.
+//! Records the transactions of a hub: reads, write-backs, invalidations and snoop answers.
 
 use guest_abi::event::LpuEvent;
 
@@ -24,7 +24,8 @@ pub(in crate::memory) struct HubRecord {
     /// The number of answers of each node (first index) and each [`SnoopAnswer`](crate::memory::traffic::SnoopAnswer) (second
     /// index).
     answers: [[u64; 4]; NODES],
-    /// The number of copies lost to a write, by writing node, then by losing node.
+    /// The number of copies of lines that a node lost because another node wrote to the line. The first index is the node that wrote, and
+    /// the second index is the node that lost its copy.
     lost: Pairs,
     /// The number of requests that waited for another request for the same line.
     met: u64,
@@ -72,8 +73,11 @@ impl HubRecord {
         }
     }
 
-    /// Returns four numbers: lines that `to` got from the memory of `from`, lines that `to` got from the cache of `from`, lines
-    /// that `from` wrote back to the memory of `to`, and copies that `to` lost to writes of `from`.
+    /// Returns four numbers:
+    /// - the lines that `to` received from the memory of `from`,
+    /// - the lines that `to` received from the cache of `from`,
+    /// - the lines that `from` wrote back to the memory of `to`,
+    /// - the copies that `to` lost because `from` wrote to the lines.
     pub(super) fn between(&self, from: usize, to: usize) -> [u64; 4] {
         let read = |reads: &[Pairs; 2]| reads.iter().map(|reads| reads[to][from]).sum();
         [read(&self.memory), read(&self.cache), self.written[from][to], self.lost[from][to]]

@@ -1,5 +1,5 @@
-//! Which units a line belongs to. The memory system uses other maps, which compute the units from bits of a line's number: see
-//! [`geometry`](crate::memory::geometry). Here, the units are listed in the order in which they take successive lines.
+//! Determines which units a line belongs to. The memory system uses different maps, which compute the units from bits of a line's number:
+//! see [`geometry`](crate::memory::geometry). Here, the units are listed in the order in which they take successive lines.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ use crate::memory::pages::Pages;
 pub(super) struct Owners {
     pub(super) bank: usize,
     pub(super) channel: (Node, Mcu),
-    /// The hub that carries the line. Without hubs, the link with the hub's number.
+    /// The hub that carries the line between nodes. On a machine without hubs, this is the number of the link that carries the line.
     pub(super) hub: Hub,
 }
 
-/// The number of successive lines after which banks, channels of a node and hubs begin again.
+/// The number of successive lines of a node after which the banks, channels and hubs repeat in the same order.
 const LINES_OF_A_NODE: usize = 8;
 
-/// The number of bytes in a page, if the first touch of a page decides on which node the page is.
+/// The size of a page in bytes when a page is on the node that touches the page first.
 const PAGE: u64 = 8192;
 
-/// The owners of lines.
+/// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
     /// The owners of eight successive lines, for each node in turn. Nodes take successive pieces of memory in the order of this list, and

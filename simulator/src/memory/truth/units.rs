@@ -1,4 +1,4 @@
-//! What happens at the units beyond the cores.
+//! Records the events at the DRAM channels and the hubs. Checks that each event happens at the unit that its line belongs to.
 
 use std::fmt;
 
@@ -72,10 +72,9 @@ pub struct Stray {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
-    /// A line, with its number.
     Line(u64),
     Thread(usize),
-    /// This number of lines too many or too few.
+    /// The lines that have passed a link in both directions. Another number should have passed in one direction or both.
     Lines(u64),
 }
 
@@ -90,7 +89,7 @@ impl fmt::Display for What {
 }
 
 impl Stray {
-    /// Returns the error that a thread executes on `strand`, although the thread is placed on another strand.
+    /// Returns the error for a thread that executes on `strand` although it is placed on another strand.
     pub(crate) fn thread(thread: usize, strand: usize) -> Self {
         Self { what: What::Thread(thread), at: Spot::Strand(strand), is_present: true }
     }
@@ -185,8 +184,8 @@ impl UnitRecords {
         self.hubs[hub.index()].record(transaction);
     }
 
-    /// Checks that the number of lines that have passed the links is the number that the requests at the hubs should have moved. `passed`
-    /// returns the numbers of lines that have entered and left a node by the link to a hub.
+    /// Checks each link between a node and a hub. The recorded requests say how many lines should have passed the link. `passed` returns
+    /// how many lines have entered the node by the link, and how many have left the node.
     pub(in crate::memory) fn check_links(&mut self, passed: impl Fn(Hub, usize) -> [u64; 2]) {
         for hub in Hub::ALL {
             for node in 0..self.machine.nodes() {

@@ -1,4 +1,4 @@
-//! The use of channels, hubs and links, and the limits of their use.
+//! How much the channels, hubs and links were used, and how much they can be used.
 
 use guest_abi::{Hub, Mcu, Node};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub enum TrafficKind {
     Invalidate,
 }
 
-/// The lines that a DRAM channel read and wrote, and the time that this took.
+/// How many lines a DRAM channel read and wrote, and how long the channel was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelUse {
     /// The number of the node, 0 to 3.
@@ -76,7 +76,7 @@ impl ChannelUse {
     }
 }
 
-/// The requests that a hub served, and the time that this took.
+/// How many requests a hub served, and how long the hub was busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubUse {
     /// The number of the hub, 0 to 3.

@@ -33,7 +33,7 @@ pub(super) struct Cursor {
     run: u64,
     /// The first byte of the current event.
     event: u8,
-    /// The next order, and the number of executions before it.
+    /// The next order of the thread, such as the release of a lock. The number says how many executions of the frame come before the order.
     order: Option<(u64, Order)>,
     /// The number of references left in the frame.
     references: u64,
@@ -125,7 +125,7 @@ impl Cursor {
         }
     }
 
-    /// Adds executions up to number `end` to a chunk, until the chunk is full.
+    /// Decodes executions and adds them to a chunk. Stops when `end` executions of the frame are decoded, or when the chunk is full.
     #[inline(never)]
     fn executions(
         &mut self,

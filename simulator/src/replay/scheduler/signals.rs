@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
-    /// The numbers of the signals that have been made, as ranges that do not touch. The key is the first number of a range, and the value
+    /// The numbers of the signals that have been sent, as ranges that do not touch. The key is the first number of a range, and the value
     /// is the last.
     made: BTreeMap<u64, u64>,
     /// The waiting threads, by the number of the signal for which they wait.
@@ -14,7 +14,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    /// Makes a signal. Returns the threads that waited for it.
+    /// Sends a signal. Returns the threads that waited for it.
     pub(super) fn make(&mut self, number: u64) -> Vec<usize> {
         if !self.is_made(number) {
             let below = self.made.range(..number).next_back();
@@ -44,12 +44,12 @@ impl Signals {
         below.is_some_and(|(_, last)| *last >= number)
     }
 
-    /// Adds a thread that waits for a signal. The signal must not have been made.
+    /// Adds a thread that waits for a signal. The signal must not have been sent.
     pub(super) fn wait(&mut self, number: u64, thread: usize) {
         self.waiting.entry(number).or_default().push(thread);
     }
 
-    /// Removes a thread that waits for a signal. The signal must not have been made.
+    /// Removes a thread that waits for a signal. The signal must not have been sent.
     pub(super) fn give_up(&mut self, number: u64, thread: usize) {
         if let Some(waiting) = self.waiting.get_mut(&number) {
             waiting.retain(|other| *other != thread);

@@ -150,7 +150,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Strands issue instructions in turns, wait, and are woken. The turns are the same as with a search of all strands.
+        /// Strands take turns to issue instructions, wait, and are woken. The turns are the same as with a search of all strands.
         #[test]
         fn as_a_look_at_all(
             steps in prop::collection::vec((0..8_u8, 0..256_usize, 0..12_u64), 1..200),

@@ -1,4 +1,4 @@
-//! The programs of the tests of clocks.
+//! Programs in machine code that the clock tests execute.
 
 /// Strand 0 starts strand 4 and then loops. Strand 4 has another pipeline, and executes the program that follows this code.
 pub(crate) const BESIDE: &[u32] = &[
@@ -13,8 +13,9 @@ pub(crate) const BESIDE: &[u32] = &[
     0x0100_0000, // 1: nop
 ];
 
-/// Strand 0 starts strand 1, and sets the PTIMER: it counts at the crystal's rate, its alarm is count 50, and strand 1 gets the interrupt.
-/// Both strands halt. A strand that wakes stores the time, the vector, the strand's number, and INTR before and after acknowledgement.
+/// Strand 0 starts strand 1 and sets the PTIMER. The PTIMER counts at the crystal's rate, and interrupts strand 1 when the count reaches
+/// 50. Both strands halt. When a strand wakes, it stores the time, the interrupt vector and its own number. It also stores the register
+/// INTR, before and after it acknowledges the interrupt.
 pub(crate) const ALARM: &[u32] = &[
     0x0300_0410, // sethi %hi(0x104000), %g1
     0x8b98_4000, // wrhpr %g1, %htba
@@ -67,8 +68,8 @@ const ENABLE: u32 = 0x8e10_2001; // mov 1, %g7
 const TARGET: u32 = ENABLE;
 const ACKNOWLEDGE: u32 = ENABLE;
 
-/// The positions in [`ALARM`] of the instructions that load the values for INTR_EN, the target and INTR. The instructions [`ZERO`] and
-/// [`TWO_HUNDRED`] load other values.
+/// The indices in [`ALARM`] of three instructions. They load the values for the register INTR_EN, for the interrupt's target, and for the
+/// acknowledgement in INTR. A test replaces such an instruction by [`ZERO`] or [`TWO_HUNDRED`] to load another value.
 pub(crate) const VALUES_OF_ALARM: [usize; 3] = [21, 25, 40];
 pub(crate) const ZERO: u32 = 0x8e10_2000; // mov 0, %g7
 pub(crate) const TWO_HUNDRED: u32 = 0x8e10_20c8; // mov 200, %g7
@@ -94,7 +95,8 @@ pub(crate) const ACCESS: &[u32] = &[
     0x0100_0000, // nop
 ];
 
-/// Accesses for [`ACCESS`]: accesses that the PTIMER answers, loads that fail, and stores that fail.
+/// The instructions that a test puts into [`ACCESS`]. The PTIMER answers the accesses in `ANSWERED`. The loads in `LOADS` and the stores in
+/// `STORES` fail.
 pub(crate) const ANSWERED: &[u32] = &[
     0xcc00_e420, // lduw [%g3 + 0x420], %g6
     0xcc59_4000, // ldx [%g5], %g6

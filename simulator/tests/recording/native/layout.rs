@@ -43,7 +43,7 @@ pub(super) const DEFINITIONS: &[u8] = &[
     1, 0, 5, // one class
     1, 3, 0x03, 0x00, // a load of 2^3 bytes
     1, 2, 0x03, 0x00, //
-    2, 2, 0x0a, 0x40, // a store of 2^2 bytes, and an atomic load of the same place
+    2, 2, 0x0a, 0x40, // a store of 2^2 bytes, and an atomic load of the same location
 ];
 
 /// | execution | shape, address | what the predictor expects |

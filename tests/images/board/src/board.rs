@@ -28,7 +28,7 @@ mod models {
     static DEVICES: Room<Devices> = Room::new();
 
     pub fn new(machine: super::Machine) -> (Bus, Registers) {
-        // SAFETY: when the image makes another machine, it no longer uses the previous one.
+        // SAFETY: when the image creates another machine, it no longer uses the previous one.
         let devices = unsafe { DEVICES.put(Devices::new(machine)) };
         devices.start_caches();
         (devices, devices)

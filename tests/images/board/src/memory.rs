@@ -1,6 +1,6 @@
 //! Words of memory replace the device registers that QEMU lacks. The entry code is as shipped.
 //!
-//! Before the service is made, the image replaces the registers' addresses in the service's table with the
+//! Before the service is created, the image replaces the registers' addresses in the service's table with the
 //! addresses of words. If a register must not answer, its address is misaligned, so that an access traps.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -46,7 +46,7 @@ static FAULTY_HUBS: [AtomicBool; HUBS] = [const { AtomicBool::new(false) }; _];
 static FAULTY_CHANNELS: [AtomicBool; 2 * NODES] = [const { AtomicBool::new(false) }; _];
 /// For each node, the first L2 bank that faults.
 static FAULTY_BANKS: [AtomicUsize; NODES] = [const { AtomicUsize::new(L2_BANKS) }; _];
-/// The places in the service's table that hold the address of each register, for each node.
+/// Pointers to the entries of the service's table that hold the address of each register, for each node.
 static TABLE: Kept<Table> = Kept::new();
 
 type Table = [[*mut u64; NODES]; ADDRESSED];

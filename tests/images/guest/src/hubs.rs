@@ -1,5 +1,5 @@
-//! Calls for a hub that is free, that another strand holds, or that is reserved for the strand
-//! whose turn it is. The entry code is as shipped.
+//! Tests calls for a hub that is free, a hub that another strand holds, and a hub that is reserved for the strand whose turn it is. The
+//! entry code is the shipped one.
 
 use guest_abi::{PerfReg, StrandId, Trap};
 use conform::control::Control;
@@ -84,7 +84,7 @@ struct States {
 }
 
 impl States {
-    /// Switches on a machine whose guest calls from the first of these strands.
+    /// Switches on a machine. Strand `own` makes the guest's calls, until the test chooses another strand.
     fn new(machine: Configuration, [own, holder, other]: [StrandId; 3], hub: u64) -> Self {
         control(Control::PowerOn(machine));
         control(Control::Caller(own));
@@ -151,7 +151,8 @@ impl States {
         self.ids().for_each(|id| self.get(check, id, EOK));
     }
 
-    /// Gives this strand the turn, and makes its access. Afterwards the remembered strand with the next higher number has the turn.
+    /// Calls from strand `own` while the hub is taken, so that the strand has the next turn, and calls again when the hub is free.
+    /// Afterwards the remembered strand with the next higher number has the turn.
     fn turn(&self, check: &mut Check<'_>, id: u64) {
         self.hold();
         self.get(check, id, EWOULDBLOCK);
@@ -189,7 +190,8 @@ impl States {
             self.set(check, id, 0, EWOULDBLOCK);
             self.die();
             control(Control::Caller(self.own));
-            // The other strand does not come back. With two remembered strands, it costs this strand four refusals.
+            // Strand `other` has the turn and does not call again. Two strands are remembered, so strand `own` is refused four times before
+            // strand `other` loses its turn.
             for _ in 0..4 {
                 self.get(check, id, EWOULDBLOCK);
             }

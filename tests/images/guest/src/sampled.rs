@@ -72,7 +72,7 @@ pub fn overflowed(frame: &Frame) {
     }
 }
 
-/// Returns the address and mode that an interrupt at this place would report.
+/// Returns the address and mode that an interrupt here would report.
 fn now() -> Interrupted<SparcMode> {
     Interrupted {
         address: 0,
@@ -242,7 +242,7 @@ fn registers(check: &mut Check<'_>) {
     check.same("pcr", sun4v().pcr().into(), 0_u64);
 }
 
-/// Two events happen at two places, a few at a time.
+/// Two events happen at two instructions, a few at a time.
 fn two_counters(check: &mut Check<'_>) {
     const EVENTS: [(SparcEvent, u64); 2] = [(SparcEvent::Loads, 1000), (SparcEvent::Stores, 700)];
     let started =

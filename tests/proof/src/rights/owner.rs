@@ -1,4 +1,4 @@
-//! The owner of the lock. It makes the steps of a change in the orders in which the service makes them ([`Ledger`]).
+//! The owner of the lock. It takes the steps of a change in the orders in which the service takes them ([`Ledger`]).
 
 use guest_abi::StrandId;
 use hv_core::GuestId;
@@ -12,7 +12,7 @@ pub(crate) struct Owner<'a, const G: usize, const S: usize> {
     world: &'a mut World<G, S>,
     how: Steps,
     strands_scrub: bool,
-    /// The number of steps that the owner has made.
+    /// The number of steps that the owner has taken.
     steps: usize,
     /// The world after each step, or `None` if the caller does not need it.
     trail: Option<&'a mut Vec<World<G, S>>>,

@@ -109,8 +109,8 @@ impl<const G: usize, const S: usize> World<G, S> {
         self.end_tenures(number, before, grant);
     }
 
-    /// Ends the tenures of rights that are in `before` but not in `after`: for values that the
-    /// guest has written by these rights, and for values that it is about to write.
+    /// Ends the tenures of the rights that are in `before` but not in `after`. This affects the values that the guest has written by these
+    /// rights, and the values that the guest is about to write.
     fn end_tenures(&mut self, number: usize, before: Grant, after: Grant) {
         let end = |tenure: &mut Tenure, lost| {
             if lost {

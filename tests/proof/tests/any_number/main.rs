@@ -1,5 +1,5 @@
 //! Claims for any number of strands and for any clock. z3 decides the claims of `smt/*.smt2`. Tests compare the definitions in
-//! the claims with the functions that ship.
+//! the claims with the shipped functions.
 //!
 //! A claim asks two questions: can the premises be met (`sat`), and can they be met while the conclusion is false (`unsat`)?
 

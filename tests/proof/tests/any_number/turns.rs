@@ -1,4 +1,4 @@
-//! The turns at a hub. The test compares `smt/turns.smt2` with the function that ships.
+//! The turns at a hub. The test compares `smt/turns.smt2` with the shipped function.
 
 use guest_abi::StrandId;
 use perfctr_service::StrandSet;

@@ -70,7 +70,7 @@ deviations! {
     WstateBits,
     /// A write of %hpstate that permits a pending interrupt does not trigger it (chapter 12, Trap Control: it is taken).
     PendingInterrupt,
-    /// In an interrupt handler, an interrupt of a lower level waits, whatever %pil is (chapter 12, Trap Control: %pil decides).
+    /// In an interrupt handler, an interrupt of a lower level waits, no matter what %pil is (chapter 12, Trap Control: %pil decides).
     NestedInterrupt,
     /// Guests take traps that belong to the hypervisor, such as illegal_instruction (chapter 12, table of exceptions).
     HypervisorTraps,

@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// An assembler made the words from the instructions in the comments.
+    /// An assembler produced the words from the instructions in the comments.
     #[test]
     fn classes_of_sparc() {
         for (word, expected) in [

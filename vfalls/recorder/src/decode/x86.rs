@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// An assembler made the bytes from the instructions in the comments.
+    /// An assembler produced the bytes from the instructions in the comments.
     #[test]
     fn classes_of_x86() {
         let cases: &[(&[u8], Class)] = &[

@@ -71,7 +71,7 @@ pub(super) struct LockCall {
     kept: Vec<u32>,
     /// The numbers of all blocks.
     executed: HashSet<u32>,
-    /// The place in the log before the function's first block.
+    /// The position in the log before the function's first block.
     pub(super) place: Placeholder,
     /// The address of the object that the function works on. It is the address of the call's first atomic access, or for
     /// [`Function::Unlock`] the address of a lock that the thread has. `None` until such an access is found.
@@ -85,7 +85,8 @@ pub(super) struct LockCall {
 }
 
 impl LockCall {
-    /// Begins a call of a function with its first block. `from` is the number of words in the log, and `place` is before the block.
+    /// Begins a call of a function with its first block. `from` is the number of words in the log, and `place` is the position before the
+    /// block.
     pub(super) fn new(
         function: Function,
         block: BlockFacts,

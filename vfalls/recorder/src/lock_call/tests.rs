@@ -34,7 +34,7 @@ struct Recorded<'a> {
     log: Log,
 }
 
-/// Accesses of a block. Each pair is whether the access stores, and its address. One instruction makes all accesses.
+/// Accesses of a block. Each pair is whether the access stores, and its address. One instruction performs all accesses.
 type Accesses<'a> = &'a [(bool, u64)];
 const LOAD: bool = false;
 const STORE: bool = true;

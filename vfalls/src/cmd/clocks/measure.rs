@@ -30,7 +30,7 @@ impl Comparison {
         Self { of, by, meter }
     }
 
-    /// Makes several tries to read both clocks together, and adds the try with the shortest
+    /// Tries several times to read both clocks together, and adds the try with the shortest
     /// duration.
     pub(crate) fn read(&mut self) {
         let readings = (0..32).map(|_| Reading {
@@ -43,7 +43,7 @@ impl Comparison {
     }
 
     /// Waits until the clock steps by a whole second, and adds a reading of this step. If the clock
-    /// makes no such step within 1.5 s, adds no reading.
+    /// does not step within 1.5 s, adds no reading.
     pub(crate) fn read_at_step(&mut self) -> anyhow::Result<()> {
         const SECOND: u64 = 1_000_000_000;
         const LONGEST: Duration = Duration::from_millis(1500);

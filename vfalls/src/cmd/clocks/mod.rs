@@ -61,7 +61,7 @@ pub(crate) struct ClocksArgs {
     #[arg(long, value_name = "NAME", value_parser = name)]
     disable: Vec<ClockName>,
 
-    /// Treat this clock as safe, whatever the test finds; a safe clock with a higher rating is still preferred (may be
+    /// Treat this clock as safe, no matter what the test finds; a safe clock with a higher rating is still preferred (may be
     /// repeated)
     #[arg(long, value_name = "NAME", value_parser = name)]
     force: Vec<ClockName>,

@@ -67,8 +67,9 @@ impl Discipline {
     /// Bit STA_UNSYNC of the status in adjtimex(2): nothing corrects the time of day.
     const UNSYNCHRONISED: i32 = 0x40;
 
-    /// The arguments are the fields of these names that adjtimex(2) reports. `freq` is in units of
-    /// 2^-16 parts per million, and `tick` is the number of microseconds in 10 ms.
+    /// Converts fields of the structure that adjtimex(2) fills in. Each argument has the name of
+    /// its field. `freq` is in units of 2^-16 parts per million, and `tick` is the number of
+    /// microseconds in 10 ms.
     pub(super) fn new(status: i32, freq: f64, tick: f64) -> Self {
         Self {
             synchronised: status & Self::UNSYNCHRONISED == 0,
@@ -77,8 +78,8 @@ impl Discipline {
     }
 }
 
-/// The largest difference of rates at which a clock and a device still agree, in parts per million.
-/// It is the largest correction that the kernel makes to a rate.
+/// If the rates of a clock and a device differ by at most this number of parts per million, the two
+/// agree. The kernel corrects a rate by at most 500 parts per million.
 const TOLERANCE: f64 = 500.0;
 
 /// A clock of the kernel, compared with a device.
@@ -100,7 +101,7 @@ struct Faster {
 }
 
 impl Compared {
-    /// Makes the result of a comparison. `frequency` is the frequency of the device, measured with
+    /// Creates the result of a comparison. `frequency` is the frequency of the device, measured with
     /// the clock. The device counts nanoseconds.
     pub(super) fn new(clock: &'static str, with: String, frequency: Option<Frequency>) -> Self {
         let faster = frequency.map(|frequency| Faster {
@@ -130,8 +131,8 @@ impl fmt::Display for Compared {
 pub(super) struct Comparisons(Vec<(Device, Comparison)>);
 
 impl Comparisons {
-    /// Takes the first readings. A reading of a real-time clock takes up to 1.5 s, until the clock
-    /// steps.
+    /// Takes the first reading of each device. To read a real-time clock, waits up to 1.5 s for the
+    /// clock to step to the next second.
     pub(super) fn begin(devices: &[Device], by: Option<HostClock>) -> anyhow::Result<Self> {
         let pairs = devices.iter().filter_map(|device| Some((device, device.clock?, by?)));
         let mut all =
@@ -199,8 +200,8 @@ mod tests {
         assert!(Device::all(&root.path().join("dev")).is_empty());
     }
 
-    /// A real-time clock is read at the moment when it steps. At least a second passes between the
-    /// two steps of this test.
+    /// A real-time clock is read at the moment when it steps to the next second. In this test, at
+    /// least one second passes between two steps.
     #[test]
     fn a_real_time_clock_is_compared_at_its_steps() {
         let root = tempfile::tempdir().unwrap();

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::cmd::clocks::machine::Processors;
 use crate::cmd::clocks::outside::{Compared, Device, Discipline, Kind};
 
-/// Clocks that depend on each other, because they are derived from the same counter or oscillator,
-/// or because they show the time of the same other clock.
+/// Clocks that depend on each other. They are derived from the same counter or oscillator, or they
+/// show the time of one and the same further clock.
 #[derive(Debug, Serialize)]
 pub(super) struct Witness {
     /// The counter, oscillator or clock from which the clocks are derived.

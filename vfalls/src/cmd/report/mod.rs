@@ -59,7 +59,7 @@ pub(crate) struct ReportArgs {
     all: bool,
 
     /// Show functions with all that they call, too, as perf report --children does. Call stacks are rebuilt from the calls and
-    /// returns of a recording that `record` made
+    /// returns of a recording that `record` wrote
     #[arg(long)]
     children: bool,
 

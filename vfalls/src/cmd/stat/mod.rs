@@ -220,8 +220,8 @@ fn list(args: &StatArgs) -> anyhow::Result<()> {
     output::complete_json(json, &events)
 }
 
-/// Prints one line each for recordings, machine and placement. Then prints the differences that
-/// `--config` makes, and an empty line.
+/// Prints one line each for recordings, machine and placement. Then prints the settings that
+/// `--config` has changed, and an empty line.
 pub(crate) fn header(
     output: &mut impl Write,
     prepared: &Prepared,

@@ -20,12 +20,12 @@ const TEN_A_SECOND: usize = 3;
 /// frames each contain a service of 160 KB.
 const STACK: usize = 8 << 20;
 
-/// The speed of the replay.
+/// How fast the replay takes samples, and whether it waits after each sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// Whether the replay waits after each sample.
     pub(crate) paused: bool,
-    /// An index in [`RATES`].
+    /// The index of the speed in [`RATES`].
     rate: usize,
 }
 
@@ -64,7 +64,7 @@ impl LiveSample {
 
 struct State {
     pace: Pace,
-    /// The number of samples that the replay still makes although it is paused.
+    /// The number of samples that the replay still takes although it is paused.
     steps: u64,
     stopped: bool,
     /// The latest sample; `None` if the view has taken it.
@@ -148,7 +148,7 @@ impl Live {
         self.shared.state().latest.take()
     }
 
-    /// Sets the pace. If the replay is paused, it makes `steps` more samples.
+    /// Sets the pace. If the replay is paused, it takes `steps` more samples.
     pub(crate) fn set(&self, pace: Pace, steps: u64) {
         let mut state = self.shared.state();
         state.pace = pace;

@@ -8,7 +8,7 @@ use super::{WIDTH, round};
 use crate::numbers::{counted, percent};
 use crate::page::figure::Drawing;
 
-/// The height of a box.
+/// The height of a box, in units of the drawing.
 const ROW: f64 = 15.0;
 /// An upper limit for the average width of a character, in units of the drawing.
 const CHARACTER: f64 = 6.2;

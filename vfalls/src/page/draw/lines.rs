@@ -10,7 +10,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Line<'a> {
     pub label: &'a str,
-    /// The class of the colour.
+    /// The style sheet's name for the colour of the line.
     pub class: &'static str,
     /// The points of the line: each is a time in cycles and a value.
     pub points: Vec<(u64, f64)>,
@@ -19,7 +19,7 @@ pub(crate) struct Line<'a> {
 /// Lines that have the same scale.
 pub(crate) struct Lines<'a> {
     pub lines: &'a [Line<'a>],
-    /// The unit of the values.
+    /// The name of the unit of the values.
     pub values: &'a str,
     /// Each mark has its time in cycles, the class of its line, and its tooltip.
     pub marks: &'a [(u64, &'static str, String)],

@@ -132,7 +132,7 @@ fn replayed(place: &Place) -> Left {
     }
 }
 
-/// Executes guests whose only instruction branches to itself for ever.
+/// Executes guests whose only instruction branches to itself forever.
 fn executed(place: &Place) -> Left {
     let hypervisor = bundle::bundled("hypervisor").unwrap();
     let interfaces = elf::interfaces(&ElfFile64::parse(&*hypervisor).unwrap()).unwrap();

@@ -135,7 +135,7 @@ fn without_a_mailbox_the_console_says_how_a_guest_ends() {
     }
 }
 
-/// The hypervisor reports that it cannot start, and then loops for ever. The execution ends
+/// The hypervisor reports that it cannot start, and then loops forever. The execution ends
 /// nevertheless.
 #[test]
 fn a_hypervisor_that_cannot_start_ends_the_run() {

@@ -31,7 +31,7 @@ fn rights_move_units_break_and_strands_die() {
         step(3_500_000, "kill", &[("strand", "88")]),
         step(8_000_000, "mend", &[("unit", "\"NODE0_MCU1\"")]),
         step(8_500_000, "reset", &[("guest", "\"primary\"")]),
-        // When this step is due, all strands wait for ever.
+        // When this step is due, all strands wait forever.
         step(900_000_000, "grant", &[("right", "\"strand\""), ("guest", "\"ldg2\"")]),
     ];
     place.file("steps.toml", steps.concat());

@@ -98,7 +98,7 @@ fn what_events_prints() {
     assert_eq!(place.run("events events").well(), output);
 }
 
-/// babeltrace2 makes a copy of a trace. The copy has the same summary as the trace, and can be
+/// babeltrace2 writes a copy of a trace. The copy has the same summary as the trace, and can be
 /// merged with the trace of another replay.
 #[test]
 fn other_programs_read_write_and_merge_traces() {

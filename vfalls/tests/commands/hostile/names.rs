@@ -62,7 +62,7 @@ fn program(place: &Place) {
     place.file("stranger", recording(NAME, &format!("/{NAME}"), &[NAME]));
 }
 
-/// Makes inputs of every kind that can contain a name.
+/// Creates inputs of every kind that can contain a name.
 fn inputs(place: &Place) {
     program(place);
     let guests =

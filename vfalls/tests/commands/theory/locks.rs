@@ -95,8 +95,8 @@ struct Theory<'a> {
 }
 
 impl Theory<'_> {
-    /// Asserts that a program of `locks.c` takes the time of this theory, and that each of its threads waits for the time of this theory. The
-    /// time of the program may differ by 2%. The time of a thread's waits may differ by 2% and a tenth of a unit.
+    /// Asserts that a program of `locks.c` takes the time of this theory, and that each of its threads waits for the time of this theory.
+    /// The time of the program may differ by 2%. The time of a thread's waits may differ by 2% and a tenth of a unit.
     #[track_caller]
     fn holds_for(&self, name: &str) {
         let place = Place::new(&format!("theory-{name}"));
@@ -179,9 +179,9 @@ fn readers_share_a_lock_and_a_writer_does_not() {
 }
 
 /// The producer works for 1 unit at each of 80 items, and the consumer works for 2 units. The consumer waits for the first item until 1.
-/// After that, it always finds an item: it takes item k at 1 + 2k, and ends at 1 + 80 * 2 = 161. The queue has 4 places. So from k = 8 on,
-/// the producer puts item k at 2k - 7, when the consumer takes item k - 4. The producer puts the last item, k = 79, at 151, and has waited
-/// for 151 - 80 units.
+/// After that, it always finds an item: it takes item k at 1 + 2k, and ends at 1 + 80 * 2 = 161. The queue has room for 4 items. So from k
+/// = 8 on, the producer puts item k at 2k - 7, when the consumer takes item k - 4. The producer puts the last item, k = 79, at 151, and has
+/// waited for 151 - 80 units.
 #[test]
 #[ignore = "needs qemu-user and a compiler for SPARC"]
 fn a_producer_waits_for_a_slow_consumer() {

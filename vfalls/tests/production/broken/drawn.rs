@@ -30,7 +30,7 @@ enum Outcome {
 
 pub(super) type Table = BTreeMap<(&'static str, &'static str), [u64; 2]>;
 
-/// Makes the runs of a seed, and adds their interruptions to the table. Returns the number of runs
+/// Performs the runs of a seed, and adds their interruptions to the table. Returns the number of runs
 /// in which failures interrupted nothing.
 pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, String> {
     let mut random = Random(seed);
@@ -65,7 +65,7 @@ pub(super) fn make(ready: &Ready, seed: u64, table: &mut Table) -> Result<u64, S
     Ok(without)
 }
 
-/// Without variables, the test makes 2000 runs. With `ALL` in the environment, it makes 100,000
+/// Without variables, the test performs 2000 runs. With `ALL` in the environment, it performs 100,000
 /// runs. The variable `SEED` sets the first seed, and `SEEDS` the number of seeds.
 #[test]
 #[ignore = "builds images"]

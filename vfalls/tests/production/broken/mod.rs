@@ -112,7 +112,7 @@ struct Run<'a> {
     /// What the operator sees at the end of the run; `None` before.
     look: Option<Seen>,
     /// The calls of this stage that did not have an answer yet when a report of their unit arrived.
-    /// Each is a strand's number and a place in its list.
+    /// Each is a strand's number and an index in its list.
     must_refuse: Vec<(usize, usize)>,
 }
 
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
         seen(1, self)
     }
 
-    /// Makes the operator's change between the stages, and waits until it is complete.
+    /// Performs the operator's change between the stages, and waits until it is complete.
     fn change(&mut self) -> Result<(), String> {
         let [first, second] = [0, 1].map(|guest| GuestId::new(guest).unwrap());
         match self.plan.between {

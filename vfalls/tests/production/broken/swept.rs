@@ -20,7 +20,7 @@ const UNITS: [(Unit, u64); 3] = [
 ];
 
 /// What the operator does, and the strands that serve the operator. The test uses one of these
-/// strands after another. The store that fails is always made by strand 0.
+/// strands after another. The store that fails is always executed by strand 0.
 const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Look, &[0]),
     (Between::Transfer, &[0, 1, 3]),

@@ -172,7 +172,7 @@ pub(super) fn within_budget() -> anyhow::Result<()> {
     OF_X86.keep(&counts)
 }
 
-/// Makes a file of this kind. `scratch` is a file for intermediate results.
+/// Creates a file of this kind. `scratch` is a file for intermediate results.
 fn make(kind: FileKind, lengths: &Lengths, file: &Path, scratch: &Path) -> anyhow::Result<()> {
     match kind {
         FileKind::OneThread => {

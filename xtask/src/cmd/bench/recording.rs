@@ -75,7 +75,7 @@ pub(super) fn cost((name, words): (&str, &[&str]), rounds: usize) -> anyhow::Res
     cost
 }
 
-/// Returns `lines` lines, each with a number.
+/// Returns a text of `lines` lines. Each line is a number.
 pub(super) fn numbers(lines: u32) -> String {
     let mut text = String::new();
     let mut number = 1_u32;

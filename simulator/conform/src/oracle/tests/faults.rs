@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Asserts that reads and writes of register `id` return `status`, preserve %o1, make no access and change nothing.
+/// Asserts that reads and writes of register `id` return `status`, preserve %o1, perform no access and change nothing.
 fn refused_untouched(world: &mut World, strand: u16, id: u64, status: u64) {
     let before = world.clone();
     for (function, value) in [(0x106, 0x1111), (0x107, 0x1)] {

@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(first(&[('S', 512)]), 1);
     }
 
-    /// Blocks 0 and `k512` share a set of the secondary cache and are used in turns. In between, `others` evicts them from the
+    /// Blocks 0 and `k512` share a set of the secondary cache and are used alternately. In between, `others` evicts them from the
     /// primary cache.
     #[test]
     fn the_way_that_was_used_last_is_predicted() {

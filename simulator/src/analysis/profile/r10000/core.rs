@@ -64,7 +64,7 @@ pub(crate) struct Core {
     decodes_at: Option<u64>,
     code: KnownCode,
     wrong_path: Option<WrongPath>,
-    /// The number of decode places, 0 or 1, that a nullified delay slot takes in the next cycle that decodes.
+    /// The number of decode slots, 0 or 1, that a nullified delay slot takes in the next cycle that decodes.
     nullified: usize,
     now: u64,
     next_tick: u64,

@@ -5,8 +5,8 @@ use platform::models::r10000::{Cycle, Operation, R10000Event};
 use super::caches::Traffic;
 use crate::recording::{Class, DataAccess, Reference};
 
-/// Returns `cycle` with one more issued instruction. An atomic instruction is a load linked and a store conditional. Another instruction
-/// that both loads and stores counts as one issued instruction.
+/// Adds the issue of one recorded instruction to a cycle. An atomic instruction is issued as two instructions, a load linked and a store
+/// conditional. Any other instruction that both loads and stores is issued as one load, and also counts as one issued store.
 pub(super) fn issue(cycle: Cycle, fetch: &Reference) -> Cycle {
     match fetch.data() {
         DataAccess::Atomic => {
@@ -19,7 +19,8 @@ pub(super) fn issue(cycle: Cycle, fetch: &Reference) -> Cycle {
     }
 }
 
-/// Returns `cycle` with one more graduated instruction. `stored` is `false` if the store conditional of an atomic instruction failed.
+/// Adds the graduation of one recorded instruction to a cycle. `stored` is `false` if the instruction is atomic and its store conditional
+/// has failed.
 pub(super) fn graduate(cycle: Cycle, fetch: &Reference, stored: bool) -> Cycle {
     let cycle = match fetch.data() {
         DataAccess::None => return cycle.graduate(operation(fetch.class)),

@@ -13,7 +13,7 @@ use crate::run::States;
 use model::{Modelled, modelled};
 use programs::programs;
 
-/// An action of a thread.
+/// What a thread of a test does next.
 #[derive(Clone, Copy, Debug)]
 enum Item {
     /// An instruction: its address, and the number of its data references.
@@ -151,7 +151,7 @@ proptest! {
     }
 }
 
-/// Strand 1 has two threads. One waits for a signal, and the other makes this signal at time 1 and
+/// Strand 1 has two threads. One waits for a signal, and the other sends this signal at time 1 and
 /// ends. The woken thread could execute at time 1, but strand 2 has been ready longer.
 #[test]
 fn a_signal_at_the_end_of_a_thread() {

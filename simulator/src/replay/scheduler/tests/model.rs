@@ -269,7 +269,7 @@ impl Model {
         who.map(|(thread, _)| *thread).collect()
     }
 
-    /// Ends the wait of one thread, because all threads would wait for ever.
+    /// Ends the wait of one thread, because all threads would wait forever.
     fn drop_wait(&mut self, thread: usize) {
         self.dropped += 1;
         let until = self.waiting.iter().find_map(|(who, until)| (*who == thread).then_some(*until));

@@ -30,7 +30,7 @@ struct Growing {
     threads: Vec<Vec<Item>>,
     /// The locks that each thread holds.
     has: Vec<Vec<u64>>,
-    /// The signals that are made or missing: all numbers below this number.
+    /// The signals that are sent or missing: all numbers below this number.
     signals: u64,
     instructions: u64,
     is_tidy: bool,
@@ -81,7 +81,7 @@ impl Growing {
                 }
             }
             7..=12 => {
-                // A thread takes locks in any order, so threads can wait for each other for ever.
+                // A thread takes locks in any order, so threads can wait for each other forever.
                 if !self.is_tidy || !self.has[thread].contains(&lock) {
                     self.has[thread].push(lock);
                     let shared = seed / 256 % 2 == 0;

@@ -18,7 +18,7 @@ pub struct Machine<'a> {
     watchpoints: Vec<Watchpoint>,
 }
 
-/// The places of the guests' memory. A guest uses real addresses, and the hypervisor uses physical
+/// The locations of the guests' memory. A guest uses real addresses, and the hypervisor uses physical
 /// addresses.
 #[derive(Clone)]
 struct Addresses {
@@ -30,7 +30,7 @@ struct Addresses {
 /// gdb's number for a type of breakpoint or watchpoint, as the packets `Z` and `z` contain it.
 pub(super) type PointKind = u64;
 
-/// A point that stops the machine when any strand makes an access of type `kind` to `addresses`.
+/// A point that stops the machine when any strand performs an access of type `kind` to `addresses`.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Watchpoint {
     pub(super) kind: PointKind,

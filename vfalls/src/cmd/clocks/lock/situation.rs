@@ -85,7 +85,7 @@ impl Situation {
         }
     }
 
-    /// Makes a reading for [`TimeOfDay`](hv_core::time::TimeOfDay). The time of day in a reading
+    /// Takes a reading for [`TimeOfDay`](hv_core::time::TimeOfDay). The time of day in a reading
     /// must never be ahead of the true time, so the largest lead of the system time is subtracted.
     pub(super) fn reading(self, clock: i64, system: i64) -> DayReading {
         let [early, late] = self.accuracy();
