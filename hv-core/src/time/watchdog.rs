@@ -18,11 +18,13 @@ use super::sample::{Observer, Sample};
 /// possible duration between the checks according to each source. The durations according to the other sources must be within
 /// these bounds, up to a tolerance. The following rules, in this order, decide which source is wrong:
 ///
-/// 1. A source that goes back, stands still or cannot be read is wrong. 2. The largest group of sources that agree is right. 3. If several
-/// groups are equally large, each of them implies that the sources outside the group have made errors. Such a group is wrong under two
-/// conditions. First, the group implies an error that the source in question is not known to make. Second, another of these groups implies
-/// fewer errors, and the wrong group implies all of these errors, too. The hazards [`may_lose`](guest_abi::clock::Hazards::may_lose) and
-/// [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors a source can make. A forced source may also stop or change its rate.
+/// 1. A source that goes back, stands still or cannot be read is wrong.
+/// 2. The largest group of sources that agree is right.
+/// 3. If several groups are equally large, each of them implies that the sources outside the group have made errors. Such a group is
+///    wrong under two conditions. First, the group implies an error that the source in question is not known to make. Second, another of
+///    these groups implies fewer errors, and the wrong group implies all of these errors, too. The hazards
+///    [`may_lose`](guest_abi::clock::Hazards::may_lose) and [`may_gain`](guest_abi::clock::Hazards::may_gain) say which errors a source
+///    can make. A forced source may also stop or change its rate.
 ///
 /// Otherwise the check is [`Undecided`](Finding::Undecided): nothing is retired, and the time is in doubt. The watchdog assumes
 /// that the sources are independent. If some sources depend on each other, give the timekeeper only one of them.
