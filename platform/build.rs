@@ -1,4 +1,4 @@
-//! Tells the linker of an image where the linker script is.
+//! Adds the folder of `sun4v-image.ld` to the search path of an image's linker.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/sparc64/sun4v-image.ld");

@@ -67,13 +67,13 @@ pub trait Bus {
 
 /// The registers of a strand. `strand` is the strand that executes the call, except in [`cross_call`](Self::cross_call).
 pub trait StrandRegisters {
-    /// Reads %pcr (ASR 16).
+    /// Reads %pcr (ASR 16), which controls the strand's two counters.
     fn pcr(&self, strand: StrandId) -> u64;
 
-    /// Writes %pcr (ASR 16).
+    /// Writes %pcr (ASR 16), HT included.
     fn set_pcr(&self, strand: StrandId, value: u64);
 
-    /// Writes %pic (ASR 17).
+    /// Writes %pic (ASR 17), the strand's two counters: counter 0 in bits 31:0, counter 1 in bits 63:32.
     fn set_pic(&self, strand: StrandId, value: u64);
 
     /// Reads %stick (ASR 24), in ticks. Callers compare only values of the same strand.

@@ -77,9 +77,9 @@ pub const fn l2_control(bank: usize) -> Option<PhysicalAddress> {
     }
 }
 
-/// Returns the local address of a performance register; `None` for registers 0 and 1. The address of a DRAM register means the
-/// accessing strand's node (section 2.2). The address of a hub register does not hold the number of the hub (section 3.1). The service
-/// uses only global addresses of hubs.
+/// Returns the local address of a performance register; `None` for register 0 (%pcr) and register 1 (the L2 control registers of all
+/// banks). The address of a DRAM register means the accessing strand's node (section 2.2). The address of a hub register does not hold the
+/// number of the hub (section 3.1). The service uses only global addresses of hubs.
 pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     Some(PhysicalAddress(match register.kind() {
         Kind::Strand | Kind::L2 => return None,
@@ -88,7 +88,8 @@ pub const fn local(register: PerfReg) -> Option<PhysicalAddress> {
     }))
 }
 
-/// Returns the global address of a performance register; `None` for registers 0 and 1.
+/// Returns the global address of a performance register; `None` for register 0 (%pcr) and register 1 (L2 control), which have no global
+/// address.
 pub const fn global(register: PerfReg) -> Option<PhysicalAddress> {
     match register.kind() {
         Kind::Strand | Kind::L2 => None,

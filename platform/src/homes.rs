@@ -92,12 +92,12 @@ impl Homes {
         Some(Self { interleave: machine.interleave(), nodes, count })
     }
 
-    /// Returns the node whose memory has this address.
+    /// Returns the node to which a physical address belongs. Ignores the bits above bit 38.
     pub fn home(self, address: u64) -> Node {
         self.node(self.stripe(address))
     }
 
-    /// Returns the number of the stripe that has this address. Consecutive stripes are on the nodes with memory in turn.
+    /// Returns the number of the stripe to which a physical address belongs. Consecutive stripes are on the nodes with memory in turn.
     pub const fn stripe(self, address: u64) -> u64 {
         let number = (address & ((1 << ADDRESS_BITS) - 1)) >> self.interleave.shift();
         match self.interleave {
@@ -106,13 +106,13 @@ impl Homes {
         }
     }
 
-    /// Returns the node whose memory has a [stripe](Self::stripe).
+    /// Returns the node of a stripe number that [`stripe`](Self::stripe) has returned.
     pub fn node(self, stripe: u64) -> Node {
         let index = stripe.checked_rem(self.count.into()).unwrap_or(0);
         self.nodes.get(index as usize).copied().unwrap_or(self.nodes[0])
     }
 
-    /// Returns the nodes that have memory.
+    /// Returns the nodes that have memory, in ascending order. There is at least one.
     pub fn nodes(&self) -> &[Node] {
         self.nodes.get(..self.count.into()).unwrap_or(&self.nodes)
     }
@@ -122,8 +122,8 @@ impl Homes {
         self.interleave
     }
 
-    /// Returns the stripes among which a guest can choose when it chooses pages. There are no such stripes if each page is on several nodes,
-    /// or if one node has all memory.
+    /// Returns the stripes between which a guest can choose by its choice of pages. Returns none if each page is on several nodes, or if
+    /// one node has all memory.
     pub fn of_pages(self) -> impl Iterator<Item = Stripe> {
         let (shift, stripes) = (self.interleave.shift(), self.stripes_of_pages());
         (0..stripes).map(move |stripe| Stripe {
@@ -138,8 +138,8 @@ impl Homes {
         if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
     }
 
-    /// Returns the number of different stripes if the number of a stripe is a field of the address. The field is just wide enough for the
-    /// nodes with memory.
+    /// Returns the number of values of the address field that selects a node: the number of nodes with memory, rounded up to a power of
+    /// two.
     const fn stripes(self) -> u64 {
         (self.count as u64).next_power_of_two()
     }

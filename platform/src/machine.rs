@@ -78,7 +78,7 @@ impl Model {
         self.facts().hubs
     }
 
-    /// Returns `true` if the family has this hub.
+    /// Returns `true` if machines of the family have this hub.
     pub const fn has_hub(self, hub: Hub) -> bool {
         let mut rest = self.hubs();
         while let [first, others @ ..] = rest {
@@ -211,7 +211,7 @@ impl Machine {
         self.nodes() * StrandId::PER_NODE
     }
 
-    /// Returns `true` if the machine has this node.
+    /// Returns `true` if the node's number is below the machine's [number of nodes](Self::nodes).
     pub const fn has_node(self, node: Node) -> bool {
         node.index() < self.nodes()
     }
@@ -232,7 +232,8 @@ impl Machine {
         self.model.hubs()
     }
 
-    /// Returns `true` if the machine has this performance register.
+    /// Returns `true` if the machine has the unit of this performance register. Every machine has registers 0 and 1, and no machine has the
+    /// registers of a disabled channel.
     pub const fn has_register(self, register: PerfReg) -> bool {
         match register.kind() {
             Kind::Strand | Kind::L2 => true,

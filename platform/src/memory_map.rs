@@ -42,8 +42,8 @@ pub mod ptimer {
     /// A 64-bit register with the number of the strand that receives the alarm's interrupt. The register is 0 after reset. If the machine
     /// does not have the strand, no interrupt is sent.
     pub const TARGET: u64 = REGISTERS + 0x1_0000;
-    /// The vector of the alarm's interrupt. The interrupt is sent once when INTR and INTR_EN are both set. It is not sent again before one
-    /// of INTR and INTR_EN has been clear.
+    /// The vector of the alarm's interrupt. The interrupt is sent once when INTR and INTR_EN are both set. It is sent again only after INTR
+    /// or INTR_EN has been clear in between.
     pub const VECTOR: u8 = 5;
 }
 
@@ -64,13 +64,14 @@ pub mod start {
 
     /// The word that states the machine, unless a description states the machine's nodes: see [`machine_word`].
     pub const MACHINE: u64 = HYPERVISOR.end - 0x08;
-    /// The real address at which the guest of a machine without a description begins. 0 stands for the first byte of the guest's memory.
+    /// The real address at which the guest of a machine without a description begins. 0 means the first byte of the guest's memory.
     pub const ENTRY: u64 = HYPERVISOR.end - 0x10;
-    /// The size in bytes of the guest's memory on a machine without a description. 0 stands for [`ONLY_GUEST`](super::ONLY_GUEST).
+    /// The size in bytes of the guest's memory on a machine without a description. 0 means [`ONLY_GUEST`](super::ONLY_GUEST) bytes.
     pub const MEMORY: u64 = HYPERVISOR.end - 0x18;
     /// The time at which the machine was switched on, in seconds since 1970.
     pub const TIME: u64 = HYPERVISOR.end - 0x20;
-    /// The period in microseconds after which the hypervisor compares the machine's clocks again. 0: the hypervisor does not compare them.
+    /// The period in microseconds after which the hypervisor compares the machine's clocks again. 0 means that the hypervisor does not
+    /// compare them.
     pub const CLOCKS: u64 = HYPERVISOR.end - 0x28;
     const MODEL_SHIFT: u32 = 8;
     /// The highest bit of the word `MACHINE`. It is set if memory interleaves by 1 GB, and clear if memory interleaves by 512 bytes.
@@ -133,13 +134,13 @@ pub mod mailbox {
     /// The number of the interrupt by which the operator announces a step.
     pub const VECTOR: u8 = 2;
 
-    /// The states of a guest. 0 stands for an absent guest.
+    /// The states of a guest. 0 means that there is no guest with this number.
     pub mod state {
-        /// The guest runs.
+        /// The guest has been started and has not ended.
         pub const RUNS: u64 = 1;
         /// The guest has ended itself. The exit code of guest n is in word [`CODES`](super::CODES) + n.
         pub const EXITED: u64 = 2;
-        /// A trap has ended the guest.
+        /// A trap that the guest cannot take has ended it.
         pub const TRAPPED: u64 = 3;
         /// The last strand of the guest has died, or the hypervisor has failed on one of its strands.
         pub const FAILED: u64 = 4;
@@ -190,11 +191,11 @@ pub mod mailbox {
             AddressUnknown = 5,
             /// A store failed at an address that belongs to no unit.
             NoUnit = 6,
-            /// The hypervisor took a trap that it does not expect.
+            /// The hypervisor took a trap for which it has no handler.
             Trap = 7,
-            /// The hypervisor panicked.
+            /// The hypervisor panicked. Word [`ADDRESS`] holds the line.
             Panic = 8,
-            /// A trap has ended the guest.
+            /// A trap that the guest cannot take has ended it.
             GuestTrap = 9,
         }
 

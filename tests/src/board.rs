@@ -106,7 +106,7 @@ impl Board {
         }
     }
 
-    /// Makes each access to a hub, and each write to a PCR, last for `spin` rounds of an empty loop.
+    /// Makes each access to a hub, and each write to a PCR, take `spin` rounds of an empty loop.
     #[must_use]
     pub fn with_slow_hubs(mut self, spin: u32) -> Self {
         self.spin = spin;

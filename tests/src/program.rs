@@ -20,7 +20,7 @@ impl Ended {
         self.stdout
     }
 
-    /// Like [`badly`](Self::badly). Asserts that nothing was printed to standard output, too.
+    /// Like [`badly`](Self::badly), and also asserts that standard output is empty.
     pub fn badly_at_once(&self, says: &str) {
         self.badly(says);
         assert_eq!(self.stdout, "", "{says}");

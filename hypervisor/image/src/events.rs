@@ -23,7 +23,7 @@ pub type SharedTracer = &'static EventTracer;
 static RINGS: [EventRing; StrandId::COUNT] =
     [const { Ring::new(Mode::Overwrite) }; StrandId::COUNT];
 
-// SAFETY: this is a hypervisor.
+// SAFETY: the image executes in hyperprivileged mode.
 pub static TRACER: EventTracer = Tracer::new(unsafe { Stick::new() }, &RINGS);
 
 /// Prepares the ring of a strand, before the strand's first event.

@@ -163,7 +163,7 @@ fn by_stick(layout: &Layout) -> Result<u64, HvError> {
     Ok(scale.nanoseconds(clock::ticks()))
 }
 
-/// Makes the strand check its clocks after the trap that it is handling. That trap may come from the timer that [`check`] sets.
+/// Makes the strand check its clocks after the current trap, which may come from the timer that [`check`] sets.
 pub(super) fn timer(strand: StrandId) {
     if ready().is_some() {
         interrupt::send(strand, VECTOR);
@@ -185,7 +185,7 @@ pub(super) fn check_if_due(strand: StrandId) -> bool {
     is_due
 }
 
-/// Lets other strands change the source of the time, if a dead strand was changing it.
+/// Releases the source of the time if the strand `dead` was changing it, so that other strands can change it.
 pub(super) fn abandon(dead: StrandId) {
     if let Some(clocks) = ready() {
         clocks.keeper.abandon(dead);
@@ -218,7 +218,7 @@ pub(super) fn check(strand: StrandId) {
 }
 
 impl Clocks {
-    /// Sets the alarm for the case that no strand checks its clocks in time. Without a PTIMER this has no effect.
+    /// Sets the PTIMER's alarm, which interrupts `strand` if no strand checks its clocks in time. Does nothing if there is no PTIMER.
     fn set_alarm(&self, strand: StrandId) {
         let set = || {
             // The alarm is compared with the low half of the time, which wraps after 4.3 s. So the alarm comes after at most half of that.

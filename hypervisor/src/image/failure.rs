@@ -22,7 +22,7 @@ use super::mailbox;
 use super::record::Record;
 use crate::logger::trap_name;
 
-/// `true` while the strand handles a failure of the hypervisor.
+/// For each strand: `true` while the strand handles a failure of the hypervisor.
 static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) }; StrandId::COUNT];
 
 /// What made the hypervisor fail.

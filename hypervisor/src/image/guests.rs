@@ -29,7 +29,7 @@ struct Life {
     /// What the guest does when all its strands have left it: `ENDS` or `RESTARTS`. The value is 0 while the guest neither ends nor
     /// restarts.
     then: AtomicU8,
-    /// Held by the strand that finishes ending or restarting the guest.
+    /// Held by the strand that completes the guest's end or restart.
     settling: OwnedLock,
 }
 
@@ -92,12 +92,12 @@ impl<B> Guests<B> {
         LIVES[guest.index()].then.swap(RESTARTS, SeqCst) == 0
     }
 
-    /// Finishes a guest's end or restart, after all its strands have left it. Calls `then` with what the guest does now. Returns `false` if
-    /// there is nothing to finish, or if another strand holds the lock and finishes instead.
+    /// Completes a guest's end or restart after all its strands have left it. Calls `then` with what the guest does now. Returns `false` if
+    /// neither is requested, or if another strand holds the lock and completes it instead.
     pub(super) fn left(&self, guest: GuestId, on: StrandId, then: impl FnOnce(Then)) -> bool {
         let life = &LIVES[guest.index()];
         // Another strand may request an end or a restart after the exchange, and then find the lock taken. So the owner of the lock looks
-        // for a request once more after it has released the lock. Each further turn is for a request that another strand has just made.
+        // for a request once more after it has released the lock. Each further round handles a request that another strand has just made.
         for _ in 0..StrandId::COUNT {
             fence(SeqCst);
             let Some(settling) = life.settling.lock(on, 1) else {
@@ -125,7 +125,7 @@ impl<B> Guests<B> {
         false
     }
 
-    /// Frees the locks that a failed strand held, so that another strand can finish ending or restarting the guests.
+    /// Frees the locks that a failed strand held, so that another strand can complete the end or restart of a guest.
     pub(super) fn abandon(&self, strand: StrandId) {
         for life in &LIVES {
             life.settling.abandon(strand);

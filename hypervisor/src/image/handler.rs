@@ -240,7 +240,7 @@ impl<B: Board> Handler<B> {
         self.strand.caller()
     }
 
-    /// Returns the performance counter service.
+    /// Returns the performance counter service, which all strands share.
     pub fn counters(&self) -> &'static PerfCounterService<Reporting<B::Environment>> {
         &self.hypervisor.services().0
     }
@@ -320,7 +320,7 @@ pub(super) fn has_failed<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandI
     core.cpus().state(strand) == CpuState::Error
 }
 
-/// Handles the interrupts from other strands and from the operator.
+/// Handles the pending interrupts of `strand`, which other strands or the operator have sent.
 fn take_interrupts<B: Board>(hypervisor: &HypervisorOf<B>, strand: StrandId) {
     let (counters, core, ..) = hypervisor.services();
     let checked = clocks::check_if_due(strand);

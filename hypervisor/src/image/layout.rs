@@ -38,11 +38,11 @@ pub struct Layout {
     pub machine: Machine,
     /// The guests, indexed by number.
     pub guests: Vec<GuestLayout, { GuestId::COUNT }>,
-    /// `true` if the machine has a description.
+    /// `true` if the machine has a description; `false` if the layout is the default, with one guest.
     pub described: bool,
     /// The frequency of %stick in Hz.
     pub frequency: u64,
-    /// The guests' times of day.
+    /// The guests' times of day, which the guests read and set by hypercalls.
     pub days: Days,
     /// The time between two comparisons of the clocks, in nanoseconds; 0 if the clocks are not compared.
     pub clocks: u64,

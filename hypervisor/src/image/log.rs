@@ -28,7 +28,7 @@ static OPERATOR_LOG: Logger<Option<Uart>> = Logger::new(None);
 /// The layout, once strand 0 has read it.
 static LAYOUT: AtomicPtr<Layout> = AtomicPtr::new(ptr::null_mut());
 
-/// The logger of the crate `log`.
+/// The logger that this image installs in the crate `log`.
 struct Facade;
 
 impl log::Log for Facade {

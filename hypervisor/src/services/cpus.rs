@@ -92,8 +92,8 @@ impl Cpus {
         self.start_unless(strand, start, || false)
     }
 
-    /// Like [`start`](Self::start), but if `ended` returns `true` once the strand is reserved, the strand stays stopped, and the
-    /// status is EWOULDBLOCK.
+    /// Like [`start`](Self::start), but calls `ended` once the strand is reserved. If `ended` returns `true`, the strand stays stopped, and
+    /// the call fails with EWOULDBLOCK.
     #[inline(always)]
     pub(crate) fn start_unless(
         &self,

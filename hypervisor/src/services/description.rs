@@ -199,7 +199,8 @@ impl Description {
         self.first_cpu() + self.cpu() * self.cpus
     }
 
-    /// Returns the number of elements, including the element that ends the list and the root's arc to latency groups.
+    /// Returns the number of elements of the description. The count includes the end of the list, and the root's arc to `latency-groups` if
+    /// there is one.
     fn elements(&self) -> u64 {
         let stripes = self.stripes();
         let groups = match stripes {

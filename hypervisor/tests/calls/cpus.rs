@@ -55,7 +55,7 @@ fn cpus_start() {
     assert_eq!(fake.state(2), (0, Some(2)));
     // Strand 64 is CPU 2 of its guest.
     assert_eq!(fake.call(64, 0x16, [7; 5])[..2], [0, 2]);
-    // The strands take interrupts that carry no command.
+    // The strands take an interrupt while no command waits for them.
     fake.take(64);
     fake.take(5);
     assert_eq!(fake.0.taken.borrow()[1..], [(64, None), (5, None)]);

@@ -74,7 +74,7 @@ impl fmt::Display for MdError {
 
 impl core::error::Error for MdError {}
 
-/// An error in the content of a node.
+/// A node lacks a property, or its content is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeError<'a> {
     /// The name of the node whose content is wrong.
@@ -82,12 +82,12 @@ pub struct NodeError<'a> {
     /// The offset of the wrong property from the first byte of the description. If no single property is wrong, this is the offset of the
     /// node.
     pub offset: usize,
-    /// The problem with the property or node.
+    /// What is wrong with the property or node.
     pub problem: Problem<'a>,
 }
 
 messages! {
-    /// A problem with the content of a node.
+    /// What can be wrong with the content of a node. A string is the name of a property, child or platform.
     pub enum Problem<'a> {
         Missing(name: &'a str) = "has no property {name}";
         NotANumber(name: &'a str) = "property {name} is not a number";

@@ -1,4 +1,4 @@
-//! Nodes and their properties.
+//! Looks up nodes, properties and arcs in a checked description.
 
 use core::fmt;
 
@@ -27,7 +27,7 @@ pub enum Value<'a> {
     /// An arc to this node.
     #[doc(alias = "MDET_PROP_ARC")]
     Arc(Node<'a>),
-    /// A number of 64 bits.
+    /// An unsigned number of 64 bits.
     #[doc(alias = "MDET_PROP_VAL")]
     Number(u64),
     /// A string, without the terminating NUL.

@@ -68,7 +68,7 @@ impl Devices {
         self.now.load(Ordering::Acquire)
     }
 
-    /// Advances the time by `cycles`, which may end an access to a hub. Call [`HubChip::pass`] to count the cycles.
+    /// Advances the time by `cycles`, which may end an access to a hub. Does not count the cycles: [`HubChip::pass`] does.
     pub fn advance(&self, cycles: u64) {
         self.now.fetch_add(cycles, Ordering::AcqRel);
     }
@@ -80,7 +80,7 @@ impl Devices {
         }
     }
 
-    /// Makes accesses to a device fault, or succeed again.
+    /// Makes accesses to a device fault (`true`) or succeed again (`false`).
     pub fn set_faulty(&self, unit: FaultyUnit, faulty: bool) {
         let from = |bank| if faulty { bank } else { L2_BANKS };
         match unit {

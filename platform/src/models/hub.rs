@@ -62,7 +62,7 @@ impl HubChip {
         self.access_cycles = cycles;
     }
 
-    /// Makes accesses fault, or succeed again.
+    /// Makes all accesses to the chip fault (`true`) or succeed again (`false`).
     pub fn set_faulty(&mut self, faulty: bool) {
         self.faulty = faulty;
     }

@@ -46,7 +46,7 @@ impl L2 {
         self.control.map(|control| L2Control::from_bits(control).perf_config())
     }
 
-    /// Makes accesses to `bank` and all later banks fault. With 0 all banks fault, with 8 or more no bank.
+    /// Makes accesses to `bank` and all later banks fault. 0 makes all banks fault, and 8 or more makes none fault.
     pub fn set_faulty_from(&mut self, bank: usize) {
         self.faulty_from = bank;
     }

@@ -42,7 +42,7 @@ impl MemoryController {
         Ok(())
     }
 
-    /// Makes register accesses fault, or succeed again.
+    /// Makes accesses to both registers fault (`true`) or succeed again (`false`).
     pub fn set_faulty(&mut self, faulty: bool) {
         self.faulty = faulty;
     }

@@ -9,7 +9,7 @@ const COUNTER: u64 = (1 << COUNTER_BITS) - 1;
 const LOW_BITS: u32 = 27;
 const LOW: u64 = (1 << LOW_BITS) - 1;
 
-/// The device. After reset its ratio is 0, so the counter stands still, and ALARM_0 is all ones. Times, in nanoseconds, never go back.
+/// A PTIMER. After reset its ratio is 0, so the counter stands still, and ALARM_0 is all ones. Times, in nanoseconds, never go back.
 ///
 /// - The comparator compares when the counter changes, and when software writes ALARM_0. It matches each time the counter reaches
 ///   ALARM_0, so it matches again after 2^27 counts.
@@ -92,8 +92,8 @@ impl PtimerEngine {
         Ok(())
     }
 
-    /// Returns the first nanosecond, from `now` on, at which the device asserts its interrupt; `None` if that does not happen without
-    /// another access.
+    /// Returns the time, not before `now`, at which the device next asserts its interrupt, in nanoseconds; `None` if it asserts no
+    /// interrupt until another access.
     pub fn next_interrupt(&mut self, now: u64) -> Option<u64> {
         match (self.interrupts(now), self.enabled) {
             (true, _) => Some(now),
@@ -115,7 +115,7 @@ impl PtimerEngine {
         }
     }
 
-    /// Returns `true` if the device asserts its interrupt.
+    /// Returns `true` if the device asserts its interrupt at the time `now`, in nanoseconds.
     pub fn interrupts(&mut self, now: u64) -> bool {
         self.pass(now);
         self.matched && self.enabled

@@ -44,7 +44,7 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         }
     }
 
-    /// Returns the model of the counters.
+    /// Returns the model of the strand's counters, to read its state.
     pub fn strand(&self) -> &StrandUnit {
         &self.strand
     }

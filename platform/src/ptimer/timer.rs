@@ -24,13 +24,13 @@ const COUNTER: Width = match Width::new(COUNTER_BITS as u8) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PtimerError {
-    /// An access to a register failed.
+    /// An access to a register failed with this error.
     Access(AccessError),
     /// No setting exists for the rate.
     Ratio(RatioError),
-    /// TIME_1 changed during every try to read the time.
+    /// In every attempt to read the time, TIME_1 changed between its two reads.
     Torn,
-    /// The time has more than 61 bits.
+    /// The time to set has more than 61 bits.
     OutOfRange,
 }
 

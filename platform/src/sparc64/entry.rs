@@ -65,7 +65,7 @@ pub unsafe extern "C" fn trap_entry<H: TrapHandler>(block: &StrandBlock<H>, entr
     // SAFETY: the veneer is the only other user of the registers, and waits for this call to end.
     let registers = unsafe { &mut *block.registers.get() };
     if block.reports.number.get() != 0 {
-        // Function 0 means that there is no answer to replace: this call has not been answered yet.
+        // This call has not been answered yet, so there is no answer to replace. `tell` takes function 0 in this case.
         late::tell(block, handler, 0);
     }
     let trap = match entry {

@@ -63,7 +63,7 @@ fn recover<H: TrapHandler>(block: &StrandBlock<H>, handler: Option<&H>, goes_on:
         handler.timer();
     }
     let [o0, o1, _, _, _, function, _, _] = trap.outs_mut();
-    // A call that was refused keeps its status.
+    // Only an answer of EOK (0) is replaced. A call that was refused keeps its status.
     let served = if *o0 == 0 { *function } else { 0 };
     if let Some([status, value]) = handler.and_then(|handler| late::tell(block, handler, served)) {
         (*o0, *o1) = (status, value);

@@ -26,7 +26,7 @@ pub trait TrapHandler: Sized + 'static {
     /// memory, so without memory the guest's first instruction traps.
     fn partition(&self) -> Partition;
 
-    /// Returns the fast path. Called after [`start`](Self::start).
+    /// Returns the fast path that serves the strand's calls first. Called after [`start`](Self::start).
     fn context(&self) -> &Self::Context;
 
     /// Returns the functions that [`trap`](Self::trap) serves. All other functions return EBADTRAP without calling Rust code. Called once,
@@ -61,7 +61,7 @@ pub trait TrapHandler: Sized + 'static {
     /// does not report it. Then no device can be blamed.
     ///
     /// In an image with the performance counter service, this function calls `PerfCounterService::faulted_late`. The strand calls this
-    /// function function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
+    /// function between two of its hypercalls, or before a hypercall on the slow path. The function must not trap.
     fn faulted_late(&self, address: Option<PhysicalAddress>);
 
     /// Takes the interrupts that the strand has received: see [`interrupt::take`](super::interrupt::take). The strand calls this function

@@ -23,8 +23,8 @@ use super::reports::{Reports, UNKNOWN};
 use super::{FastPath, StrandBlock, TrapHandler, layout};
 use crate::PhysicalAddress;
 
-/// Passes all reports to the image. `function` is %o5. If a report about a call's unit arrived before the fast path had answered
-/// the call, returns the values of %o0 and %o1 that replace the answer.
+/// Passes all reports to the image. `function` is the number (%o5) of the call that the fast path has just answered with EOK, or 0 if there
+/// is no such call. If a report about the call's unit arrived before the answer, returns the values of %o0 and %o1 that replace the answer.
 #[cold]
 #[inline(never)]
 pub(super) fn tell<H: TrapHandler>(

@@ -72,7 +72,7 @@ impl Uart {
         (self.status() & RECEIVED != 0).then(|| unsafe { (self.0 as *const u8).read_volatile() })
     }
 
-    /// Says on the console of a guest how the guest has ended on this strand, and stops the strand forever. An image without a mailbox
+    /// Writes to the console of a guest how the guest has ended on this strand, and stops the strand forever. An image without a mailbox
     /// calls this function: see [`escape`](crate::memory_map::escape). An exit code above `u32::MAX` is reported as `u32::MAX`.
     pub fn ended(mut self, end: End) -> ! {
         self.end(match end {
@@ -88,7 +88,8 @@ impl Uart {
         stop()
     }
 
-    /// Says that the guest, or the hypervisor, has ended with this code.
+    /// Writes the message by which an image reports that its guest, or the image itself, has ended with this code: see
+    /// [`escape`](crate::memory_map::escape).
     pub fn end(mut self, code: u64) {
         // If the console does not work, there is no other place to report to.
         let _ = writeln!(self, "{}{}{code}", char::from(DLE), char::from(END));
@@ -101,7 +102,7 @@ impl Write for Uart {
     }
 }
 
-/// Says on the first console why the image cannot start, and stops the strand forever. An image calls this function in
+/// Writes to the first console why the image cannot start, and stops the strand forever. An image calls this function in
 /// [`TrapHandler::start`](super::TrapHandler::start). `vfalls boot` shows the reason and ends.
 pub fn cannot_start(why: &dyn Display) -> ! {
     let mut console = Uart::of_guest(0);

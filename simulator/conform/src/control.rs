@@ -29,15 +29,15 @@ pub enum Control {
     SlowCalls,
     /// Makes the hypervisor nest this number of internal calls, so that it uses up the register windows.
     Recurse(u64),
-    /// Begins a strand's read of a hub register. The read does not end.
+    /// Makes a strand begin a read of a hub register. The read never ends.
     Hold(PerfReg, StrandId),
-    /// Lets time pass from now on.
+    /// Starts the clock of the service, which stands still before this call.
     Clock,
     /// Reports that a strand has died.
     Died(StrandId),
     /// Turns the tracer on or off, for this machine and later machines.
     Trace(bool),
-    /// Operates on the counters of the calling strand.
+    /// Reads or changes the model of the calling strand's counters.
     Counters(Counters),
 }
 

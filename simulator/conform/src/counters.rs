@@ -20,7 +20,7 @@ pub enum Counters {
     /// Returns %pic in %o1.
     Pic,
     SetPic(u64),
-    /// Sets by how many events the overflow trap is requested too early, 0 to 15.
+    /// Sets the number of events, 0 to 15, by which the overflow trap comes early.
     Early(u8),
     /// Makes an event happen several times in this mode. The overflow trap is taken after the call.
     Happens(SparcMode, SparcEvent, u32),
@@ -34,7 +34,7 @@ impl Counters {
         Some(Configuration::new(machine, guests))
     }
 
-    /// Executes the operation. If the operation has a value, returns it for %o1.
+    /// Performs the operation on `unit`. Returns the value for %o1 if the operation reads a register.
     pub fn apply(self, unit: &mut StrandUnit) -> Option<u64> {
         match self {
             Self::Pcr => return Some(unit.pcr()),

@@ -1,4 +1,4 @@
-//! Passes on the results of a system, either as one number or call by call.
+//! Reports the results of a system, either as one number or call by call.
 
 use core::fmt;
 
@@ -62,7 +62,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// Adds a value to a digest. Different values, or a different order of values, give a different digest.
+/// Adds a value to a digest. The digest depends on the values and on their order.
 pub(crate) const fn fold(digest: u64, value: u64) -> u64 {
     (digest ^ value).wrapping_mul(0x100_0000_01b3).rotate_left(23)
 }

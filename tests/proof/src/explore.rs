@@ -89,9 +89,9 @@ where
 
 /// The number of parts of the table. Only one thread at a time uses a part.
 const PARTS: usize = 256;
-/// How many states a thread takes from a level at once, or looks up in a part at once.
+/// The number of states that a thread takes from a level, or looks up in a part of the table, at a time.
 const BATCH: usize = 128;
-/// How many recent states a thread remembers, because several actions often lead to the same state.
+/// The number of recent states that a thread remembers, because several actions often lead to the same state.
 const RECENT: usize = 1 << 12;
 
 pub struct Visited<const WORDS: usize> {

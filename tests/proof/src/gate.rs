@@ -1,6 +1,7 @@
 //! The gate of a hub: which strands it serves and refuses, and how often.
 //!
-//! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function takes the steps of the turns.
+//! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function computes each next state of the turns. The
+//! turns remember each strand that was refused and has not been served since.
 //!
 //! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even during its
 //! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.
@@ -39,7 +40,7 @@ pub struct State {
 enum Watched {
     /// The history since strand 0 was refused. `None` if it was not refused or does not keep asking.
     Wait(Option<Wait>),
-    /// How often other strands were refused on behalf of strand 0 since its last action at the hub.
+    /// The number of refusals of other strands on behalf of strand 0 since strand 0's last action at the hub.
     Absence(u32),
 }
 
@@ -50,7 +51,7 @@ struct Wait {
     accesses: u32,
     /// Whether an access of another strand is in flight.
     in_flight: bool,
-    /// How often other strands have asked since the strand last asked.
+    /// The number of requests of other strands since the strand's own last request.
     asks: u32,
     /// The smallest number of remembered strands since the strand last asked. The bound r is twice this number.
     fewest: u32,

@@ -1,7 +1,7 @@
 //! Rights pass from guest to guest while strands make calls, die and come back, guests are reset, and units fault.
 //!
-//! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register.
-//! The shipped functions take the steps of the rights (`Holding::step`, `Global::step`, `Asked::step`, `Ledger`).
+//! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register. The shipped
+//! functions compute each next state of the rights (`Holding::step`, `Global::step`, `Asked::step`, `Ledger`).
 //!
 //! **Actions.** Guests, strands and the operator make any [`Action`] at any time. The strand that takes the steps of a change may
 //! die after any step; then another strand starts over. Another action may also come between two steps. A strand that has died

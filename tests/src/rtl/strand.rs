@@ -52,7 +52,7 @@ pub enum Register {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trapped;
 
-/// How the counters of machines may differ.
+/// Properties in which the counters of machines differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// 0 to 15: with TOE, an event that finds PIC in -(skid + 1)..=-1 sets OV and requests a trap.

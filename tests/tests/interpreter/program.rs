@@ -197,7 +197,7 @@ impl Case<'_> {
                 let condition = self.random.one_of(&[1, 2, 3, 5, 6, 7]) << 25;
                 annul | condition | (3 << 22) | (self.read() << 14) | words
             }
-            // Call.
+            // CALL.
             _ => (1 << 30) | words,
         }
     }

@@ -69,12 +69,12 @@ impl R10000 {
         self.compare = false;
     }
 
-    /// Returns the control register of a counter.
+    /// Returns the control register of a counter, as the instruction MFPS reads it.
     pub const fn control(&self, counter: Counter) -> Control {
         self.pair(counter).control
     }
 
-    /// Writes the control register of a counter.
+    /// Writes the control register of a counter, as the instruction MTPS does.
     pub fn set_control(&mut self, counter: Counter, control: Control) {
         self.pair_mut(counter).control = control;
     }

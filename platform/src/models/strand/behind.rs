@@ -31,7 +31,7 @@ impl Behind {
         Self { ahead, waiting: [0; 2] }
     }
 
-    /// Adds an event of the current clock.
+    /// Adds an event of the current clock to the accumulators of these counters.
     pub(super) fn wait(&mut self, counters: CounterSet) {
         for counter in counters.iter() {
             let waiting = &mut self.waiting[counter.index()];

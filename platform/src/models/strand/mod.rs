@@ -99,7 +99,7 @@ impl StrandUnit {
         self.request();
     }
 
-    /// Sets whether the strand takes interrupts of level 15: PSTATE.IE is 1 and %pil is below 15.
+    /// Sets whether the strand takes interrupts of level 15. It takes them if PSTATE.IE is 1 and %pil is below 15.
     pub fn set_interruptible(&mut self, interruptible: bool) {
         self.interruptible = interruptible;
         self.request();

@@ -13,7 +13,7 @@ impl Early {
     /// 0.
     pub const MOST: Self = Self(15);
 
-    /// Lets the trap happen up to `events` events before the wrap; `None` if `events` is above 15.
+    /// Returns the setting with which the trap happens up to `events` events before the wrap; `None` if `events` is above 15.
     pub const fn new(events: u8) -> Option<Self> {
         if events <= Self::MOST.0 { Some(Self(events)) } else { None }
     }

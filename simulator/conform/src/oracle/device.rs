@@ -79,7 +79,7 @@ impl Cell {
     }
 }
 
-/// Cells that go out of service together after a fault.
+/// A group of cells that go out of service together after a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// The L2 control registers of all banks of a node.
@@ -138,7 +138,7 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     Done,
-    /// The hub was busy. The access had no effect.
+    /// The hub was busy with another access. This access had no effect.
     Busy,
     /// The access faulted. It had no effect.
     Fault,

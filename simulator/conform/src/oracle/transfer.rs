@@ -100,7 +100,8 @@ impl World {
         self.settle(OPERATOR);
     }
 
-    /// Makes a strand scrub what it has to scrub, and acknowledge. This happens between two calls, or when a dead strand comes back.
+    /// Makes a strand scrub the registers that it [owes](Owed), and acknowledge. This happens between two calls, or when a dead strand
+    /// comes back.
     pub fn cross_called(&mut self, strand: u16) {
         let awaited = self.transfer.awaited.remove(&strand);
         let dead = self.transfer.dead.remove(&strand);
@@ -180,7 +181,7 @@ impl World {
         strands.any(|strand| self.transfer.awaited.contains_key(strand))
     }
 
-    /// Continues the transfer after a step on node `on`.
+    /// Scrubs what a strand of node `on` can scrub, and completes the transfer if nothing remains.
     fn settle(&mut self, on: usize) {
         if let Some(guest) = self.transfer.revoked
             && !self.is_awaited(guest)

@@ -13,5 +13,5 @@ pub type SharedTracer = &'static BoardTracer;
 
 static RINGS: [Ring<Clock19, PACKETS, WORDS>; 1] = [Ring::new(Mode::Overwrite)];
 
-// SAFETY: this is a hypervisor.
+// SAFETY: the image executes in hyperprivileged mode.
 pub static TRACER: BoardTracer = Tracer::new(unsafe { Stick::new() }, &RINGS);

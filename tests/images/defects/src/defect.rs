@@ -68,7 +68,8 @@ impl Defect {
         Self::ALL.get(number as usize).copied().unwrap_or(Self::None)
     }
 
-    /// Acts before the hypervisor serves a call. Returns `true` if the defect has refused the call in place of the hypervisor.
+    /// Applies the defect before the hypervisor serves a call. Returns `true` if the defect refuses the call, so that the hypervisor does
+    /// not serve it.
     pub fn refuses(
         self,
         handler: &Handler<Devices>,
@@ -95,7 +96,7 @@ impl Defect {
         refused
     }
 
-    /// Acts after the hypervisor has served a call.
+    /// Applies the defect after the hypervisor has served a call: changes the results in the registers.
     pub fn acts(
         self,
         handler: &Handler<Devices>,
@@ -175,7 +176,7 @@ fn is_perf(trap: Trap, registers: &Registers) -> bool {
     trap == Trap::Fast && matches!(registers.o5, VFALLS_GET_PERFREG | VFALLS_SET_PERFREG)
 }
 
-/// Returns the number of the hub with a register.
+/// Returns the number of the hub that has the register `id`; `None` for a register of another unit.
 fn hub(id: u64) -> Option<usize> {
     matches!(id, 18..=89).then(|| (id as usize - 18) / 18)
 }

@@ -1,5 +1,5 @@
-//! The answers that the contract requires for strand 0 of a guest that has all rights and no other strand.
-//! They come from the specification and not from the crates under test.
+//! The answers that the contract requires. The guest has all rights, and strand 0 is its only strand. The answers are written from the
+//! specification, not from the crates under test.
 
 pub const EOK: u64 = 0;
 pub const EINVAL: u64 = 6;

@@ -1,4 +1,4 @@
-//! Prints results as lines on the console.
+//! Prints the result of each check as a line on the console.
 
 use core::fmt::{Arguments, Debug};
 

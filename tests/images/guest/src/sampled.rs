@@ -27,11 +27,11 @@ use crate::traps::{self, Frame, TSTATE_PRIV};
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Taken = Sample<SparcSelect, SparcMode>;
 
-/// The state for the handler of overflow traps.
+/// The unit and the sampler that the handler of overflow traps uses.
 struct Session {
     unit: Unit,
     profiler: Profiler<Unit, 1, 8>,
-    /// Whether the unit refused to continue.
+    /// Whether the unit refused to continue after an overflow.
     refused: bool,
 }
 

@@ -113,7 +113,7 @@ fn register<'a>(frame: &'a mut Frame, window: &'a mut Window, number: u32) -> Op
     }
 }
 
-/// Returns the operations that read and write %pcr or %pic, identified by the register's number.
+/// Returns the operations that read and write ancillary register `asr`: %pcr (16) or %pic (17).
 const fn operations(asr: u32) -> Option<(Counters, fn(u64) -> Counters)> {
     match asr {
         16 => Some((Counters::Pcr, Counters::SetPcr)),

@@ -168,7 +168,7 @@ impl<'a, const G: usize, const S: usize> Ledger for Owner<'a, G, S> {
         });
     }
 
-    /// Does nothing. In the model, any strand may look for pending steps at any time.
+    /// Does nothing, because any strand of the model may look for pending steps at any time.
     fn mark(&mut self) {}
 
     /// Does nothing, because the model has no fast paths.

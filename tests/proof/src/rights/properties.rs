@@ -93,7 +93,8 @@ impl<const G: usize, const S: usize> Rights<G, S> {
         world.is_pending() || world.is_complete()
     }
 
-    /// A change ends when each strand has acknowledged or is declared dead. After that, the pending steps need at most three turns.
+    /// A change ends when each strand has acknowledged or is declared dead. After that, it ends when strands have taken the pending steps
+    /// at most three times.
     pub(super) fn a_change_ends(&self, world: &World<G, S>) -> bool {
         let mut world = *world;
         for _ in 0..3 {
