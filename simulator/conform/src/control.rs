@@ -31,7 +31,7 @@ pub enum Control {
     Recurse(u64),
     /// Makes a strand begin a read of a hub register. The read never ends.
     Hold(PerfReg, StrandId),
-    /// Starts the clock of the service, which stands still before this call.
+    /// Lets the service's clock run from now on. Until then it may stand still.
     Clock,
     /// Reports that a strand has died.
     Died(StrandId),

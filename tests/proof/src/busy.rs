@@ -2,8 +2,8 @@
 //!
 //! **State.** The gate's [`Turns`] and words (`hubs/gate.rs`), and the [`Watch`] of strand 0. Watches do not depend on each other. A
 //! refused strand looks at the hub: its watch compares the hub's counts with those of the strand's last look. Only a difference matters. So
-//! in the model, the current counts are always 0, and a count from the last look is 0 if the count has not changed since, and [`OTHER`] if
-//! it has.
+//! in the model, the current counts are always 0, and a count from the last look is 0 if the count has not changed since, and `OTHER` if it
+//! has.
 //!
 //! **Actions.** Strands ask on either path, end their accesses, find the chip busy, stop in the gate, and are declared dead. Between
 //! two looks, the clock of strand 0 stands still, advances by the longest time that is not a pause, jumps, or steps back.

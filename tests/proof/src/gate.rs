@@ -1,7 +1,7 @@
 //! The gate of a hub: which strands it serves and refuses, and how often.
 //!
 //! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function computes each next state of the turns. The
-//! turns remember each strand that was refused and has not been served since.
+//! turns remember strands that were refused, until these strands are served or forgotten.
 //!
 //! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even during its
 //! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.

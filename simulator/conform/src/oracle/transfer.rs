@@ -181,7 +181,8 @@ impl World {
         strands.any(|strand| self.transfer.awaited.contains_key(strand))
     }
 
-    /// Scrubs what a strand of node `on` can scrub, and completes the transfer if nothing remains.
+    /// Continues the transfer. If all strands of the guest that lost `global` have acknowledged, scrubs the guest's units from node `on`.
+    /// Then gives the granted rights to each guest whose strands have acknowledged.
     fn settle(&mut self, on: usize) {
         if let Some(guest) = self.transfer.revoked
             && !self.is_awaited(guest)

@@ -96,7 +96,7 @@ impl Defect {
         refused
     }
 
-    /// Applies the defect after the hypervisor has served a call: changes the results in the registers.
+    /// Applies the defect after the hypervisor has served a call. `before` holds the registers as the guest passed them.
     pub fn acts(
         self,
         handler: &Handler<Devices>,

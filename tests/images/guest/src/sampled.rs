@@ -27,7 +27,7 @@ use crate::traps::{self, Frame, TSTATE_PRIV};
 type Unit = OwnCounters<Sun4v, Sun4v>;
 type Taken = Sample<SparcSelect, SparcMode>;
 
-/// The unit and the sampler that the handler of overflow traps uses.
+/// The unit and the profiler that the handler of overflow traps uses.
 struct Session {
     unit: Unit,
     profiler: Profiler<Unit, 1, 8>,
