@@ -4,7 +4,7 @@ use core::fmt;
 
 use guest_abi::{Hub, HubRole, HubUnit, Kind, Mcu, McuRole, Node, PerfReg};
 
-/// A 40-bit physical address.
+/// A 40-bit physical address. Performance registers have addresses with bit 39 set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct PhysicalAddress(pub u64);

@@ -133,7 +133,7 @@ impl Homes {
         })
     }
 
-    /// Returns the number of stripes that [`of_pages`](Self::of_pages) returns.
+    /// Returns the number of stripes in [`of_pages`](Self::of_pages); 0 if a guest has no choice.
     pub const fn stripes_of_pages(self) -> u64 {
         if self.interleave.bytes() >= PAGE && self.count > 1 { self.stripes() } else { 0 }
     }
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(Homes::new(without), None);
     }
 
-    /// For each address, the masks and matches of the stripes lead to the same node as the map.
+    /// For each address, the stripe that matches the address has the node that the map returns.
     #[test]
     fn stripes_agree_with_the_map() {
         for nodes in 1..=4 {

@@ -28,7 +28,7 @@ macro_rules! models {
         }
 
         impl Model {
-            /// All families.
+            /// All families, in the order of their definition.
             pub const ALL: &'static [Self] = &[$(Self::$model),*];
 
             const fn facts(self) -> &'static Facts {
@@ -111,7 +111,7 @@ impl Model {
         Self::ALL.iter().copied().find(|model| model.name().eq_ignore_ascii_case(name))
     }
 
-    /// Returns the name of the platform that stands for the family, such as `SUNW,T5440`.
+    /// Returns the first platform name of the family, such as `SUNW,T5440`. Descriptions for guests state this name.
     pub const fn platform_name(self) -> &'static str {
         match self.facts().platforms {
             [first, ..] => first,

@@ -118,9 +118,9 @@ pub mod start {
 pub mod mailbox {
     /// The number of words for the operator's steps.
     pub const OPERATOR_WORDS: usize = 256;
-    /// The word with the state of guest 0.
+    /// The word with the [state] of guest 0. The states of the other guests follow.
     pub const STATES: usize = OPERATOR_WORDS;
-    /// The word with the exit code of guest 0.
+    /// The word with the exit code of guest 0. The codes of the other guests follow.
     pub const CODES: usize = STATES + GUESTS;
     /// The maximum number of guests with a state and a code in the page.
     pub const GUESTS: usize = 16;
@@ -250,7 +250,7 @@ pub mod escape {
     pub const NOT_STARTED: u64 = 1 << 32;
     /// A trap has ended the guest or the hypervisor.
     pub const TRAPPED: u64 = NOT_STARTED + 1;
-    /// The hypervisor has panicked.
+    /// The hypervisor has panicked, or an interrupt has ended its guest.
     pub const PANICKED: u64 = NOT_STARTED + 2;
 }
 

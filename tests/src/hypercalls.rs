@@ -30,7 +30,7 @@ pub fn check(bytes: &[u8]) -> Reached {
     reached
 }
 
-/// The remaining input.
+/// The bytes of the input that no choice has used yet.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -46,7 +46,7 @@ impl Input<'_> {
         Some(u64::from_le_bytes(*first))
     }
 
-    /// Returns a number below `end`, which is 1 to 256.
+    /// Takes a byte, and maps it to a number below `end`. `end` is 1 to 256.
     fn below(&mut self, end: usize) -> Option<usize> {
         Some(usize::from(self.byte()?) % end)
     }

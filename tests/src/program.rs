@@ -36,7 +36,7 @@ impl Ended {
     }
 }
 
-/// Asserts that a text contains all of these parts.
+/// Asserts that a text contains each of these parts, in any order.
 #[track_caller]
 pub fn contains_all(text: &str, parts: &[&str]) {
     for part in parts {

@@ -1,5 +1,5 @@
-//! Threads of the operating system use one hub heavily through the whole service. Each thread is a
-//! different strand. The board stops the test if two accesses are in flight at once.
+//! Threads of the operating system use one hub heavily through the whole service. Each thread is a different strand. The board fails the
+//! test if two accesses are in flight at the same time.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};

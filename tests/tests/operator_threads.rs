@@ -30,7 +30,7 @@ fn stays_closed(machine: &MachineUnderTest, ids: [u64; 3], operator: impl Fn()) 
     assert!(machine.board().take_log().is_empty());
 }
 
-/// Returns a machine on which register `id` has faulted.
+/// Returns a machine on which a call for register `id` has found a fault, so that the unit is out of service.
 fn with_a_fault<'a>(board: &'a Board, id: u64) -> MachineUnderTest<'a> {
     let machine = MachineUnderTest::ready(board, &[Guest::new(0..3, Grant::GLOBAL)]);
     board.break_cell(Cell::Register(id), Fault::Always);

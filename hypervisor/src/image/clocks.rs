@@ -233,8 +233,8 @@ impl Clocks {
         let _ = set();
     }
 
-    /// Interrupts each other strand that belongs to a guest and has missed a check. Every strand does this for all other strands, because
-    /// any strand may have died.
+    /// Interrupts all strands except `strand` that belong to a guest and have missed a check. Every strand does this after its own check,
+    /// because any strand may have died.
     fn wake_late(&self, strand: StrandId, now: u64) {
         for other in self.layout.guests.iter().flat_map(|guest| guest.config.strands.iter()) {
             let (checked, _) = &self.checks[other.index()];

@@ -5,7 +5,7 @@ use core::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 
-/// The number of messages that a source may send at once.
+/// The number of messages that a source may send one right after another.
 pub const BURST: u64 = 16;
 
 /// The number of attempts to count a message while other strands count messages. After these attempts, the message is left out.

@@ -30,7 +30,8 @@ pub use trap::trap_name;
 /// The maximum number of lines that wait while another strand uses the console.
 pub const KEPT: usize = 4;
 
-/// The maximum number of times that a strand tries to take the console and to write the lines that other strands have kept meanwhile.
+/// The maximum number of attempts to take the console for one message. In each attempt that succeeds, the strand also writes the lines that
+/// other strands have kept.
 const ROUNDS: usize = 4;
 
 /// A device that accepts bytes.
@@ -39,7 +40,7 @@ pub trait Output {
     fn put(&mut self, byte: u8) -> bool;
 }
 
-/// A message for the log.
+/// A message for the log, with its source, its level and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// The guest that causes the message; `None` for the hypervisor and the operator.
@@ -88,7 +89,7 @@ pub struct Logger<C> {
 }
 
 impl<C: Output> Logger<C> {
-    /// Returns a logger for a console.
+    /// Returns a logger without kept lines that writes to `console`.
     #[must_use]
     pub const fn new(console: C) -> Self {
         Self {

@@ -32,7 +32,7 @@ const TRAP_TABLE: u64 = 256;
 pub struct CoreGroup<I> {
     image: I,
     cpus: Cpus,
-    /// For each guest: 1 if it has ended, otherwise 0.
+    /// For each guest: 1 from its end until its reset, otherwise 0.
     ended: [AtomicU32; GuestId::COUNT],
 }
 
@@ -213,7 +213,7 @@ impl<I: Image> CoreGroup<I> {
         if !cpus.take_back(strand) {
             return Ok(Reply::Done);
         }
-        // If the guest has ended meanwhile, the strand must stop after all.
+        // If the guest has ended meanwhile, the strand must stop, although its request to stop was withdrawn.
         if self.has_ended(caller.guest) && cpus.end(strand) {
             image.notify(strand);
         }

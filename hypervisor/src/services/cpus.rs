@@ -25,7 +25,7 @@ pub struct Start {
     pub argument: u64,
 }
 
-/// A command for an interrupted strand.
+/// What a strand does next when it is interrupted: see [`Cpus::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandCommand {
     /// Enters the guest.

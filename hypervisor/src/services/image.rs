@@ -8,7 +8,7 @@ use super::description::{Memory, Platform};
 /// One item of input from a guest's console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleInput {
-    /// A byte of input.
+    /// A byte that the terminal has sent.
     Byte(u8),
     /// The break condition of a serial line.
     Break,

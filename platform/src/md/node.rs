@@ -24,7 +24,7 @@ pub struct Property<'a> {
 /// The value of a property: one of the four kinds in the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// An arc to this node.
+    /// An arc: the node to which it leads.
     #[doc(alias = "MDET_PROP_ARC")]
     Arc(Node<'a>),
     /// An unsigned number of 64 bits.
@@ -61,12 +61,12 @@ impl<'a> Md<'a> {
         self.is_node(index).then_some(Node { md: self, index })
     }
 
-    /// Returns all nodes in order.
+    /// Returns all nodes, in the order of the description.
     pub fn nodes(self) -> impl Iterator<Item = Node<'a>> {
         (0..self.elements()).filter_map(move |index| self.node(index))
     }
 
-    /// Returns the nodes with this name in order.
+    /// Returns the nodes with this name, in the order of the description.
     pub fn nodes_named(self, name: &str) -> impl Iterator<Item = Node<'a>> {
         self.nodes().filter(move |node| node.name() == name)
     }

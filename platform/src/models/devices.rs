@@ -58,7 +58,7 @@ impl Devices {
         }
     }
 
-    /// Returns the machine that has these devices.
+    /// Returns the machine that [`new`](Self::new) was given.
     pub fn machine(&self) -> Machine {
         self.machine
     }
@@ -133,7 +133,7 @@ impl Devices {
         self.controllers[node.index()][mcu.index()].lock()
     }
 
-    /// Locks and returns a hub.
+    /// Locks and returns a hub, so that the caller can report events.
     pub fn hub(&self, hub: Hub) -> impl DerefMut<Target = HubChip> {
         self.hubs[hub.index()].lock()
     }

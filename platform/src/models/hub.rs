@@ -57,7 +57,7 @@ impl HubChip {
         Ok(())
     }
 
-    /// Sets the duration of an access in cycles.
+    /// Sets the number of cycles for which an access keeps the register port busy. The default is 0.
     pub fn set_access_cycles(&mut self, cycles: u64) {
         self.access_cycles = cycles;
     }

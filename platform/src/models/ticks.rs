@@ -105,12 +105,12 @@ impl TickCounters {
         self.now.store(now, Ordering::Release);
     }
 
-    /// Locks and returns %tick of a strand.
+    /// Locks and returns %tick of a strand, for example to stop it or make it drift.
     pub fn tick_counter(&self, strand: StrandId) -> impl DerefMut<Target = TickCounter> {
         self.tick[strand.index()].lock()
     }
 
-    /// Locks and returns %stick of a strand.
+    /// Locks and returns %stick of a strand, for example to stop it or make it drift.
     pub fn stick_counter(&self, strand: StrandId) -> impl DerefMut<Target = TickCounter> {
         self.stick[strand.index()].lock()
     }

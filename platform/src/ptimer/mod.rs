@@ -33,7 +33,7 @@ use crate::AccessError;
 
 /// The amount by which the time advances with each count: bit 5 is the lowest bit of TIME_0 that counts.
 pub const STEP: u64 = 1 << 5;
-/// The width of the counter in bits.
+/// The width of the counter in bits: 27 in TIME_0 and 29 in TIME_1.
 pub const COUNTER_BITS: u32 = 56;
 /// The rate of the counter, in Hz, at which a time is in nanoseconds.
 pub const NANOSECONDS: u32 = 1_000_000_000 / STEP as u32;
@@ -135,10 +135,10 @@ impl Input {
 
 /// Access to the registers of a device.
 pub trait PtimerRegisters {
-    /// Reads the 32 bits of a register.
+    /// Reads a register by a 32-bit access. Fails if the device does not answer.
     fn read(&self, register: Register) -> Result<u32, AccessError>;
 
-    /// Writes the 32 bits of a register.
+    /// Writes a register by a 32-bit access. Fails if the device does not answer.
     fn write(&self, register: Register, value: u32) -> Result<(), AccessError>;
 }
 

@@ -12,8 +12,8 @@
 /// platform::sun4v_image!(Handler, strands: 256, claims: [0x83, 0x84]);
 /// ```
 ///
-/// `strands` is the number of strands that the image is for, from 1 to 256; the default is 1. Strand 0 begins at reset, and
-/// [starts](crate::sparc64::interrupt::start_strand) the others when they can run. They begin as strand 0 does.
+/// `strands` is the number of strands for which the image has stacks and blocks, from 1 to 256; the default is 1. Strand 0 begins at reset,
+/// and [starts](crate::sparc64::interrupt::start_strand) the others when they can run. They begin as strand 0 does.
 ///
 /// # What the image needs
 /// - The attributes `#![no_std]`, `#![no_main]` and `#![feature(asm_experimental_arch)]`, and a target that aborts on a panic.

@@ -13,11 +13,11 @@ type StrandBlock = super::StrandBlock<()>;
 
 // A veneer leaves in %g5 the reason why a call takes the slow path: the number of the call's trap, or FAULTED.
 
-/// Trap 0xff.
+/// The reason is a call of trap 0xff.
 pub const CORE: u64 = Trap::Core.number() as u64;
-/// Trap 0x80.
+/// The reason is a call of trap 0x80 that the fast path does not serve.
 pub const FAST: u64 = Trap::Fast.number() as u64;
-/// A call of trap 0x80 for which the fast path made a device access that faulted.
+/// The reason is a fault: the fast path served a call of trap 0x80, and its device access trapped.
 pub const FAULTED: u64 = 0x100;
 /// How many of the [`WINDOWS`](super::WINDOWS) the slow path saves or clears for every call. Each further window costs a trap.
 pub const FIRST_WINDOWS: usize = 2;

@@ -5,9 +5,9 @@
 #[doc(hidden)]
 pub const FRAME_WITH_WINDOWS: usize = 176 + 4 * 8 + 7 * 128;
 
-/// Calls a function that may nest calls to any depth. (Code on the slow path may not, because it has only
-/// [`WINDOWS`](super::WINDOWS) register windows.) Saves all windows of the guest and of the caller's callers on the stack, and
-/// restores them afterwards. This takes about 300 instructions.
+/// Calls a function that can nest calls to any depth. (Other code on the slow path cannot, because it has only [`WINDOWS`](super::WINDOWS)
+/// register windows.) Saves all windows of the guest and of the caller's callers on the stack, and restores them afterwards. This takes
+/// about 300 instructions.
 pub fn with_all_windows(function: impl FnOnce()) {
     unsafe extern "C" {
         fn sun4v_with_all_windows(function: unsafe extern "C" fn(*mut ()), argument: *mut ());

@@ -119,22 +119,22 @@ pub const fn set(rd: u32, value: u32) -> [u32; 2] {
     [sethi(rd, value), computes(0x02, rd, rd, number(value & 0x3ff))]
 }
 
-/// Returns `mov` of a [`number`].
+/// Returns `mov`: sets a register to a [`number`].
 pub const fn mov(rd: u32, value: u32) -> u32 {
     computes(0x02, rd, 0, number(value))
 }
 
-/// Returns `rd %pc`.
+/// Returns `rd %pc`: sets a register to the instruction's own address.
 pub const fn read_pc(rd: u32) -> u32 {
     computes(RD, rd, 5, 0)
 }
 
-/// Returns `wrpr` of a [`number`].
+/// Returns `wrpr`: sets a privileged register to a [`number`].
 pub const fn wrpr(register: u32, value: u32) -> u32 {
     computes(WRPR, register, 0, number(value))
 }
 
-/// Returns `ta` of a [`number`].
+/// Returns `ta`: traps with a [`number`], always.
 pub const fn trap(value: u32) -> u32 {
     computes(0x3a, 8, 0, number(value))
 }

@@ -13,11 +13,11 @@ use crate::configuration::guest;
 /// An operation on the model of the calling strand's counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counters {
-    /// Returns %pcr in %o1.
+    /// Reads %pcr. The call returns the value in %o1.
     Pcr,
     /// Writes %pcr, as privileged code does.
     SetPcr(u64),
-    /// Returns %pic in %o1.
+    /// Reads %pic. The call returns the value in %o1.
     Pic,
     SetPic(u64),
     /// Sets the number of events, 0 to 15, by which the overflow trap comes early.

@@ -61,7 +61,7 @@ pub enum Change {
     BreakBanks(Node, usize),
     /// Repairs all hardware and frees every hub. Units that are out of service stay out of service.
     Repair,
-    /// Returns a unit to service.
+    /// Returns a unit to service, as the operator does after a repair.
     Return(Unit),
     /// Repairs all hardware and returns every unit to service.
     Mend,
@@ -84,7 +84,7 @@ impl Cell {
         let banks = Node::ALL
             .iter()
             .flat_map(|node| (0..platform::address::L2_BANKS).map(|bank| Self::L2(*node, bank)));
-        // Register 0 belongs to the strand, and register 1 stands for the L2 banks.
+        // Register 0 is a register of a strand, not of a device. Register 1 is all L2 banks of a node.
         banks.chain(PerfReg::ALL.into_iter().skip(2).map(Self::Register))
     }
 }

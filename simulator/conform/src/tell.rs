@@ -13,7 +13,7 @@ pub trait Machines {
 /// The level of detail. A part is identified by its index in [`parts::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// One line for each part.
+    /// One line for each part, with its digest.
     Parts,
     /// One line for each configuration of this part.
     Configurations(usize),

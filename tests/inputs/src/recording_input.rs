@@ -186,7 +186,7 @@ fn plain(text: &[u8]) -> Result<Vec<Reference>, u64> {
     Ok(references)
 }
 
-/// Returns the kind of the fetch of an instruction that loads or stores.
+/// Returns the kind of a fetch. `loads` and `stores` say what the fetched instruction does.
 fn fetching(loads: bool, stores: bool) -> Kind {
     match (loads, stores) {
         (false, false) => Kind::FetchOther,

@@ -169,7 +169,7 @@ impl<const WORDS: usize> Visited<WORDS> {
         used.sum()
     }
 
-    /// Calls `each` with each state whose level satisfies `such`.
+    /// Calls `each` with each state for whose level `such` returns `true`.
     pub fn for_each(&self, such: impl Fn(u8) -> bool, mut each: impl FnMut([u64; WORDS])) {
         for part in &self.parts {
             let part = part.lock().expect("a thread panics");

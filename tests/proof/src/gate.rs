@@ -3,7 +3,7 @@
 //! **State.** The [`Turns`], and the strand whose access is in flight. The shipped function computes each next state of the turns. The
 //! turns remember strands that were refused, until these strands are served or forgotten.
 //!
-//! **Actions.** Any strand makes any [`Action`] at any time. A strand that has stopped or died makes no further action, even during its
+//! **Actions.** Any strand takes any [`Action`] at any time. A strand that has stopped or died takes no further action, even during its
 //! access. A strand that comes back asks again. An access that faults ends. No strand asks while the hub is out of service.
 //!
 //! **Symmetry.** The function depends only on the cyclic order of strands. So the watched strand is number 0, and before the first step any

@@ -3,9 +3,9 @@
 //! **State.** A [`World`]: the state of the rights, the activity of each strand, and the guest that has written each register. The shipped
 //! functions compute each next state of the rights (`Holding::step`, `Global::step`, `Asked::step`, `Ledger`).
 //!
-//! **Actions.** Guests, strands and the operator make any [`Action`] at any time. The strand that takes the steps of a change may
-//! die after any step; then another strand starts over. Another action may also come between two steps. A strand that has died
-//! and is not declared dead makes no further action.
+//! **Actions.** Guests, strands and the operator take any [`Action`] at any time. The strand that takes the steps of a change may die after
+//! any step; then another strand starts over. Another action may also come between two steps. A strand that has died and is not declared
+//! dead takes no further action.
 //!
 //! **Symmetry.** The strands of a guest are alike. The guests are alike if every guest can get the same grants. Of all machines that are
 //! alike, the check visits one (`packed.rs` says why this is enough).

@@ -31,7 +31,7 @@ pub enum Step {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// The number of the strand, 0 to 7.
+    /// The number of the strand in its core, 0 to 7.
     pub strand: usize,
     pub level: Level,
     pub register: Register,

@@ -16,9 +16,9 @@ pub enum Configuration {
     NamedEvents,
     /// SL 2 to 7 with any MASK.
     SeveralMaskBits,
-    /// `NamedEvents` with TOE. The skid of the sequence is random.
+    /// `NamedEvents`, and %pcr may have TOE. The skid of the sequence is random.
     TrapOnOverflow,
-    /// `NamedEvents` with HOLDOV.
+    /// `NamedEvents`, and written values of %pcr may have HOLDOV.
     HoldOverflow,
     /// SL 0xb with any MASK.
     FlushedMisses,

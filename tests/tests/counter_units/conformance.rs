@@ -19,7 +19,7 @@ pub(crate) trait Machine: CounterUnit {
     /// Returns the count of this event after a step with these events, as the unit's specification requires.
     fn counted(event: Self::Event, happened: &[(Self::Event, u32)]) -> u32;
 
-    /// Returns `true` if the interrupt is asserted.
+    /// Returns `true` while the unit requests its interrupt.
     fn interrupted(&self) -> bool;
 }
 
@@ -52,7 +52,7 @@ fn started<M: Machine>() -> M {
     unit
 }
 
-/// Makes the event of one counter happen `n` times at once. The other counter counts nothing.
+/// Makes the event of one counter happen `n` times in a single step. The other counter counts nothing.
 fn happen<M: Machine>(unit: &mut M, counter: Counter, n: u32) {
     let other = if counter == Pic0 { Pic1 } else { Pic0 };
     let before = unit.read(other);

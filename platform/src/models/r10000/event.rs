@@ -13,7 +13,7 @@ macro_rules! events {
         }
 
         impl R10000Event {
-            /// All events in order.
+            /// All events, in the order of their numbers in `perfex`.
             pub const ALL: &'static [Self] = &[$(Self::$event),*];
 
             /// Returns the name of the event in `perfex`, with underscores. Both counters have events with the names
@@ -84,7 +84,7 @@ impl R10000Event {
         events[counter.index()].get(usize::from(number)).copied()
     }
 
-    /// Returns the counter that counts the event.
+    /// Returns the only counter that can count the event: counter 0 for events 0 to 15 of `perfex`, counter 1 for events 16 to 31.
     pub const fn counter(self) -> Counter {
         match self as u8 {
             0..16 => Counter::Pic0,

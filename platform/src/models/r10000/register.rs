@@ -39,7 +39,7 @@ impl Control {
         self.with_modes(0)
     }
 
-    /// Returns `true` if the counter counts in this mode.
+    /// Returns `true` if the enable bit of this mode is set.
     pub fn counts_in(self, mode: R10000Mode) -> bool {
         self.modes() >> mode.index() & 1 != 0
     }
@@ -69,12 +69,12 @@ impl UnitMode for R10000Mode {
 /// KSU of the Status register: the mode of a processor that is neither at exception level nor at error level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ksu {
-    /// 0: kernel mode.
+    /// 0: kernel mode, in which bit K enables counting.
     #[default]
     Kernel,
-    /// 1: supervisor mode.
+    /// 1: supervisor mode, in which bit S enables counting.
     Supervisor,
-    /// 2: user mode.
+    /// 2: user mode, in which bit U enables counting.
     User,
 }
 

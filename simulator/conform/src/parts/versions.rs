@@ -37,7 +37,7 @@ const MAJORS: [u64; 9] = [0, 1, 2, 3, 255, 1 << 8 | 1, 1 << 32 | 1, 1 << 63 | 1,
 
 const MINORS: [u64; 9] = [0, 1, 2, 3, 256, 1 << 32, 1 << 32 | 1, 1 << 63, u64::MAX];
 
-/// The prior states. Each state is given by the negotiations (group, major, minor) that lead to it.
+/// The prior states. Each row lists the negotiations (group, major, minor) that produce the state.
 const PRIOR: [&[[u64; 3]]; 8] = [
     &[],
     &[[0x205, 1, 0]],
@@ -61,7 +61,7 @@ fn two_guests(_: usize) -> Option<Configuration> {
     Some(Configuration::new(machine, guests))
 }
 
-/// Resets the first guest, and makes the negotiations that lead to the prior state with this number.
+/// Resets the first guest, and makes the negotiations that produce prior state `number`.
 fn begin(number: usize, system: &mut dyn System) {
     system.change(Change::Reset(0));
     PRIOR[number].iter().for_each(|version| system.negotiate(strand(0), *version));

@@ -9,7 +9,7 @@ use crate::contract::{EBADTRAP, EINVAL, EOK, GET, GROUP, Machine, SET};
 use crate::probes::{self, Around, AtLevel, Left, WithPstate};
 use crate::report::{Check, Report};
 
-/// A call on one path through the hypervisor: the trap, then %o0 to %o5 before and after the call.
+/// A call that takes one of the paths through the hypervisor: its trap, %o0 to %o5 before the call, and %o0 to %o5 after the call.
 pub struct Way(pub Trap, pub [u64; 6], pub [u64; 6]);
 
 const PCR: u64 = 0x1234_5670;

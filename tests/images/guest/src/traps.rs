@@ -16,7 +16,7 @@ global_asm!(include_str!("../../assembly/traps.s"), options(raw));
 /// The registers of the interrupted program.
 #[repr(C)]
 pub struct Frame {
-    /// The values of %g0 to %g7 and %o0 to %o7.
+    /// %g0 to %g7, then %o0 to %o7, as they were at the trap.
     globals_and_outs: [u64; 16],
     pub tpc: u64,
     tnpc: u64,

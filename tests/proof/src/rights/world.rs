@@ -63,7 +63,7 @@ pub(crate) struct Unit {
     pub(crate) out: bool,
 }
 
-/// Returns the guests whose rights satisfy `such`.
+/// Returns the guests for whose rights `such` returns `true`.
 pub(crate) fn held_by<const G: usize>(
     guests: &[Holding; G],
     such: impl Fn(Grant) -> bool,

@@ -5,7 +5,7 @@ use tests::random::Random;
 
 use super::all_are_true;
 
-/// The limit, in ticks.
+/// The time for which a unit may stay busy, in ticks.
 const LIMIT: u64 = 1 << 30;
 /// The longest time between two looks that does not count as a pause, in ticks.
 const PAUSE: u64 = 1 << 25;
