@@ -7,7 +7,7 @@ use static_assertions::assert_obj_safe;
 
 use crate::address::PhysicalAddress;
 
-/// The reason why an access to a register failed.
+/// Why an access to a register failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessError {
     /// The device does not answer, or answers with an error. A second try would fail too.

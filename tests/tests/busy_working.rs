@@ -170,8 +170,8 @@ fn threads_whose_clocks_step() {
     }
 }
 
-/// Threads call for a hub whose chip stays busy. Between two calls, the clock of a thread advances by a 64th of a pause. The hub
-/// goes out of service after at most twice the limit by any clock, and every thread gets the corresponding status.
+/// Threads call for a hub whose chip stays busy. Between two calls, the clock of a thread advances by a 64th of a pause. By any thread's
+/// clock, the hub goes out of service after at most twice the limit. Then every thread gets ENOACCESS (10).
 #[test]
 fn threads_at_a_dead_hub() {
     let machine = machine();

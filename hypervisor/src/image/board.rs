@@ -43,7 +43,7 @@ pub trait Board: Sized + 'static {
         Err(HvError::BadTrap.into())
     }
 
-    /// Serves a CORE call that is not in the specification. The error and the default are as for [`fast`](Self::fast).
+    /// Serves a CORE call that is not in the specification. As in [`fast`](Self::fast), the error is the status, and the default is EBADTRAP.
     fn core(caller: Caller, function: u64, registers: &Registers) -> Result<Reply, CallError> {
         Self::fast(caller, function, registers)
     }

@@ -62,8 +62,8 @@ const MISSED: u64 = 2;
 /// If more than this number of consecutive checks on a strand are inconclusive, the operator is told that the time is in doubt.
 const SKIPPED: u32 = 10;
 
-/// The values of `Clocks::told`. In this order, they mean: the operator knows of no doubt; the operator was told that nothing checks the
-/// only trusted clock; the operator was told that the time is in doubt.
+/// What the operator was told last: the values of `Clocks::told`. They mean, in this order: there is no doubt (also the first value);
+/// nothing checks the only trusted clock; the time is in doubt.
 const CHECKED: u8 = 0;
 const ALONE: u8 = 1;
 const IN_DOUBT: u8 = 2;
@@ -74,7 +74,7 @@ struct Clocks {
     /// The time from the machine's power-on to the creation of the timekeeper, in nanoseconds.
     begun: u64,
     watchdogs: [Mutex<Watchdog<SOURCES>>; StrandId::COUNT],
-    /// For each strand: the time of its latest check, in nanoseconds, and the value of %stick at which its next check is due.
+    /// For each strand: the time of its latest check in nanoseconds; the value of %stick at which its next check is due.
     checks: [(AtomicU64, AtomicU64); StrandId::COUNT],
     /// For each strand: the number of inconclusive checks since its latest conclusive check.
     skipped: [AtomicU32; StrandId::COUNT],
@@ -246,7 +246,7 @@ impl Clocks {
         }
     }
 
-    /// Writes a message to the log if a finding changes how far the time can be trusted.
+    /// Logs a finding if it changes how far the time can be trusted.
     fn tell(&self, finding: Finding, strand: StrandId) {
         let name = |source: usize| NAMES.get(source).copied().unwrap_or("");
         let is_news = |state| self.told.swap(state, Relaxed) != state;

@@ -58,9 +58,9 @@ impl<B> Copy for Guests<B> {}
 /// What a guest does when all its strands have left it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// The guest does not start again. `last` is `true` if no other guest runs.
+    /// The guest does not restart. `last` is `true` if no other guest runs.
     Ends { last: bool },
-    /// The guest begins again at its entry.
+    /// The guest restarts at its entry.
     Restarts,
 }
 

@@ -54,7 +54,7 @@ impl<S: DerefMut<Target = StrandUnit>> SparcUnit<S> {
         &mut self.strand
     }
 
-    /// Switches to `mode`, counts each event as often as its number says, and then lets one clock pass.
+    /// Switches to `mode`. Counts each event for the number of clocks beside it. Then lets one clock pass.
     pub fn step(&mut self, mode: SparcMode, events: &[(SparcSelect, u32)]) {
         self.strand.set_mode(mode);
         for (event, n) in events {

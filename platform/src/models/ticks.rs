@@ -47,7 +47,8 @@ impl TickCounter {
         self.at = now;
     }
 
-    /// Makes the counter deviate from its nominal rate by `parts` per billion, faster if positive. `parts` must be above -10^9.
+    /// Makes the counter deviate from its nominal rate by `parts` per billion. The counter is faster if `parts` is positive. `parts` must
+    /// be above -10^9.
     pub fn set_drift(&mut self, parts: i32, now: u64) {
         self.settle(now);
         self.drift = parts;

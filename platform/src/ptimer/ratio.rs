@@ -94,7 +94,7 @@ impl Setting {
 }
 
 impl Source {
-    /// Returns the rate of the source as a fraction (dividend and divider), and the source that suits the wanted rate.
+    /// Chooses the source for the wanted rate `hz`. Returns the source's rate as a fraction (dividend, divider), and the source.
     fn for_rate(crystal_hz: u32, external_hz: u32, hz: u32) -> (u64, u32, Self) {
         let times = |hz: u64, most| hz.checked_div(crystal_hz.into()).unwrap_or(1).clamp(1, most);
         // The largest multiple that the external clock allows, if the rate of that clock is known.

@@ -50,7 +50,8 @@ impl FatalTrap {
         &self.windows[(self.tstate as usize).wrapping_sub(calls) % NWINDOWS]
     }
 
-    /// Returns %tt, %tpc, %tnpc, %tstate, HTSTATE and %tl, then %g1 to %g7, then %o0 to %o7.
+    /// Returns the registers that a record of the mailbox holds: %tt, %tpc, %tnpc, %tstate, HTSTATE and %tl, then %g1 to %g7, then %o0 to
+    /// %o7.
     #[must_use]
     pub fn registers(&self) -> [u64; 21] {
         let Self { tt, tpc, tnpc, tstate, htstate, tl, .. } = *self;
@@ -109,7 +110,7 @@ fn halves(window: &[u64; 16]) -> (&[u64], &[u64]) {
     window.split_at(8)
 }
 
-/// Writes eight registers on two lines.
+/// Writes registers 0 to 7 of a set, such as %g0 to %g7, on two lines.
 fn row(f: &mut fmt::Formatter<'_>, name: char, registers: &[u64]) -> fmt::Result {
     for (number, register) in registers.iter().enumerate() {
         if number % 4 == 0 {

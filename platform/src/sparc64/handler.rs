@@ -51,7 +51,8 @@ pub trait TrapHandler: Sized + 'static {
     /// The function has few register windows: see [`WINDOWS`](super::WINDOWS).
     fn trap(&self, trap: Trap, registers: &mut Registers) -> ControlFlow<u64>;
 
-    /// Serves a software trap that the image [claims](crate::sun4v_image), 0x81 to 0xfe, as [`trap`](Self::trap) does.
+    /// Serves software trap `number` (0x81 to 0xfe), which the image has [claimed](crate::sun4v_image). `registers` are as for
+    /// [`trap`](Self::trap).
     fn software_trap(&self, number: u8, registers: &mut Registers) {
         let _ = number;
         registers.o0 = HvError::BadTrap.number();
@@ -75,8 +76,8 @@ pub trait TrapHandler: Sized + 'static {
     /// interrupted by hstick_match. A [late fault](super#late-faults) causes hstick_match too. The function must not trap.
     fn timer(&self) {}
 
-    /// Handles the end of the guest on this strand. Returns the entry at which the guest begins again, or never returns. The function
-    /// has the strand's whole stack and all register windows, no matter what the strand executed before. If the strand has not
+    /// Handles the end of the guest on this strand. Returns the entry at which the guest restarts, or never returns. The function has the
+    /// strand's whole stack and all register windows, no matter what the strand executed before. If the strand has not
     /// [started](Self::start), the handler is `None`, and the function must not return.
     fn ended(handler: Option<&'static Self>, end: End) -> Entry;
 }

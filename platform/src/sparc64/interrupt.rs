@@ -75,8 +75,8 @@ pub fn take() -> Option<u8> {
     Some(number as u8 & 63)
 }
 
-/// Sets this strand's timer: when %stick equals `stick`, [`TrapHandler::timer`](super::TrapHandler::timer) is called, or the strand continues
-/// after [`halt`]. This replaces an earlier setting.
+/// Sets this strand's timer: when %stick equals `stick`, [`TrapHandler::timer`](super::TrapHandler::timer) is called, or the strand
+/// continues after [`halt`]. Replaces the previous setting of the timer.
 pub fn set_timer(stick: u64) {
     // SAFETY: the image uses this timer for nothing else.
     unsafe { asm!(".word {SET}", SET = const layout::SET_TIMER, in("o0") stick, options(nostack)) };

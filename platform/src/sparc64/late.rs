@@ -7,8 +7,8 @@
 //!
 //! The handler owns %g7 of GL = MAXGL, so that it needs no free register of the code that it interrupts. Other code that needs this
 //! register has three words in the section `.sun4v.restarts` for each sequence of instructions: the first address of the sequence, the
-//! address after the sequence, and the address at which an interrupted sequence begins again. The handler's own first and last instructions
-//! are such sequences, because a report may arrive while another is handled. Each of these nested handlers has its own frame.
+//! address after the sequence, and the address at which an interrupted sequence restarts. The handler's own first and last instructions are
+//! such sequences, because a report may arrive while another is handled. Each of these nested handlers has its own frame.
 //!
 //! # What is assumed of the processor
 //! Sun's hypervisor and OpenSPARC T2 name DFESR and the store buffer. The registers of the UltraSPARC T2 Plus are not published.

@@ -25,7 +25,7 @@ pub struct Gate {
 pub enum Watches {
     /// The bound b: the number of accesses of other strands while strand 0 keeps asking.
     Wait,
-    /// The bound r: how often other strands are refused on behalf of strand 0 after it has gone.
+    /// The bound r: the number of refusals of other strands on behalf of strand 0 after it has gone.
     Absence,
 }
 

@@ -97,7 +97,7 @@ fn broken_elements() {
     broken(&[(0x60, b"n")], 0x60, Defect::Tag(b'n'));
     broken(&[(0x52, &[1])], 0x50, Defect::Reserved);
     broken(&[(0x43, &[1])], 0x40, Defect::Reserved);
-    // Arcs lead to the second element of their own node, to the end of the list, and far outside.
+    // The arc leads to the second element of its own node, to the end of the list, or far beyond the list.
     broken(&[(0x2f, &[1])], 0x20, Defect::ArcTarget(1));
     broken(&[(0x2f, &[9])], 0x20, Defect::ArcTarget(9));
     broken(&[(0x28, &[0xff; 8])], 0x20, Defect::ArcTarget(u64::MAX));

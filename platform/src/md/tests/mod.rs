@@ -15,11 +15,11 @@ pub(super) const EVERYTHING: [u8; 224] = {
     let rows: [&[u8; 16]; 14] = [
         // Header: version 1.0; 10 elements, 32 bytes of names, 16 bytes of data.
         b"\0\x01\0\0\0\0\0\xa0\0\0\0\x20\0\0\0\x10",
-        // Element 0: node root, whose next node is element 3; an arc to element 3; the end of the node.
+        // Elements 0 to 2: node root, which names element 3 as the next node; an arc to element 3; the end of the node.
         b"N\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\x03",
         b"a\x03\0\0\0\0\0\x05\0\0\0\0\0\0\0\x03",
         b"E\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-        // Element 3: node unit, whose next node would be 9; a number, a string, data; a no-op; the end of the node.
+        // Elements 3 to 8: node unit, which names element 9 as the next node; a number, a string, data, a no-op; the end of the node.
         b"N\x04\0\0\0\0\0\x09\0\0\0\0\0\0\0\x09",
         b"v\x02\0\0\0\0\0\x0e\x01\x23\x45\x67\x89\xab\xcd\xef",
         b"s\x04\0\0\0\0\0\x11\0\0\0\x04\0\0\0\0",

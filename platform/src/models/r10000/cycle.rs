@@ -46,7 +46,7 @@ impl Cycle {
         Self { counts }.and(R10000Event::Cycles0, 1).and(R10000Event::Cycles1, 1)
     }
 
-    /// Adds `n` occurrences of `event`. The functions below add the events of instructions and branches.
+    /// Adds `n` occurrences of `event`. For instructions and branches, the other functions of this type add all their events.
     #[must_use]
     pub const fn and(mut self, event: R10000Event, n: u32) -> Self {
         let count = &mut self.counts[event as usize];

@@ -3,7 +3,7 @@
 
 use guest_abi::Counter;
 
-/// MFPS, MFPC, MTPS or MTPC, with its operands.
+/// An instruction MFPS, MFPC, MTPS or MTPC, decoded into its operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PerformanceMove {
     /// The direction, in bit 23 of the instruction.

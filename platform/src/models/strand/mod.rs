@@ -205,7 +205,7 @@ impl StrandUnit {
         }
     }
 
-    /// Handles counters that have counted `n` events, and have wrapped or are beyond [`quiet`](Self::quiet).
+    /// Handles counters that `n` events have wrapped, or have raised above the limit in [`quiet`](Self::quiet).
     #[cold]
     fn noted(&mut self, counters: CounterSet, n: u32) {
         if self.behind.is_none() {

@@ -118,7 +118,7 @@ pub struct World {
     pub faults: BTreeMap<Cell, Fault>,
     /// Units that a fault has taken out of service.
     pub out_of_service: BTreeSet<Unit>,
-    /// How often a call or a scrub has met a fault, by unit.
+    /// For each unit, the number of calls and scrubs that have met a fault.
     pub fault_counts: BTreeMap<Unit, u32>,
     pub transfer: Transfer,
 }

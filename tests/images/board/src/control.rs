@@ -176,8 +176,8 @@ fn be(strand: StrandId) {
 #[cfg(feature = "memory")]
 static HOLDING: Room<Machine> = Room::new();
 
-/// Makes a call on a strand. Then restores the state that the hypervisor had in the middle of the call's access, so that for the hypervisor
-/// the call never ends.
+/// Makes a call on a strand, and saves the hypervisor's state during the call's access. Then restores this state, so that for the
+/// hypervisor the call never ends.
 #[cfg(feature = "memory")]
 fn hold(register: PerfReg, strand: StrandId) {
     let Some(running) = RUNNING.get() else { return };

@@ -222,7 +222,7 @@ impl Bus {
         }
     }
 
-    /// Returns the register that is at this address: L2 control, or a register that a word of memory replaces.
+    /// Returns the register at this address: an L2 control register, or a register that a word of memory replaces.
     fn cell(&self, strand: StrandId, address: PhysicalAddress) -> Option<Cell> {
         let bank = (0..L2_BANKS).find(|bank| l2_control(*bank) == Some(address));
         if let Some(bank) = bank {

@@ -84,8 +84,8 @@ fn registers(check: &mut Check<'_>, machine: Machine) {
     }
 }
 
-/// Returns the value to write. The value for the strand's PCR lacks the HOLDOV bits: with these bits, the written value alone would not
-/// determine what the PCR then holds. See [`sampled`](crate::sampled).
+/// Returns the value to write. The value for the strand's PCR lacks the HOLDOV bits: with these bits, what the PCR then holds would also
+/// depend on its old OV bits. See [`sampled`](crate::sampled).
 fn written(id: u64, value: u64) -> u64 {
     match id {
         0 => value & !(3 << 62),

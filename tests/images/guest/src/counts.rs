@@ -27,7 +27,7 @@ pub fn run(report: &mut Report, machine: Machine) {
         ("get_zambezi", Trap::Fast, hub, 0, GET),
         ("set_zambezi", Trap::Fast, hub, 0x55, SET),
         ("unknown_fast", Trap::Fast, 0, 0, 5),
-        // The probe passes the function number, 0, also in %o2, the minor version. So the guest negotiates version 1.0.
+        // The probe puts the function number, here 0, into %o2 too. %o2 is the minor version, so the guest negotiates version 1.0.
         ("negotiate", Trap::Core, GROUP, 1, 0),
         ("set_version", Trap::Core, GROUP, 1, 0),
         ("get_version", Trap::Core, GROUP, 0, 3),
