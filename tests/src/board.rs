@@ -174,7 +174,7 @@ impl Board {
         self.state().cells.get(&cell).copied().unwrap_or(0)
     }
 
-    /// Puts a value into a cell, as hardware does.
+    /// Puts a value into a cell without an access, as hardware does when it counts.
     pub fn put(&self, cell: Cell, value: u64) {
         self.state().cells.insert(cell, value);
     }

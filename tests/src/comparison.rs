@@ -31,7 +31,7 @@ pub fn board(world: &World) -> Board {
 }
 
 impl<'a> Comparison<'a> {
-    /// Creates a comparison of a reference model and a machine under test that nothing has used yet.
+    /// Creates a comparison of a new reference model with a new machine under test.
     pub fn new(world: World, board: &'a Board) -> Self {
         let machine = MachineUnderTest::new(board, &world.guests);
         Self { world, machine, cases: 0, answered: HashMap::new() }
@@ -226,7 +226,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Puts a value into a cell of the model and of the machine, as hardware does.
+    /// Puts a value into a cell of the model and of the machine. Stands in for hardware that changes a register.
     pub fn put(&mut self, cell: Cell, value: u64) {
         self.world.devices.insert(cell, value);
         self.machine.board().put(cell, value);

@@ -196,7 +196,7 @@ fn fetching(loads: bool, stores: bool) -> Kind {
     }
 }
 
-/// Parses a number of at most `most` digits.
+/// Parses a number of at most `most` digits in base `radix`.
 fn number(text: &str, most: usize, radix: u32) -> Option<u64> {
     let valid = (1..=most).contains(&text.len()) && text.chars().all(|digit| digit.is_digit(radix));
     valid.then(|| u64::from_str_radix(text, radix).ok()).flatten()

@@ -16,7 +16,7 @@ pub struct CheckedModel {
 #[derive(Debug)]
 pub struct Violation {
     pub property: &'static str,
-    /// The actions from a first state to a state in which the property does not hold, with both states.
+    /// The first state, the actions from there to a state in which the property does not hold, and that state.
     pub path: String,
 }
 

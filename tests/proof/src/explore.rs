@@ -47,7 +47,7 @@ where
     visit(model, threads).0
 }
 
-/// Visits every state as [`explore`] does, and also returns the states.
+/// Visits every state as [`explore`] does. Also returns the table of the visited states.
 pub fn visit<const WORDS: usize, M>(model: &M, threads: usize) -> (CheckedModel, Visited<WORDS>)
 where
     M: Packed<WORDS> + Sync,

@@ -5,7 +5,7 @@ use guest_abi::sampling::{
     Assignment, CounterSet, CounterUnit, ModeSet, Period, Program, UnitEvent, UnitMode,
 };
 
-/// A unit, with the machine in which a test makes events happen.
+/// A unit in a machine in which a test can make events happen.
 pub(crate) trait Machine: CounterUnit {
     /// The count at which a counter overflows. It may need more than 32 bits.
     const TOP: u64;

@@ -15,7 +15,7 @@ use guest_abi::event::SparcEvent;
 use crate::conformance::Machine;
 use crate::sparc::Strand;
 
-/// A unit with which the profiler is tested.
+/// A unit with what the tests of the profiler need besides [`Machine`].
 trait Sampled: Machine {
     /// Returns one event for each counter. The two events never happen together.
     fn pair() -> [Self::Event; 2];

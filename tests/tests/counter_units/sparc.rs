@@ -199,8 +199,8 @@ fn softint_is_set_by_the_request() {
     assert!(by_event.softint());
 }
 
-/// At PIL 15, with interrupts off, or in hyperprivileged mode, no request sets bit 15 of %softint.
-/// As soon as the strand can take the trap, the bit is set.
+/// No request sets bit 15 of %softint while PIL is 15, interrupts are off, or the strand is in hyperprivileged mode. The bit is set as soon
+/// as the strand can take the trap.
 #[test]
 fn softint_shows_nothing_while_the_strand_takes_no_interrupts() {
     let overflow = |strand: &mut StrandUnit| strand.set_pcr(LOADS | UT | TOE0 | OV0);

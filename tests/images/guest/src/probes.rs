@@ -70,7 +70,7 @@ pub struct WithPstate {
 }
 
 unsafe extern "C" {
-    /// Traps with these %o0 to %o5. Every other register holds a pattern.
+    /// Traps with `o` in %o0 to %o5, and a pattern in every other register.
     pub fn around_fast(o: &[u64; 6], around: &mut Around);
     pub fn around_core(o: &[u64; 6], around: &mut Around);
     pub fn around_0x81(o: &[u64; 6], around: &mut Around);
@@ -78,7 +78,7 @@ unsafe extern "C" {
     pub fn around_0x84(o: &[u64; 6], around: &mut Around);
     pub fn around_0xfd(o: &[u64; 6], around: &mut Around);
     pub fn around_0xfe(o: &[u64; 6], around: &mut Around);
-    /// Traps with these %o0, %o1 and %o5, and with six free windows.
+    /// Traps with six free windows, and with the arguments in %o0, %o1 and %o5.
     pub fn left_fast(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_core(o0: u64, o1: u64, function: u64) -> Left;
     pub fn left_0x84(o0: u64, o1: u64, function: u64) -> Left;
@@ -92,9 +92,9 @@ unsafe extern "C" {
     pub fn with_pstate(o0: u64, function: u64, bits: u64) -> WithPstate;
     /// Traps, and traps again in the handler of each trap.
     pub fn trap_in_handlers() -> !;
-    /// Returns the advance of %tick across a trap, in ticks.
+    /// Returns the number of ticks by which %tick advances across a trap.
     pub fn ticks_fast(o0: u64, o1: u64, function: u64) -> u64;
     pub fn ticks_core(o0: u64, o1: u64, function: u64) -> u64;
-    /// Returns the advance of %tick without a trap, in ticks.
+    /// Returns the number of ticks by which %tick advances if the probe leaves out the trap.
     pub fn ticks_none() -> u64;
 }

@@ -52,7 +52,8 @@ impl Report {
 }
 
 impl Check<'_> {
-    /// Compares two values. Each check prints only its first difference.
+    /// Compares two values. If they differ, the check fails. Each check prints only its first
+    /// difference.
     pub fn same<T: PartialEq + Debug>(&mut self, what: impl Debug, found: T, expected: T) {
         if found != expected && !self.failed {
             self.failed = true;

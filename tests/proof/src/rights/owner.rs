@@ -50,7 +50,7 @@ impl<'a, const G: usize, const S: usize> Owner<'a, G, S> {
         }
     }
 
-    /// Scrubs the unit, which guest `loser` has lost. Returns `true` if the unit is scrubbed or out of service.
+    /// Scrubs the unit for its next holder. Guest `loser` had the unit before. Returns `true` if the unit is scrubbed or out of service.
     pub(crate) fn scrub(&mut self, loser: GuestId, scrubbing: Scrubbing) -> bool {
         if !self.world.unit.unclean || self.world.unit.out {
             return true;

@@ -74,7 +74,7 @@ static BOARD: Board = Board {
 type Measured<'a, T> =
     Strand<'a, (PerfCounterService<(&'static Board, &'static Board, T)>,), NoConsole, T>;
 
-/// Makes the call whose registers are in memory. Writes the results there.
+/// Makes the call in `registers`, and writes the results back to `registers`.
 #[inline(never)]
 fn hypercall<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers) {
     strand.fast_trap(registers);
@@ -239,8 +239,8 @@ fn call_of(kind: &str) -> Option<(Registers, u64)> {
     Some((Registers::call(function, [id, 0x55, 2, 3, 4]), status))
 }
 
-/// Returns the grant and the negotiated version of a guest to which calls of this kind are refused.
-/// Returns `None` if the calls need no such guest.
+/// Returns the grant and the negotiated version of a guest whose calls of this kind are refused. Returns `None` if calls of this kind are
+/// not refused because of the guest.
 fn refused(kind: &str) -> Option<(Grant, Version)> {
     match kind.split_once('_')?.1 {
         "bad_trap" => Some((Grant::ALL, Version::NONE)),
@@ -273,7 +273,7 @@ fn hypervisor<T: Trace + Copy>(trace: T) -> Hypercalls<T> {
     hypervisor_for(trace, Grant::ALL, Version::V1_1)
 }
 
-/// Returns a hypervisor with one guest, which has this grant and this version.
+/// Returns a hypervisor with one guest. The guest has this grant, and has negotiated this version.
 fn hypervisor_for<T: Trace + Copy>(trace: T, grant: Grant, version: Version) -> Hypercalls<T> {
     let strands: StrandSet = (0..128).filter_map(StrandId::new).collect();
     let guest = GuestConfig::new(strands, grant);

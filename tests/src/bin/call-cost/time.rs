@@ -111,7 +111,7 @@ fn make<T: Trace>(strand: &Measured<'_, T>, registers: &mut Registers, id: u64, 
     hypercall(strand, black_box(registers));
 }
 
-/// Returns the number of calls served per second. For each kind, a separate strand makes calls.
+/// Returns the number of calls that are served per second. A separate strand makes the calls of each of `kinds`.
 fn rate(hypervisor: &Hypercalls<Off>, kinds: &[&str]) -> f64 {
     let start = Barrier::new(kinds.len());
     let strand = |number, kind| {
