@@ -30,7 +30,7 @@ impl<T: TickRegisters + ?Sized> TickRegisters for &T {
 pub enum Alignment {
     /// The hypervisor set the counter of each strand to a common value when it started the strand.
     Aligned,
-    /// The counters of two strands may differ.
+    /// Nothing is known, so the counters of two strands may differ by any amount.
     Unknown,
 }
 

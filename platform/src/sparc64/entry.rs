@@ -142,6 +142,6 @@ unsafe fn start_over(function: extern "C" fn(u64) -> Entry, argument: u64) -> ! 
     unsafe extern "C" {
         fn sun4v_abandon(function: extern "C" fn(u64) -> Entry, argument: u64) -> !;
     }
-    // SAFETY: the caller promises the same.
+    // SAFETY: the caller promises what `sun4v_abandon` requires.
     unsafe { sun4v_abandon(function, argument) }
 }

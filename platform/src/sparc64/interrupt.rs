@@ -52,7 +52,7 @@ fn address(strand: StrandId, register: u64) -> u64 {
 /// of the sender.
 pub fn send(strand: StrandId, number: u8) {
     let value = (strand.index() as u64) << 8 | u64::from(number & 63);
-    // SAFETY: the other strand takes the interrupt in its guest, or where it waits.
+    // SAFETY: the receiving strand takes the interrupt while it executes its guest or waits, never elsewhere in the hypervisor.
     unsafe {
         asm!("membar #Sync", "stxa {value}, [%g0] {ASI}", "membar #Sync", value = in(reg) value, ASI = const SEND,
             options(nostack, preserves_flags));

@@ -96,7 +96,7 @@
 //!
 //! QEMU has no late faults: its stores fail at once or never.
 
-/// Assembles text with the numbers of [`layout`] that have these names, and with other operands.
+/// Assembles text whose operands are the named numbers of [`layout`], and any further operands.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sun4v_asm {

@@ -19,7 +19,7 @@ pub fn with_all_windows(function: impl FnOnce()) {
 
 const fn call_of<F: FnOnce()>(_: &Option<F>) -> unsafe extern "C" fn(*mut ()) {
     unsafe extern "C" fn call<F: FnOnce()>(function: *mut ()) {
-        // SAFETY: `with_all_windows` passes a pointer to this type, and uses the value only afterwards.
+        // SAFETY: `with_all_windows` passes a pointer to this type, and uses the value only after this call.
         let function = unsafe { (*function.cast::<Option<F>>()).take() };
         if let Some(function) = function {
             function();

@@ -68,9 +68,9 @@ events! {
     L2DataWayMispredicted = 27, "data_misprediction_from_scache_way_prediction_table";
     InterventionHits = 28, "external_intervention_hits_in_scache";
     InvalidationHits = 29, "external_invalidation_hits_in_scache";
-    /// Counts stores and exclusive prefetches.
+    /// Counts stores and exclusive prefetches whose block is clean in the secondary cache.
     StoresToClean = 30, "store_prefetch_exclusive_to_clean_block_in_scache";
-    /// Counts stores and exclusive prefetches.
+    /// Counts stores and exclusive prefetches whose block is shared in the secondary cache.
     StoresToShared = 31, "store_prefetch_exclusive_to_shared_block_in_scache";
 }
 

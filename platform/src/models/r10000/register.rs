@@ -48,7 +48,7 @@ impl Control {
 /// A mode. Each mode has a bit in the control register that enables counting in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum R10000Mode {
-    /// EXL, bit 0: exception level, no matter what KSU is.
+    /// EXL, bit 0: exception level, whatever the value of KSU.
     Exception,
     /// K, bit 1: kernel mode.
     Kernel,
