@@ -17,7 +17,7 @@ pub enum FrameKind {
     Program = 1,
     /// Files that the program mapped into memory.
     Mappings = 2,
-    /// Blocks and shapes.
+    /// Definitions of the blocks and shapes that frames of references use.
     Definitions = 3,
     /// References of one thread.
     References = 4,

@@ -95,7 +95,7 @@ impl Beside {
         self.state();
     }
 
-    /// Returns the first two strands of the guest that holds `global`; `None` if fewer than two strands of this guest have begun.
+    /// Returns the first two strands of the guest that has the grant `global`; `None` if fewer than two strands of this guest have begun.
     fn two(&self) -> Option<[StrandId; 2]> {
         let mut found = None;
         for guest in self.world.guests.iter().filter(|guest| guest.grant.global) {

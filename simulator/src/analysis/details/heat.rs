@@ -70,8 +70,8 @@ impl Map {
         Self { blocks: BTreeMap::new(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
     }
 
-    /// Adds misses and transfers of a program at an address and at the time `now`. `counts` are the
-    /// numbers of both.
+    /// Adds misses and transfers of a program at an address and at the time `now`. `counts` has the
+    /// number of misses and the number of transfers.
     pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
         while now / self.width >= COLUMNS as u64 {
             self.widen();

@@ -79,7 +79,7 @@ impl Beside {
         counting.filter_map(|(id, _)| PerfReg::new(id)).collect()
     }
 
-    /// Copies the values of these counters to the model.
+    /// Copies the current values of the counters `counting` to the model.
     pub(super) fn count_on(&mut self, counting: &[PerfReg]) {
         for register in counting {
             self.take_over(Cell::Register(*register));

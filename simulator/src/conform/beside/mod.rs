@@ -1,4 +1,4 @@
-//! The image under test beside the reference model. Both make every call, and all differences are noted.
+//! Compares the image under test with the reference model. Every call is made in both, and all differences are noted.
 //!
 //! After a difference, the model takes over what the image has stored, so that each difference is found once.
 
