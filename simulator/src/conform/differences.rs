@@ -6,14 +6,14 @@ use std::fmt;
 use guest_abi::status::HvError;
 use serde::Serialize;
 
-/// What a call is about.
+/// What a difference is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// The number of a performance register, 0 to 89, or a higher number.
+    /// The number of a performance register: 0 to 89, or a higher number that no register has.
     Register(u64),
     /// A group of functions.
     Group(u64),
-    /// A function, or the number of a trap.
+    /// The number of a function, or of a trap.
     Function(u64),
     /// A unit that the operator returns to service.
     Unit(usize),
@@ -109,7 +109,7 @@ impl Differences {
         }
     }
 
-    /// Removes the differences from the demand `expected`, unless there are no other differences.
+    /// Removes the differences whose demand is `expected`, unless there are no other differences.
     pub(super) fn without_echo(&mut self, expected: &str) {
         if self.0.keys().any(|key| key.expected != expected) {
             self.0.retain(|key, _| key.expected != expected);

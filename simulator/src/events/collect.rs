@@ -52,7 +52,7 @@ impl Keep {
     /// All choices, in the order of this enum.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
-    /// Returns the name on command lines.
+    /// Returns the name that command lines use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -170,7 +170,7 @@ impl<C: Clock> Collector<'_, C> {
         with_rings!(self, Vec::new(), |rings| rings.streams())
     }
 
-    /// See [`Tracer::missed`].
+    /// Returns the number of missing events that no ring counts (see [`Tracer::missed`]).
     pub fn missed(&self) -> u64 {
         with_rings!(self, 0, |rings| rings.tracer.missed())
     }

@@ -165,7 +165,7 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // The first word of a tracer may occur in other memory, too, without the words that follow it in a tracer.
+        // Other memory may contain the first word of a tracer, too. But the words after it are then not those of a tracer.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());

@@ -23,7 +23,7 @@ impl SampledUnit {
     /// All units, in the order in which this enum declares them.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Returns the name of the unit on command lines.
+    /// Returns the name of the unit that command lines use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -25,7 +25,7 @@ use crate::execute::{Execution, Observed, map};
 use crate::recording::Kind;
 use negotiations::is_negotiation;
 
-/// Ends a function with an error unless a condition holds.
+/// Makes the current function return an error unless a condition holds.
 macro_rules! demand {
     ($holds:expr, $($what:tt)+) => {
         if !$holds {
@@ -80,7 +80,7 @@ impl Judge {
     /// Compares these calls and their accesses to devices. No other calls may overlap these calls.
     ///
     /// # Errors
-    /// A call is not as in the contract. The error describes this call.
+    /// A call violates the contract. The error describes this call.
     pub fn judge(&mut self, made: &[Made], devices: &[Observed]) -> Result<(), String> {
         let own = |call: &Made| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();
@@ -120,7 +120,7 @@ impl Judge {
     /// Compares the final values of the devices' registers, and of these strands' %pcr.
     ///
     /// # Errors
-    /// A register is not as in the contract. The error describes this register.
+    /// The value of a register violates the contract. The error describes this register.
     pub fn end(&mut self, execution: &Execution, strands: &[StrandId]) -> Result<(), String> {
         for (cell, node) in cells() {
             let on = strand(64 * node);
@@ -312,7 +312,7 @@ fn refusals(made: &[Made]) -> Result<(), String> {
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns whether no load of the strand from this time on can return `earlier`, because this value has replaced it.
+    /// Returns `true` if this value has replaced `earlier` for a strand: no load of the strand from this time on can return `earlier`.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
         let comes_later = self.time > earlier.time + LATE

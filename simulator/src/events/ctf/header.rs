@@ -4,8 +4,8 @@ use super::Endian;
 use crate::events::layouts::LayoutName;
 
 /// The form of a trace's event headers. A short header has the number of the event's kind and the lower bits of the time. A long header
-/// begins with a number that no short header begins with. Then follow the number of the kind and the whole time. Headers include the lowest
-/// clock bits that the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
+/// begins with a number that no short header begins with. The number of the kind and the whole time follow this number. Headers include the
+/// lowest clock bits that the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Short(Short),
@@ -149,7 +149,7 @@ mod tests {
             Form::for_layout(layout).put(&mut bytes, endian, id, before, time);
             bytes
         };
-        // 1, then kind 0xabc in 12 bits and 0x8765432 in 28 bits, then 7 zeros.
+        // The header is a bit 1, the kind 0xabc in 12 bits, the time 0x8765432 in 28 bits, and 7 zeros.
         let (layout, time) = (LayoutName::Clock19, 0x1876_5432);
         let bits = (1 << 40 | 0xabc << 28 | 0x876_5432) << 7;
         let expected = u64::to_be_bytes(bits)[2..].to_vec();
