@@ -21,7 +21,7 @@ pub const REPEAT: u64 = REAL + 0x1100;
 pub const CPUS: u64 = 0x48;
 /// The offset of the trap table.
 const TABLE: u64 = 0x8000;
-/// The offset of the first instruction after the one at the entry.
+/// The offset to which the branch at the guest's entry jumps.
 const BEGIN: u64 = 0x100;
 
 const G1: u32 = 1;

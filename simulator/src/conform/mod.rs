@@ -74,7 +74,7 @@ pub enum Omission {
     L2,
 }
 
-/// What an image leaves out.
+/// The parts of the contract that an image leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omissions {
     minor1: bool,
@@ -117,7 +117,7 @@ impl Omissions {
     }
 }
 
-/// What to check.
+/// The settings of a check: which checks to perform, and on which machine.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// What the image leaves out on purpose.

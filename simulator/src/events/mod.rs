@@ -88,7 +88,7 @@ impl TracedEvent {
 /// An entry in a hypervisor's ring of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEntry {
-    /// A recorded event.
+    /// A recorded event, with its time, kind and payload.
     Event(TracedEvent),
     /// A gap with this number of missing events.
     Lost(u64),

@@ -99,7 +99,7 @@ struct StepEntry {
     lose: Option<Spanned<u64>>,
 }
 
-/// The names of the actions, each with the keys that a step must have, and the further keys that a step may have.
+/// The names of the actions, each with the required keys and the optional keys of its step.
 const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     ("grant", &["guest", "right"], &[]),
     ("revoke", &["guest", "right"], &[]),
@@ -192,8 +192,8 @@ impl Unchecked {
         }
     }
 
-    /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand. A busy strand executes the program of
-    /// a replay, or makes a guest's calls.
+    /// Checks the steps against a machine and its guests. A step must not kill a `busy` strand. A busy strand executes the program of a
+    /// replay, or makes a guest's calls.
     ///
     /// # Errors
     /// A step is impossible.

@@ -60,20 +60,21 @@ impl Reference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Flow {
-    /// To the next instruction in memory. All instructions of a recording [without flow](super::Recording::has_flow) have this value.
+    /// Control passes to the next instruction in memory. All instructions of a recording [without flow](super::Recording::has_flow) have
+    /// this value.
     #[default]
     Next = 0,
-    /// Past a conditional branch that is not taken.
+    /// A conditional branch is not taken.
     NotTaken = 1,
-    /// To the target of a conditional branch.
+    /// A conditional branch passes control to its target.
     Taken = 2,
-    /// To the target of an unconditional branch, or to an address in a register.
+    /// Control passes to the target of an unconditional branch, or to an address in a register.
     Jump = 3,
-    /// To a procedure, by a call instruction.
+    /// A call instruction passes control to a procedure.
     Call = 4,
-    /// To the caller of a procedure.
+    /// Control returns to the caller of a procedure.
     Return = 5,
-    /// Into the operating system.
+    /// Control passes to the operating system.
     Trap = 6,
 }
 
@@ -130,9 +131,9 @@ pub enum Kind {
     FetchStore = 2,
     /// The fetch of an instruction that loads and stores: of the same memory location or of two locations, in one step or not.
     FetchModify = 3,
-    /// A load of data.
+    /// A load of data. It follows the fetch of its instruction, if the recording has instructions.
     Load = 4,
-    /// A store of data.
+    /// A store of data. It follows the fetch of its instruction, if the recording has instructions.
     Store = 5,
     /// A load and a store of the same memory location in one step, by an atomic instruction. An instruction that is not atomic and changes
     /// a location (`addq $3,(mem)` of x86-64) has a [`Load`](Self::Load) and a [`Store`](Self::Store).

@@ -17,7 +17,7 @@ pub(super) const TRIES: Tries = match Tries::new(10_000) {
     None => Tries::ONCE,
 };
 
-/// The counts of two counters, in 64 bits.
+/// The counts of two counters, widened to 64 bits.
 #[derive(Clone, Copy, Debug)]
 enum Counts {
     Pmu([PmuCount; 2]),

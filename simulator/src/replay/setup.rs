@@ -25,7 +25,7 @@ use crate::setters::setters;
 
 /// The setup of a replay: what the machine executes and what a guest measures.
 ///
-/// [`Setup::new`] sets what most replays have. To change a field, call the method with the field's name.
+/// [`Setup::new`] sets the fields to the values that most replays need. To change a field, call the method with the field's name.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -167,8 +167,8 @@ impl Setup {
     /// Checks the setup and prepares the replay.
     ///
     /// # Errors
-    /// The guests have no valid configuration, or there are no or too many programs. Or the threads cannot be placed on the strands of one
-    /// guest, or a number is out of its range.
+    /// The configuration of the guests is invalid, there is no program, or there are too many programs. Or the threads cannot be placed on
+    /// the strands of one guest, or a number is out of its range.
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;
         let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();

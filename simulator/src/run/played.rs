@@ -28,7 +28,7 @@ pub struct Played {
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
-    /// See [`Run::notes`](super::Run::notes).
+    /// Notes on what limits the meaning of the results; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -148,7 +148,7 @@ pub struct UnitRun {
 }
 
 impl UnitRun {
-    /// Creates a record of the state that a unit has.
+    /// Returns a record of a unit's state.
     #[must_use]
     pub fn new(unit: Unit, state: UnitState) -> Self {
         let UnitState { in_service, clean, faults, stuck } = state;

@@ -50,7 +50,7 @@ pub struct Replayed {
     /// How channels, hubs and links were used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// See [`Run::notes`](super::Run::notes).
+    /// Notes on what limits the meaning of the results; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

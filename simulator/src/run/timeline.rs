@@ -1,4 +1,4 @@
-//! What threads did when.
+//! The states of threads over time.
 
 use std::collections::BTreeMap;
 

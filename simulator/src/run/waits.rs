@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::counts;
 use crate::json;
 
-/// What a thread does at a moment. A *section* is what a thread executes from taking a lock until releasing it.
+/// What a thread does at a point in time. A *section* is what a thread executes from taking a lock until releasing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -164,7 +164,7 @@ pub struct WaitFor {
     pub ended_by: usize,
     /// The number of waits.
     pub times: u64,
-    /// The cycles that the thread waited.
+    /// The sum of the cycles of these waits.
     pub cycles: u64,
 }
 

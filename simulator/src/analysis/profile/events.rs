@@ -113,7 +113,7 @@ pub struct Listed {
 /// The name of [`StrandEvent::Cycles`].
 pub const CYCLES: &str = "cycles";
 
-/// Returns all events of a unit.
+/// Returns all events of a unit, including those that a recording cannot cause.
 #[must_use]
 pub fn all(unit: SampledUnit) -> Vec<Listed> {
     let sparc = |event: &SparcEvent| Listed {

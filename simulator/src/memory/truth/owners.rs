@@ -27,8 +27,8 @@ const PAGE: u64 = 8192;
 /// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
-    /// The owners of eight successive lines, for each node in turn. Nodes take successive pieces of memory in the order of this list, and
-    /// begin again after the last entry.
+    /// The owners of eight successive lines, for each node in turn. Nodes take successive pieces of memory in the order of this list. After
+    /// the last entry, the order repeats.
     turns: Vec<[Owners; LINES_OF_A_NODE]>,
     /// The number of lines in a piece of memory that one node takes in turn.
     piece: u64,
@@ -44,7 +44,7 @@ struct Touches {
     lines: u64,
     /// For each node with memory, the owners of eight successive lines.
     of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
-    /// The node of the first core that missed a line of a page, by page.
+    /// For each page, the node of the first core that missed a line of the page.
     missed_by: BTreeMap<u64, usize>,
 }
 

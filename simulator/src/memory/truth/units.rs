@@ -74,7 +74,7 @@ pub struct Stray {
 enum What {
     Line(u64),
     Thread(usize),
-    /// The lines that have passed a link in both directions. Another number should have passed in one direction or both.
+    /// The number of lines that have passed a link, in both directions together. The number is wrong for at least one direction.
     Lines(u64),
 }
 

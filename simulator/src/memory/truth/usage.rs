@@ -14,11 +14,11 @@ use crate::memory::figures::Figures;
 pub struct Usage {
     /// The lines that moved between nodes and within nodes, by source, destination and kind. Entries of 0 are left out.
     pub traffic: Vec<Traffic>,
-    /// The DRAM channels that the machine has.
+    /// The use of each DRAM channel of the machine.
     pub channels: Vec<ChannelUse>,
-    /// The hubs that the machine has.
+    /// The use of each hub of the machine.
     pub hubs: Vec<HubUse>,
-    /// The links of each node; empty if the machine has one node and no hubs.
+    /// The use of each link of each node; empty if the machine has one node and no hubs.
     pub links: Vec<LinkUse>,
 }
 

@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn from_when_on_one_comes_before_another() {
-        // After pipeline 5 at time 10 comes pipeline 6 at the same time, but pipeline 4 only at time 11.
+        // Pipeline 6 can follow pipeline 5 at the same time, 10. Pipeline 4 can follow only at time 11.
         let due = Due::new(10, 5);
         assert_eq!((due.before(4), due.before(6)), (11, 10));
         assert_eq!((due.before(0), due.before(63)), (11, 10));

@@ -1,8 +1,8 @@
 //! The scheduler. It decides which strand executes which references, and when.
 //!
-//! Every strand has its own time. The strand with the earliest time executes next; among strands with the same time, the strand with
-//! the lowest number. A strand executes a quantum, which lasts until another strand's turn. The strands of a pipeline together issue
-//! one instruction per cycle. The strand that has been ready longest issues first.
+//! Every strand has its own time. The strand with the earliest time executes next. Among strands with the same time, the strand with the
+//! lowest number comes first. A strand executes a quantum, which lasts until another strand's turn. The strands of a pipeline together
+//! issue one instruction per cycle. The strand that has been ready longest issues first.
 //!
 //! A strand executes a thread until the thread ends, sleeps, or waits for another thread. The waiting thread continues when the other
 //! thread issues its next instruction after the signal. A free lock goes to the first thread, in the machine's time, that needs it. The
@@ -56,7 +56,8 @@ struct ScheduledProgram {
     objects: Objects,
     /// The number of waits that the scheduler ended because their signals are missing from the recording.
     dropped: u64,
-    /// The number of waits for locks, their sections, semaphores and barriers that the scheduler ended, because all threads waited.
+    /// The number of waits that the scheduler ended because all threads waited. These were waits for locks, sections of locks, semaphores
+    /// or barriers.
     forced: u64,
 }
 
@@ -337,7 +338,7 @@ impl Scheduler {
         self.threads.iter().map(|thread| thread.strand)
     }
 
-    /// See [`Run::notes`](crate::run::Run::notes).
+    /// Returns notes on what limits the meaning of the results; see [`Run::notes`](crate::run::Run::notes).
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

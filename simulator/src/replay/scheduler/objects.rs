@@ -67,7 +67,7 @@ impl Objects {
         is_free
     }
 
-    /// Takes a lock from a thread. Returns the threads that get the lock next. Does nothing if the thread does not hold the lock.
+    /// Releases a lock that a thread holds. Returns the threads that get the lock next. Does nothing if the thread does not hold the lock.
     pub(super) fn release(&mut self, address: u64, thread: usize) -> Vec<usize> {
         let Some(lock) = self.locks.get_mut(&address) else {
             return Vec::new();
@@ -83,7 +83,7 @@ impl Objects {
         granted
     }
 
-    /// Takes one from a semaphore. `first` is the semaphore's value before its first use. Returns `false` if the thread has to wait.
+    /// Decrements a semaphore. `first` is the semaphore's value before its first use. Returns `false` if the thread has to wait.
     pub(super) fn take(&mut self, semaphore: u64, first: u32, thread: usize) -> bool {
         let semaphore = self.semaphore(semaphore, first);
         let Some(less) = semaphore.value.checked_sub(1) else {
@@ -94,7 +94,7 @@ impl Objects {
         true
     }
 
-    /// Adds one to a semaphore. If a thread waits for the semaphore, ends the longest wait instead, and returns this thread.
+    /// Increments a semaphore. If a thread waits for the semaphore, ends the longest wait instead, and returns this thread.
     pub(super) fn post(&mut self, semaphore: u64, first: u32) -> Option<usize> {
         let semaphore = self.semaphore(semaphore, first);
         let next = semaphore.waiting.pop_front();

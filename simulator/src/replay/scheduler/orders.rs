@@ -201,8 +201,8 @@ impl Scheduler {
     }
 
     /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. This can
-    /// happen if a recording is cut off, so that signals are missing. It can also happen if threads take locks in another order than in the
-    /// recorded execution, so that they wait for each other's locks. Returns `false` if no thread waits.
+    /// happen if a recording is cut off, so that signals are missing. It can also happen if threads take locks in a different order than in
+    /// the recorded execution, and then wait for each other's locks. Returns `false` if no thread waits.
     pub(super) fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.wait?)));

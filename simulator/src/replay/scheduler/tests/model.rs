@@ -25,7 +25,7 @@ struct Thread {
     states: States,
     /// The time at which the latest wait of the thread ended.
     woken: u64,
-    /// By how many cycles the thread starts later.
+    /// The number of cycles by which the thread starts later.
     late: u64,
 }
 
@@ -63,7 +63,8 @@ struct Model {
     dropped: u64,
 }
 
-/// Executes threads on strands. `placed` has the number of each thread's strand, and `late` by how many cycles each thread starts later.
+/// Executes threads on strands. `placed` has the number of each thread's strand. `late` has the number of cycles by which each thread
+/// starts later.
 pub(super) fn modelled(threads: &[Vec<Item>], placed: &[usize], late: &[u64]) -> Modelled {
     let mut model = Model::default();
     for (number, (items, strand)) in threads.iter().zip(placed).enumerate() {
@@ -165,7 +166,7 @@ impl Model {
         }
     }
 
-    /// Obeys an order. Returns what the thread waits for.
+    /// Carries out an order of a thread. Returns what the thread then waits for.
     fn order(&mut self, thread: usize, order: Order) -> Option<(State, Until)> {
         match order {
             Order::Signal(number) | Order::Start(number) => self.signal(number),
