@@ -33,7 +33,7 @@ pub struct BlockDefinition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
-    /// The instruction after the block is next.
+    /// Control continues with the instruction after the block.
     None,
     /// A conditional branch. It is not taken if the block at address `next` executes next.
     Conditional { instruction: u16, next: u64 },

@@ -11,13 +11,13 @@ use serde::Serialize;
 pub enum Subject {
     /// The number of a performance register: 0 to 89, or a higher number that no register has.
     Register(u64),
-    /// A group of functions.
+    /// The number of a group of functions.
     Group(u64),
     /// The number of a function, or of a trap.
     Function(u64),
     /// A unit that the operator returns to service.
     Unit(usize),
-    /// A kind of attack, by its name.
+    /// The name of a kind of attack.
     Kind(&'static str),
 }
 

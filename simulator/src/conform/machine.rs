@@ -228,7 +228,6 @@ fn waits(execution: &Execution, strand: StrandId) -> bool {
     strand.pc == ANSWERED && strand.level() < Level::Hyperprivileged
 }
 
-/// Returns the strands of all guests.
 fn strands(configuration: &Configuration) -> StrandSet {
     configuration.guests.iter().flat_map(|guest| guest.strands.iter()).collect()
 }

@@ -55,7 +55,7 @@ pub struct Image {
     pub segments: Vec<(u64, Vec<u8>)>,
     /// The range of addresses that contains the instructions.
     pub text: Range<u64>,
-    /// The interfaces that the image has.
+    /// The interfaces, such as the mailbox and the log, that the image has.
     pub interfaces: Interfaces,
 }
 
@@ -165,7 +165,7 @@ pub enum Fault {
     /// Some strands of guests have not begun.
     #[error("the image has not started all strands of guests: {0:?}")]
     NotAll(Stop),
-    /// The check was interrupted.
+    /// The caller has interrupted the check.
     #[error("interrupted")]
     Interrupted,
 }

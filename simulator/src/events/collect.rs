@@ -36,7 +36,7 @@ impl<L: Layout> StrandRings<L> {
     }
 }
 
-/// Which events to keep.
+/// Which events to keep if not all of them fit into the rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// All events: a strand's ring is read after each call of the strand.
@@ -141,7 +141,7 @@ macro_rules! collectors {
         /// A tracer on the host, with the entries that have been read from its rings.
         #[derive(Debug)]
         pub enum Collector<'a, C> {
-            /// Records nothing.
+            /// A collector that records nothing.
             Off,
             $(#[doc = concat!("Records in rings in the layout [`", stringify!($Layout), "`].")] $Layout(RingCollector<'a, C, $Layout>),)*
         }

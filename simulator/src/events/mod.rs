@@ -48,7 +48,7 @@ pub struct TracedEvent {
     pub time: u64,
     /// The number of the event's kind.
     pub id: u16,
-    /// The encoded fields.
+    /// The encoded fields of the event, in words of 32 bits.
     pub payload: Box<[u32]>,
 }
 

@@ -15,7 +15,6 @@ pub(super) struct Ptimer {
     engine: PtimerEngine,
     crystal: Skew,
     strands: usize,
-    /// The register [`TARGET`].
     target: u64,
     /// The latest interrupt, which has arrived or is on its way: its strand, and the time of its arrival. After an interrupt has arrived,
     /// the device sends no other interrupt while the interrupt line stays up.

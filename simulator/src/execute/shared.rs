@@ -32,7 +32,7 @@ pub struct Observed {
     pub time: u64,
     pub level: Level,
     pub physical: u64,
-    /// The number of bytes.
+    /// The size of the access in bytes.
     pub size: u16,
     /// [`Kind::FetchOther`] for every fetch. An atomic instruction is observed as a load and a store.
     pub kind: Kind,

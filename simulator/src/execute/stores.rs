@@ -44,7 +44,7 @@ pub(super) const SELECTS: u64 = 0x38;
 /// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreLatency {
-    /// The number of cycles of an access to the device, including the way to the device.
+    /// As many cycles as an access to the device takes, including the way to the device.
     #[default]
     AsDevice,
     /// The same number of cycles for each store.

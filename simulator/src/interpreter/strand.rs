@@ -40,11 +40,11 @@ pub struct Strand {
 
 /// Where the strand continues.
 enum Next {
-    /// At the instruction after this one.
+    /// The strand continues at the instruction after this one.
     After,
-    /// At this address, after the delay slot has executed.
+    /// The strand continues at this address, after the delay slot has executed.
     Branch(u64),
-    /// At this address without executing the delay slot; `None` for the instruction after the delay slot.
+    /// The strand continues at this address without executing the delay slot. `None` stands for the instruction after the delay slot.
     Annulled(Option<u64>),
     /// Executes the instruction at the first address, and continues at the second address.
     At(u64, u64),

@@ -44,7 +44,7 @@ impl Reference {
         }
     }
 
-    /// Returns the group of this fetched instruction.
+    /// Returns the group in which instruction counters count this fetched instruction.
     #[inline(always)]
     pub(crate) const fn group(&self) -> Group {
         match (self.class, self.flow) {
@@ -102,7 +102,7 @@ impl Group {
     pub(crate) const COUNT: usize = 4;
 }
 
-/// How an instruction accesses data.
+/// How an instruction accesses data. Instruction counters distinguish these cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataAccess {
     None,

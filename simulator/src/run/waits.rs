@@ -162,7 +162,7 @@ pub struct WaitFor {
     pub state: State,
     /// The number of the thread that ended the waits.
     pub ended_by: usize,
-    /// The number of waits.
+    /// How often the thread waited.
     pub times: u64,
     /// The sum of the cycles of these waits.
     pub cycles: u64,
@@ -171,7 +171,7 @@ pub struct WaitFor {
 /// A lock that threads took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRun {
-    /// The number of the program.
+    /// The number of the program that has the lock. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
     /// The recorded address of the lock.
     #[serde(with = "json")]
@@ -212,12 +212,12 @@ impl LockSite {
 /// A place in a program at which threads waited as in the recorded execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitPlace {
-    /// The number of the program.
+    /// The number of the program that contains the place. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
     /// The address of the instruction before the wait; `None` if the recording has no instruction there.
     #[serde(with = "json")]
     pub address: Option<u64>,
-    /// The number of waits.
+    /// How often threads waited there.
     pub waits: u64,
 }
 

@@ -85,5 +85,5 @@ pub(super) const VALUES: [u64; 13] = [
     u64::MAX,
 ];
 
-/// Values of %o1 in calls.
+/// Values that attacks pass to calls in %o1.
 pub(super) const SECONDS: [u64; 7] = [0, 1, 8, 0x100, MEMORY, OWN, u64::MAX];

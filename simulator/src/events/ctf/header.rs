@@ -9,7 +9,7 @@ use crate::events::layouts::LayoutName;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Short(Short),
-    /// 16 bits for the kind, then the whole time.
+    /// The header has 16 bits for the kind, and then the whole time.
     Full,
 }
 

@@ -99,13 +99,13 @@ pub(in crate::memory) struct StrandRecord {
 /// Counts of a core's requests to its node's L2 cache, by the unit that served the requests. Also used for the cycles of such requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// The L2 cache of the core's node.
+    /// The count for the L2 cache of the core's node.
     pub l2: u64,
-    /// The memory of the core's node.
+    /// The count for the memory of the core's node.
     pub local: u64,
-    /// The memory of another node.
+    /// The count for the memory of other nodes.
     pub remote: u64,
-    /// The L2 cache of another node.
+    /// The count for the L2 caches of other nodes.
     pub c2c: u64,
 }
 

@@ -56,9 +56,9 @@ pub struct ChannelUse {
     pub node: usize,
     /// The number of the channel in the node, 0 or 1.
     pub mcu: usize,
-    /// The number of lines read.
+    /// The number of lines that the channel read.
     pub reads: u64,
-    /// The number of lines written.
+    /// The number of lines that the channel wrote.
     pub writes: u64,
     /// The number of cycles for which the channel was busy.
     pub busy: u64,
