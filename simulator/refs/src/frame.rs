@@ -23,7 +23,7 @@ pub enum FrameKind {
     References = 4,
     /// A note for readers of results.
     Note = 5,
-    /// The end of the recording, with the exit status of the program.
+    /// The end of the recording, with the exit status of the program if it exited by itself.
     End = 6,
 }
 

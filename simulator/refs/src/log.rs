@@ -155,7 +155,7 @@ impl Word {
 /// the instruction in its block. Bit 14 marks an atomic load and store of one location (never set in a log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
-    /// The 15 bits, as a log and a recording store them.
+    /// The encoded access.
     pub u16,
 );
 

@@ -64,7 +64,7 @@ pub struct Difference {
     pub version: &'static str,
     /// What the contract demands: a status, a value, or what a call keeps.
     pub expected: String,
-    /// What the image does.
+    /// What the image does instead.
     pub found: String,
     /// How often the difference was seen.
     pub count: u64,
@@ -86,7 +86,7 @@ pub struct Row {
     pub versions: String,
     /// What the contract demands.
     pub expected: String,
-    /// What the image does.
+    /// What the image does instead.
     pub found: String,
     /// How often these differences were seen.
     pub count: u64,

@@ -296,14 +296,14 @@ impl Execution {
         self.running.shared.mailbox()?.take()
     }
 
-    /// Parks a strand before its next instruction, as another strand could.
+    /// Parks a strand before its next instruction. Another strand could have the same effect.
     pub fn park(&mut self, strand: StrandId) {
         self.running.park(strand);
     }
 
-    /// Makes a clock go wrong, or right again. If the execution has stopped at its limit of cycles, the change happens at this limit.
-    /// Otherwise the change happens at the time of the next instruction ([`now`](Self::now)). A timer does not match a value that its clock
-    /// jumps over.
+    /// Makes a clock deviate from the true time, or ends its deviation. If the execution has stopped at its limit of cycles, the change
+    /// happens at this limit. Otherwise the change happens at the time of the next instruction ([`now`](Self::now)). A timer does not match
+    /// a value that its clock jumps over.
     pub fn change_clock(&mut self, clock: Clock, change: Change) {
         self.running.change_clock(clock, change);
     }

@@ -49,8 +49,8 @@ pub struct Setup {
     pub tracing: Option<Tracing>,
     /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
-    /// If not 0, each thread starts 0 to 255 cycles later, and this number decides the delay of each thread. Replays with different numbers
-    /// show whether the result depends on small differences in the order of threads.
+    /// A seed for delays. If it is not 0, each thread starts 0 to 255 cycles later, and this number determines the delay of each thread.
+    /// Replays with different numbers show whether the result depends on small differences in the order of threads.
     pub late: u64,
 }
 

@@ -143,7 +143,7 @@ pub struct UnitRun {
     pub clean: bool,
     /// The number of accesses that faulted.
     pub faults: u32,
-    /// How often the unit went out of service because it stayed busy.
+    /// The number of times that the unit went out of service because it stayed busy.
     pub stuck: u32,
 }
 

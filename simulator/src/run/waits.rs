@@ -201,8 +201,9 @@ pub struct LockSite {
 }
 
 impl LockSite {
-    /// Returns `true` if one thread took the lock here more than 2% less often than another. This suggests that the lock protects a supply
-    /// of work: a thread that gets the lock first does more of the work. Then the recording host has decided how the work is divided.
+    /// Returns `true` if one thread took the lock here more than 2% less often than another thread. This suggests that the lock protects a
+    /// list of work, from which each thread takes the next item. If so, the division of the work between threads was decided by the
+    /// recording host.
     #[must_use]
     pub const fn divides_work(&self) -> bool {
         self.most - self.least > self.most / 50 && self.threads > 1

@@ -111,13 +111,14 @@ pub struct Scheduler {
     turns: Turns,
     sleepers: Sleepers,
     accounts: Accounts,
-    /// The number of cycles by which each thread starts later; empty if no thread does. See [`start_late`](Self::start_late).
+    /// The number of cycles by which the start of each thread is delayed; empty if no thread is delayed. See
+    /// [`start_late`](Self::start_late).
     delays: Vec<u64>,
     /// The thread that executes the current quantum.
     executing: usize,
     /// The number of references in the executing thread's chunk before the end of the quantum.
     quantum_ends: usize,
-    /// Whether the current quantum ended in the middle of an instruction.
+    /// Whether the latest executed part of the quantum ended in the middle of an instruction.
     within: bool,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,

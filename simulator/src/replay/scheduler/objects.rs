@@ -16,17 +16,18 @@ pub(super) struct Objects {
 /// A lock that at least one thread holds.
 #[derive(Debug, Default)]
 struct LockState {
-    /// The threads that hold the lock. The flag is `true` if the thread shares the lock. If there are several threads, all of them share
-    /// the lock, unless one was [forced](Objects::force).
+    /// The threads that hold the lock, each with a flag that is `true` if the thread shares the lock. If several threads hold the lock, all
+    /// of them share it, unless one got it by [force](Objects::force).
     holders: Vec<(usize, bool)>,
-    /// The threads that wait for the lock. The flag is `true` if the thread wants to share the lock. The longest wait comes first.
+    /// The threads that wait for the lock, each with a flag that is `true` if the thread wants to share the lock. The thread that has
+    /// waited longest is first.
     waiting: VecDeque<(usize, bool)>,
 }
 
 #[derive(Debug)]
 struct SemaphoreState {
     value: u64,
-    /// The waiting threads, longest wait first. If any thread waits, the value is 0.
+    /// The waiting threads. The thread that has waited longest is first. If any thread waits, the value is 0.
     waiting: VecDeque<usize>,
 }
 
@@ -67,7 +68,8 @@ impl Objects {
         is_free
     }
 
-    /// Releases a lock that a thread holds. Returns the threads that get the lock next. Does nothing if the thread does not hold the lock.
+    /// Releases a lock on behalf of a thread. Returns the threads that get the lock next. Does nothing if the thread does not hold the
+    /// lock.
     pub(super) fn release(&mut self, address: u64, thread: usize) -> Vec<usize> {
         let Some(lock) = self.locks.get_mut(&address) else {
             return Vec::new();

@@ -112,7 +112,7 @@ impl Scheduler {
         woken.is_empty()
     }
 
-    /// Notes that a thread that no other thread started has begun. Does nothing if the thread has begun already.
+    /// Records that a thread has begun although no other thread has started it. Does nothing if the thread has begun already.
     pub(super) fn begin(&mut self, thread: usize) {
         self.accounts.begin(thread, self.delay(thread));
     }
@@ -172,7 +172,7 @@ impl Scheduler {
         let strand = woken.strand;
         self.accounts.woken(thread, by, at);
         self.accounts.enter(thread, State::Ready, at);
-        // If the strand executes another thread at the moment, that thread continues.
+        // If the strand currently executes another thread, that thread continues.
         let first = self.strands[strand.index()].threads[0];
         if first == thread || self.threads[first].wait.is_some() {
             self.change_thread(strand);

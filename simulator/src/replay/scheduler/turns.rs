@@ -19,7 +19,7 @@ struct Pipeline {
     /// For each strand: the time of its next instruction multiplied by [`SHARING`], plus the
     /// strand's number in the pipeline. The strand with the least value comes first.
     ready: [u64; SHARING],
-    /// The least value of `ready`. `second` is the second least.
+    /// The lowest value of `ready`. `second` is the second lowest.
     first: u64,
     second: u64,
 }

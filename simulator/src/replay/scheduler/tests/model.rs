@@ -53,10 +53,10 @@ struct Model {
     /// The time at which each pipeline can issue its next instruction.
     free: BTreeMap<usize, u64>,
     signals: BTreeSet<u64>,
-    /// The threads that hold each lock. The flag is `true` if the thread shares the lock.
+    /// The threads that hold each lock, each with a flag that is `true` if the thread shares the lock.
     locks: BTreeMap<u64, Vec<(usize, bool)>>,
     semaphores: BTreeMap<u64, u32>,
-    /// The waiting threads, longest wait first.
+    /// The waiting threads. The thread that has waited longest is first.
     waiting: Vec<(usize, Until)>,
     begins: Vec<Begin>,
     time: u64,
