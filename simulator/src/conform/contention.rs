@@ -170,8 +170,8 @@ impl Beside {
     }
 }
 
-/// Returns the largest number of accesses that other strands performed while a strand waited: from its first refusal until its own access,
-/// or until the last call.
+/// Returns the largest number of accesses that other strands performed while a strand waited. A strand waits from its first refusal until
+/// its own access, or until the last call.
 fn longest_wait(calls: &[Call], strands: &[StrandId]) -> usize {
     let mut waiting: BTreeMap<StrandId, usize> = BTreeMap::new();
     let mut most = 0;

@@ -231,7 +231,8 @@ mod tests {
             section[at] = byte;
             EventKinds::parse(&section).unwrap_err().to_string()
         };
-        // The name of the kind has an escape, a field has 9 bits, the fields do not fill a word, and the number is 0.
+        // In these four cases, the kind's name has an escape, a field has 9 bits, the fields do not fill a word, and the kind's number is
+        // 0.
         assert!(with(3, 0x1b).ends_with("has a wrong name or field"));
         assert!(with(11, 9).ends_with("has a wrong name or field"));
         assert!(with(11, 16).ends_with("do not fill words"));

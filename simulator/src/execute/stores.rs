@@ -151,8 +151,8 @@ impl Entries {
         entry
     }
 
-    /// Returns the value of a diagnostic read of the entry that bits 5:3 of `selects` select: the entry's address, and a mark for each
-    /// of the eight stored bytes.
+    /// Returns the value of a diagnostic read: the address of an entry, and a mark for each of the eight stored bytes. Bits 5:3 of
+    /// `selects` select the entry.
     pub(super) const fn read(&self, selects: u64) -> u64 {
         self.addresses[(selects & SELECTS) as usize >> 3] & ((1 << 40) - 1) | 0xff << 40
     }

@@ -345,8 +345,8 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where a branch leads. If `annul` is set, the delay slot is skipped after a branch that is not taken, and after a branch
-    /// that is `always` taken.
+    /// Returns where the strand continues after a branch. If `annul` is set, the delay slot is skipped if the branch is not taken, or if it
+    /// is `always` taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {

@@ -202,8 +202,7 @@ pub struct LockSite {
 
 impl LockSite {
     /// Returns `true` if one thread took the lock here more than 2% less often than another thread. This suggests that the lock protects a
-    /// list of work, from which each thread takes the next item. If so, the division of the work between threads was decided by the
-    /// recording host.
+    /// list of work, from which each thread takes the next item. If so, the recording host has determined how the threads divide the work.
     #[must_use]
     pub const fn divides_work(&self) -> bool {
         self.most - self.least > self.most / 50 && self.threads > 1

@@ -51,8 +51,8 @@ pub(super) const fn is_own(address: u64) -> bool {
 
 pub(super) const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
 
-/// Addresses all over the physical space: around each power of two; in each 64 KB of the hypervisor's and the neighbour's memory; the edges
-/// of read-only memory; the registers of two consoles and of all other devices.
+/// Addresses from the whole physical space. They are near each power of two, in each 64 KB of the hypervisor's and the neighbour's memory,
+/// and at the edges of read-only memory. They also include the registers of two consoles and of all other devices.
 pub(super) fn addresses() -> &'static [u64] {
     static ALL: OnceLock<Vec<u64>> = OnceLock::new();
     ALL.get_or_init(|| {

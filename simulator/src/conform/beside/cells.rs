@@ -67,8 +67,8 @@ impl Beside {
         is_clean.then_some((expected, found))
     }
 
-    /// Returns the counters that count cycles, among the counters of the hub part to which the register `id` belongs. These counters change
-    /// even without any traffic.
+    /// Returns those counters of a hub part that count cycles. The register `id` belongs to the hub part. These counters change even
+    /// without any traffic.
     pub(super) fn counting(&self, id: u64) -> Vec<PerfReg> {
         let Some(first) = id.checked_sub(18).filter(|_| id < 90).map(|above| id - above % 3) else {
             return Vec::new();

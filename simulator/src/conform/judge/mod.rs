@@ -4,8 +4,7 @@
 //! - Negotiations access no device. The judge finds an order of simultaneous negotiations that
 //!   explains the answers. A call during its guest's negotiation has the version before or
 //!   after the negotiation.
-//! - EWOULDBLOCK needs a reason: another strand's access in flight, or another strand that was refused earlier and that the hypervisor
-//!   remembers.
+//! - EWOULDBLOCK needs a reason: another strand's access is in flight, or the hypervisor remembers that it refused another strand earlier.
 
 mod negotiations;
 
@@ -39,7 +38,7 @@ use demand;
 const LATE: u64 = 200;
 
 /// The maximum number of cycles for which a free hub may refuse a strand on behalf of another strand that was refused earlier. With two
-/// strands, a turn has at most 4 such refusals that count, and each may come half a millisecond after the previous refusal.
+/// strands, at most 4 such refusals count in a turn. Each of them can come half a millisecond after the previous refusal.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.

@@ -197,8 +197,8 @@ impl StrandRecord {
         match select.base_class() {
             2 => {
                 let [without_data, load, store, both, atomic] = self.instructions;
-                // Each list has four masks: for an instruction that is neither a branch nor of the FGU, for a branch that is not taken, for
-                // any other branch, and for an instruction of the FGU.
+                // Each list has one mask for each of four groups of instructions, in this order: neither a branch nor of the FGU, branches
+                // that are not taken, other branches, and instructions of the FGU.
                 let classes = [
                     ([0x40, 0x01, 0x03, 0x04], without_data),
                     ([0x08, 0x09, 0x0b, 0x0c], load),

@@ -145,7 +145,7 @@ impl Calendar {
     }
 }
 
-/// Returns the cycle of the round in which a pipeline is due, and the word that holds the cycle.
+/// Returns the index of a word, and the cycle of the round in which a pipeline is due. The word holds this cycle.
 #[inline]
 fn place(due: Due) -> (usize, usize) {
     let cycle = due.at() as usize % CYCLES;

@@ -118,7 +118,7 @@ pub struct Scheduler {
     executing: usize,
     /// The number of references in the executing thread's chunk before the end of the quantum.
     quantum_ends: usize,
-    /// Whether the latest executed part of the quantum ended in the middle of an instruction.
+    /// Whether the latest quantum ended in the middle of an instruction.
     within: bool,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,

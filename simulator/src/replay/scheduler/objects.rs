@@ -32,8 +32,8 @@ struct SemaphoreState {
 }
 
 impl LockState {
-    /// If no thread holds the lock, gives it to the thread that has waited longest. If that thread shares the lock, gives the lock also to
-    /// all other waiting threads that want to share it. Returns the threads that got the lock.
+    /// If no thread holds the lock, gives it to the thread that has waited longest. If that thread shares the lock, all other waiting
+    /// threads that want to share the lock get it, too. Returns the threads that got the lock.
     fn grant(&mut self) -> Vec<usize> {
         if !self.holders.is_empty() {
             return Vec::new();
