@@ -62,7 +62,7 @@ impl Log {
         self.words.push(ACCESS << TAG_SHIFT | u64::from(place.0) << PLACE_SHIFT | address);
     }
 
-    /// Logs an order after the current block.
+    /// Logs an order, such as a signal or the release of a lock, after the current block.
     pub fn order(&mut self, order: Order) {
         self.log(vec![order]);
     }

@@ -344,21 +344,21 @@ impl Execution {
         &self.running.shared.log
     }
 
-    /// Sets the function that is called for every access, in place of the previous function.
+    /// Sets the function that is called for every access. It replaces the previous function.
     pub fn observe(&mut self, observer: Option<Observer>) {
         let shared = &mut self.running.shared;
         shared.observes = observer.is_some() || shared.watch.is_some();
         shared.observer = observer;
     }
 
-    /// Sets the function that selects the accesses at which the execution stops, in place of the previous function.
+    /// Sets the function that selects the accesses at which the execution stops. It replaces the previous function.
     pub fn watch(&mut self, watch: Option<Watch>) {
         let shared = &mut self.running.shared;
         shared.observes = watch.is_some() || shared.observer.is_some();
         shared.watch = watch;
     }
 
-    /// Sets the function that is called for every hypercall that returns, in place of the previous function.
+    /// Sets the function that is called for every hypercall that returns. It replaces the previous function.
     pub fn observe_calls(&mut self, observer: Option<CallObserver>) {
         self.running.shared.call_observer = observer;
     }

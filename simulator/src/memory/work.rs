@@ -171,7 +171,7 @@ impl<V: Variant> Work<'_, V> {
     /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
     ///
     /// # Errors
-    /// An event happened at a wrong place. The counters are then worthless.
+    /// An event happened at the wrong unit or strand. All counts are then unreliable.
     pub fn finish(mut self, now: u64) -> Result<(), Stray> {
         self.pass(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {
@@ -180,7 +180,7 @@ impl<V: Variant> Work<'_, V> {
         self.check()
     }
 
-    /// Fails if an event has happened at a wrong place.
+    /// Fails if an event has happened at the wrong unit or strand.
     pub fn check(&mut self) -> Result<(), Stray> {
         self.system.stray().map_or(Ok(()), Err)
     }

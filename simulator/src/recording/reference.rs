@@ -129,7 +129,7 @@ pub enum Kind {
     FetchLoad = 1,
     /// The fetch of an instruction that stores.
     FetchStore = 2,
-    /// The fetch of an instruction that loads and stores: of the same memory location or of two locations, in one step or not.
+    /// The fetch of an instruction that loads and stores, in one step or not. It can access one memory location or two.
     FetchModify = 3,
     /// A load of data. It follows the fetch of its instruction, if the recording has instructions.
     Load = 4,

@@ -11,7 +11,7 @@ pub(super) struct Threads {
     results: Vec<ThreadRun>,
     /// For each strand: its latest thread, and the counts of the strand when the thread began.
     on: Vec<(usize, Waited)>,
-    /// The error of the first thread that executed on a strand other than its own.
+    /// The error about the first thread that executed on the wrong strand.
     stray: Option<Stray>,
 }
 

@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(put(layout, Endian::Big, 0xabc, time, time), expected);
         let bits = 0x1abc_u64 | 0x876_5432 << 13;
         assert_eq!(put(layout, Endian::Little, 0xabc, time, time), bits.to_le_bytes()[..6]);
-        // A number of a kind that needs more than 4 bits, and a time after a wrap, need long headers.
+        // An event needs a long header if the number of its kind has more than 4 bits, or if the time has wrapped.
         let long = |id: u32, time: u64| [&[0][..], &id.to_be_bytes(), &time.to_be_bytes()].concat();
         let layout = LayoutName::Clock27Cut5;
         assert_eq!(put(layout, Endian::Big, 16, 0, 7), long(32, 7));

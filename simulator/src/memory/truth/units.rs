@@ -58,7 +58,8 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened at a wrong place. It shows that the simulator contradicts itself, so the run's counts are worthless.
+/// The first event that happened at the wrong unit or strand. It shows that the simulator contradicts itself, so all counts of the run are
+/// unreliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",

@@ -87,7 +87,7 @@ pub struct HubUse {
     pub busy: u64,
     /// The number of requests that waited for another request for the same line.
     pub met: u64,
-    /// The sum of the cycles that requests waited for each other and for the hub.
+    /// The sum of the cycles that requests waited for other requests and for the hub.
     pub waited: u64,
 }
 
