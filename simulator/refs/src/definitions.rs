@@ -94,7 +94,7 @@ pub struct Definitions {
 struct New {
     blocks: Vec<u8>,
     block_count: u64,
-    /// The address at which the latest defined block ends.
+    /// The end address of the latest defined block.
     address: u64,
     shapes: Vec<u8>,
     shape_count: u64,

@@ -1,8 +1,8 @@
 //! The guest that makes the calls. It has only a few instructions, and needs only a hypervisor's traps.
 //!
-//! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it go on at [`REQUEST`]. So a check can choose
-//! the value of every register before a call, and sees the value after the call. If an image has `cpu_start`, the guest starts its other
-//! CPUs.
+//! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it continue at [`REQUEST`]. So a check can
+//! choose the value of every register before a call, and sees the value after the call. If an image has `cpu_start`, the guest starts its
+//! other CPUs.
 
 use conform::assembler::{
     DONE, L1, L2, NOP, O0, O1, O5, TBA, WRPR, accesses, computes, mov, number, set, trap,

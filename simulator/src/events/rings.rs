@@ -176,7 +176,7 @@ impl Dump<'_> {
     }
 }
 
-/// Returns the addresses at which a tracer may be in `bytes`. The first byte is at `address`.
+/// Returns the addresses in `bytes` where a tracer may begin. The first byte is at `address`.
 fn tracers(address: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
     let words = (address..).step_by(8).zip(bytes.as_chunks().0);
     words.filter(|(_, word)| **word == MAGIC.to_be_bytes()).map(|(at, _)| at)

@@ -50,7 +50,7 @@ impl fmt::Display for Clock {
 pub struct Drift(i32);
 
 impl Drift {
-    /// The greatest deviation, in either direction.
+    /// The maximum deviation in either direction, in parts per million.
     pub const MOST: i64 = 999_999;
 
     /// Returns a deviation; `None` if it is greater than [`MOST`](Self::MOST).

@@ -39,7 +39,7 @@ pub struct Heat {
     pub first: Vec<u64>,
     /// The number of bytes that each row spans.
     pub bytes: Vec<u64>,
-    /// The time in cycles at which each column ends. The first column starts at 0.
+    /// The end of each column, in cycles. The first column starts at 0.
     pub cycles: Vec<u64>,
     /// The number of requests that missed the L2 cache of the node. The outer index is the row, and
     /// the inner index is the column.

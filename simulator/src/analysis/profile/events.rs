@@ -46,11 +46,11 @@ pub struct Selected<E> {
     pub usual: u32,
 }
 
-/// What is counted for the samples of a strand.
+/// An event for which a strand takes samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// The cycles for which the strand executes a thread, or waits for memory with it. The simulator's clock counts them, because a
-    /// counter of a strand cannot.
+    /// The cycles in which the strand executes a thread, or in which this thread waits for memory. The simulator's clock counts them,
+    /// because a counter of a strand cannot.
     Cycles,
     /// An event that the counters of the strand count.
     Counted(SparcSelect),

@@ -1,4 +1,4 @@
-//! The addresses and values from which attacks choose.
+//! The addresses and values that attacks use.
 
 use std::sync::OnceLock;
 

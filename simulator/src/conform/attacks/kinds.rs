@@ -111,7 +111,7 @@ pub(super) struct Attack {
     pub(super) window: usize,
     /// The stack pointer of all windows.
     pub(super) stack: Option<u64>,
-    /// The trap level at which the outcome must happen.
+    /// The trap level of the demanded outcome.
     pub(super) level: u64,
     pub(super) demanded: Demanded,
 }
@@ -302,7 +302,7 @@ fn window(index: &mut Index) -> Attack {
     }
 }
 
-/// An invalid stack pointer, and then a call for which the hypervisor spills windows.
+/// Sets an invalid stack pointer, and then makes a call that causes the hypervisor to spill windows.
 fn stack(index: &mut Index) -> Attack {
     // The hypervisor saves a window 2047 bytes above the stack pointer.
     let stack = index.one_of(&EDGES).wrapping_sub(index.one_of(&[0, 2047]));

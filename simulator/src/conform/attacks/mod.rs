@@ -35,7 +35,7 @@ const AHEAD: usize = 100;
 /// guest repeats `calls`.
 ///
 /// # Errors
-/// The first failure, or the first call that is not as in the contract.
+/// The first failure, or the first call that violates the contract.
 pub fn attacked(
     image: &Image,
     (sides, guest): (&Sides, usize),

@@ -333,7 +333,7 @@ fn accessed(access: &Observed) -> Access {
     Access::done(Target::Address(access.physical), action)
 }
 
-/// Returns the registers of all devices, each with a node from which it can be reached.
+/// Returns the registers of all devices, each with a node that can reach it.
 pub(super) fn cells() -> impl Iterator<Item = (Cell, usize)> {
     let nodes = (0..4).map(|node| (Unit::L2 { node }, node));
     let channels = (0..8).map(|number| Unit::Mcu { node: number / 2, mcu: number % 2 });

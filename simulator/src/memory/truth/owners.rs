@@ -37,7 +37,7 @@ pub(super) struct OwnersByLine {
     touches: Option<Touches>,
 }
 
-/// The first touches of pages, which decide on which node each page is.
+/// The first touch of each page, which places the page on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Touches {
     /// The number of lines in a page.
@@ -88,7 +88,7 @@ impl OwnersByLine {
         Self { turns, piece, successive, touches }
     }
 
-    /// Notes that a core missed a line. The first core that misses a line of a page decides on which node the page is.
+    /// Notes that a core missed a line. The first core that misses a line of a page determines the page's node.
     pub(super) fn missed(&mut self, line: L2Line, core: usize) {
         if let Some(Touches { lines, missed_by, .. }) = &mut self.touches {
             missed_by.entry(line.0 / *lines).or_insert(core / 8);

@@ -38,7 +38,7 @@ pub(in crate::memory) struct UnitRecords {
     stray: Option<Stray>,
 }
 
-/// A place at which a request for a line can arrive.
+/// A place where a request for a line can arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Unit(Unit),

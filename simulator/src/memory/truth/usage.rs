@@ -1,4 +1,4 @@
-//! How much the channels, hubs and links were used, and how much they can be used.
+//! The use of channels, hubs and links, and the limits of their use.
 
 use guest_abi::{Hub, Mcu, Node};
 use serde::{Deserialize, Serialize};
