@@ -1,4 +1,4 @@
-//! The result of a replay on which a scenario was played.
+//! The result of a replay during which a scenario was played.
 
 use std::borrow::Cow;
 

@@ -29,7 +29,7 @@ pub enum State {
     Thread,
     /// It sleeps for the time that it has asked for.
     Sleep,
-    /// It waits for another thread as in the recorded execution. The recording does not say for which lock or other object.
+    /// It waits for another thread, as in the recorded execution. The recording does not name the lock or other object of this wait.
     Recorded,
     /// No thread has started it yet.
     NotBegun,
@@ -209,7 +209,7 @@ impl LockSite {
     }
 }
 
-/// A place in a program at which threads waited as in the recorded execution.
+/// A place in a program where threads waited in the state `Recorded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitPlace {
     /// The number of the program that contains the place. Programs are numbered from 0 in the order of the recordings.
@@ -224,7 +224,7 @@ pub struct WaitPlace {
 /// The waits of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Which thread waited for which, at most [`Waits::MOST`] pairs of threads. The longest waits come first.
+    /// The waits of one thread for another, for at most [`Waits::MOST`] pairs of threads. The longest waits come first.
     pub pairs: Vec<WaitFor>,
     /// The locks that threads took, at most [`Waits::MOST`]. The lock with the longest waits comes first.
     pub locks: Vec<LockRun>,

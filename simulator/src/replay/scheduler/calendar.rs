@@ -6,7 +6,7 @@ pub(super) const PIPELINES: usize = 64;
 const CYCLES: usize = 64 * 64;
 const ROUND: u64 = (CYCLES * PIPELINES) as u64;
 
-/// A pipeline, and the time at which it can issue an instruction. The least value is first.
+/// A pipeline, and the time at which it can issue an instruction. The pipeline with the lowest value is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due(u64);
 

@@ -75,7 +75,7 @@ fn recording(threads: &[Vec<Item>], cuts: &[usize]) -> Recording {
     Recording::from_threads("threads", threads.iter().map(chunks).collect())
 }
 
-/// Executes all references, at most `most` at a time. Each instruction takes as long as [`cycles`] says.
+/// Executes all references, at most `most` at a time. Each instruction takes the number of cycles that [`cycles`] returns.
 fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> Modelled {
     let mut begins = Vec::new();
     let mut now = 0;
