@@ -1,10 +1,10 @@
 //! Checks any hypervisor image against the contract of the performance counter service.
 //!
 //! The image boots on the simulated machine of [`execute`](crate::execute), with [guests](guest) that make calls by real traps. The calls
-//! cover every register, right and version. They also cover values, statuses and the order of checks. A [reference
-//! model](::conform::oracle), which is written from the contract alone, makes each call, too. After each call, the results of the call, all
-//! registers that the call must keep, and the registers of the devices are compared. The machine breaks units, and stops strands in the
-//! middle of accesses.
+//! cover every register, right and version. They also cover values, statuses and the order of checks. Each call is also made in a
+//! [reference model](::conform::oracle), which is written from the contract alone. After each call, the results of the call, all registers
+//! that the call must keep, and the registers of the devices are compared. The machine breaks units, and stops strands in the middle of
+//! accesses.
 //!
 //! The image needs only its traps for this. An image that reads the machine description (which `vfalls boot` passes) is checked on several
 //! machines with several guests. For any other image, the caller says which machine and guests the image has. The checks that move rights

@@ -113,7 +113,7 @@ pub const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// The requirement that reports state for the guest that does not attack.
+/// The text in reports for what the contract demands of the guest that does not attack.
 pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
 
 /// The name of the check in a report.
