@@ -21,8 +21,8 @@ pub enum Class {
     Atomic = 5,
     /// An instruction that always traps, or that only an operating system may execute.
     System = 6,
-    /// A branch of SPARC that annuls its delay slot: always if the branch is unconditional, otherwise if it is not taken. The
-    /// annulled instruction is at the end of the branch's block, and not part of any execution.
+    /// A SPARC branch with the annul bit set. If it is unconditional, it always annuls its delay slot. If it is conditional, it annuls the
+    /// slot only when it is not taken. The annulled instruction is at the end of the branch's block, and not part of any execution.
     Annuls = 7,
     /// A prefetch, or a barrier that orders memory references.
     Prefetch = 8,

@@ -33,7 +33,7 @@ pub struct BlockDefinition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the fields are the same in every variant")]
 pub enum Exit {
-    /// The instruction after the block is next.
+    /// Control continues with the instruction after the block.
     None,
     /// A conditional branch. It is not taken if the block at address `next` executes next.
     Conditional { instruction: u16, next: u64 },
@@ -94,7 +94,7 @@ pub struct Definitions {
 struct New {
     blocks: Vec<u8>,
     block_count: u64,
-    /// The address at which the latest defined block ends.
+    /// The end address of the latest defined block.
     address: u64,
     shapes: Vec<u8>,
     shape_count: u64,
@@ -179,7 +179,7 @@ impl Definitions {
     }
 
     /// Moves the new definitions into `frame`. Returns `false` if there are none. In the file, this frame must come before the references
-    /// that were encoded so far. So no other thread may write to the file until this frame is written.
+    /// that were encoded so far. Other threads must not write to the file until this frame is written.
     pub fn take(&mut self, frame: &mut Frame) -> bool {
         let address = self.new.address;
         let next = New { address, ..New::default() };

@@ -67,7 +67,7 @@ struct Written {
     literals: Vec<u8>,
     orders: Vec<u8>,
     order_code: OrderCode,
-    /// The number of executions before the latest order.
+    /// The number of executions before the latest order, such as a signal or a wait.
     ordered: u64,
 }
 

@@ -13,17 +13,17 @@ pub const FRAME_HEADER: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FrameKind {
-    /// The program that was recorded.
+    /// The architecture and the command line of the recorded program.
     Program = 1,
     /// Files that the program mapped into memory.
     Mappings = 2,
-    /// Blocks and shapes.
+    /// Definitions of the blocks and shapes that frames of references use.
     Definitions = 3,
-    /// References of one thread.
+    /// A part of the references of one thread.
     References = 4,
     /// A note for readers of results.
     Note = 5,
-    /// The end of the program.
+    /// The end of the recording, with the exit status of the program if it exited by itself.
     End = 6,
 }
 
@@ -31,9 +31,9 @@ pub enum FrameKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stored {
-    /// Uncompressed.
+    /// The content is stored uncompressed.
     Plain = 0,
-    /// One zstd frame.
+    /// The content is compressed as one zstd frame.
     Zstd = 1,
 }
 

@@ -62,7 +62,7 @@ impl Log {
         self.words.push(ACCESS << TAG_SHIFT | u64::from(place.0) << PLACE_SHIFT | address);
     }
 
-    /// Logs an order after the current block.
+    /// Logs an order, such as a signal or the release of a lock, after the current block.
     pub fn order(&mut self, order: Order) {
         self.log(vec![order]);
     }
@@ -155,7 +155,7 @@ impl Word {
 /// the instruction in its block. Bit 14 marks an atomic load and store of one location (never set in a log).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAccess(
-    /// The bits, as they are stored.
+    /// The encoded access.
     pub u16,
 );
 

@@ -4,12 +4,13 @@ use super::bytes::{Rest, put_signed, put_varint};
 
 /// An action of a thread that makes the thread wait for other threads, or lets other threads continue.
 ///
-/// A signal has a number. One thread makes the signal, once. Any number of threads may wait for the signal. In the recorded execution, each
-/// wait ended after its signal was sent, so waits never form a circle.
+/// A signal has a number. It is sent once, by one thread. Any number of threads may wait for it. In the recorded execution, each wait ended
+/// after its signal was sent, so waits never form a cycle.
 ///
 /// Locks, semaphores and barriers are objects of the recorded program. An order names an object by its address. The recording does not say
-/// which thread gets a lock first: the replay decides. There is one exception. If one section of a lock has used the results of another, a
-/// wait for that [section](Cause::Section) keeps the two in their recorded order.
+/// which thread gets a lock first: the replay decides. There is one exception. A thread executes a *section* between taking a lock and
+/// releasing it. If a section has used the results of another thread's section of the same lock, a wait with the cause
+/// [section](Cause::Section) keeps the two sections in their recorded order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// A thread sends the signal with this number, because it wakes another thread or ends. All earlier references of the thread come
@@ -21,16 +22,16 @@ pub enum Order {
     Wait(Cause, u64),
     /// A thread takes a lock.
     Acquire(Acquire),
-    /// A thread gives a lock back.
+    /// A thread releases a lock.
     Release {
         /// The address of the lock.
         lock: u64,
-        /// The number of the signal that this release sends. A thread that must stay after this section waits for the signal.
+        /// The number of the signal that this release sends. A thread that must continue only after this release waits for the signal.
         signal: u64,
     },
-    /// A thread takes one from a semaphore, and waits while the semaphore is 0.
+    /// A thread decrements a semaphore. It first waits until the semaphore is above 0.
     Take(Semaphore),
-    /// A thread adds one to a semaphore.
+    /// A thread increments a semaphore.
     Post(Semaphore),
     /// A thread arrives at a barrier, and waits until `threads` threads have arrived.
     Arrive {
@@ -41,10 +42,10 @@ pub enum Order {
     },
     /// A thread sleeps for the time that it asked for, in nanoseconds.
     Sleep(u64),
-    /// A thread makes a system call that may block: its index in [`BLOCKING_CALLS`]. How long it takes depends on the recording host, so
-    /// it takes no time in a replay.
+    /// A thread makes a system call that may block. The number is the call's index in [`BLOCKING_CALLS`]. The duration of the call depends
+    /// on the recording host, so the call takes no time in a replay.
     Call(u8),
-    /// This number of references, which a thread made while it waited inside a lock function, are left out of the recording.
+    /// The recording leaves out this number of references. A thread made them while it waited inside a lock function.
     LeftOut(u64),
 }
 

@@ -47,7 +47,7 @@ pub struct Callers {
 opaque!(Callers, "Callers");
 
 impl Callers {
-    /// Runs a machine from power-on until each of these strands asks for its first call. `seed` is for the values of registers.
+    /// Runs a machine from power-on until each of these strands asks for its first call. `seed` determines the random values of registers.
     ///
     /// # Errors
     /// The machine stops before all strands have asked.

@@ -95,7 +95,7 @@ impl Beside {
         self.state();
     }
 
-    /// Returns the first two strands of the guest that holds `global`; `None` if fewer than two strands of this guest have begun.
+    /// Returns the first two strands of the guest that has the grant `global`; `None` if fewer than two strands of this guest have begun.
     fn two(&self) -> Option<[StrandId; 2]> {
         let mut found = None;
         for guest in self.world.guests.iter().filter(|guest| guest.grant.global) {
@@ -170,8 +170,8 @@ impl Beside {
     }
 }
 
-/// Returns the largest number of accesses that other strands performed while a strand waited: from its first refusal until its own access,
-/// or until the last call.
+/// Returns the largest number of accesses that other strands performed while a strand waited. A strand waits from its first refusal until
+/// its own access, or until the last call.
 fn longest_wait(calls: &[Call], strands: &[StrandId]) -> usize {
     let mut waiting: BTreeMap<StrandId, usize> = BTreeMap::new();
     let mut most = 0;

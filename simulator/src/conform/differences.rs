@@ -6,18 +6,18 @@ use std::fmt;
 use guest_abi::status::HvError;
 use serde::Serialize;
 
-/// What a call is about.
+/// What a difference is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    /// The number of a performance register, 0 to 89, or a higher number.
+    /// The number of a performance register: 0 to 89, or a higher number that no register has.
     Register(u64),
-    /// A group of functions.
+    /// The number of a group of functions.
     Group(u64),
-    /// A function, or the number of a trap.
+    /// The number of a function, or of a trap.
     Function(u64),
     /// A unit that the operator returns to service.
     Unit(usize),
-    /// A kind of attack, by its name.
+    /// The name of a kind of attack.
     Kind(&'static str),
 }
 
@@ -64,7 +64,7 @@ pub struct Difference {
     pub version: &'static str,
     /// What the contract demands: a status, a value, or what a call keeps.
     pub expected: String,
-    /// What the image does.
+    /// What the image does instead.
     pub found: String,
     /// How often the difference was seen.
     pub count: u64,
@@ -86,7 +86,7 @@ pub struct Row {
     pub versions: String,
     /// What the contract demands.
     pub expected: String,
-    /// What the image does.
+    /// What the image does instead.
     pub found: String,
     /// How often these differences were seen.
     pub count: u64,
@@ -109,7 +109,7 @@ impl Differences {
         }
     }
 
-    /// Removes the differences from the demand `expected`, unless there are no other differences.
+    /// Removes the differences whose demand is `expected`, unless there are no other differences.
     pub(super) fn without_echo(&mut self, expected: &str) {
         if self.0.keys().any(|key| key.expected != expected) {
             self.0.retain(|key, _| key.expected != expected);

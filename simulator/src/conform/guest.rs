@@ -1,8 +1,8 @@
-//! The guest that makes the calls. It has only a few instructions, and needs nothing of a hypervisor but its traps.
+//! The guest that makes the calls. It has only a few instructions, and needs only a hypervisor's traps.
 //!
-//! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it go on at [`REQUEST`]. So a check can choose
-//! the value of every register before a call, and sees the value after the call. If an image has `cpu_start`, the guest starts its other
-//! CPUs.
+//! The machine stops a strand of the guest at [`ANSWERED`], changes its registers, and lets it continue at [`REQUEST`]. So a check can
+//! choose the value of every register before a call, and sees the value after the call. If an image has `cpu_start`, the guest starts its
+//! other CPUs.
 
 use conform::assembler::{
     DONE, L1, L2, NOP, O0, O1, O5, TBA, WRPR, accesses, computes, mov, number, set, trap,
@@ -21,7 +21,7 @@ pub const REPEAT: u64 = REAL + 0x1100;
 pub const CPUS: u64 = 0x48;
 /// The offset of the trap table.
 const TABLE: u64 = 0x8000;
-/// The offset of the first instruction after the one at the entry.
+/// The offset to which the branch at the guest's entry jumps.
 const BEGIN: u64 = 0x100;
 
 const G1: u32 = 1;
@@ -36,7 +36,7 @@ const ADD: u32 = 0x00;
 const SUBCC: u32 = 0x14;
 const OR: u32 = 0x02;
 
-/// `ba,pt %xcc`, `ba,a,pt %xcc` and `bgeu,pn %xcc`, each without its distance.
+/// The words of `ba,pt %xcc`, `ba,a,pt %xcc` and `bgeu,pn %xcc` with a displacement of 0.
 const BA: u32 = 0x1068_0000;
 const BA_ANNULLED: u32 = 0x3068_0000;
 const BGEU: u32 = 0x1a60_0000;

@@ -56,7 +56,7 @@ pub(super) struct Machine {
 pub(super) struct Answered {
     /// %o0 to %o5 after the call.
     pub(super) after: [u64; 6],
-    /// `Ok` if the call has changed nothing but its results; otherwise what else has changed, in words.
+    /// `Ok` if the call changed only its results. The error says what else the call changed.
     pub(super) kept: Result<(), String>,
     /// The number of hyperprivileged instructions.
     pub(super) instructions: u64,
@@ -67,7 +67,7 @@ pub(super) struct Answered {
 pub(super) enum Silent {
     /// The call takes too many instructions.
     Endless,
-    /// The strand does not run any more.
+    /// The strand no longer runs.
     Stopped,
 }
 
@@ -228,7 +228,6 @@ fn waits(execution: &Execution, strand: StrandId) -> bool {
     strand.pc == ANSWERED && strand.level() < Level::Hyperprivileged
 }
 
-/// Returns the strands of all guests.
 fn strands(configuration: &Configuration) -> StrandSet {
     configuration.guests.iter().flat_map(|guest| guest.strands.iter()).collect()
 }

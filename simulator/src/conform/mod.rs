@@ -1,13 +1,14 @@
-//! Checks anyone's hypervisor image against the contract of the performance counter service.
+//! Checks any hypervisor image against the contract of the performance counter service.
 //!
 //! The image boots on the simulated machine of [`execute`](crate::execute), with [guests](guest) that make calls by real traps. The calls
-//! cover every register, right and version, values, statuses and the order of checks. A [reference model](::conform::oracle), which is
-//! written from the contract alone, makes each call, too. After each call, the results of the call, all registers that the call must
-//! keep, and the registers of the devices are compared. The machine breaks units, and stops strands in the middle of accesses.
+//! cover every register, right and version. They also cover values, statuses and the order of checks. Each call is also made in a
+//! [reference model](::conform::oracle), which is written from the contract alone. After each call, the results of the call, all registers
+//! that the call must keep, and the registers of the devices are compared. The machine breaks units, and stops strands in the middle of
+//! accesses.
 //!
 //! The image needs only its traps for this. An image that reads the machine description (which `vfalls boot` passes) is checked on several
-//! machines with several guests. For any other image, the caller says which machine and guests the image has. Rights that move and guests
-//! that are reset need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`] says what was not checked.
+//! machines with several guests. For any other image, the caller says which machine and guests the image has. The checks that move rights
+//! or reset guests need the mailbox of the [memory map](platform::memory_map::mailbox). [`Report::unchecked`] says what was not checked.
 
 pub mod attacks;
 mod beside;
@@ -54,7 +55,7 @@ pub struct Image {
     pub segments: Vec<(u64, Vec<u8>)>,
     /// The range of addresses that contains the instructions.
     pub text: Range<u64>,
-    /// The interfaces that the image has.
+    /// The interfaces, such as the mailbox and the log, that the image has.
     pub interfaces: Interfaces,
 }
 
@@ -73,7 +74,7 @@ pub enum Omission {
     L2,
 }
 
-/// What an image leaves out.
+/// The parts of the contract that an image leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omissions {
     minor1: bool,
@@ -116,7 +117,7 @@ impl Omissions {
     }
 }
 
-/// What to check.
+/// The settings of a check: which checks to perform, and on which machine.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// What the image leaves out on purpose.
@@ -164,7 +165,7 @@ pub enum Fault {
     /// Some strands of guests have not begun.
     #[error("the image has not started all strands of guests: {0:?}")]
     NotAll(Stop),
-    /// The check was interrupted.
+    /// The caller has interrupted the check.
     #[error("interrupted")]
     Interrupted,
 }

@@ -1,4 +1,4 @@
-//! Rights that move and guests that are reset, by the operator's steps in the mailbox.
+//! Checks an image while the operator moves rights and resets guests, by steps in the mailbox.
 
 use conform::oracle::{Grant, StrandGrant, World};
 use conform::{Configuration, System};

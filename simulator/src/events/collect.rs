@@ -36,7 +36,7 @@ impl<L: Layout> StrandRings<L> {
     }
 }
 
-/// Which events to keep.
+/// Which events to keep if not all of them fit into the rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// All events: a strand's ring is read after each call of the strand.
@@ -52,7 +52,7 @@ impl Keep {
     /// All choices, in the order of this enum.
     pub const ALL: &'static [Self] = &[Self::All, Self::First, Self::Last];
 
-    /// Returns the name on command lines.
+    /// Returns the name that command lines use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -141,7 +141,7 @@ macro_rules! collectors {
         /// A tracer on the host, with the entries that have been read from its rings.
         #[derive(Debug)]
         pub enum Collector<'a, C> {
-            /// Records nothing.
+            /// A collector that records nothing.
             Off,
             $(#[doc = concat!("Records in rings in the layout [`", stringify!($Layout), "`].")] $Layout(RingCollector<'a, C, $Layout>),)*
         }
@@ -170,7 +170,7 @@ impl<C: Clock> Collector<'_, C> {
         with_rings!(self, Vec::new(), |rings| rings.streams())
     }
 
-    /// See [`Tracer::missed`].
+    /// Returns the number of missing events that no ring counts (see [`Tracer::missed`]).
     pub fn missed(&self) -> u64 {
         with_rings!(self, 0, |rings| rings.tracer.missed())
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use hv_core::trace::{Class, HypervisorEvent, Shown};
 use perfctr_service::trace::ServiceEvent;
 
-/// How a field is shown.
+/// The form in which tools show the value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `Shown`")]
 pub enum ShownAs {
@@ -79,7 +79,7 @@ impl Default for EventKinds {
     }
 }
 
-/// A description of kinds of events is broken.
+/// The error for a malformed description of kinds of events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the description of its events is broken {at} bytes from its start: {problem}")]
 pub struct BrokenKinds {
@@ -92,7 +92,7 @@ impl EventKinds {
     /// Parses the [section](hv_core::trace::description) of an image.
     ///
     /// # Errors
-    /// The section is broken.
+    /// The section is malformed.
     pub fn parse(section: &[u8]) -> Result<Self, BrokenKinds> {
         let mut rest = section;
         let mut kinds = BTreeMap::new();
@@ -127,7 +127,7 @@ impl EventKinds {
         self.get(id).map(EventKind::words)
     }
 
-    /// Returns the kinds with their numbers.
+    /// Returns each kind with its number, in ascending order of the numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &EventKind)> {
         self.0.iter().map(|(id, kind)| (*id, kind))
     }
@@ -231,14 +231,15 @@ mod tests {
             section[at] = byte;
             EventKinds::parse(&section).unwrap_err().to_string()
         };
-        // The name of the kind has an escape, a field has 9 bits, the fields do not fill a word, and the number is 0.
+        // In these four cases, the kind's name has an escape, a field has 9 bits, the fields do not fill a word, and the kind's number is
+        // 0.
         assert!(with(3, 0x1b).ends_with("has a wrong name or field"));
         assert!(with(11, 9).ends_with("has a wrong name or field"));
         assert!(with(11, 16).ends_with("do not fill words"));
         assert!(
             with(1, 0).ends_with("the number is out of range, or the fields do not fill words")
         );
-        // A field's name with a colon, and two fields of one name.
+        // First, a field's name has a colon. Then, two fields have the same name.
         assert!(with(10, b':').ends_with("has a wrong name or field"));
         let two = b"\0\x01\x01k\x02\x01f\x10\0\x01f\x10\0";
         assert!(EventKinds::parse(two).is_err());

@@ -30,7 +30,7 @@ macro_rules! names {
             /// All layouts, in the order of this enum.
             pub const ALL: &'static [Self] = &[$(Self::$Layout),*];
 
-            /// Returns the name of the layout on command lines and in metadata.
+            /// Returns the name of the layout that command lines and metadata use.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -81,14 +81,14 @@ pub struct Bits {
     pub short: u32,
     /// The size of the full header.
     pub full: u32,
-    /// The field that distinguishes the short header from the full one.
+    /// The number of bits that distinguish the short header from the full one.
     #[serde(rename = "type")]
     pub type_: u32,
-    /// In the short header, the number of the event's kind.
+    /// The number of bits for the event's kind in the short header.
     pub id: u32,
-    /// In the short header, the size of the payload.
+    /// The number of bits for the size of the payload in the short header.
     pub size: u32,
-    /// In the short header, the time.
+    /// The number of bits for the time in the short header.
     pub clock: u32,
     /// The number of lowest clock bits that headers omit.
     pub cut: u32,

@@ -48,7 +48,7 @@ pub struct TracedEvent {
     pub time: u64,
     /// The number of the event's kind.
     pub id: u16,
-    /// The encoded fields.
+    /// The encoded fields of the event, in words of 32 bits.
     pub payload: Box<[u32]>,
 }
 
@@ -88,7 +88,7 @@ impl TracedEvent {
 /// An entry in a hypervisor's ring of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEntry {
-    /// A recorded event.
+    /// A recorded event, with its time, kind and payload.
     Event(TracedEvent),
     /// A gap with this number of missing events.
     Lost(u64),

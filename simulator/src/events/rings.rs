@@ -165,7 +165,7 @@ impl Dump<'_> {
         layout: Option<LayoutName>,
         kinds: EventKinds,
     ) -> Result<Rings, RingsError> {
-        // The first word of a tracer may occur in other memory, too, without the words that follow it in a tracer.
+        // Memory that is not a tracer may also contain the first word of a tracer. But other words follow it there.
         let mut all = tracers(self.first, self.bytes);
         let first = all.next().ok_or(RingsError::Nowhere)?;
         let at = [first].into_iter().chain(all).find(|at| Directory::read(self, *at).is_some());
@@ -176,7 +176,7 @@ impl Dump<'_> {
     }
 }
 
-/// Returns the addresses at which a tracer may be in `bytes`. The first byte is at `address`.
+/// Returns the addresses in `bytes` where a tracer may begin. The first byte is at `address`.
 fn tracers(address: u64, bytes: &[u8]) -> impl Iterator<Item = u64> {
     let words = (address..).step_by(8).zip(bytes.as_chunks().0);
     words.filter(|(_, word)| **word == MAGIC.to_be_bytes()).map(|(at, _)| at)

@@ -21,8 +21,8 @@ pub(super) trait Cost {
         data: Option<Reference>,
     ) -> u64;
 
-    /// Updates the counters of a strand and the clocks of the devices to the time `now`. Afterwards, no instruction may be issued
-    /// before `now`.
+    /// Updates the counters of a strand and the clocks of the devices to the time `now`. Afterwards, instructions must not be issued before
+    /// `now`.
     fn tell(&mut self, strand: StrandId, now: u64);
 
     /// Reads the L2 control registers again, after a store that may have changed them.

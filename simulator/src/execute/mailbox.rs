@@ -13,7 +13,7 @@ use super::physical::Physical;
 pub enum GuestState {
     /// There is no such guest.
     Absent,
-    /// The guest has not ended.
+    /// The guest exists and has not ended.
     Runs,
     /// The guest has ended itself with this code.
     Exited(u64),

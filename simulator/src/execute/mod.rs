@@ -296,14 +296,14 @@ impl Execution {
         self.running.shared.mailbox()?.take()
     }
 
-    /// Parks a strand before its next instruction, as another strand could.
+    /// Parks a strand before its next instruction. Another strand could have the same effect.
     pub fn park(&mut self, strand: StrandId) {
         self.running.park(strand);
     }
 
-    /// Makes a clock go wrong, or right again. If the execution has stopped at its limit of cycles, the change happens at this limit.
-    /// Otherwise the change happens at the time of the next instruction ([`now`](Self::now)). A timer does not match a value that its clock
-    /// jumps over.
+    /// Makes a clock deviate from the true time, or ends its deviation. If the execution has stopped at its limit of cycles, the change
+    /// happens at this limit. Otherwise the change happens at the time of the next instruction ([`now`](Self::now)). A timer does not match
+    /// a value that its clock jumps over.
     pub fn change_clock(&mut self, clock: Clock, change: Change) {
         self.running.change_clock(clock, change);
     }
@@ -344,21 +344,21 @@ impl Execution {
         &self.running.shared.log
     }
 
-    /// Sets the function that is called for every access, in place of the previous function.
+    /// Sets the function that is called for every access. It replaces the previous function.
     pub fn observe(&mut self, observer: Option<Observer>) {
         let shared = &mut self.running.shared;
         shared.observes = observer.is_some() || shared.watch.is_some();
         shared.observer = observer;
     }
 
-    /// Sets the function that selects the accesses at which the execution stops, in place of the previous function.
+    /// Sets the function that selects the accesses at which the execution stops. It replaces the previous function.
     pub fn watch(&mut self, watch: Option<Watch>) {
         let shared = &mut self.running.shared;
         shared.observes = watch.is_some() || shared.observer.is_some();
         shared.watch = watch;
     }
 
-    /// Sets the function that is called for every hypercall that returns, in place of the previous function.
+    /// Sets the function that is called for every hypercall that returns. It replaces the previous function.
     pub fn observe_calls(&mut self, observer: Option<CallObserver>) {
         self.running.shared.call_observer = observer;
     }

@@ -15,7 +15,6 @@ pub(super) struct Ptimer {
     engine: PtimerEngine,
     crystal: Skew,
     strands: usize,
-    /// The register [`TARGET`].
     target: u64,
     /// The latest interrupt, which has arrived or is on its way: its strand, and the time of its arrival. After an interrupt has arrived,
     /// the device sends no other interrupt while the interrupt line stays up.
@@ -64,8 +63,8 @@ impl Ptimer {
         Ok(())
     }
 
-    /// Makes the crystal go wrong, or right again. A jump changes the counter and not the crystal: the comparator does not see the values
-    /// that the counter jumps over.
+    /// Makes the crystal deviate from the true time, or ends its deviation. A jump changes the counter and not the crystal: the comparator
+    /// does not see the values that the counter jumps over.
     pub(super) fn change(&mut self, change: Change, now: u64, orders: &mut Vec<Order>) {
         match change {
             Change::Jump(nanoseconds) => {

@@ -38,7 +38,8 @@ pub(super) struct Done {
     pub(super) data: Option<Reference>,
     /// The cycles that the instruction takes besides its memory accesses.
     pub(super) takes: u64,
-    /// If the instruction has to wait, the time at which the strand tries it again. An instruction that waits has changed nothing.
+    /// The time at which the strand tries the instruction again; `None` if the instruction does not have to wait. An instruction that waits
+    /// has changed nothing.
     pub(super) waits: Option<u64>,
     /// Whether the instruction has changed the pending interrupts without writing a control register.
     pub(super) touched: bool,

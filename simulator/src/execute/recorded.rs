@@ -20,13 +20,13 @@ pub struct Compared {
     pub seen: u64,
     /// The number of events in `seen` that are recorded as the machine saw them.
     pub recorded: u64,
-    /// The number of events in `seen` that are missing where the rings say that events are lost.
+    /// The number of events in `seen` that are missing because the rings have gaps there.
     pub lost: u64,
     /// The number of recorded events of hypercalls that did not return.
     pub unreturned: u64,
     /// The number of other recorded events, such as changes of rights.
     pub others: u64,
-    /// The number of further events that the rings say are lost, and that the machine did not see.
+    /// The number of events that are lost according to the rings, but that the machine did not see.
     pub others_lost: u64,
     /// The number of FAST calls that returned and whose function has no recorded event. A hypervisor need not record the functions of its
     /// other services.
@@ -98,7 +98,7 @@ impl Expected {
 /// which the strand made them.
 ///
 /// # Errors
-/// An event differs, or is missing where the ring does not say that events are lost.
+/// An event differs from the expected event. Or an event is missing although the ring has no gap there.
 pub fn compare(
     streams: &[Stream],
     resolution: u64,

@@ -165,7 +165,8 @@ impl Running {
         }
     }
 
-    /// Carries out the orders. Returns whether an order has started or parked strands.
+    /// Carries out the orders that instructions have given, such as interrupts of other strands. Returns whether an order has started or
+    /// parked strands.
     fn obey(&mut self) -> bool {
         let mut ran = false;
         for order in std::mem::take(&mut self.shared.orders) {

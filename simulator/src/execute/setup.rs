@@ -6,7 +6,7 @@ use super::Interfaces;
 use crate::memory::{Config, MemoryError};
 use crate::setters::setters;
 
-/// The parts of an executing machine.
+/// The settings from which an executing machine is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Setup {

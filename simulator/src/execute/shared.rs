@@ -32,7 +32,7 @@ pub struct Observed {
     pub time: u64,
     pub level: Level,
     pub physical: u64,
-    /// The number of bytes.
+    /// The size of the access in bytes.
     pub size: u16,
     /// [`Kind::FetchOther`] for every fetch. An atomic instruction is observed as a load and a store.
     pub kind: Kind,
@@ -67,7 +67,7 @@ pub(super) struct Shared {
     pub(super) niagara: Niagara,
     pub(super) physical: Physical,
     mailbox: Option<u64>,
-    /// The address of the word that switches the machine off; without a mailbox, an address that has no memory.
+    /// The address of the word that switches the machine off. Without a mailbox, it is an address that has no memory.
     pub(super) power: u64,
     pub(super) cores: Vec<CoreTlbs>,
     pub(super) consoles: Vec<Console>,

@@ -25,9 +25,9 @@ const HYP_SCRATCHPAD: u8 = 0x4f;
 /// node are 0x1000 higher (*assumed*).
 const CMP: u8 = 0x41;
 
-/// The space ASI_CMP_CORE. `INTR_ID` holds the strand's number as the target of interrupts. `CORE_ID` (ASI_CMP_CORE_ID) holds the
-/// strand's number in bits 7:0, the greatest number in bits 23:16, and the number of a core's last strand in bits 34:32. The T2 has
-/// six bits for each number. It is *assumed* that one range of numbers covers the strands of all nodes.
+/// The space ASI_CMP_CORE. `INTR_ID` holds the strand's number as the target of interrupts. `CORE_ID` (ASI_CMP_CORE_ID) holds the strand's
+/// number in bits 7:0, the highest number in bits 23:16, and the number of a core's last strand in bits 34:32. The T2 has six bits for each
+/// number. It is *assumed* that one range of numbers covers the strands of all nodes.
 const CORE: u8 = 0x63;
 const INTR_ID: SpaceRegister = (CORE, 0);
 const CORE_ID: SpaceRegister = (CORE, 0x10);

@@ -29,7 +29,7 @@ impl Limits {
 /// Why an execution has stopped. A stop does not change what the machine does when the execution continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// A limit is reached.
+    /// One of the limits of the run is reached.
     Limit,
     /// All strands are parked, or halted without anything that could wake them.
     Ended,

@@ -44,7 +44,7 @@ pub(super) const SELECTS: u64 = 0x38;
 /// The number of cycles from the issue of a store to its completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoreLatency {
-    /// The number of cycles of an access to the device, including the way to the device.
+    /// As many cycles as an access to the device takes, including the way to the device.
     #[default]
     AsDevice,
     /// The same number of cycles for each store.
@@ -151,8 +151,8 @@ impl Entries {
         entry
     }
 
-    /// Returns the value of a diagnostic read of the entry that bits 5:3 of `selects` select: the entry's address, and a mark for each
-    /// of the eight stored bytes.
+    /// Returns the value of a diagnostic read: the address of an entry, and a mark for each of the eight stored bytes. Bits 5:3 of
+    /// `selects` select the entry.
     pub(super) const fn read(&self, selects: u64) -> u64 {
         self.addresses[(selects & SELECTS) as usize >> 3] & ((1 << 40) - 1) | 0xff << 40
     }

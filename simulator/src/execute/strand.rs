@@ -87,10 +87,10 @@ pub(super) struct Local {
     pub(super) due: u64,
     /// The partition whose real addresses the strand uses.
     pub(super) partition: u8,
-    /// The values of the scratchpads, of the registers that hold tags and fault addresses, and of registers that have no effect in this
-    /// machine. The key is the ASI and the address.
+    /// The values of registers in alternate spaces: the scratchpads, the registers with tags and fault addresses, and the registers that
+    /// have no effect in this machine. The key is the ASI and the address.
     pub(super) registers: BTreeMap<(u8, u64), u64>,
-    /// What the strand's counters were last told of the strand: its level, and whether it can take overflow traps.
+    /// The state of the strand that its counters last received: its level, and whether it can take overflow traps.
     pub(super) seen: (Level, bool),
     /// No counter can overflow in the next `quiet` instructions, so the counters need not be updated before these instructions are done.
     pub(super) quiet: u64,

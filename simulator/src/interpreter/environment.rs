@@ -8,9 +8,9 @@ use super::trap::{Level, Trap};
 pub struct At {
     /// The address, a multiple of the size of the access.
     pub address: u64,
-    /// The ASI. If two ASIs differ only in byte order, the big-endian one.
+    /// The ASI. For two ASIs that differ only in byte order, it is the big-endian ASI.
     pub space: u8,
-    /// The level at which the strand executes.
+    /// The privilege level of the software that makes the access.
     pub level: Level,
 }
 

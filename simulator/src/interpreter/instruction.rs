@@ -161,7 +161,7 @@ pub enum Operation {
     TaddTv,
     /// A subtraction that traps on tag overflow.
     TsubTv,
-    /// One step of a multiplication.
+    /// One step of a 32-bit multiplication, with %y and the condition codes.
     Muls,
     Popc,
 }
@@ -169,11 +169,11 @@ pub enum Operation {
 /// The direction of a shift, and how free bits are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
-    /// Left; free bits become 0.
+    /// A shift to the left. The free bits become 0.
     Left,
-    /// Right; free bits become 0.
+    /// A shift to the right. The free bits become 0.
     Right,
-    /// Right; free bits become copies of the sign.
+    /// A shift to the right. The free bits become copies of the sign.
     RightArithmetic,
 }
 
@@ -182,11 +182,11 @@ pub enum Shift {
 pub struct Datum {
     /// The binary logarithm of the number of bytes, 0 to 3.
     pub shift: u8,
-    /// Whether a loaded value is sign-extended.
+    /// If set, a loaded value is sign-extended. Otherwise, its high bits are 0.
     pub signed: bool,
 }
 
-/// The address space of an access.
+/// How an instruction names the address space of its access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// The space of ordinary loads and stores.

@@ -40,11 +40,11 @@ pub struct Strand {
 
 /// Where the strand continues.
 enum Next {
-    /// At the instruction after this one.
+    /// The strand continues at the instruction after this one.
     After,
-    /// At this address, after the delay slot has executed.
+    /// The strand continues at this address, after the delay slot has executed.
     Branch(u64),
-    /// At this address without executing the delay slot; `None` for the instruction after the delay slot.
+    /// The strand continues at this address without executing the delay slot. `None` stands for the instruction after the delay slot.
     Annulled(Option<u64>),
     /// Executes the instruction at the first address, and continues at the second address.
     At(u64, u64),
@@ -345,8 +345,8 @@ impl Strand {
         self.pc.wrapping_add_signed(displacement as i64)
     }
 
-    /// Returns where a branch leads. If `annul` is set, the delay slot is skipped after a branch that is not taken, and after a branch
-    /// that is `always` taken.
+    /// Returns where the strand continues after a branch. If `annul` is set, the delay slot is skipped if the branch is not taken, or if it
+    /// is `always` taken.
     #[inline(always)]
     fn branch(&self, taken: bool, annul: bool, always: bool, displacement: i32) -> Next {
         match (taken, annul) {

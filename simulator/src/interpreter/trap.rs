@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The privilege with which a strand executes (chapter 3).
+/// The privilege level of a strand (chapter 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// The privilege of application programs.

@@ -72,7 +72,7 @@ impl<'a> Board<'a> {
         &self.hypervisor.services().0
     }
 
-    /// Returns a strand on which a guest's code executes.
+    /// Returns a strand that executes a guest's code.
     pub(crate) fn strand(&'a self, guest: GuestId, strand: StrandId) -> SimulatedStrand<'a> {
         let strand = self.hypervisor.strand(Caller { guest, strand });
         SimulatedStrand { board: self, strand: strand.expect("a strand of the guest") }

@@ -16,8 +16,8 @@ pub const HYPERCALL_CYCLES: u64 = 60;
 const READ: u64 = 10;
 
 /// Returns the number of cycles that an access takes. An access to an L2 control register takes a single cycle, because a call makes up to
-/// 23 such accesses and must end within [`HYPERCALL_CYCLES`]. Accesses to DRAM channels of the strand's own node take longer, accesses to
-/// channels of other nodes still longer, and accesses to hubs take the longest.
+/// 23 such accesses and must end within [`HYPERCALL_CYCLES`]. Accesses to DRAM channels of the strand's own node take longer. Accesses to
+/// channels of other nodes take even longer, and accesses to hubs take the longest.
 pub(crate) fn access_cycles(address: PhysicalAddress) -> u64 {
     match address.0 >> 32 {
         0xa9 => 1,

@@ -1,6 +1,6 @@
 //! Clocks that go wrong.
 //!
-//! The machine has a true time. What a clock shows depends on the true time and on the changes that a scenario has made to the clock. All
+//! The machine has a true time. The value of a clock depends on the true time and on the changes that a scenario has made to the clock. All
 //! numbers are integers. A clock counts in millionths of a cycle, so a drift in parts per million is exact.
 
 use std::fmt;
@@ -50,7 +50,7 @@ impl fmt::Display for Clock {
 pub struct Drift(i32);
 
 impl Drift {
-    /// The greatest deviation, in either direction.
+    /// The maximum deviation in either direction, in parts per million.
     pub const MOST: i64 = 999_999;
 
     /// Returns a deviation; `None` if it is greater than [`MOST`](Self::MOST).
@@ -101,7 +101,7 @@ pub(crate) struct Skew {
     counted: u128,
     /// The sum of all jumps, in parts of cycles.
     jumped: i128,
-    /// The parts of a cycle that the clock counts in a cycle of the true time.
+    /// The number of parts that the clock counts in a cycle of the true time.
     rate: u64,
 }
 
@@ -161,7 +161,7 @@ impl Skew {
         self.time_of_counted((u128::from(nanoseconds) * u128::from(HZ)).div_ceil(1000))
     }
 
-    /// Returns by how many nanoseconds the clock is ahead of the true time, rounded down; negative if it is behind.
+    /// Returns the number of nanoseconds by which the clock is ahead of the true time, rounded down; negative if the clock is behind.
     fn ahead(&self, now: u64) -> i64 {
         let truth = i128::from(now) * i128::from(PARTS);
         let parts = self.counted(now) as i128 + self.jumped - truth;
@@ -195,7 +195,7 @@ impl Changes {
         own.map(|(at, _, change)| (*at, *change))
     }
 
-    /// Returns by how many nanoseconds a clock was ahead of the true time, at each of these ascending times.
+    /// Returns the number of nanoseconds by which a clock was ahead of the true time, at each of these times. The times must ascend.
     pub(crate) fn ahead(&self, clock: Clock, times: impl Iterator<Item = u64>) -> Vec<(u64, i64)> {
         let (mut skew, mut changes) = (Skew::NONE, self.of(clock).peekable());
         let ahead = times.map(|time| {
@@ -296,7 +296,7 @@ mod tests {
         let lost = changed(&[(1000, Change::Lose(5_000_000))]);
         assert_eq!([1000, 5_827_896, 5_827_897].map(|now| lost.cycles(now)), [1000, 1000, 1001]);
         assert_eq!(lost.time_of_cycles(1001), Some(5_827_897));
-        // The clock has shown these numbers before the loss, and does not show them again after it.
+        // The clock showed these numbers before the loss, and does not show them after the loss.
         assert_eq!([1, 500, 1000].map(|count| lost.time_of_cycles(count)), [Some(1000); 3]);
         assert_eq!(lost.ahead(1_165_379_275), -5_000_000);
         // A second change before the end of a loss does not shorten the loss.

@@ -18,9 +18,9 @@ pub(crate) enum Map {
     Channel,
     /// Whether a channel is enabled: 1 or 0.
     EnabledChannel,
-    /// The number of the node from whose link a line is sent.
+    /// The number of the node that sends a line by its link.
     Link,
-    /// The number of the port at which a hub's event happens.
+    /// The port number of a hub's event.
     Port,
     /// The number of the hub whose registers count a hub's events.
     HubRegisters,

@@ -72,7 +72,7 @@ pub struct Config {
     pub l2: Cache,
     /// How long hits, misses and transfers take, in cycles.
     pub timing: Timing,
-    /// The rule that decides on which node each page of a program is.
+    /// The rule that places the pages of programs on nodes.
     #[serde(rename = "memory", with = "memory_table", default)]
     pub pages: Pages,
 }

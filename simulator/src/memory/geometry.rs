@@ -51,7 +51,7 @@ pub struct NoMemory;
 pub(super) struct Interleave {
     homes: Homes,
     pages: Pages,
-    /// The nodes of the pages that have been touched, by page number, if the first touch decides.
+    /// The node of each page that has been touched, by page number. Used only if the first touch decides on the node.
     touched: HashMap<u64, Node>,
     /// The channels of each node, one for each value of address bit 8. The entries of a node without memory are not used.
     channels: [[Mcu; 2]; Node::ALL.len()],

@@ -130,8 +130,8 @@ impl<V: Variant> L2<V> {
         Some(Hit { slot: L2Slot::new(index, way), state: set.states[way], arrives })
     }
 
-    /// Returns the time at which a line arrives, like [`hit`](Self::hit). Returns `None` unless the line is modified, is the most recently
-    /// used line of its set, and has none of the `copies`.
+    /// Returns the time at which a line arrives, like [`hit`](Self::hit), but only if the line is modified, is the most recently used line
+    /// of its set, and has none of the `copies`. Otherwise, returns `None`.
     #[inline(always)]
     pub(super) fn own(&self, line: L2Line, copies: u64) -> Option<u64> {
         let (index, tag) = self.shape().place(line.0);

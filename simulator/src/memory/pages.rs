@@ -14,13 +14,13 @@ pub(super) const PAGE_SHIFT: u32 = 13;
 /// The size of sun4v's largest page: 256 MB.
 const LARGEST: u64 = 256 << 20;
 
-/// The rule that decides on which node each page of a program is. Programs do not share pages.
+/// The rule that places the pages of programs on nodes. Programs do not share pages.
 ///
 /// Only the home node of a line depends on this. The physical address alone decides on the cache sets, the L2 bank, the channel within the
 /// node and the hub. This is as if the operating system gave each page a frame of the page's color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pages {
-    /// The machine's [interleave](platform::homes) decides on which node each address is, so one page can be on several nodes.
+    /// The machine's [interleave](platform::homes) maps each address to a node, so parts of one page can be on different nodes.
     #[default]
     Hardware,
     /// A page of 8 KB is on the node of the strand that first touches the page, in the machine's time. If this node has no memory, the page

@@ -67,8 +67,8 @@ impl Plane {
         self.links[node].passed
     }
 
-    /// Records that a request for a line was under way from `begins` to `ends`. After this call, no request may arrive
-    /// before the time `now`.
+    /// Records that a request for a line was under way from `begins` to `ends`. After this call, requests must not arrive before the time
+    /// `now`.
     pub(super) fn complete(&mut self, line: L2Line, begins: u64, ends: u64, now: u64) {
         let flights = &mut self.flights[list(line)];
         flights.retain(|flight| flight.ends > now);

@@ -3,7 +3,7 @@
 /// The maximum number of a strand's stores under way.
 pub(super) const MOST_STORES: usize = 16;
 
-/// The times at which the latest stores are done. Stores complete in the order of the program.
+/// The completion times of the latest stores. Stores complete in the order of the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     done: [u64; MOST_STORES],

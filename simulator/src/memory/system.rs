@@ -133,7 +133,7 @@ impl<V: Variant> MemorySystem<V> {
         LineHomes(self.dram.interleave.clone())
     }
 
-    /// Returns the first event that happened at a wrong place; `None` if there is none.
+    /// Returns the first event that happened at the wrong unit or strand; `None` if there is none.
     pub fn stray(&mut self) -> Option<Stray> {
         let Self { truth, planes, .. } = self;
         truth.units.check_links(|hub, node| planes[hub.index()].passed(node));
@@ -232,7 +232,7 @@ impl AnyMemory {
         either!(self, memory => memory.line_homes())
     }
 
-    /// Returns the first event that happened at a wrong place; `None` if there is none.
+    /// Returns the first event that happened at the wrong unit or strand; `None` if there is none.
     pub fn stray(&mut self) -> Option<Stray> {
         either!(self, memory => memory.stray())
     }

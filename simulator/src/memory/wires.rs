@@ -18,7 +18,7 @@ pub(super) enum StrandEvent {
     CrossbarStore,
 }
 
-/// The events of the counters, in the order of [`StrandEvent`].
+/// The counter event for each [`StrandEvent`], in the order of that enum.
 const EVENTS: [SparcEvent; 7] = [
     SparcEvent::InstructionCacheMisses,
     SparcEvent::DataCacheMisses,

@@ -74,7 +74,7 @@ impl<V: Variant> Work<'_, V> {
     /// end. An instruction can also load and then store, but not in one step. If the quantum ends between this load and store, execution
     /// stops there, as it does between two instructions. Other strands can then use the line while this strand waits for the load.
     ///
-    /// Quanta must be passed in the order of time: a quantum may not begin before the last instruction of the previous quantum.
+    /// Quanta must be passed in the order of time: a quantum must not begin before the last instruction of the previous quantum.
     pub fn replay(&mut self, quantum: &Quantum<'_>) -> Executed {
         let longest = self.system.plan.variant.figures().timing.longest();
         let mut access = self.access(quantum.strand, quantum.offset, quantum.begins);
@@ -145,7 +145,7 @@ impl<V: Variant> Work<'_, V> {
 
     /// Executes an instruction that begins at the time `begins`: its fetch and its data.
     ///
-    /// Instructions must be passed in the order of time: an instruction may not begin before the previous instruction.
+    /// Instructions must be passed in the order of time: an instruction must not begin before the previous instruction.
     #[inline(always)]
     pub fn instruction(
         &mut self,
@@ -171,7 +171,7 @@ impl<V: Variant> Work<'_, V> {
     /// Ends the work at the time `now`, after every issued instruction. Updates all counters and the clocks of the devices.
     ///
     /// # Errors
-    /// An event happened at a wrong place. The counters are then worthless.
+    /// An event happened at the wrong unit or strand. All counts are then unreliable.
     pub fn finish(mut self, now: u64) -> Result<(), Stray> {
         self.pass(now);
         for strand in (0..self.system.plan.machine.strands()).filter_map(StrandId::new) {
@@ -180,7 +180,7 @@ impl<V: Variant> Work<'_, V> {
         self.check()
     }
 
-    /// Fails if an event has happened at a wrong place.
+    /// Fails if an event has happened at the wrong unit or strand.
     pub fn check(&mut self) -> Result<(), Stray> {
         self.system.stray().map_or(Ok(()), Err)
     }

@@ -29,7 +29,7 @@ pub enum Action {
     Mend(Unit),
     /// Stops a strand forever. Reports its death to the hypervisor.
     Kill(StrandId),
-    /// Makes a clock go wrong, or right again.
+    /// Makes a clock deviate from the true time, or ends its deviation.
     Clock(Clock, Change),
 }
 
@@ -54,7 +54,8 @@ impl Action {
 /// A checked step of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The step is due after this number of references of all programs (a replay) or of instructions of all strands (an execution).
+    /// The time at which the step is due: in a replay, the number of references of all programs; in an execution, the number of
+    /// instructions of all strands.
     pub at: u64,
     /// The number of the line of `[[step]]` in the file, from 1.
     pub line: usize,
@@ -99,7 +100,7 @@ struct StepEntry {
     lose: Option<Spanned<u64>>,
 }
 
-/// The names of the actions, each with the keys that a step must have, and the further keys that a step may have.
+/// The names of the actions, each with the required keys and the optional keys of its step.
 const ACTIONS: [(&str, &[&str], &[&str]); 8] = [
     ("grant", &["guest", "right"], &[]),
     ("revoke", &["guest", "right"], &[]),
@@ -192,8 +193,8 @@ impl Unchecked {
         }
     }
 
-    /// Checks the steps against a machine and its guests. A step may not kill a `busy` strand. A busy strand executes the program of
-    /// a replay, or makes a guest's calls.
+    /// Checks the steps against a machine and its guests. A step must not kill a `busy` strand. A busy strand executes the program of a
+    /// replay, or makes a guest's calls.
     ///
     /// # Errors
     /// A step is impossible.

@@ -70,11 +70,11 @@ struct Current {
 /// The result of a call of [`Operator::work`].
 #[derive(Debug)]
 pub enum Worked<'a> {
-    /// Nothing is left to do now: no step is due, or the hypervisor has not answered.
+    /// There is nothing to do now: no step is due, or the hypervisor has not answered.
     Nothing,
     /// The operator has given a request to the hypervisor.
     Asked,
-    /// A step has ended. It has this action and this result.
+    /// A step with this action has ended with this result.
     Made(Action, &'a mut StepRun),
 }
 

@@ -23,7 +23,7 @@ struct ChunkRequest {
     chunk: Chunk,
 }
 
-/// The answer to a request: the next chunk, for which the thread read `read` bytes.
+/// The answer to a request: the next chunk, and the number of bytes that the thread has read for this chunk (`read`).
 struct Piece {
     thread: usize,
     chunk: Chunk,

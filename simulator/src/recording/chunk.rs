@@ -276,7 +276,7 @@ impl<'a> References<'a> {
         Self { length: self.length.min(most), ..self }
     }
 
-    /// Iterates over the references.
+    /// Iterates over the references in the order of the program.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = Reference> + use<'a> {
         let mut rest = self;

@@ -17,7 +17,7 @@ pub(super) struct Code {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shape {
-    /// The number of references.
+    /// The number of all references, including those to data.
     pub(crate) count: u32,
     /// The number of references to data.
     pub(crate) data: u32,

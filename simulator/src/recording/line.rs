@@ -19,7 +19,7 @@ const A_SIZE: &str = "a size from 1 to 4096 bytes";
 /// carriage return. The further bytes are for the message about a wrong line.
 pub(super) const LONGEST: usize = 40;
 
-/// Parses a line without its newline. Returns `None` for an empty line. The error is what was expected instead.
+/// Parses a line without its newline. Returns `None` for an empty line. The error says what was expected instead.
 pub(super) fn parse(line: &[u8]) -> Result<Option<Reference>, &'static str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() {

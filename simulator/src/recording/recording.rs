@@ -43,8 +43,8 @@ impl Recording {
     /// Opens a recording of any [format](super), plain or compressed; `-` is standard input.
     ///
     /// # Errors
-    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way; the recording is native or handwritten,
-    /// and is malformed or too large; or there is no room to decompress the recording.
+    /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. Or the recording is native or handwritten,
+    /// and is malformed or too large. Or there is no room to decompress the recording.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Source::open(path.as_ref()).and_then(Self::new)
     }

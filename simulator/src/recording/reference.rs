@@ -44,7 +44,7 @@ impl Reference {
         }
     }
 
-    /// Returns the group of this fetched instruction.
+    /// Returns the group in which instruction counters count this fetched instruction.
     #[inline(always)]
     pub(crate) const fn group(&self) -> Group {
         match (self.class, self.flow) {
@@ -60,20 +60,21 @@ impl Reference {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Flow {
-    /// To the next instruction in memory. All instructions of a recording [without flow](super::Recording::has_flow) have this value.
+    /// Control passes to the next instruction in memory. All instructions of a recording [without flow](super::Recording::has_flow) have
+    /// this value.
     #[default]
     Next = 0,
-    /// Past a conditional branch that is not taken.
+    /// A conditional branch is not taken.
     NotTaken = 1,
-    /// To the target of a conditional branch.
+    /// A conditional branch passes control to its target.
     Taken = 2,
-    /// To the target of an unconditional branch, or to an address in a register.
+    /// Control passes to the target of an unconditional branch, or to an address in a register.
     Jump = 3,
-    /// To a procedure, by a call instruction.
+    /// A call instruction passes control to a procedure.
     Call = 4,
-    /// To the caller of a procedure.
+    /// Control returns to the caller of a procedure.
     Return = 5,
-    /// Into the operating system.
+    /// Control passes to the operating system.
     Trap = 6,
 }
 
@@ -101,7 +102,7 @@ impl Group {
     pub(crate) const COUNT: usize = 4;
 }
 
-/// How an instruction accesses data.
+/// How an instruction accesses data. Instruction counters distinguish these cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DataAccess {
     None,
@@ -128,11 +129,11 @@ pub enum Kind {
     FetchLoad = 1,
     /// The fetch of an instruction that stores.
     FetchStore = 2,
-    /// The fetch of an instruction that loads and stores: of the same memory location or of two locations, in one step or not.
+    /// The fetch of an instruction that loads and stores, in one step or not. It can access one memory location or two.
     FetchModify = 3,
-    /// A load of data.
+    /// A load of data. It follows the fetch of its instruction, if the recording has instructions.
     Load = 4,
-    /// A store of data.
+    /// A store of data. It follows the fetch of its instruction, if the recording has instructions.
     Store = 5,
     /// A load and a store of the same memory location in one step, by an atomic instruction. An instruction that is not atomic and changes
     /// a location (`addq $3,(mem)` of x86-64) has a [`Load`](Self::Load) and a [`Store`](Self::Store).

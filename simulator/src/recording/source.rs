@@ -39,11 +39,11 @@ pub struct BytesRead {
 /// The format of the decompressed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Recordings that `vfalls record` writes.
+    /// A recording that `vfalls record` has written.
     Native,
-    /// Recordings that valgrind's lackey writes.
+    /// A recording that valgrind's lackey has written.
     Lackey,
-    /// Handwritten recordings.
+    /// A handwritten recording.
     Text,
 }
 

@@ -78,7 +78,7 @@ pub(super) fn read(mut source: Source) -> Result<Threads, RecordingError> {
 /// The strand of a line, and its one or two references.
 type Line = (StrandId, Reference, Option<Reference>);
 
-/// Parses a line. Returns the strand and its references, or `None` for a line without a reference. The error is what was expected
+/// Parses a line. Returns the strand and its references, or `None` for a line without a reference. The error says what was expected
 /// instead.
 fn parse(line: &[u8]) -> Result<Option<Line>, &'static str> {
     let end = line.iter().position(|&byte| byte == b'#').unwrap_or(line.len());

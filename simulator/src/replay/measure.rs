@@ -17,7 +17,7 @@ pub(super) const TRIES: Tries = match Tries::new(10_000) {
     None => Tries::ONCE,
 };
 
-/// The counts of two counters, in 64 bits.
+/// The counts of two counters, widened to 64 bits.
 #[derive(Clone, Copy, Debug)]
 enum Counts {
     Pmu([PmuCount; 2]),
@@ -81,8 +81,8 @@ pub(super) struct Measurement<'a> {
 }
 
 impl<'a> Measurement<'a> {
-    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node on which the guest has strands. Programs
-    /// all PMUs that the guest may use, and starts the counters of `strands`.
+    /// Negotiates the version, and finds the machine's PMUs. Sets PERF_CONFIG on each node that has strands of the guest. Programs all PMUs
+    /// that the guest may use, and starts the counters of `strands`.
     pub(super) fn start(
         board: &'a Board<'a>,
         guest: GuestId,

@@ -25,7 +25,7 @@ const MOST_CALLS: u64 = 1 << 19;
 pub enum Stage<'a> {
     /// The guest has programmed all counters, except the counters of these units, which the guest may not use.
     Started(&'a [Pmu]),
-    /// The replay has come this far.
+    /// The replay continues, and has made this progress.
     Progress(Progress),
     /// The guest has read its counters after this number of references.
     #[allow(missing_docs, reason = "the names say it")]
@@ -67,8 +67,8 @@ pub(crate) fn stopped_after(references: u64) -> String {
 }
 
 impl Prepared {
-    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each stage. If
-    /// `observe` returns [`ControlFlow::Break`], the replay ends: the result has what happened so far, and says that the replay was
+    /// Replays the programs to their end. Meanwhile, the measuring guest samples its counters. Calls `observe` at each stage. If `observe`
+    /// returns [`ControlFlow::Break`], the replay ends: the result covers what happened so far, and says that the replay was
     /// [stopped](Replayed::stopped).
     ///
     /// # Errors

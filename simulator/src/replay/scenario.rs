@@ -36,7 +36,7 @@ const MOST_CROSS_CALLS: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum ScenarioStage<'a> {
-    /// The replay has come this far.
+    /// The replay continues, and has made this progress.
     Progress(Progress),
     /// A step has ended.
     Step(&'a StepRun),
@@ -49,8 +49,8 @@ pub enum ScenarioStage<'a> {
 type Observe<'a> = dyn FnMut(ScenarioStage<'_>) -> ControlFlow<()> + 'a;
 
 impl Prepared {
-    /// Checks the steps of a scenario against the machine and the guests. A step may not kill a strand that executes the program or
-    /// makes a guest's calls, or change a clock.
+    /// Checks the steps of a scenario against the machine and the guests. A step must not change a clock, and must not kill a strand that
+    /// executes the program or makes a guest's calls.
     ///
     /// # Errors
     /// A step is impossible.
@@ -60,8 +60,8 @@ impl Prepared {
         scenario.without_clocks()?.check(self.setup().machine, &self.setup().guests, &busy)
     }
 
-    /// Plays a scenario to the end of the programs. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`], the
-    /// replay ends: the result has what happened so far, and says that the replay was [stopped](Played::stopped).
+    /// Plays a scenario to the end of the programs. Calls `observe` at each stage. If `observe` returns [`ControlFlow::Break`], the replay
+    /// ends: the result covers what happened so far, and says that the replay was [stopped](Played::stopped).
     ///
     /// # Errors
     /// A recording cannot be read to its end, a guest cannot measure, or a change of rights has no end.
@@ -164,7 +164,7 @@ impl Operated for Mailbox<'_> {
         mailbox::ask(&mut words, &request);
         let board = self.board;
         match request {
-            // Looking at the hypervisor takes no time.
+            // A request to look at the hypervisor takes no time.
             Request::Look(_) => mailbox::serve(&mut words, board.service(), on, drop),
             Request::Reset(guest) => mailbox::serve(&mut words, board.service(), on, |_| {
                 board.reset_guest(guest, on);
@@ -288,7 +288,7 @@ impl<'a> Play<'a, '_> {
         callers.map(|(guest, _)| self.board.service().held(guest)).collect()
     }
 
-    /// Lets the strands that a pending change waits for take their cross-calls. Guests make calls before the first cross-call.
+    /// Lets the strands `awaited`, for which a pending change waits, take their cross-calls. Guests make calls before the first cross-call.
     fn settle(&self, awaited: StrandSet, settled: &mut Settled) -> Result<(), RunError> {
         if settled.awaited.is_none() {
             settled.awaited = Some(awaited.iter().count());

@@ -25,7 +25,7 @@ use crate::setters::setters;
 
 /// The setup of a replay: what the machine executes and what a guest measures.
 ///
-/// [`Setup::new`] sets what most replays have. To change a field, call the method with the field's name.
+/// [`Setup::new`] sets the fields to the values that most replays need. To change a field, call the method with the field's name.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
@@ -49,8 +49,8 @@ pub struct Setup {
     pub tracing: Option<Tracing>,
     /// Whether to collect [details](crate::analysis::details). A [scenario](super::scenario) collects none.
     pub details: bool,
-    /// If not 0, each thread starts 0 to 255 cycles later, and this number decides the delay of each thread. Replays with different numbers
-    /// show whether the result depends on small differences in the order of threads.
+    /// A seed for delays. If it is not 0, each thread starts 0 to 255 cycles later, and this number determines the delay of each thread.
+    /// Replays with different numbers show whether the result depends on small differences in the order of threads.
     pub late: u64,
 }
 
@@ -167,8 +167,8 @@ impl Setup {
     /// Checks the setup and prepares the replay.
     ///
     /// # Errors
-    /// The guests have no valid configuration, or there are no or too many programs. Or the threads cannot be placed on the strands of one
-    /// guest, or a number is out of its range.
+    /// The configuration of the guests is invalid, there is no program, or there are too many programs. Or the threads cannot be placed on
+    /// the strands of one guest, or a number is out of its range.
     pub fn check(self) -> Result<Prepared, SetupError> {
         let machine = self.machine;
         let configs: Vec<_> = self.guests.iter().map(|guest| guest.config).collect();

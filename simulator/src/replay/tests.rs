@@ -65,7 +65,7 @@ fn a_broken_map_is_noticed() {
     let lacked = "which the machine does not have";
     let differs = "a counter differs";
     let breakages: [Breakage<'_>; 22] = [
-        // Wrong hubs of a line: chosen by other bits, two hubs exchanged, only two of four hubs in use.
+        // These maps return a wrong hub: different bits choose the hub, two hubs are exchanged, or only two of four hubs are used.
         (Map::Hub, |bits| bits >> 1, four, "", astray),
         (Map::Hub, |bits| bits ^ 1, two, "", astray),
         (Map::Hub, |bits| bits & 1, four, "", astray),
@@ -73,19 +73,19 @@ fn a_broken_map_is_noticed() {
         (Map::CountingHubs, |_| 1, linked, "", lacked),
         (Map::CountingHubs, |_| 0, four, "", differs),
         (Map::HubRegisters, |hub| hub ^ 1, four, "", differs),
-        // Wrong homes of a line: chosen by other bits, the next node, the wrong channel, a disabled channel.
+        // These maps return a wrong home: different bits choose the node, or it is the next node, the wrong channel or a disabled channel.
         (Map::Home, |stripe| stripe >> 1, four, "", astray),
         (Map::Home, |stripe| stripe + 1, linked, "", astray),
         (Map::Channel, |bits| bits >> 1, four, "", astray),
         (Map::Channel, |bits| !bits, linked, "", astray),
         (Map::EnabledChannel, |_| 1, without, "", lacked),
         (Map::ChannelRegisters, |mcu| 1 - mcu, two, "", differs),
-        // Wrong banks of a line, and wrong links and ports of a node.
+        // These maps return a wrong bank of a line, or a wrong link or port of a node.
         (Map::Bank, |bits| bits >> 1, four, "", astray),
         (Map::Bank, |bits| bits & 3, linked, "", astray),
         (Map::Link, |node| node ^ 1, four, "", "lines ("),
         (Map::Port, |port| port ^ 1, four, "", differs),
-        // Wrong nodes of strands, and wrong strands of threads.
+        // These maps return a wrong node of a strand, or a wrong strand of a thread.
         (Map::NodeOfStrand, |node| node ^ 1, two, "", astray),
         (Map::StrandRegisters, |strand| strand ^ 1, four, "", differs),
         (Map::Placement, |strand| strand ^ 8, linked, "", astray),

@@ -1,4 +1,4 @@
-//! What each thread did: the sum of what happened on the thread's strand while the thread executed.
+//! The work of each thread: the sum of the events on the thread's strand while the thread executed.
 
 use guest_abi::StrandId;
 
@@ -9,9 +9,9 @@ use crate::run::{Stack, ThreadRun};
 pub(super) struct Threads {
     /// What each thread did until the latest change of threads on its strand.
     results: Vec<ThreadRun>,
-    /// For each strand: its latest thread, and what had happened on the strand when the thread began.
+    /// For each strand: its latest thread, and the counts of the strand when the thread began.
     on: Vec<(usize, Waited)>,
-    /// The error of the first thread that executed on a strand other than its own.
+    /// The error about the first thread that executed on the wrong strand.
     stray: Option<Stray>,
 }
 

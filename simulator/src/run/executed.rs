@@ -93,7 +93,7 @@ pub struct StrandRun {
     pub served: Served,
 }
 
-/// A number, split by the software that executed.
+/// A number, split by the kind of software that executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByWhom {
     /// The number for guests, both privileged and nonprivileged.

@@ -1,4 +1,4 @@
-//! The result of a replay on which a scenario was played.
+//! The result of a replay during which a scenario was played.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ pub struct Played {
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
-    /// See [`Run::notes`](super::Run::notes).
+    /// Notes on what limits the meaning of the results; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -143,12 +143,12 @@ pub struct UnitRun {
     pub clean: bool,
     /// The number of accesses that faulted.
     pub faults: u32,
-    /// How often the unit went out of service because it stayed busy.
+    /// The number of times that the unit went out of service because it stayed busy.
     pub stuck: u32,
 }
 
 impl UnitRun {
-    /// Creates a record of the state that a unit has.
+    /// Returns a record of a unit's state.
     #[must_use]
     pub fn new(unit: Unit, state: UnitState) -> Self {
         let UnitState { in_service, clean, faults, stuck } = state;

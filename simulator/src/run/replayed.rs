@@ -39,18 +39,18 @@ pub struct Replayed {
     /// What threads waited for.
     #[serde(default)]
     pub waits: Waits,
-    /// The lengths of replays whose threads start at slightly different times, beginning with this replay; `None` until the caller that
-    /// makes these replays stores the lengths here.
+    /// The lengths of replays whose threads start at slightly different times. The first length is that of this replay. `None` until the
+    /// caller that runs these replays stores the lengths here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<Spread>,
-    /// The lengths of replays of several recordings of the program, ending with this replay; `None` until the caller that makes these
-    /// recordings stores the lengths here.
+    /// The lengths of replays of several recordings of the program. The last length is that of this replay. `None` until the caller that
+    /// makes these recordings stores the lengths here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Spread>,
     /// How channels, hubs and links were used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// See [`Run::notes`](super::Run::notes).
+    /// Notes on what limits the meaning of the results; see [`Run::notes`](super::Run::notes).
     pub notes: Vec<String>,
     /// Whether the observer stopped the replay. If so, all numbers are for the part of the replay before the stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -112,7 +112,7 @@ impl Time {
     }
 }
 
-/// What a thread did, and how long it took.
+/// The cycles of a thread, its requests and its waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 #[non_exhaustive]

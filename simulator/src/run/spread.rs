@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Spread {
     pub least: u64,
-    /// The median. If the number of runs is even, the lower of the two runs in the middle.
+    /// The median. For an even number of runs, it is the lower of the two middle lengths.
     pub median: u64,
     pub most: u64,
     /// The length of each run, in the order of the runs.

@@ -1,4 +1,4 @@
-//! What threads did when.
+//! The states of threads over time.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::State;
 /// What threads did in each column of time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeLine {
-    /// The time in cycles at which each column ends. The first column starts at 0. There are at most [`TimeLine::COLUMNS`].
+    /// The end of each column, in cycles. The first column starts at 0. There are at most [`TimeLine::COLUMNS`].
     pub cycles: Vec<u64>,
     /// The threads with the lowest numbers, at most [`TimeLine::THREADS`].
     pub threads: Vec<ThreadLine>,

@@ -54,7 +54,8 @@ impl Total {
         totals
     }
 
-    /// Returns `true` if each hub counts the event once, and not once for each port.
+    /// Returns `true` for gpd and asu events, which each hub counts once. Returns `false` for all
+    /// other events.
     #[must_use]
     pub fn is_by_hub(&self) -> bool {
         matches!(self.class, "gpd" | "asu")

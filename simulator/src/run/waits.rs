@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::counts::counts;
 use crate::json;
 
-/// What a thread does at a moment. A *section* is what a thread executes from taking a lock until releasing it.
+/// What a thread does at a point in time. A *section* is what a thread executes from taking a lock until releasing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -29,7 +29,7 @@ pub enum State {
     Thread,
     /// It sleeps for the time that it has asked for.
     Sleep,
-    /// It waits for another thread as in the recorded execution. The recording does not say for which lock or other object.
+    /// It waits for another thread, as in the recorded execution. The recording does not name the lock or other object of this wait.
     Recorded,
     /// No thread has started it yet.
     NotBegun,
@@ -162,16 +162,16 @@ pub struct WaitFor {
     pub state: State,
     /// The number of the thread that ended the waits.
     pub ended_by: usize,
-    /// The number of waits.
+    /// How often the thread waited.
     pub times: u64,
-    /// The cycles that the thread waited.
+    /// The sum of the cycles of these waits.
     pub cycles: u64,
 }
 
 /// A lock that threads took.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRun {
-    /// The number of the program.
+    /// The number of the program that has the lock. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
     /// The recorded address of the lock.
     #[serde(with = "json")]
@@ -201,30 +201,30 @@ pub struct LockSite {
 }
 
 impl LockSite {
-    /// Returns `true` if one thread took the lock here more than 2% less often than another. This suggests that the lock protects a supply
-    /// of work: a thread that gets the lock first does more of the work. Then the recording host has decided how the work is divided.
+    /// Returns `true` if one thread took the lock here more than 2% less often than another thread. This suggests that the lock protects a
+    /// list of work, from which each thread takes the next item. If so, the recording host has determined how the threads divide the work.
     #[must_use]
     pub const fn divides_work(&self) -> bool {
         self.most - self.least > self.most / 50 && self.threads > 1
     }
 }
 
-/// A place in a program at which threads waited as in the recorded execution.
+/// A place in a program where threads waited in the state `Recorded`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitPlace {
-    /// The number of the program.
+    /// The number of the program that contains the place. Programs are numbered from 0 in the order of the recordings.
     pub program: usize,
     /// The address of the instruction before the wait; `None` if the recording has no instruction there.
     #[serde(with = "json")]
     pub address: Option<u64>,
-    /// The number of waits.
+    /// How often threads waited there.
     pub waits: u64,
 }
 
 /// The waits of all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waits {
-    /// Which thread waited for which, at most [`Waits::MOST`] pairs of threads. The longest waits come first.
+    /// The waits of one thread for another, for at most [`Waits::MOST`] pairs of threads. The longest waits come first.
     pub pairs: Vec<WaitFor>,
     /// The locks that threads took, at most [`Waits::MOST`]. The lock with the longest waits comes first.
     pub locks: Vec<LockRun>,

@@ -15,8 +15,7 @@ use crate::events::{Stream, Trace, TracedEvent};
 use crate::json;
 use crate::nearest::status_name;
 
-/// The maximum number of events that are shown. They are chosen from stretches of time, and
-/// [`STRETCHES`] is the maximum number of stretches.
+/// The maximum number of events that are shown. They are chosen from at most [`STRETCHES`] stretches of time.
 const MOST: usize = 1000;
 const STRETCHES: usize = 100;
 
@@ -39,8 +38,7 @@ pub struct Calls {
 
 /// A distribution of durations, in ticks of the machine's clock.
 ///
-/// If n durations are sorted and numbered from 1, the p-th percentile is the duration with the
-/// number p * n / 100, rounded up.
+/// If n durations are sorted and numbered from 1, the p-th percentile is duration number p * n / 100, rounded up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Durations {

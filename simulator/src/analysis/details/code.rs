@@ -32,7 +32,7 @@ pub struct InstructionMisses {
 /// Misses and waiting times of one or more instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Missed {
-    /// Loads and fetches that missed the L1 caches, and all stores, by the unit that served them.
+    /// The number of loads and fetches that missed the L1 caches, plus the number of all stores, by the unit that served them.
     pub misses: Served,
     /// The number of cycles for which strands waited at these instructions, for any reason.
     pub cycles: u64,

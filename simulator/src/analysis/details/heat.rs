@@ -39,7 +39,7 @@ pub struct Heat {
     pub first: Vec<u64>,
     /// The number of bytes that each row spans.
     pub bytes: Vec<u64>,
-    /// The time in cycles at which each column ends. The first column starts at 0.
+    /// The end of each column, in cycles. The first column starts at 0.
     pub cycles: Vec<u64>,
     /// The number of requests that missed the L2 cache of the node. The outer index is the row, and
     /// the inner index is the column.
@@ -70,8 +70,8 @@ impl Map {
         Self { blocks: BTreeMap::new(), shift: PAGE_SHIFT, width: WIDTH, last: 0 }
     }
 
-    /// Adds misses and transfers of a program at an address and at the time `now`. `counts` are the
-    /// numbers of both.
+    /// Adds misses and transfers of a program at an address and at the time `now`. `counts` has the
+    /// number of misses and the number of transfers.
     pub(super) fn note(&mut self, program: usize, address: u64, now: u64, counts: [u64; 2]) {
         while now / self.width >= COLUMNS as u64 {
             self.widen();

@@ -49,7 +49,7 @@ pub struct Details {
     pub code_others: Missed,
     /// The lines that moved between nodes, and the users of these lines.
     pub lines: Lines,
-    /// What threads did when.
+    /// The states of the threads over time.
     #[serde(default)]
     pub timeline: TimeLine,
     /// The hypercalls and their durations, by guest, function, register class and status. Empty

@@ -44,9 +44,9 @@ pub struct Series {
     pub reads: Reads,
     /// The number of hypercalls over time, for each guest.
     pub hypercalls: Vec<GuestSeries>,
-    /// The counters that count an event.
+    /// The counts of each counter that counts an event.
     pub counters: Vec<CounterSeries>,
-    /// The enabled DRAM channels of the machine.
+    /// The use of each enabled DRAM channel of the machine.
     pub channels: Vec<ChannelSeries>,
     pub links: Vec<LinkSeries>,
 }

@@ -1,8 +1,8 @@
 //! Samples threads by the machine's time.
 //!
 //! Each thread has a clock, which takes the samples. The clock counts the cycles that the scheduler reports. The true count comes from
-//! other sources: the time that the memory system returns for each reference, and the accounts of the threads' states. So an error in
-//! one of the two shows as a difference between them.
+//! other sources: the time that the memory system returns for each reference, and the accounts of the threads' states. So an error in the
+//! samples or in the true count shows as a difference between the two.
 
 use super::events::{CYCLES, Rate, Selected, StrandEvent};
 use super::functions::wait_address;

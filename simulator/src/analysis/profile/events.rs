@@ -23,7 +23,7 @@ impl SampledUnit {
     /// All units, in the order in which this enum declares them.
     pub const ALL: [Self; 2] = [Self::Sparc, Self::R10000];
 
-    /// Returns the name of the unit on command lines.
+    /// Returns the name of the unit that command lines use.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -46,11 +46,11 @@ pub struct Selected<E> {
     pub usual: u32,
 }
 
-/// What is counted for the samples of a strand.
+/// An event for which a strand takes samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrandEvent {
-    /// The cycles for which the strand executes a thread, or waits for memory with it. The simulator's clock counts them, because a
-    /// counter of a strand cannot.
+    /// The cycles in which the strand executes a thread, or in which this thread waits for memory. The simulator's clock counts them,
+    /// because a counter of a strand cannot.
     Cycles,
     /// An event that the counters of the strand count.
     Counted(SparcSelect),
@@ -76,7 +76,8 @@ pub struct Rate {
     pub seed: Option<u64>,
 }
 
-/// A random period differs from the usual period by at most the usual period shifted right by this number of bits, which is an eighth.
+/// The usual period, shifted right by this number of bits, is the maximum difference between a random period and the usual period. This is
+/// an eighth of the usual period.
 const SPREAD: u32 = 3;
 
 impl Rate {
@@ -113,7 +114,7 @@ pub struct Listed {
 /// The name of [`StrandEvent::Cycles`].
 pub const CYCLES: &str = "cycles";
 
-/// Returns all events of a unit.
+/// Returns all events of a unit, including those that a recording cannot cause.
 #[must_use]
 pub fn all(unit: SampledUnit) -> Vec<Listed> {
     let sparc = |event: &SparcEvent| Listed {

@@ -49,8 +49,7 @@ impl Apart {
         self.lines.len()
     }
 
-    /// Returns the address to which the data at an address moves. Returns the same address if the
-    /// data do not move.
+    /// Returns the new address of the data at an address. It is the same address if the data do not move.
     pub(super) fn address(&self, address: u64) -> u64 {
         let byte = address % LINE;
         let line = self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT));

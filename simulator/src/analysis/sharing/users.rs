@@ -16,13 +16,13 @@ use crate::recording::{Kind, Reference};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Use {
-    /// Reads from the line.
+    /// The instruction reads from the line.
     Load,
-    /// Writes to the line.
+    /// The instruction writes to the line.
     Store,
-    /// Reads and writes the line in one step, as an atomic instruction does.
+    /// The instruction reads and writes the line in one step, as an atomic instruction does.
     Modify,
-    /// Executes from the line: the instruction itself is there.
+    /// The line contains the instruction itself, so its fetch uses the line.
     Fetch,
 }
 

@@ -36,9 +36,9 @@ const SIZE: u64 = 0x200;
 pub enum Failure {
     /// An access to memory or a device that guests must not cause.
     Forbidden(Observed),
-    /// A call of the neighbour that is not as in the contract, in words. The call may be wrong even without an attack.
+    /// A call of the neighbour violated the contract. The text says how. The call may be wrong even without an attack.
     Neighbour(String),
-    /// Another failure, in words.
+    /// Any other failure, described in words.
     Other(String),
 }
 
@@ -56,7 +56,7 @@ enum Outcome {
     Trapped { number: u64, level: u64 },
     /// The guest ended.
     Died,
-    /// The program exceeded its limit.
+    /// The program exceeded its maximum number of instructions.
     Endless,
 }
 

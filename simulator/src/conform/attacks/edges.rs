@@ -1,4 +1,4 @@
-//! The addresses and values from which attacks choose.
+//! The addresses and values that attacks use.
 
 use std::sync::OnceLock;
 
@@ -51,8 +51,8 @@ pub(super) const fn is_own(address: u64) -> bool {
 
 pub(super) const ADDRESSES_OF_ALL: usize = 61 * 3 + 0x3f0 + 128 + 6 + 16 + 32 + 16 + 72;
 
-/// Addresses all over the physical space: around each power of two; in each 64 KB of the hypervisor's and the neighbour's memory; the edges
-/// of read-only memory; the registers of two consoles and of all other devices.
+/// Addresses from the whole physical space. They are near each power of two, in each 64 KB of the hypervisor's and the neighbour's memory,
+/// and at the edges of read-only memory. They also include the registers of two consoles and of all other devices.
 pub(super) fn addresses() -> &'static [u64] {
     static ALL: OnceLock<Vec<u64>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -85,5 +85,5 @@ pub(super) const VALUES: [u64; 13] = [
     u64::MAX,
 ];
 
-/// Values of %o1 in calls.
+/// Values that attacks pass to calls in %o1.
 pub(super) const SECONDS: [u64; 7] = [0, 1, 8, 0x100, MEMORY, OWN, u64::MAX];

@@ -111,7 +111,7 @@ pub(super) struct Attack {
     pub(super) window: usize,
     /// The stack pointer of all windows.
     pub(super) stack: Option<u64>,
-    /// The trap level at which the outcome must happen.
+    /// The trap level of the demanded outcome.
     pub(super) level: u64,
     pub(super) demanded: Demanded,
 }
@@ -194,7 +194,7 @@ fn reached(address: u64) -> Demanded {
 }
 
 fn address(index: &mut Index) -> Attack {
-    // ldub, ldx, stx, ldstub, casx.
+    // The instructions are ldub, ldx, stx, ldstub and casx.
     let (op3, size) = index.one_of(&[(0x01, 1), (0x0b, 8), (0x0e, 8), (0x0d, 1), (0x3e, 8)]);
     let address = index.one_of(addresses());
     let demanded = match address % size {
@@ -238,7 +238,7 @@ fn register(index: &mut Index) -> Attack {
     let value = index.one_of(&VALUES);
     let level = index.below(2) as u64;
     const NONE: Demanded = Demanded::Trap(0x10);
-    // The demands are from UltraSPARC Architecture 2007, chapter 7: RDasr, WRasr, RDPR, WRPR, RDHPR and WRHPR.
+    // The demanded outcomes are from UltraSPARC Architecture 2007, chapter 7: RDasr, WRasr, RDPR, WRPR, RDHPR and WRHPR.
     let demanded = match (op3, register) {
         (RDHPR | WRHPR, _) => NONE,
         // Trap level 0 does not have a trap stack.
@@ -279,7 +279,7 @@ fn window(index: &mut Index) -> Attack {
     let state = (mixed * 11 % 64) as u8;
     let chosen = u16::from(if other == 0 { state & 7 } else { state >> 3 });
     let handler = u16::from(other != 0) * 0x20 + 4 * chosen;
-    // The demands are from UltraSPARC Architecture 2007, section 5.6 and chapter 7: SAVE, RESTORE, RETURN and FLUSHW.
+    // The demanded outcomes are from UltraSPARC Architecture 2007, section 5.6 and chapter 7: SAVE, RESTORE, RETURN and FLUSHW.
     let demanded = match way {
         0 if can_save == 0 => Demanded::Trap(0x80 + handler),
         0 if clean == can_restore => Demanded::Trap(0x24),
@@ -302,7 +302,7 @@ fn window(index: &mut Index) -> Attack {
     }
 }
 
-/// An invalid stack pointer, and then a call for which the hypervisor spills windows.
+/// Sets an invalid stack pointer, and then makes a call that causes the hypervisor to spill windows.
 fn stack(index: &mut Index) -> Attack {
     // The hypervisor saves a window 2047 bytes above the stack pointer.
     let stack = index.one_of(&EDGES).wrapping_sub(index.one_of(&[0, 2047]));
@@ -344,9 +344,9 @@ fn provoked(taken: u16, demanded: Demanded) -> Attack {
         0x10 => vec![ILLEGAL[0]],
         // The program leaves privileged mode.
         0x11 => vec![wrpr(PSTATE, 0), computes(RDPR, L4, TL, 0)],
-        // faddd
+        // The instruction is faddd.
         0x20 => vec![0x89a0_0842],
-        // taddcctv, udivx
+        // The instructions are taddcctv and udivx.
         0x23 => vec![computes(0x22, L4, 0, number(1))],
         0x28 => vec![computes(0x0d, L4, 0, 0)],
         0x30 => vec![accesses(0x0b, L4, L2, 0)],
@@ -417,9 +417,9 @@ fn death(index: &mut Index) -> Attack {
     attack
 }
 
-/// A program that sets one bit of %tstate and then returns from a trap level that no trap has entered. Some returns come after a call that
-/// nests traps in the hypervisor. The return must not give the guest the hypervisor's privilege, so the next instruction, `rdhpr`, must
-/// trap.
+/// A program that sets one bit of %tstate and then returns from a trap level that the guest has not entered by a trap. Some returns come
+/// after a call that nests traps in the hypervisor. The return must not give the guest the hypervisor's privilege, so the next instruction,
+/// `rdhpr`, must trap.
 fn returns(index: &mut Index) -> Attack {
     let retry = index.below(2) as u32;
     let level = index.below(3) as u64;

@@ -1,5 +1,5 @@
 //! One guest attacks the image while another guest makes calls. The attacker must reach nothing outside its own memory. The neighbour's
-//! answers must be the reference model's, and the hypervisor must survive.
+//! answers must equal those of the reference model, and the hypervisor must survive.
 
 mod attacker;
 mod edges;
@@ -32,10 +32,10 @@ const PATIENCE: usize = 2000;
 const AHEAD: usize = 100;
 
 /// Boots a hypervisor with the two guests of `sides`. The guest with the index `guest` performs the attacks `numbers` of a kind. The other
-/// guest makes `calls`, again and again.
+/// guest repeats `calls`.
 ///
 /// # Errors
-/// The first failure, or the first call that is not as in the contract.
+/// The first failure, or the first call that violates the contract.
 pub fn attacked(
     image: &Image,
     (sides, guest): (&Sides, usize),
@@ -113,7 +113,7 @@ pub const SIDES: [(Sides, usize); 3] = [
     ([([0, 1], Grant::STRAND), ([2, 3], Grant::GLOBAL_HTSTRAND)], 1),
 ];
 
-/// The demand, in words, for the guest that does not attack.
+/// The text in reports for what the contract demands of the guest that does not attack.
 pub(super) const NEIGHBOUR: &str = "the neighbour is answered as in the contract";
 
 /// The name of the check in a report.

@@ -67,8 +67,8 @@ impl Beside {
         is_clean.then_some((expected, found))
     }
 
-    /// Returns the counters that count cycles, among the counters of the hub part to which the register `id` belongs. These counters change
-    /// even without any traffic.
+    /// Returns those counters of a hub part that count cycles. The register `id` belongs to the hub part. These counters change even
+    /// without any traffic.
     pub(super) fn counting(&self, id: u64) -> Vec<PerfReg> {
         let Some(first) = id.checked_sub(18).filter(|_| id < 90).map(|above| id - above % 3) else {
             return Vec::new();
@@ -79,7 +79,7 @@ impl Beside {
         counting.filter_map(|(id, _)| PerfReg::new(id)).collect()
     }
 
-    /// Copies the values of these counters to the model.
+    /// Copies the current values of the counters `counting` to the model.
     pub(super) fn count_on(&mut self, counting: &[PerfReg]) {
         for register in counting {
             self.take_over(Cell::Register(*register));

@@ -121,7 +121,7 @@ impl System for Beside {
     }
 }
 
-/// Returns a unit as the device models name it.
+/// Converts a unit to the type that the device models use.
 fn faulty(unit: Unit) -> FaultyUnit {
     match unit {
         Unit::Mcu(node, mcu) => FaultyUnit::Mcu(node, mcu),

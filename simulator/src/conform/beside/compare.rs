@@ -155,7 +155,7 @@ fn is_like_group(group: u64) -> bool {
     group > u64::from(u32::MAX) || matches!(group & 0xffff, 0 | 1 | PERF)
 }
 
-/// Returns a call in words: its trap, its registers, and the registers after the call.
+/// Describes a call in words: its trap, its registers, and the registers after the call.
 pub(super) fn told(request: Request, after: Option<[u64; 6]>) -> String {
     let [o0, o1, o2, .., function] = request.registers;
     let call = match (request.trap, function) {

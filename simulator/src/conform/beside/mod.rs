@@ -1,4 +1,4 @@
-//! The image under test beside the reference model. Both make every call, and all differences are noted.
+//! Compares the image under test with the reference model. Every call is made in both, and all differences are noted.
 //!
 //! After a difference, the model takes over what the image has stored, so that each difference is found once.
 
@@ -124,7 +124,7 @@ impl Beside {
     }
 
     /// Returns the strand that makes the calls of `strand`. This is `strand` itself if it has begun and may call. Otherwise, it is the
-    /// first strand that has begun, of the tested guest if possible, else of the same guest, else of any guest.
+    /// first strand that has begun. A strand of the tested guest is preferred, then a strand of the same guest, then any strand.
     fn caller(&self, strand: StrandId) -> Option<StrandId> {
         let begun = self.machine.begun;
         let of_guest = self.configuration.guest_of(strand);

@@ -4,8 +4,7 @@
 //! - Negotiations access no device. The judge finds an order of simultaneous negotiations that
 //!   explains the answers. A call during its guest's negotiation has the version before or
 //!   after the negotiation.
-//! - EWOULDBLOCK needs a reason: another strand's access in flight, or another strand that was refused earlier and that the hypervisor
-//!   remembers.
+//! - EWOULDBLOCK needs a reason: another strand's access is in flight, or the hypervisor remembers that it refused another strand earlier.
 
 mod negotiations;
 
@@ -25,7 +24,7 @@ use crate::execute::{Execution, Observed, map};
 use crate::recording::Kind;
 use negotiations::is_negotiation;
 
-/// Ends a function with an error unless a condition holds.
+/// Makes the current function return an error unless a condition holds.
 macro_rules! demand {
     ($holds:expr, $($what:tt)+) => {
         if !$holds {
@@ -39,7 +38,7 @@ use demand;
 const LATE: u64 = 200;
 
 /// The maximum number of cycles for which a free hub may refuse a strand on behalf of another strand that was refused earlier. With two
-/// strands, a turn has at most 4 such refusals that count, and each may come half a millisecond after the previous refusal.
+/// strands, at most 4 such refusals count in a turn. Each of them can come half a millisecond after the previous refusal.
 const ON_BEHALF: u64 = 4 << 19;
 
 /// A value that a channel's register may have, the strand that stored the value, and the time of the store.
@@ -80,7 +79,7 @@ impl Judge {
     /// Compares these calls and their accesses to devices. No other calls may overlap these calls.
     ///
     /// # Errors
-    /// A call is not as in the contract. The error describes this call.
+    /// A call violates the contract. The error describes this call.
     pub fn judge(&mut self, made: &[Made], devices: &[Observed]) -> Result<(), String> {
         let own = |call: &Made| -> Vec<(usize, Observed)> {
             let places = call.accesses.clone();
@@ -120,7 +119,7 @@ impl Judge {
     /// Compares the final values of the devices' registers, and of these strands' %pcr.
     ///
     /// # Errors
-    /// A register is not as in the contract. The error describes this register.
+    /// The value of a register violates the contract. The error describes this register.
     pub fn end(&mut self, execution: &Execution, strands: &[StrandId]) -> Result<(), String> {
         for (cell, node) in cells() {
             let on = strand(64 * node);
@@ -312,7 +311,7 @@ fn refusals(made: &[Made]) -> Result<(), String> {
 const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(1)];
 
 impl Stored {
-    /// Returns whether no load of the strand from this time on can return `earlier`, because this value has replaced it.
+    /// Returns `true` if this value has replaced `earlier` for a strand: no load of the strand from this time on can return `earlier`.
     fn has_replaced(&self, earlier: &Self, strand: StrandId, time: u64) -> bool {
         let is_there = self.strand == Some(strand) || time > self.time + LATE;
         let comes_later = self.time > earlier.time + LATE
@@ -334,7 +333,7 @@ fn accessed(access: &Observed) -> Access {
     Access::done(Target::Address(access.physical), action)
 }
 
-/// Returns the registers of all devices, each with a node from which it can be reached.
+/// Returns the registers of all devices, each with a node that can reach it.
 pub(super) fn cells() -> impl Iterator<Item = (Cell, usize)> {
     let nodes = (0..4).map(|node| (Unit::L2 { node }, node));
     let channels = (0..8).map(|number| Unit::Mcu { node: number / 2, mcu: number % 2 });

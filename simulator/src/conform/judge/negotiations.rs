@@ -8,9 +8,8 @@ use crate::conform::caller::Request;
 use crate::conform::callers::Made;
 
 impl Judge {
-    /// Looks for an order of the guest's negotiations in which the model answers as the image did.
-    /// A call that is not a negotiation may have the answer for any version that the guest had
-    /// before, during or after the negotiations that overlap the call.
+    /// Looks for an order of the guest's negotiations in which the model answers as the image did. Other calls can overlap negotiations.
+    /// The answer to such a call must be right for one of the versions that the guest had before, during or after these negotiations.
     pub(super) fn negotiated(
         &mut self,
         guest: usize,

@@ -4,12 +4,12 @@ use super::Endian;
 use crate::events::layouts::LayoutName;
 
 /// The form of a trace's event headers. A short header has the number of the event's kind and the lower bits of the time. A long header
-/// begins with a number that no short header begins with. Then follow the number of the kind and the whole time. Headers include the lowest
-/// clock bits that the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
+/// begins with a number that no short header begins with. The number of the kind and the whole time follow this number. Headers include the
+/// lowest clock bits that the rings omit, because a tick of the CTF clock must be a tick of the machine's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Short(Short),
-    /// 16 bits for the kind, then the whole time.
+    /// The header has 16 bits for the kind, and then the whole time.
     Full,
 }
 
@@ -149,14 +149,14 @@ mod tests {
             Form::for_layout(layout).put(&mut bytes, endian, id, before, time);
             bytes
         };
-        // 1, then kind 0xabc in 12 bits and 0x8765432 in 28 bits, then 7 zeros.
+        // The header is a bit 1, the kind 0xabc in 12 bits, the time 0x8765432 in 28 bits, and 7 zeros.
         let (layout, time) = (LayoutName::Clock19, 0x1876_5432);
         let bits = (1 << 40 | 0xabc << 28 | 0x876_5432) << 7;
         let expected = u64::to_be_bytes(bits)[2..].to_vec();
         assert_eq!(put(layout, Endian::Big, 0xabc, time, time), expected);
         let bits = 0x1abc_u64 | 0x876_5432 << 13;
         assert_eq!(put(layout, Endian::Little, 0xabc, time, time), bits.to_le_bytes()[..6]);
-        // A number of a kind that needs more than 4 bits, and a time after a wrap, need long headers.
+        // An event needs a long header if the number of its kind has more than 4 bits, or if the time has wrapped.
         let long = |id: u32, time: u64| [&[0][..], &id.to_be_bytes(), &time.to_be_bytes()].concat();
         let layout = LayoutName::Clock27Cut5;
         assert_eq!(put(layout, Endian::Big, 16, 0, 7), long(32, 7));

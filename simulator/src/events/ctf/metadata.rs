@@ -126,8 +126,8 @@ fn write_field(text: &mut String, field: &KindField) {
     };
 }
 
-/// Returns `false` for a keyword of the language, for a name with a colon, and for a name that begins with an underscore, which readers
-/// would drop.
+/// Returns `false` for a keyword of the language and for a name with a colon. Also returns `false` for a name that begins with an
+/// underscore, because readers would drop the underscore.
 fn is_identifier(name: &str) -> bool {
     const WORDS: [&str; 28] = [
         "align",

@@ -68,7 +68,7 @@ pub(super) struct Cursor<'a> {
     pub(super) bytes: &'a [u8],
     /// The current position in bits.
     pub(super) at: u64,
-    /// The position in bits at which the content ends.
+    /// The end of the content, as a position in bits.
     pub(super) end: u64,
     pub(super) endian: Endian,
     pub(super) now: u64,

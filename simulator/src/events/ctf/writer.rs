@@ -3,7 +3,7 @@ use super::{Endian, MAGIC, METADATA, PACKET_HEADER, file_name, metadata};
 use crate::events::kinds::EventKinds;
 use crate::events::{Stream, StreamEntry, Trace, TracedEvent};
 
-/// The size in bytes at which a packet ends and the next one begins.
+/// When a packet has at least this size in bytes, the next packet begins.
 const LARGE: usize = 1 << 16;
 
 /// Writes a trace: calls `put` with the name and the content of each file.

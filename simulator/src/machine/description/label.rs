@@ -16,7 +16,7 @@ fn split(label: &str) -> Option<&str> {
     is_number.then_some(name)
 }
 
-/// Returns the labels of nodes, in their order.
+/// Returns the label of each node, in the order of the nodes.
 pub(super) fn labels(nodes: &[Node]) -> Vec<String> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for node in nodes {

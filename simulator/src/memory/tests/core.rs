@@ -78,7 +78,7 @@ fn the_fgu_counts_its_arithmetic() {
     let loads = Reference::new(0x2000, 4, Kind::FetchLoad);
     bench.replay(0, 0, &[Reference { class: Class::FloatingPoint, ..loads }]);
     assert_eq!(bench.counts(0, [E::FguArithmetic, E::Loads, E::Instructions]), [4, 1, 128]);
-    // A counter of both events counts the instruction once.
+    // A counter that counts both events counts the instruction once.
     let both = SparcSelect::from_code(0x20c);
     assert_eq!(bench.truth().strand(id(0), both, PerfConfig::All), 4);
 }

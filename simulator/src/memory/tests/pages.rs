@@ -37,7 +37,7 @@ fn the_first_touch_decides() {
     bench.store(128, 0x2000);
     bench.fetch(192, 0x4000);
     assert_eq!(bench.reads(), [0, 1, 1, 1]);
-    // Other lines of the three pages, from node 0.
+    // Node 0 loads other lines of the three pages.
     for address in [0x0, 0x3fc0, 0x5fc0] {
         bench.load(0, address);
     }
@@ -102,7 +102,7 @@ fn pages_in_turns() {
     }
 }
 
-/// Bits 31:30 of the address are the node.
+/// Bits 31:30 of the address select the node.
 #[test]
 fn memory_that_interleaves_by_gigabytes() {
     let machine = Machine::new(Model::Batoka, 4).unwrap();

@@ -79,7 +79,7 @@ pub(super) struct Setting {
     pub(super) dram: u64,
     pub(super) hub: u64,
     pub(super) perf_config: u64,
-    /// The value with which all counters start.
+    /// The start value of all counters.
     pub(super) start: u64,
 }
 

@@ -147,8 +147,8 @@ fn links_carry_one_line_at_a_time() {
 #[test]
 fn eight_stores_are_under_way() {
     let mut bench = Bench::new(Model::Maramba, 1);
-    // Lines from eight banks, four for each channel, leave channel 0 at 31, 38, 45 and 52, and channel 1 at 35, 42, 49 and 56. Each
-    // store is complete 120 cycles later, but not before an earlier store.
+    // Each of two channels serves four of eight banks. Lines leave channel 0 at 31, 38, 45 and 52. Lines leave channel 1 at 35, 42, 49 and
+    // 56. Each store is complete 120 cycles later, but not before an earlier store.
     let stores = |count: u64| -> Vec<_> {
         (0..count).map(|n| Reference::new(n * 0x40, 8, Kind::Store)).collect()
     };

@@ -29,7 +29,7 @@ pub(in crate::memory) struct HubRecord {
     lost: Pairs,
     /// The number of requests that waited for another request for the same line.
     met: u64,
-    /// The cycles that requests waited for each other and for the hub.
+    /// The cycles that requests waited for other requests and for the hub.
     waited: u64,
 }
 
@@ -150,7 +150,7 @@ impl HubRecord {
         self.invalidations[node] + reads.map(|reads| sum(&reads[node])).sum::<u64>()
     }
 
-    /// Returns the number of other nodes' reads, to share (0) or to own (1), that reach this port.
+    /// Returns the number of reads by other nodes that reach this port. `to` selects reads to share (0) or reads to own (1).
     fn asked_of(&self, port: usize, to: usize) -> u64 {
         (0..NODES)
             .filter(|requester| *requester != port)

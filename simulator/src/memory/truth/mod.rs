@@ -59,7 +59,7 @@ impl Truth {
         delta
     }
 
-    /// Returns the sum of the cycles that all lines spent in the queue of a DRAM channel, for the channel with the greatest sum.
+    /// Adds up the cycles that lines spent in the queue of each DRAM channel. Returns the largest of these sums.
     pub fn most_queued(&self) -> u64 {
         let channels = self.units.channels.iter().flatten();
         let queued = channels.map(|channel| channel.cycles_to_read + channel.cycles_to_write);

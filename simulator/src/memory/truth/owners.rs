@@ -27,8 +27,8 @@ const PAGE: u64 = 8192;
 /// Finds the units that a line belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnersByLine {
-    /// The owners of eight successive lines, for each node in turn. Nodes take successive pieces of memory in the order of this list, and
-    /// begin again after the last entry.
+    /// The owners of eight successive lines, for each node in turn. Nodes take successive pieces of memory in the order of this list. After
+    /// the last entry, the order repeats.
     turns: Vec<[Owners; LINES_OF_A_NODE]>,
     /// The number of lines in a piece of memory that one node takes in turn.
     piece: u64,
@@ -37,14 +37,14 @@ pub(super) struct OwnersByLine {
     touches: Option<Touches>,
 }
 
-/// The first touches of pages, which decide on which node each page is.
+/// The first touch of each page, which places the page on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Touches {
     /// The number of lines in a page.
     lines: u64,
     /// For each node with memory, the owners of eight successive lines.
     of_nodes: BTreeMap<usize, [Owners; LINES_OF_A_NODE]>,
-    /// The node of the first core that missed a line of a page, by page.
+    /// For each page, the node of the first core that missed a line of the page.
     missed_by: BTreeMap<u64, usize>,
 }
 
@@ -88,7 +88,7 @@ impl OwnersByLine {
         Self { turns, piece, successive, touches }
     }
 
-    /// Notes that a core missed a line. The first core that misses a line of a page decides on which node the page is.
+    /// Notes that a core missed a line. The first core that misses a line of a page determines the page's node.
     pub(super) fn missed(&mut self, line: L2Line, core: usize) {
         if let Some(Touches { lines, missed_by, .. }) = &mut self.touches {
             missed_by.entry(line.0 / *lines).or_insert(core / 8);

@@ -99,13 +99,13 @@ pub(in crate::memory) struct StrandRecord {
 /// Counts of a core's requests to its node's L2 cache, by the unit that served the requests. Also used for the cycles of such requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
-    /// The L2 cache of the core's node.
+    /// The count for the L2 cache of the core's node.
     pub l2: u64,
-    /// The memory of the core's node.
+    /// The count for the memory of the core's node.
     pub local: u64,
-    /// The memory of another node.
+    /// The count for the memory of other nodes.
     pub remote: u64,
-    /// The L2 cache of another node.
+    /// The count for the L2 caches of other nodes.
     pub c2c: u64,
 }
 
@@ -197,8 +197,8 @@ impl StrandRecord {
         match select.base_class() {
             2 => {
                 let [without_data, load, store, both, atomic] = self.instructions;
-                // Each list has four masks: for an instruction that is neither a branch nor of the FGU, for a branch that is not taken, for
-                // any other branch, and for an instruction of the FGU.
+                // Each list has one mask for each of four groups of instructions, in this order: neither a branch nor of the FGU, branches
+                // that are not taken, other branches, and instructions of the FGU.
                 let classes = [
                     ([0x40, 0x01, 0x03, 0x04], without_data),
                     ([0x08, 0x09, 0x0b, 0x0c], load),

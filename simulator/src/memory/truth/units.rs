@@ -38,7 +38,7 @@ pub(in crate::memory) struct UnitRecords {
     stray: Option<Stray>,
 }
 
-/// A place at which a request for a line can arrive.
+/// A place where a request for a line can arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Unit(Unit),
@@ -58,7 +58,8 @@ impl fmt::Display for Spot {
     }
 }
 
-/// The first event that happened at a wrong place. It shows that the simulator contradicts itself, so the run's counts are worthless.
+/// The first event that happened at the wrong unit or strand. It shows that the simulator contradicts itself, so all counts of the run are
+/// unreliable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the simulator is wrong: {what} was at {at}, {}", match is_present {
     true => "where it does not belong",
@@ -74,7 +75,7 @@ pub struct Stray {
 enum What {
     Line(u64),
     Thread(usize),
-    /// The lines that have passed a link in both directions. Another number should have passed in one direction or both.
+    /// The number of lines that have passed a link, in both directions together. The number is wrong for at least one direction.
     Lines(u64),
 }
 

@@ -1,4 +1,4 @@
-//! How much the channels, hubs and links were used, and how much they can be used.
+//! The use of channels, hubs and links, and the limits of their use.
 
 use guest_abi::{Hub, Mcu, Node};
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,11 @@ use crate::memory::figures::Figures;
 pub struct Usage {
     /// The lines that moved between nodes and within nodes, by source, destination and kind. Entries of 0 are left out.
     pub traffic: Vec<Traffic>,
-    /// The DRAM channels that the machine has.
+    /// The use of each DRAM channel of the machine.
     pub channels: Vec<ChannelUse>,
-    /// The hubs that the machine has.
+    /// The use of each hub of the machine.
     pub hubs: Vec<HubUse>,
-    /// The links of each node; empty if the machine has one node and no hubs.
+    /// The use of each link of each node; empty if the machine has one node and no hubs.
     pub links: Vec<LinkUse>,
 }
 
@@ -56,9 +56,9 @@ pub struct ChannelUse {
     pub node: usize,
     /// The number of the channel in the node, 0 or 1.
     pub mcu: usize,
-    /// The number of lines read.
+    /// The number of lines that the channel read.
     pub reads: u64,
-    /// The number of lines written.
+    /// The number of lines that the channel wrote.
     pub writes: u64,
     /// The number of cycles for which the channel was busy.
     pub busy: u64,
@@ -87,7 +87,7 @@ pub struct HubUse {
     pub busy: u64,
     /// The number of requests that waited for another request for the same line.
     pub met: u64,
-    /// The sum of the cycles that requests waited for each other and for the hub.
+    /// The sum of the cycles that requests waited for other requests and for the hub.
     pub waited: u64,
 }
 

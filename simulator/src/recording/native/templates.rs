@@ -17,7 +17,7 @@ pub(super) struct Templates {
     /// All instructions whose class is not [`Class::Other`], block by block. Each entry is the number of the instruction in its block, and
     /// the class.
     classes: Vec<(u16, Class)>,
-    /// The address at which the latest defined block ends.
+    /// The end address of the latest defined block.
     address: u64,
     slots: Slots,
     /// The references of the current shape. The allocation is reused.

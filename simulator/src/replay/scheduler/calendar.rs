@@ -6,7 +6,7 @@ pub(super) const PIPELINES: usize = 64;
 const CYCLES: usize = 64 * 64;
 const ROUND: u64 = (CYCLES * PIPELINES) as u64;
 
-/// A pipeline, and the time at which it can issue an instruction. The least value is first.
+/// A pipeline, and the time at which it can issue an instruction. The pipeline with the lowest value is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Due(u64);
 
@@ -145,7 +145,7 @@ impl Calendar {
     }
 }
 
-/// Returns the cycle of the round in which a pipeline is due, and the word that holds the cycle.
+/// Returns the index of a word, and the cycle of the round in which a pipeline is due. The word holds this cycle.
 #[inline]
 fn place(due: Due) -> (usize, usize) {
     let cycle = due.at() as usize % CYCLES;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn from_when_on_one_comes_before_another() {
-        // After pipeline 5 at time 10 comes pipeline 6 at the same time, but pipeline 4 only at time 11.
+        // Pipeline 6 can follow pipeline 5 at the same time, 10. Pipeline 4 can follow only at time 11.
         let due = Due::new(10, 5);
         assert_eq!((due.before(4), due.before(6)), (11, 10));
         assert_eq!((due.before(0), due.before(63)), (11, 10));

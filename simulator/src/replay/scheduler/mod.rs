@@ -1,8 +1,8 @@
 //! The scheduler. It decides which strand executes which references, and when.
 //!
-//! Every strand has its own time. The strand with the earliest time executes next; among strands with the same time, the strand with
-//! the lowest number. A strand executes a quantum, which lasts until another strand's turn. The strands of a pipeline together issue
-//! one instruction per cycle. The strand that has been ready longest issues first.
+//! Every strand has its own time. The strand with the earliest time executes next. Among strands with the same time, the strand with the
+//! lowest number comes first. A strand executes a quantum, which lasts until another strand's turn. The strands of a pipeline together
+//! issue one instruction per cycle. The strand that has been ready longest issues first.
 //!
 //! A strand executes a thread until the thread ends, sleeps, or waits for another thread. The waiting thread continues when the other
 //! thread issues its next instruction after the signal. A free lock goes to the first thread, in the machine's time, that needs it. The
@@ -56,7 +56,8 @@ struct ScheduledProgram {
     objects: Objects,
     /// The number of waits that the scheduler ended because their signals are missing from the recording.
     dropped: u64,
-    /// The number of waits for locks, their sections, semaphores and barriers that the scheduler ended, because all threads waited.
+    /// The number of waits that the scheduler ended because all threads waited. These were waits for locks, sections of locks, semaphores
+    /// or barriers.
     forced: u64,
 }
 
@@ -110,13 +111,14 @@ pub struct Scheduler {
     turns: Turns,
     sleepers: Sleepers,
     accounts: Accounts,
-    /// The number of cycles by which each thread starts later; empty if no thread does. See [`start_late`](Self::start_late).
+    /// The number of cycles by which the start of each thread is delayed; empty if no thread is delayed. See
+    /// [`start_late`](Self::start_late).
     delays: Vec<u64>,
     /// The thread that executes the current quantum.
     executing: usize,
     /// The number of references in the executing thread's chunk before the end of the quantum.
     quantum_ends: usize,
-    /// Whether the current quantum ended in the middle of an instruction.
+    /// Whether the latest quantum ended in the middle of an instruction.
     within: bool,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
@@ -337,7 +339,7 @@ impl Scheduler {
         self.threads.iter().map(|thread| thread.strand)
     }
 
-    /// See [`Run::notes`](crate::run::Run::notes).
+    /// Returns notes on what limits the meaning of the results; see [`Run::notes`](crate::run::Run::notes).
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

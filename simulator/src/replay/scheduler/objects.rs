@@ -16,23 +16,24 @@ pub(super) struct Objects {
 /// A lock that at least one thread holds.
 #[derive(Debug, Default)]
 struct LockState {
-    /// The threads that hold the lock. The flag is `true` if the thread shares the lock. If there are several threads, all of them share
-    /// the lock, unless one was [forced](Objects::force).
+    /// The threads that hold the lock, each with a flag that is `true` if the thread shares the lock. If several threads hold the lock, all
+    /// of them share it, unless one got it by [force](Objects::force).
     holders: Vec<(usize, bool)>,
-    /// The threads that wait for the lock. The flag is `true` if the thread wants to share the lock. The longest wait comes first.
+    /// The threads that wait for the lock, each with a flag that is `true` if the thread wants to share the lock. The thread that has
+    /// waited longest is first.
     waiting: VecDeque<(usize, bool)>,
 }
 
 #[derive(Debug)]
 struct SemaphoreState {
     value: u64,
-    /// The waiting threads, longest wait first. If any thread waits, the value is 0.
+    /// The waiting threads. The thread that has waited longest is first. If any thread waits, the value is 0.
     waiting: VecDeque<usize>,
 }
 
 impl LockState {
-    /// If no thread holds the lock, gives it to the thread that has waited longest. If that thread shares the lock, gives the lock also to
-    /// all other waiting threads that want to share it. Returns the threads that got the lock.
+    /// If no thread holds the lock, gives it to the thread that has waited longest. If that thread shares the lock, all other waiting
+    /// threads that want to share the lock get it, too. Returns the threads that got the lock.
     fn grant(&mut self) -> Vec<usize> {
         if !self.holders.is_empty() {
             return Vec::new();
@@ -67,7 +68,8 @@ impl Objects {
         is_free
     }
 
-    /// Takes a lock from a thread. Returns the threads that get the lock next. Does nothing if the thread does not hold the lock.
+    /// Releases a lock on behalf of a thread. Returns the threads that get the lock next. Does nothing if the thread does not hold the
+    /// lock.
     pub(super) fn release(&mut self, address: u64, thread: usize) -> Vec<usize> {
         let Some(lock) = self.locks.get_mut(&address) else {
             return Vec::new();
@@ -83,7 +85,7 @@ impl Objects {
         granted
     }
 
-    /// Takes one from a semaphore. `first` is the semaphore's value before its first use. Returns `false` if the thread has to wait.
+    /// Decrements a semaphore. `first` is the semaphore's value before its first use. Returns `false` if the thread has to wait.
     pub(super) fn take(&mut self, semaphore: u64, first: u32, thread: usize) -> bool {
         let semaphore = self.semaphore(semaphore, first);
         let Some(less) = semaphore.value.checked_sub(1) else {
@@ -94,7 +96,7 @@ impl Objects {
         true
     }
 
-    /// Adds one to a semaphore. If a thread waits for the semaphore, ends the longest wait instead, and returns this thread.
+    /// Increments a semaphore. If a thread waits for the semaphore, ends the longest wait instead, and returns this thread.
     pub(super) fn post(&mut self, semaphore: u64, first: u32) -> Option<usize> {
         let semaphore = self.semaphore(semaphore, first);
         let next = semaphore.waiting.pop_front();

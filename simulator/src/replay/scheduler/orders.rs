@@ -112,7 +112,7 @@ impl Scheduler {
         woken.is_empty()
     }
 
-    /// Notes that a thread that no other thread started has begun. Does nothing if the thread has begun already.
+    /// Records that a thread has begun although no other thread has started it. Does nothing if the thread has begun already.
     pub(super) fn begin(&mut self, thread: usize) {
         self.accounts.begin(thread, self.delay(thread));
     }
@@ -172,7 +172,7 @@ impl Scheduler {
         let strand = woken.strand;
         self.accounts.woken(thread, by, at);
         self.accounts.enter(thread, State::Ready, at);
-        // If the strand executes another thread at the moment, that thread continues.
+        // If the strand currently executes another thread, that thread continues.
         let first = self.strands[strand.index()].threads[0];
         if first == thread || self.threads[first].wait.is_some() {
             self.change_thread(strand);
@@ -201,8 +201,8 @@ impl Scheduler {
     }
 
     /// Ends the wait of one thread, which is on the strand with the earliest time. Must be called only when all threads wait. This can
-    /// happen if a recording is cut off, so that signals are missing. It can also happen if threads take locks in another order than in the
-    /// recorded execution, so that they wait for each other's locks. Returns `false` if no thread waits.
+    /// happen if a recording is cut off, so that signals are missing. It can also happen if threads take locks in a different order than in
+    /// the recorded execution, and then wait for each other's locks. Returns `false` if no thread waits.
     pub(super) fn drop_a_wait(&mut self) -> bool {
         let waiting = (self.threads.iter().enumerate())
             .filter_map(|(number, thread)| Some((number, thread, thread.wait?)));

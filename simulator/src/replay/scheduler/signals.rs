@@ -34,7 +34,7 @@ impl Signals {
         self.starts.insert(number, now);
     }
 
-    /// Returns the time at which a signal started a thread; `None` if it did not.
+    /// Returns the time at which a signal started a thread; `None` if the signal has not started a thread.
     pub(super) fn started(&self, number: u64) -> Option<u64> {
         self.starts.get(&number).copied()
     }

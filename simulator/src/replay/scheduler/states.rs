@@ -11,8 +11,8 @@ use crate::run::{LockRun, LockSite, State, States, TimeLine, WaitFor, WaitPlace,
 /// The maximum number of locks that are counted. Further locks are not counted.
 const MOST_LOCKS: usize = 1 << 16;
 
-/// The maximum number of instructions for which waits as recorded are counted separately. Waits after further instructions are counted as
-/// waits without an instruction.
+/// The maximum number of instructions for which waits in the state `Recorded` are counted separately. Waits after further instructions are
+/// counted as waits without an instruction.
 const MOST_PLACES: usize = 1 << 16;
 
 /// The states of all threads, and what they waited for.
@@ -25,7 +25,7 @@ pub(super) struct Accounts {
     /// The waits for each lock, by program and address.
     locks: HashMap<(usize, u64), LockCount>,
     calls: [u64; BLOCKING_CALLS.len()],
-    /// How often threads waited as in the recorded execution, by program and by the instruction before the wait.
+    /// How often threads waited in the state `Recorded`, by program and by the instruction before the wait.
     recorded: HashMap<(usize, Option<u64>), u64>,
     pub(super) kept_orders: u64,
     pub(super) left_out: u64,

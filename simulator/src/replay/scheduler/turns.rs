@@ -16,10 +16,10 @@ const NEVER: u64 = u64::MAX;
 struct Pipeline {
     /// The time at which the pipeline can issue the next instruction.
     free: u64,
-    /// For each strand: the time of its next instruction multiplied by [`SHARING`], plus the
-    /// strand's number in the pipeline. The strand with the least value comes first.
+    /// For each strand: the time of its next instruction multiplied by [`SHARING`], plus the strand's number in the pipeline. The strand
+    /// with the lowest value comes first.
     ready: [u64; SHARING],
-    /// The least value of `ready`. `second` is the second least.
+    /// The lowest value of `ready`. `second` is the second lowest.
     first: u64,
     second: u64,
 }
@@ -138,7 +138,7 @@ mod tests {
     /// A strand of the reference model: its number, and the time at which it is ready.
     type Ready = (usize, u64);
 
-    /// Searches all strands for the first one. Returns the time at which it issues, and its index.
+    /// Searches all strands for the one that issues first. Returns the issue time and the index of the strand.
     fn first(ready: &[Ready], free: &[u64; PIPELINES]) -> Option<(u64, usize)> {
         let all = ready.iter().map(|(strand, ready)| {
             let pipeline = strand / 4;

@@ -6,7 +6,7 @@
 pub(super) enum State {
     /// Other processors may have the line too.
     Shared,
-    /// No other processor has the line, and the copy in the next level is right.
+    /// No other processor has the line, and the copy in the next level is up to date.
     Clean,
     /// No other processor has the line, and the copy in the next level is stale.
     Dirty,
@@ -84,7 +84,7 @@ impl Cache {
         self.sets[(number % sets) as usize].iter().any(|line| holds(line, number))
     }
 
-    /// Drops a line that must be in the cache. Returns the line.
+    /// Removes a line from the cache, and returns it. The line must be in the cache.
     pub(super) fn remove(&mut self, number: u64) -> Option<CacheLine> {
         let set = self.set(number);
         if holds(&set[0], number) {

@@ -5,11 +5,11 @@ use crate::recording::{Class, Flow, Kind, Reference};
 /// The stage of an instruction in the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Not decoded.
+    /// The instruction has not been decoded.
     Fetched,
-    /// In the active list since the given cycle.
+    /// The instruction was decoded in the given cycle. Since then, it is in the active list.
     Decoded(u64),
-    /// Issued. The result is available in the given cycle.
+    /// The instruction has been issued. Its result is available in the given cycle.
     Issued(u64),
 }
 

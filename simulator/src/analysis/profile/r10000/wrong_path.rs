@@ -9,7 +9,8 @@ use crate::recording::{Flow, Reference};
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownCode {
     instructions: HashMap<u64, Known>,
-    /// The latest branch that passed control elsewhere, while its target is not known yet, and the address after the branch.
+    /// The address of the latest branch that passed control elsewhere, and the address after that branch. `None` if the target of the
+    /// branch is known.
     branch: Option<(u64, u64)>,
 }
 

@@ -45,7 +45,7 @@ fn id(strand: usize) -> StrandId {
     StrandId::new(strand).unwrap()
 }
 
-/// Returns a recording of the threads. Each chunk has the number of items that comes next in `cuts`, again and again.
+/// Returns a recording of the threads. `cuts` lists how many items successive chunks have. After its last entry, the list repeats.
 fn recording(threads: &[Vec<Item>], cuts: &[usize]) -> Recording {
     let chunk = |items: &[Item]| {
         let (mut references, mut orders) = (Vec::new(), Vec::new());
@@ -75,7 +75,7 @@ fn recording(threads: &[Vec<Item>], cuts: &[usize]) -> Recording {
     Recording::from_threads("threads", threads.iter().map(chunks).collect())
 }
 
-/// Executes all references, at most `most` at a time. Each instruction takes as long as [`cycles`] says.
+/// Executes all references, at most `most` at a time. Each instruction takes the number of cycles that [`cycles`] returns.
 fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> Modelled {
     let mut begins = Vec::new();
     let mut now = 0;
@@ -86,7 +86,7 @@ fn execute(mut scheduler: Scheduler, mut most: impl FnMut() -> usize) -> Modelle
         took[thread] += scheduler.executed(&executed);
         assert!(scheduler.now() >= now.max(executed.issued), "time does not go back");
         now = scheduler.now();
-        // All threads are looked at now and then, so that many threads take little time.
+        // All threads are checked only from time to time, so that a test with many threads takes little time.
         if begins.len() % took.len().div_ceil(16) == 0 {
             let states = scheduler.states();
             assert!(states.iter().all(|states| states.sum() == now), "a state in every cycle");
@@ -237,7 +237,7 @@ fn a_thread_that_executes_nothing_is_ready_until_it_ends() {
     assert_eq!(states[1], States { ready: 2, ..States::default() });
 }
 
-/// Strand 1 is ready at time 0, but its pipeline issues for strand 0 then. So thread 1 starts thread 2 at time 1.
+/// Strand 1 is ready at time 0. But at that time, its pipeline issues an instruction of strand 0. So thread 1 starts thread 2 at time 1.
 #[test]
 fn a_thread_does_not_run_before_it_begins() {
     let starts = Item::Order(Order::Start(0));

@@ -25,7 +25,7 @@ struct Thread {
     states: States,
     /// The time at which the latest wait of the thread ended.
     woken: u64,
-    /// By how many cycles the thread starts later.
+    /// The number of cycles by which the thread starts later.
     late: u64,
 }
 
@@ -53,17 +53,18 @@ struct Model {
     /// The time at which each pipeline can issue its next instruction.
     free: BTreeMap<usize, u64>,
     signals: BTreeSet<u64>,
-    /// The threads that hold each lock. The flag is `true` if the thread shares the lock.
+    /// The threads that hold each lock, each with a flag that is `true` if the thread shares the lock.
     locks: BTreeMap<u64, Vec<(usize, bool)>>,
     semaphores: BTreeMap<u64, u32>,
-    /// The waiting threads, longest wait first.
+    /// The waiting threads. The thread that has waited longest is first.
     waiting: Vec<(usize, Until)>,
     begins: Vec<Begin>,
     time: u64,
     dropped: u64,
 }
 
-/// Executes threads on strands. `placed` has the number of each thread's strand, and `late` by how many cycles each thread starts later.
+/// Executes threads on strands. `placed` has the number of each thread's strand. `late` has the number of cycles by which each thread
+/// starts later.
 pub(super) fn modelled(threads: &[Vec<Item>], placed: &[usize], late: &[u64]) -> Modelled {
     let mut model = Model::default();
     for (number, (items, strand)) in threads.iter().zip(placed).enumerate() {
@@ -165,7 +166,7 @@ impl Model {
         }
     }
 
-    /// Obeys an order. Returns what the thread waits for.
+    /// Carries out an order of a thread. Returns what the thread then waits for.
     fn order(&mut self, thread: usize, order: Order) -> Option<(State, Until)> {
         match order {
             Order::Signal(number) | Order::Start(number) => self.signal(number),

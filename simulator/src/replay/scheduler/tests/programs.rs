@@ -116,7 +116,7 @@ impl Growing {
         }
     }
 
-    /// Returns the threads. A tidy program has given back all locks.
+    /// Returns the threads. A tidy program has released all locks.
     fn finish(mut self) -> Vec<Vec<Item>> {
         if self.is_tidy {
             for thread in 0..self.threads.len() {

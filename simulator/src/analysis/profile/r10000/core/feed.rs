@@ -1,4 +1,4 @@
-//! What the scheduler gives a core to execute.
+//! Executes the instructions that the scheduler passes to a core.
 
 use super::super::bus::Bus;
 use super::super::happened::Happened;
