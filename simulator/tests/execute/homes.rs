@@ -17,7 +17,7 @@ use crate::{CYCLES, JUMP, PROGRAM, put};
 
 const NOP: u32 = 0x0100_0000;
 
-/// Returns a program that loads a word at each address and then parks its strand. `load` is false in a program of the same length that
+/// Returns a program that loads a word at each address and then parks its strand. If `load` is `false`, the program has the same length but
 /// does not load.
 fn program(addresses: &[u64], load: bool) -> Vec<u32> {
     let one = |address: &u64| {

@@ -23,7 +23,7 @@ pub(crate) struct Section {
     pub(crate) signal: u64,
 }
 
-/// What a section did to a word.
+/// Which accesses a section made to a word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     /// Whether the section read the word before it wrote the word.
@@ -39,7 +39,7 @@ pub(crate) struct Uses {
     has_found: bool,
 }
 
-/// The latest uses of a word by finished sections.
+/// Which finished sections used a word last.
 #[derive(Debug, Default)]
 struct WordHistory {
     writer: Option<Section>,
@@ -58,7 +58,7 @@ pub(crate) struct Flow {
     words: HashMap<u64, WordHistory>,
     /// The sections that have signalled a condition. Each is represented by the signal that marks its end.
     signalling: HashSet<u64>,
-    /// For each thread, its latest section whose accesses are not known. All later sections stay after these sections.
+    /// For each thread, its latest section whose accesses are not known. Every later section must stay after these sections.
     unknown: Vec<Section>,
 }
 

@@ -164,7 +164,7 @@ impl Process {
         }
     }
 
-    /// Notes that a forked process enters the kernel.
+    /// Handles a system call of a forked process. If the call replaces the process's program, sends a message that names the new program.
     pub(crate) fn forked_call(&self, call: SystemCall) {
         if let SystemCall::Exec { path } = call
             && let Some(path) = program_at(path)

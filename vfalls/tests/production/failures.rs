@@ -18,7 +18,7 @@ use super::{Booted, Guest, image, strand};
 /// The number of a software trap. The hypervisor executes no `ta`, so it does not expect this trap.
 const UNEXPECTED: u64 = 3;
 
-/// The maximum number of waits before a test gives up. Each wait runs [`SLICE`] instructions.
+/// The maximum number of waits before a test gives up. In each wait, the machine executes [`SLICE`] instructions.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 

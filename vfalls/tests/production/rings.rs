@@ -26,8 +26,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, counted, fast, repeated};
 use super::{Booted, Guest, Task, image};
 
-/// Tells the booted image to record events, and returns the image's rings. The image contains a
-/// note with the address of the rings.
+/// Switches on the recording of events in the booted image. Returns the image's rings, whose
+/// address is in a note of the image.
 fn switched_on(booted: &mut Booted, production: Production) -> Rings {
     let file = image(production);
     let file = elf::parse(&file).unwrap();

@@ -41,7 +41,7 @@ mod task {
     pub(super) const STATES_OF_MEMORY: u64 = 14;
     /// Counts the instructions of calls.
     pub(super) const COUNTS: u64 = 15;
-    /// Counts the instructions of calls for a taken hub.
+    /// Counts the instructions of calls for a hub that another strand has taken.
     pub(super) const COUNTS_OF_TAKEN: u64 = 16;
 }
 

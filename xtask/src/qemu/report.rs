@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::budgets::OF_SPARC;
 
-/// The result of a run, as `--json` writes it.
+/// The results of a run, in the form in which `--json` writes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub passed: Vec<String>,

@@ -38,7 +38,7 @@ struct Woken {
     at: u64,
     vector: u64,
     strand: u64,
-    /// INTR before and after the acknowledgement.
+    /// The register INTR before and after the acknowledgement.
     intr: [u64; 2],
 }
 
@@ -185,7 +185,7 @@ fn timers_follow_a_clock_that_goes_wrong() {
         for (change, expected) in [
             (drift(0), Some((1000, 1000))),
             (drift(-500_000), Some((48 + 2 * 952, 1000))),
-            // After 634 cycles, 951 have been counted.
+            // In 634 cycles, the fast clock counts only 951. So %stick reaches 1000 in the next cycle.
             (drift(500_000), Some((48 + 635, 1000))),
             (Change::Stop, None),
             (Change::Jump(500), Some((418, 1000))),

@@ -83,13 +83,13 @@ fn sums_are_shown(place: &Place, threads: &[States]) {
     assert_eq!(lines[begin..begin + expected.len()], expected, "{text}");
 }
 
-/// The times that follow from the source of a program, in units of work.
+/// The times that a program must take according to its source, in units of work.
 struct Theory<'a> {
     /// The time from the start of the first thread to the end of the last.
     takes: u64,
-    /// How long each thread works.
+    /// How long each thread works. The main thread has no entry.
     works: &'a [u64],
-    /// How long each thread waits, and in which state.
+    /// How long each thread waits. The main thread has no entry.
     waits: &'a [u64],
     state: &'a str,
 }

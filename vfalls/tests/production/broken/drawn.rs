@@ -15,7 +15,7 @@ use super::super::image;
 use super::plan::Plan;
 use super::{Ready, Run, compared};
 
-/// The number of runs with failures that are compared with one run without failures.
+/// The number of runs with failures for each run without failures.
 const EACH: u64 = 20;
 
 /// The minimum number of rows in the table that 100,000 runs give.

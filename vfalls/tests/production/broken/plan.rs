@@ -38,7 +38,7 @@ pub(super) enum Between {
     Return,
 }
 
-/// A unit that fails during a part of a run. Times are in cycles from the start of the run.
+/// A unit that fails between two times of a run. Times are in cycles from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) unit: Unit,
