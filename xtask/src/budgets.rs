@@ -83,7 +83,7 @@ pub const X86: [Budget; 19] = [
     row("reference_own", None, [70, 70]),
 ];
 
-/// The budgets of an instruction set.
+/// All budgets of one instruction set, and the project with which they are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     pub name: &'static str,
@@ -111,7 +111,7 @@ impl Budgets {
         (count > reach).then(wrong)
     }
 
-    /// Returns an error about the first count that is above its budget.
+    /// Fails with a message about the first count that is above its budget.
     pub fn keep(&self, counted: &BTreeMap<String, u64>) -> anyhow::Result<()> {
         let mut wrong = (counted.iter()).filter_map(|(name, count)| self.wrong(name, *count));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))

@@ -242,7 +242,7 @@ fn strands_stop_at_a_breakpoint_once() {
     assert_eq!(stops, *executed.borrow());
 }
 
-/// If a program changes an instruction that it has executed before, its next execution is that of the new instruction.
+/// If a program changes an instruction that it has already executed, it executes the new instruction from then on.
 #[test]
 fn programs_that_change_themselves() {
     // The code is st %o0, [%o1]; ba .-4; nop. The store puts inc %l0 in place of the nop.

@@ -43,7 +43,7 @@ pub(crate) struct Uses {
 #[derive(Debug, Default)]
 struct WordHistory {
     writer: Option<Section>,
-    /// Whether the writer read the word before writing the word.
+    /// Whether the writer read the word before it wrote the word.
     changed: bool,
     /// For each thread, its latest section that read the word after the latest write.
     readers: Vec<Section>,
@@ -215,7 +215,7 @@ mod tests {
             assert!(after(&mut flow, 0, signal, &put(SLOT + 8 * signal)).is_empty());
             flow.signals(Section { thread: 0, signal });
         }
-        // The second take needs the second put, not the third, although all puts change the sum and signal.
+        // The second take needs the second put, not the third, although every put changes the sum and signals a condition.
         assert_eq!(after(&mut flow, 1, 3, &take(SLOT)), [0]);
         assert_eq!(after(&mut flow, 1, 4, &take(SLOT + 8)), [1]);
         // The slot is used again after the first take.

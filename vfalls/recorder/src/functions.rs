@@ -195,7 +195,7 @@ mod tests {
             }
             bytes[at..at + size].copy_from_slice(&value);
         };
-        // The header: a table of one segment at 0x40, and of three sections at 0x80.
+        // The header. It names a table of one segment at 0x40, and a table of three sections at 0x80.
         for (at, size, value) in
             [(32, 8, 0x40), (40, 8, 0x80), (54, 2, 56), (56, 2, 1), (58, 2, 64), (60, 2, 3)]
         {
@@ -204,7 +204,7 @@ mod tests {
         for (at, size, value) in [(0, 4, 1), (8, 8, 0x1000), (16, 8, 0x41000), (32, 8, 0x100)] {
             put(0x40 + at, size, value);
         }
-        // Section 1 has symbols, section 2 their names.
+        // Section 1 contains symbols, and section 2 contains their names.
         for (at, size, value) in [(4, 4, 2), (24, 8, 0x140), (32, 8, 48), (40, 4, 2)] {
             put(0xc0 + at, size, value);
         }

@@ -14,7 +14,7 @@ impl Target {
             let half = half.try_into().unwrap_or_default();
             if self == Self::X86 { u64::from_le_bytes(half) } else { u64::from_be_bytes(half) }
         });
-        // A program may ask for a time that does not fit into 64 bits of nanoseconds, so the seconds are limited.
+        // A program may ask for a time that does not fit into 64 bits of nanoseconds, so the seconds are clamped to 2^32.
         (nanoseconds < 1_000_000_000).then(|| seconds.min(1 << 32) * 1_000_000_000 + nanoseconds)
     }
 

@@ -26,7 +26,7 @@ use became::Became;
 use listener::Listener;
 use program::Program;
 
-/// Settings for recording a program.
+/// How to record a program, apart from its command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// The number of references after which the program is ended.
@@ -35,7 +35,7 @@ pub struct Options<'a> {
     pub sysroot: Option<&'a Path>,
 }
 
-/// The facts about a complete recording.
+/// What is known about a recording when it is complete.
 #[derive(Debug)]
 pub struct Recorded {
     /// The number of references, including instruction fetches.

@@ -9,7 +9,7 @@ use crate::page::names::Names;
 use crate::table::{self, WIDTH, wrap};
 use crate::text::summary::shown;
 
-/// The maximum number of pairs of threads, of locks, and of places in a sentence that the text shows.
+/// The text shows at most this number of pairs of threads, of locks, and of places in each sentence.
 const MOST: usize = 5;
 
 /// Prints how long threads were in each state, which threads waited for which others, and the locks with the longest waits. Prints nothing

@@ -332,9 +332,8 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// While the hypervisor handles an unexpected trap, a second one comes. The guest ends, or the
-/// strand is parked. Once a second trap at some instruction parks the strand, a second trap at
-/// every later instruction parks it too, until the guest has ended.
+/// While the hypervisor handles an unexpected trap, a second one comes. The guest ends, or the strand is parked. Once a second trap has
+/// parked the strand, a second trap at any later instruction parks it too, until the guest has ended.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

@@ -48,7 +48,7 @@ fn started(execution: &mut Execution) -> u128 {
         assert_eq!(execution.run(Limits::instructions(1)), Stop::Limit);
         let [_, after] = left(execution);
         if after != 0 {
-            // The store of DENOMINATOR completed in the cycle before.
+            // The store to the register DENOMINATOR completed in the previous cycle.
             break u128::from(after - 1) * 1_000_000_000 / HZ;
         }
     }
@@ -59,7 +59,7 @@ fn woken(execution: &mut Execution) -> Woken {
     Woken { at, vector, strand, intr: [before, after] }
 }
 
-/// The crystal has 27 MHz, so 50 counts take 1,851.9 ns. The comparator matches again after 2^27 counts.
+/// The crystal runs at 27 MHz, so 50 counts take 1,851.9 ns. The comparator matches again after 2^27 counts.
 #[test]
 fn the_alarm_interrupts_in_its_cycle() {
     let mut execution = alarm(&[]);
@@ -82,7 +82,7 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     let at = cycle_of(started(&mut execution) + 1852);
     execution.run(until(10_000));
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 0, intr: [1, 0] });
-    // An interrupt wakes no strand if the machine does not have its target, or if the interrupt is masked.
+    // An interrupt wakes no strand if its target is missing from the machine, or if the interrupt is masked.
     for value in [(target, TWO_HUNDRED), (enabled, ZERO)] {
         let mut execution = alarm(&[value]);
         assert_eq!(execution.run(Limits::NONE), Stop::Ended);
@@ -95,7 +95,8 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 1, intr: [1, 1] });
 }
 
-/// The registers have 32 bits, and the target has 64. All other accesses fail, as at an address that has no device.
+/// The registers have 32 bits, except the interrupt's target, which has 64 bits. All other accesses fail, as at an address that has no
+/// device.
 #[test]
 fn the_ptimer_answers_accesses_of_its_size() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];

@@ -101,7 +101,7 @@ impl Recorded<'_> {
         self.calls(Function::Unlock, &[(STORE, lock)]);
     }
 
-    /// Waits for the condition variable, and gives back `mutex` meanwhile. `wakes` happens during the wait.
+    /// Waits for the condition variable, and gives back `mutex` meanwhile. Calls `wakes` during the wait.
     fn waits(&mut self, mutex: u64, wakes: impl FnOnce()) {
         self.block(3, Leave::Call, Some(Function::Wait), &[(LOAD, CONDITION), (STORE, CONDITION)]);
         self.block(4, Leave::Return, None, &[(LOAD, mutex), (STORE, mutex)]);
