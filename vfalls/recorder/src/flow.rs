@@ -1,8 +1,8 @@
 //! The flow of data between the sections of a lock.
 //!
 //! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in another order than the
-//! recorded one. But a section that has seen the effect of another thread's section must stay after that section. This section has seen
-//! the effect of the latest earlier section for which one of these rules holds:
+//! recorded one. But a section that has seen the effect of another thread's section must stay after that section. This section has seen the
+//! effect of the latest earlier section for which one of these rules holds:
 //!
 //! 1. The earlier section wrote a word that this section only reads.
 //! 2. The earlier section wrote a word without reading the word first, and this section reads the word.

@@ -12,9 +12,9 @@ use crate::elf::Elf;
 pub(crate) enum Function {
     /// Takes a mutex or a spin lock.
     Lock = 1,
-    /// Takes a mutex if no thread has it. Does not wait.
+    /// Takes a mutex if no thread holds it. Does not wait.
     TryLock = 2,
-    /// Takes a read-write lock for reading. Several threads can have the lock for reading at the same time.
+    /// Takes a read-write lock for reading. Several threads can hold the lock for reading at the same time.
     ReadLock = 3,
     TryReadLock = 4,
     WriteLock = 5,

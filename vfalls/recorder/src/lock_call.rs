@@ -1,7 +1,7 @@
-//! A thread's calls of lock functions, and the locks that the thread has.
+//! A thread's calls of lock functions, and the locks that the thread holds.
 //!
-//! A *section* is what a thread does while it has a lock. An *order* is an entry of the log that says, for example, that the thread takes a
-//! lock, or waits for a signal.
+//! A *section* is what a thread does while it holds a lock. An *order* is an entry of the log that says, for example, that the thread takes
+//! a lock, or waits for a signal.
 //!
 //! The recording contains only what a lock function executes if the thread does not wait: the blocks of the function itself, each once.
 //! Repeated blocks, and the blocks of functions that the lock function calls, depend on the host, and are left out. In their place, the
@@ -40,7 +40,7 @@ pub(crate) struct Shared<'a> {
     pub(crate) tid: fn() -> u32,
 }
 
-/// A lock that the thread has, and the open section of this lock.
+/// A lock that the thread holds, and the open section of this lock.
 #[derive(Debug)]
 struct HeldLock {
     lock: u64,
@@ -268,13 +268,13 @@ impl LockCalls {
         });
     }
 
-    /// Returns the index of the lock at this address among the locks that the thread has.
+    /// Returns the index in `held` of the lock at this address; `None` if the thread does not hold this lock.
     fn held_at(&self, lock: u64) -> Option<usize> {
         self.held.iter().rposition(|held| held.lock == lock)
     }
 
     /// If the call waits for a condition, looks in its latest block for the mutex that the wait gives back. This mutex is a lock that the
-    /// thread has and that the block stores to. Ends the mutex's section.
+    /// thread holds and that the block stores to. Ends the mutex's section.
     fn find_mutex(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
         let is_wait = matches!(call.function, Function::Wait | Function::TimedWait);
         if !is_wait || call.mutex.is_some() {

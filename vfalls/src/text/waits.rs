@@ -115,7 +115,8 @@ pub(crate) fn locks(run: &Replayed, names: &Names, most: usize) -> table::Table 
     table
 }
 
-/// Returns the place at which a thread takes the lock most often, and the number of other places.
+/// Returns the place where one thread takes the lock more often than any thread does elsewhere, and the number of other places. Returns an
+/// empty string if no place is known.
 fn site(lock: &LockRun, names: &Names) -> String {
     let Some(most) = lock.sites.iter().max_by_key(|site| (site.most, site.address)) else {
         return String::new();

@@ -97,7 +97,8 @@ impl Booted {
         self.words(guest, LISTS + cpu * LIST + BEHIND)
     }
 
-    /// Returns a list to which the machine adds each hypercall that returns from now on.
+    /// Returns a list that starts empty. The machine adds each hypercall to it when the call
+    /// returns.
     pub(super) fn calls(&mut self) -> Rc<RefCell<Vec<Call>>> {
         let calls = Rc::new(RefCell::new(Vec::new()));
         let noted = Rc::clone(&calls);

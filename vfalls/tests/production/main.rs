@@ -77,7 +77,7 @@ enum Task {
 /// A guest: its program, strands and rights, and the real address of its memory.
 struct Guest<'a> {
     program: &'a [u8],
-    /// The words to write from [`TASK`] on, if the program uses them.
+    /// The words to write to the guest's memory from offset [`TASK`] on; `None` if the program does not use them.
     words: Option<[u64; 3]>,
     strands: &'a [usize],
     rights: &'a str,

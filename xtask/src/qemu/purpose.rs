@@ -77,7 +77,7 @@ impl Line {
     }
 }
 
-/// Returns the lines of the source from this entry of the trap table on.
+/// Returns the labels and instructions of the source, starting at this entry of the trap table.
 fn source(entry: &str) -> Vec<Line> {
     let entry = TRAP_TABLE
         .lines()

@@ -20,7 +20,7 @@ fn until(cycles: u64) -> Limits {
     Limits { cycles, ..Limits::NONE }
 }
 
-/// Returns the first cycle at which a time in nanoseconds has passed.
+/// Returns the first cycle by which this number of nanoseconds has passed.
 fn cycle_of(nanoseconds: u128) -> u64 {
     (nanoseconds * HZ).div_ceil(1_000_000_000) as u64
 }
@@ -42,7 +42,7 @@ struct Woken {
     intr: [u64; 2],
 }
 
-/// Executes until the counter has started. Returns the time at which it started, in nanoseconds.
+/// Executes until the counter has started. Returns the counter's start time in nanoseconds.
 fn started(execution: &mut Execution) -> u128 {
     loop {
         assert_eq!(execution.run(Limits::instructions(1)), Stop::Limit);

@@ -20,8 +20,8 @@ pub(crate) enum Leave {
 }
 
 impl BlockFacts {
-    /// The lowest bit of the field with the number of the lock function that begins with the block. The field is in the highest bits. It is
-    /// 0 if no lock function begins with the block.
+    /// The highest bits are the number of the lock function that begins with the block, or 0 if no lock function does. This constant is the
+    /// number of the lowest of these bits.
     pub(crate) const ENTERS: u32 = 56;
 
     pub(crate) fn new(
@@ -74,7 +74,7 @@ pub(super) struct LockCall {
     /// The position in the log before the function's first block.
     pub(super) place: Placeholder,
     /// The address of the object that the function works on. It is the address of the call's first atomic access, or for
-    /// [`Function::Unlock`] the address of a lock that the thread has. `None` until such an access is found.
+    /// [`Function::Unlock`] the address of a lock that the thread holds. `None` until such an access is found.
     pub(super) object: Option<u64>,
     /// The signal that a call sends when it wakes threads that wait for a condition; `None` for other calls.
     pub(super) signal: Option<u64>,
