@@ -28,7 +28,7 @@ impl Tool {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of LLVM, such as `clang`. `version` is the major version of LLVM.
+    /// Returns a program of LLVM, such as `llvm-cov`. `version` is the major version of LLVM.
     pub fn llvm(program: &str, version: &str) -> Self {
         let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
         Self { name, package }

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use crate::decode::Target;
 
 impl Target {
-    /// Returns the time at an address of the program's memory in nanoseconds: two numbers of 64 bits, seconds and nanoseconds.
+    /// Reads a time from the program's memory, where it is two 64-bit numbers: seconds and nanoseconds. Returns the time in nanoseconds.
     pub(crate) fn time(self, address: u64) -> Option<u64> {
         let mut bytes = [0; 16];
         File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;

@@ -29,7 +29,7 @@ use program::Program;
 /// How to record a program, apart from its command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// The number of references after which the program is ended.
+    /// The number of references after which the recorder ends the program; `None` for no limit.
     pub limit: Option<u64>,
     /// The directory of the program's shared libraries. The default is `/` or, for SPARC V9, Debian's directory.
     pub sysroot: Option<&'a Path>,

@@ -118,7 +118,7 @@ struct Failing {
     /// The number of cycles after which the unit works again.
     mended: u64,
     without_address: bool,
-    /// The final status of calls on the unit.
+    /// The status that calls on the unit return after the first refused one.
     status: u64,
 }
 

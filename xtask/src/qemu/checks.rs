@@ -23,13 +23,13 @@ use vfalls::cmd::boot::elf;
 
 /// The numbers of the guests' tasks.
 mod task {
-    /// All checks, on a machine with models of the devices.
+    /// Makes all checks, on a machine with models of the devices.
     pub(super) const ALL: u64 = 0;
-    /// The checks that need no devices, on the shipped image. Also counts instructions.
+    /// Makes the checks that need no devices, on the shipped image. Also counts instructions.
     pub(super) const SHIPPED: u64 = 1;
     pub(super) const FAULTS: u64 = 2;
     pub(super) const LEAKS: u64 = 3;
-    /// The sweep. Bits 63:32 choose how much the guest reports.
+    /// Makes the calls of the sweep. Bits 63:32 choose how much the guest reports.
     pub(super) const SWEEP: u64 = 4;
     pub(super) const EXHAUST: u64 = 5;
     pub(super) const TRAP_IN_HANDLERS: u64 = 6;

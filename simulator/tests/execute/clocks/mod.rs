@@ -160,7 +160,7 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
 /// A strand halts until its own %stick is 1000. The clock changes in cycle 48, before the strand halts, or in cycle 500, during the halt.
 #[test]
 fn timers_follow_a_clock_that_goes_wrong() {
-    // Returns the time at which the strand wakes and reads %stick, and the value.
+    // Returns the time at which the strand wakes and reads %stick, and the value that it reads.
     let woken = |program: &[u32], at, clock: Clock, change: Change| {
         let mut execution = machine(None, program, &[]);
         let stored = Rc::new(RefCell::new(None));

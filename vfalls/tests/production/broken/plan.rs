@@ -25,7 +25,7 @@ const L2: u64 = 1;
 /// What the operator does between the two stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Between {
-    /// The operator only looks.
+    /// The operator changes nothing, and only looks.
     #[default]
     Look,
     /// The operator gives the rights to the neighbour.
