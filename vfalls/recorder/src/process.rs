@@ -30,7 +30,7 @@ pub(crate) struct Process {
     tid: fn() -> u32,
     mappings: Mutex<Mappings>,
     functions: Mutex<Functions>,
-    /// Whether the program may have mapped files with code since the mappings were last read.
+    /// Whether the program might have mapped files with code since the mappings were last read.
     maps: AtomicBool,
     threads: AtomicU32,
 }

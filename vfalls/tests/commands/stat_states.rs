@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::program::{Place, contains_all, squeezed};
 use crate::stat::json;
 
-/// The number of cycles of a sleep of 10 ms. The machine has 1,165,379,275 cycles per second.
+/// The number of cycles that a sleep of 10 ms takes. The machine has 1,165,379,275 cycles per second.
 pub(crate) const SLEEP: u64 = 11_653_792;
 
 /// A step of a thread in a recording that a test writes: an instruction at 0x1000, or an order.

@@ -13,8 +13,8 @@ pub struct Report {
     pub failed: Vec<String>,
     /// The number of calls that were compared with the contract.
     pub cases: u64,
-    /// The number of instructions of each kind of call, from the trap to `done`, including both.
-    /// %pcr is a word in memory, because QEMU has none.
+    /// The number of instructions of each kind of call. It includes the trap, `done`, and all instructions in between. %pcr is a word in
+    /// memory, because QEMU has none.
     pub instructions: BTreeMap<String, u64>,
     pub console: String,
 }

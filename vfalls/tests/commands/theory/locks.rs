@@ -13,7 +13,8 @@ use crate::program::{Place, squeezed};
 use crate::record::{HOST, SPARC};
 use crate::stat::json;
 
-/// The number of cycles of a unit of work in `locks.c`. The unit is a sleep of 1 ms. The machine has 1,165,379,275 cycles per second.
+/// The number of cycles that a unit of work in `locks.c` takes. The unit is a sleep of 1 ms. The machine has 1,165,379,275 cycles per
+/// second.
 const UNIT: u64 = 1_165_379;
 
 /// The cycles of a thread in each state.
