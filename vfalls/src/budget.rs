@@ -25,8 +25,8 @@ pub(crate) fn allow(bytes: u64) {
 }
 
 /// Starts to watch the memory of this process. If the process takes more than `budget` MB, the
-/// watch ends it with a one-line error and the exit status of bad input. On systems other than
-/// Linux, there is no limit, because this tool cannot tell there how much memory a process takes.
+/// watch ends it with a one-line error and the exit status of bad input. Systems other than Linux
+/// have no limit, because this tool cannot tell how much memory a process takes there.
 pub(crate) fn keep(budget: Option<u64>) -> anyhow::Result<()> {
     if memory().is_none() {
         return Ok(());

@@ -12,9 +12,8 @@ use crate::say::say;
 /// The exit status of bad input, and of every failure except [`Mismatch`] and [`Interrupted`].
 pub(crate) const CANNOT: u8 = 2;
 
-/// Parses the arguments, and calls `run` with them. Returns the exit status: 0 for success, 1 for a
-/// [`Mismatch`], 130 after an interrupt, and 2 for any other error. A program must call this function
-/// function first, because the function also sets up the handling of interrupts.
+/// Parses the arguments, and calls `run` with them. Returns the exit status: 0 for success, 1 for a [`Mismatch`], 130 after an interrupt,
+/// and 2 for any other error. A program must call this function first, because the function also sets up the handling of interrupts.
 pub fn main<Arguments: Parser>(run: impl FnOnce(Arguments) -> anyhow::Result<()>) -> ExitCode {
     if let Err(error) = interrupt::end_at_once(output::remove_incomplete) {
         return failure(&error.into());

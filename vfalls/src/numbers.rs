@@ -23,12 +23,12 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// Returns a number, with commas as thousands separators, and its noun: `1 thread`, `12,345 threads`.
+/// Returns a number with its noun. Commas separate thousands: `1 thread`, `12,345 threads`.
 pub(crate) fn counted(number: u64, what: &str) -> String {
     format!("{} {}", count(number), plural(number, what))
 }
 
-/// Returns a number and its noun: `1 thread`, `12345 threads`.
+/// Returns a number with its noun, without separators: `1 thread`, `12345 threads`.
 pub(crate) fn counted_plainly(number: u64, what: &str) -> String {
     format!("{number} {}", plural(number, what))
 }

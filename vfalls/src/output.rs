@@ -1,6 +1,6 @@
 //! Output files and directories that appear complete or not at all. They replace existing files
-//! only with `--force`. If another program creates a file of the same name meanwhile, this file
-//! stays.
+//! only with `--force`. If another program creates a file of the same name meanwhile, that
+//! program's file stays.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -153,7 +153,7 @@ impl OutputFile {
         Ok(Self { file, incomplete, replaces })
     }
 
-    /// Returns the temporary path of the file.
+    /// Returns the path at which the file is until it is complete.
     pub fn temporary(&self) -> &Path {
         &self.incomplete.temporary
     }

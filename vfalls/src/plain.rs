@@ -32,7 +32,8 @@ pub(crate) fn is_terminal() -> bool {
 /// Writes UTF-8 text with control characters escaped, [line by line](text::lines).
 pub struct Plain<W> {
     output: W,
-    /// The first bytes of a character. The next write contains its other bytes.
+    /// The first bytes of a character that the latest write did not complete. The next write
+    /// contains its other bytes.
     begun: Vec<u8>,
 }
 

@@ -23,12 +23,12 @@ pub const QEMU_X86: Tool = Tool::new("qemu-x86_64", "qemu-user");
 pub const QEMU_SPARC: Tool = Tool::new("qemu-sparc64", "qemu-user");
 
 impl Tool {
-    /// Returns the tool with the name `name`. `package` is the Debian package that contains it.
+    /// Returns the tool `name`, which is in the Debian package `package`.
     pub const fn new(name: &'static str, package: &'static str) -> Self {
         Self { name: Cow::Borrowed(name), package: Cow::Borrowed(package) }
     }
 
-    /// Returns a program of LLVM. `version` is the major version of LLVM.
+    /// Returns a program of LLVM, such as `llvm-cov`. `version` is the major version of LLVM.
     pub fn llvm(program: &str, version: &str) -> Self {
         let [name, package] = [program, "llvm"].map(|name| format!("{name}-{version}").into());
         Self { name, package }

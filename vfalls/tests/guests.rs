@@ -102,8 +102,8 @@ fn a_new_image_does_what_its_readme_says() -> anyhow::Result<()> {
     let (status, [printed, problem]) = change("Grant::STRAND)", "Grant::GLOBAL)")?;
     ensure!(status == Some(1) && printed.contains("first: hypervisor: "), "{problem}{printed}");
     ensure!(problem.ends_with("error: the hypervisor has not started first\n"), "{problem}");
-    // Without the function that returns a guest's memory, the compiler reports that this function
-    // is missing.
+    // If the project lacks the function that returns a guest's memory, the compiler names the
+    // missing function.
     let (_, [_, problem]) = change("fn partition(", "fn apart(")?;
     ensure!(problem.contains("missing: `partition`"), "{problem}");
     Ok(())

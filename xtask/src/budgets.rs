@@ -27,8 +27,8 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
     Budget { name, others, reach, aim }
 }
 
-/// Calls on SPARC V9. The count goes from the trap to `done`, and includes both. Refusals with a status are counted for each kind of
-/// register that can be refused with this status; the budget is for the largest of these counts.
+/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. Refusals with a status are counted
+/// for each kind of register that can be refused with this status; the budget is for the largest of these counts.
 pub const SPARC: [Budget; 22] = [
     row("get_dram", Some(sun::GET_DRAM), [23, 21]),
     row("set_dram", Some(sun::SET_DRAM), [29, 27]),
@@ -54,8 +54,11 @@ pub const SPARC: [Budget; 22] = [
     row("set_version_negotiated", Some(sun::SET_VERSION_NEGOTIATED), [175, 150]),
 ];
 
-/// Counts on x86-64: of a call (from the guest's registers in memory to the answer in memory), of an event, and of a reference that
-/// `vfalls stat` replays (from the file to the counters).
+/// The budgets on x86-64. There are three kinds of counts:
+///
+/// - of a call, from the guest's registers in memory to the answer in memory;
+/// - of an event;
+/// - of a reference that `vfalls stat` replays, from the file to the counters.
 pub const X86: [Budget; 19] = [
     // rustsbi's call has fewer features than ours.
     row("get_dram", Some(17), [26, 20]),
@@ -80,7 +83,7 @@ pub const X86: [Budget; 19] = [
     row("reference_own", None, [70, 70]),
 ];
 
-/// The budgets of an instruction set.
+/// All budgets of one instruction set, and the project with which they are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Budgets {
     pub name: &'static str,
@@ -95,12 +98,12 @@ pub const OF_SPARC: Budgets = Budgets { name: "SPARC V9", others: "Sun", all: &S
 pub const OF_X86: Budgets = Budgets { name: "x86-64", others: "rustsbi", all: &X86 };
 
 impl Budgets {
-    /// Returns the budget of a count, if it has one.
+    /// Returns the budget of the count `name`; `None` if this count has no budget.
     pub fn budget(&self, name: &str) -> Option<&'static Budget> {
         self.all.iter().find(|budget| budget.name == name)
     }
 
-    /// Returns an error message if a count is above its budget.
+    /// Returns an error message if the count `name` is above its budget; otherwise `None`.
     pub fn wrong(&self, name: &str, count: u64) -> Option<String> {
         let reach = self.budget(name)?.reach;
         let wrong =
@@ -108,7 +111,7 @@ impl Budgets {
         (count > reach).then(wrong)
     }
 
-    /// Fails if a count is above its budget.
+    /// Fails with a message about the first count that is above its budget.
     pub fn keep(&self, counted: &BTreeMap<String, u64>) -> anyhow::Result<()> {
         let mut wrong = (counted.iter()).filter_map(|(name, count)| self.wrong(name, *count));
         wrong.next().map_or(Ok(()), |wrong| bail!(wrong))

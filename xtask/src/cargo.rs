@@ -116,7 +116,7 @@ pub(crate) fn tool(name: &str, version: &str) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// Cargo's message about a package that it has built.
+/// The fields of cargo's message about a built package that this program reads.
 #[derive(Deserialize)]
 struct Artifact {
     executable: Option<PathBuf>,

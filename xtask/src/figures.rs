@@ -13,7 +13,7 @@ use anyhow::Context;
 use crate::budgets::{Budgets, OF_SPARC, OF_X86};
 use crate::cargo::root;
 
-/// Counts. A key is the name of an instruction set, or an empty name, and the name of the count.
+/// The counts to compare figures with. A key is the name of an instruction set, which may be empty, and the name of the count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted(BTreeMap<(&'static str, String), u64>);
 
@@ -33,10 +33,10 @@ impl Counted {
     }
 }
 
-/// The README file that has figures.
+/// The path of the README file whose figures are compared.
 const FILE: &str = "perfctr-service/README.md";
 
-/// The first cells of the rows in the README's table of calls, and the names of their counts.
+/// The rows of the README's table of calls. Each entry is the first cell of a row, and the name of the row's count.
 const ROWS: [(&str, &str); 22] = [
     ("get of a DRAM register", "get_dram"),
     ("set of a DRAM register", "set_dram"),
@@ -65,7 +65,8 @@ const ROWS: [(&str, &str); 22] = [
 /// The name of an instruction set, and the name of a count.
 type Name = (&'static str, &'static str);
 
-/// The sentences, and the names of the counts in each. White space between words may differ.
+/// The README's sentences with counts. Each entry is a sentence with `{}` in place of its counts, and the names of these counts. White
+/// space between words may differ.
 const SENTENCES: [(&str, &[Name]); 4] = [
     ("`counter_fw_read`, takes {}.", &[("x86-64", "rustsbi_fw_read")]),
     (

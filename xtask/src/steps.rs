@@ -124,7 +124,7 @@ impl<S: Steps> Chosen<S> {
     }
 }
 
-/// The process with the steps that run beside the others.
+/// The second process, which runs the steps of [`Steps::BESIDE`].
 struct Others {
     process: Child,
     /// A file with the output of the process.

@@ -41,7 +41,8 @@ impl Metadata {
         self.packages().iter().filter(ours)
     }
 
-    /// Returns the names of all packages from which a published package is built.
+    /// Returns the names of the published packages, and of all packages that they need to be built,
+    /// directly or indirectly.
     fn built_in(&self) -> BTreeSet<&str> {
         let mut found = BTreeSet::new();
         let mut open: Vec<_> = self.published().map(|package| &package["id"]).collect();

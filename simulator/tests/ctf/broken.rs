@@ -29,7 +29,7 @@ fn small(place: &TempDir) -> std::path::PathBuf {
     path
 }
 
-/// Reads a trace that must fail. Returns the message. The message must be one line.
+/// Reads a trace that must be refused. Returns the message, which must be one line.
 fn problem(path: &Path) -> String {
     let error = ctf::read(path).unwrap_err();
     let source = error.source().map(|source| format!(": {source}"));

@@ -17,7 +17,7 @@ use crate::{CYCLES, JUMP, PROGRAM, put};
 
 const NOP: u32 = 0x0100_0000;
 
-/// Returns a program that loads a word at each address and then parks its strand. `load` is false in a program of the same length that
+/// Returns a program that loads a word at each address and then parks its strand. If `load` is `false`, the program has the same length but
 /// does not load.
 fn program(addresses: &[u64], load: bool) -> Vec<u32> {
     let one = |address: &u64| {
@@ -59,7 +59,7 @@ fn replayed(machine: Machine, addresses: &[u64]) -> [u64; 4] {
 
 #[test]
 fn execution_replay_and_description_agree() {
-    // Addresses of guests' memory, in different stripes of either size.
+    // Addresses of guests' memory. They are in several stripes of each stripe size.
     let addresses = [0x0, 0x200, 0x400, 0xa00, 0x3fff_f200, 0x4000_0000, 0x4000_0600, 0x7000_0e00]
         .map(|offset| PARTITION + offset);
     for (model, nodes) in [(Model::Maramba, 2), (Model::Batoka, 3), (Model::Batoka, 4)] {

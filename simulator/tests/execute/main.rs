@@ -30,7 +30,7 @@ const GUEST: u64 = 0x8010_0000;
 /// The code at reset: sethi %hi(0x100000), %g1; jmp %g1; nop.
 const JUMP: &[u32] = &[0x0300_0400, 0x81c0_4000, 0x0100_0000];
 
-/// The limit of a run that does not end by itself.
+/// The limit for runs that do not end by themselves within this number of cycles.
 const CYCLES: Limits = Limits { cycles: 100_000, ..Limits::NONE };
 
 /// Returns a machine of two nodes. At reset it executes this program, with these trap handlers.
@@ -182,7 +182,7 @@ fn an_overflow_traps_at_its_instruction() {
     }
 }
 
-/// Eight strands of a core add under a lock. A whole run, a run in small pieces and a repeated run give the same result.
+/// Eight strands of a core add to a word under a lock. A whole run, a run in small pieces and a repeated run give the same result.
 #[test]
 fn runs_are_the_same() {
     let state = |execution: &mut Execution| {
@@ -242,7 +242,7 @@ fn strands_stop_at_a_breakpoint_once() {
     assert_eq!(stops, *executed.borrow());
 }
 
-/// After code has been executed once, a change of the code takes effect at the next execution.
+/// If a program changes an instruction that it has already executed, it executes the new instruction from then on.
 #[test]
 fn programs_that_change_themselves() {
     // The code is st %o0, [%o1]; ba .-4; nop. The store puts inc %l0 in place of the nop.

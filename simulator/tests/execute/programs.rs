@@ -142,7 +142,7 @@ pub(crate) const NOTE2: &[u32] = &[
     0x81f0_0000, // done
 ];
 
-/// Handler of instruction_real_translation_miss: stores the tag of the instruction access, and halts.
+/// Handler of instruction_real_translation_miss: stores the access's tag, and halts.
 pub(crate) const LAST: &[u32] = &[
     0x0900_0800, // sethi %hi(0x200000), %g4
     0x8210_2030, // mov 0x30, %g1

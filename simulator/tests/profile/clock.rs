@@ -217,7 +217,7 @@ fn cycles_and_counted_events_at_once() {
     assert_eq!((alone.cycles, &alone.first.rows), (report.cycles, &events[0].rows));
 }
 
-/// There are a hundred threads, each on a separate strand. Each thread is shorter than the period.
+/// A hundred threads each have their own strand, and each thread is shorter than the sampling period.
 #[test]
 fn short_threads_are_sampled_in_proportion() {
     let program = (0..100).map(|page| thread(0x1000 + page * 0x10, 200, Vec::new())).collect();

@@ -20,7 +20,7 @@ const REFILL: u64 = 2;
 /// A miss of both caches takes 70 cycles.
 const MISS: u64 = 70;
 
-/// An instruction takes one cycle each to decode, to issue and to graduate.
+/// The cycles that an instruction spends in the pipeline: one to decode, one to issue and one to graduate.
 const PIPELINE: u64 = 3;
 
 /// The cycles of a single instruction that misses the TLB and both caches.

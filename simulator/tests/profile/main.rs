@@ -18,7 +18,8 @@ use simulator::analysis::profile::{Job, ProfileError, SampledUnit};
 use simulator::recording::{Chunk, Flow, Kind, Recording, Reference};
 use simulator::replay::Progress;
 
-/// Samples a recording in lackey's text form. Returns a profile by pages.
+/// Samples a recording in lackey's text form. Returns the profile, in which pages take the place of
+/// functions.
 fn profile(
     unit: SampledUnit,
     text: &str,

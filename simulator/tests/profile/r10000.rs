@@ -7,7 +7,7 @@ use simulator::recording::{Cause, Chunk, Class, Flow, Kind, Order, Recording, Re
 
 use crate::{every, fetch, fetches, go_on, job, profile, profile_flow};
 
-/// A period that no count in these tests reaches, so nothing interrupts.
+/// A sampling period that no count in these tests reaches, so that no overflow interrupts the program.
 const NEVER: u32 = 1 << 20;
 
 /// Returns the counts of these events. Each event is counted in a separate run.

@@ -6,7 +6,7 @@ use simulator::replay::{Setup, Tracing};
 
 use crate::{machine, program, run};
 
-/// With any sampling interval and any hub time, the guest can read its counters, and the counters have the true values.
+/// Whatever the sampling interval and the setting `hub_cycles` are, the guest can read its counters, and the counters have the true values.
 #[test]
 fn intervals_and_hub_times() {
     for interval in [1, 2, 10, 100, 500, 1_000, 2_000, 10_000] {

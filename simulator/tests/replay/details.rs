@@ -53,7 +53,7 @@ fn details_change_nothing() {
     assert_eq!(outcome.usage, plain.usage);
     assert_eq!(outcome.counters, plain.counters);
     assert!(outcome.trace.is_none(), "nobody asked for it");
-    // Every interval is present, and no event is counted twice.
+    // The series has every interval, and counts no event twice.
     let series = &details.series;
     let points = series.references.len();
     let references: Vec<u64> = (1..=11).map(|n| 512 * n).chain([6_000]).collect();
@@ -99,7 +99,7 @@ fn details_change_nothing() {
     let stacks = outcome.threads.iter().map(|thread| thread.stack);
     let waits = stacks.map(|stack| stack.sum() - stack.busy - stack.pipeline);
     assert_eq!(waited, waits.sum::<u64>());
-    // The summary covers all calls.
+    // The numbers of calls in the summary add up to all calls.
     let total: u64 = details.calls.iter().map(|calls| calls.count).sum();
     assert_eq!(total, outcome.hypercalls.total);
     let by_guest: u64 =

@@ -134,7 +134,7 @@ fn thread() -> impl Strategy<Value = Vec<Reference>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Waits do not change the time of a thread's own instructions. The parts of the time add up to all cycles.
+    /// Waits do not change the time that a thread spends on its own instructions. The parts of a thread's time add up to all its cycles.
     #[test]
     fn the_sum_is_all_cycles(
         threads in prop::collection::vec(thread(), 1..7),

@@ -118,7 +118,7 @@ fn references_that_are_dealt_are_one_thread() {
         .selection(Selection::parse("pic:Instr_cnt").unwrap()))
     .unwrap();
     assert_eq!(outcome.placement, "artificial, deal:0,64-65");
-    // A strand gets 1024 references at a time. Every second reference is an instruction.
+    // A strand receives 1024 references at a time. Every second reference is an instruction.
     let threads =
         outcome.threads.iter().map(|part| (part.thread, part.strand.index(), part.instructions));
     assert_eq!(threads.collect::<Vec<_>>(), [(0, 0, 512 + 464), (0, 64, 512), (0, 65, 512)]);

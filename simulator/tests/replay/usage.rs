@@ -24,7 +24,7 @@ fn traffic(usage: &Usage) -> Vec<(usize, usize, TrafficKind, u64)> {
     traffic.map(|one| (one.from, one.to, one.kind, one.lines)).collect()
 }
 
-/// The limit of a channel: 1.165379275 GHz times 64 bytes, divided by the cycles of a line.
+/// The maximum rate of a channel in bytes per second: 1.165379275 GHz times 64 bytes, divided by the cycles that a line takes.
 const CHANNEL_LIMIT: u64 = 10_654_896_228;
 const LINK_LIMIT: u64 = 8_287_141_511;
 

@@ -4,7 +4,7 @@ use refs::BLOCKING_CALLS;
 
 use crate::decode::Target;
 
-/// A system call. Addresses are in the program's memory.
+/// A system call of the recorded program. Its addresses point into the program's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SystemCall {
     /// Starts a thread. The kernel clears the word at `tid` when the thread has ended.
@@ -29,7 +29,7 @@ pub(crate) enum SystemCall {
         futex: u64,
         other: Option<u64>,
     },
-    /// Sleeps for the time at this address.
+    /// Sleeps. The program's memory holds the duration at the address `time`.
     Sleep {
         time: u64,
     },
@@ -37,7 +37,7 @@ pub(crate) enum SystemCall {
     Blocking {
         call: u8,
     },
-    /// Maps a file with code.
+    /// Maps a file into memory as executable code.
     MapCode,
     Other,
 }
@@ -85,7 +85,7 @@ impl SystemCall {
     }
 
     fn futex(operation: u64, futex: u64, second: u64) -> Self {
-        // The mask drops the flags FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
+        // The mask removes the flags FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME.
         match operation & 0x7f {
             // WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2
             0 | 6 | 9 | 11 | 13 => Self::Wait { futex },

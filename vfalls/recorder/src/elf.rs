@@ -29,7 +29,7 @@ pub(crate) struct Section {
     pub(crate) kind: u64,
     pub(crate) offset: u64,
     pub(crate) length: u64,
-    /// For a table of symbols: the number of the section with the names.
+    /// The number of a related section. For a table of symbols, this section contains the symbols' names.
     pub(crate) link: u64,
 }
 
@@ -71,8 +71,11 @@ impl Elf {
         })
     }
 
-    /// Returns the bytes of a table, and the size of an entry. Each argument is the position of a field of the header: `offset` of the field
-    /// with the table's position in the file, `size` of the field with the size of an entry, `count` of the field with the number of entries.
+    /// Returns the bytes of a table, and the size of an entry. Each argument is the position of a field in the header:
+    ///
+    /// - `offset`: the field holds the table's position in the file.
+    /// - `size`: the field holds the size of an entry.
+    /// - `count`: the field holds the number of entries.
     fn table(&self, offset: usize, size: usize, count: usize) -> Option<(Vec<u8>, usize)> {
         let size = self.number(&self.header, size, 2)?;
         let length = size * self.number(&self.header, count, 2)?;

@@ -1,8 +1,8 @@
 //! The flow of data between the sections of a lock.
 //!
 //! A *section* is what a thread does while it holds a lock. The replay can often execute the sections of a lock in another order than the
-//! recorded one. But a section that has seen the effect of another thread's section must stay after that section. This section has seen
-//! the effect of the latest earlier section for which one of these rules holds:
+//! recorded one. But a section that has seen the effect of another thread's section must stay after that section. This section has seen the
+//! effect of the latest earlier section for which one of these rules holds:
 //!
 //! 1. The earlier section wrote a word that this section only reads.
 //! 2. The earlier section wrote a word without reading the word first, and this section reads the word.
@@ -23,7 +23,7 @@ pub(crate) struct Section {
     pub(crate) signal: u64,
 }
 
-/// What a section did to a word.
+/// Which accesses a section made to a word.
 #[derive(Clone, Copy, Debug, Default)]
 struct Use {
     /// Whether the section read the word before it wrote the word.
@@ -39,11 +39,11 @@ pub(crate) struct Uses {
     has_found: bool,
 }
 
-/// The latest uses of a word by finished sections.
+/// Which finished sections used a word last.
 #[derive(Debug, Default)]
 struct WordHistory {
     writer: Option<Section>,
-    /// Whether the writer read the word before writing the word.
+    /// Whether the writer read the word before it wrote the word.
     changed: bool,
     /// For each thread, its latest section that read the word after the latest write.
     readers: Vec<Section>,
@@ -58,7 +58,7 @@ pub(crate) struct Flow {
     words: HashMap<u64, WordHistory>,
     /// The sections that have signalled a condition. Each is represented by the signal that marks its end.
     signalling: HashSet<u64>,
-    /// For each thread, its latest section whose accesses are not known. All later sections stay after these sections.
+    /// For each thread, its latest section whose accesses are not known. Every later section must stay after these sections.
     unknown: Vec<Section>,
 }
 
@@ -215,7 +215,7 @@ mod tests {
             assert!(after(&mut flow, 0, signal, &put(SLOT + 8 * signal)).is_empty());
             flow.signals(Section { thread: 0, signal });
         }
-        // The second take needs the second put, not the third, although all puts change the sum and signal.
+        // The second take needs the second put, not the third, although every put changes the sum and signals a condition.
         assert_eq!(after(&mut flow, 1, 3, &take(SLOT)), [0]);
         assert_eq!(after(&mut flow, 1, 4, &take(SLOT + 8)), [1]);
         // The slot is used again after the first take.

@@ -12,9 +12,9 @@ use crate::elf::Elf;
 pub(crate) enum Function {
     /// Takes a mutex or a spin lock.
     Lock = 1,
-    /// Takes a mutex if no thread has it. Does not wait.
+    /// Takes a mutex if no thread holds it. Does not wait.
     TryLock = 2,
-    /// Takes a read-write lock for reading, which several threads can do at the same time.
+    /// Takes a read-write lock for reading. Several threads can hold the lock for reading at the same time.
     ReadLock = 3,
     TryReadLock = 4,
     WriteLock = 5,
@@ -23,7 +23,7 @@ pub(crate) enum Function {
     Unlock = 7,
     /// Waits for a condition variable.
     Wait = 8,
-    /// Waits for a condition variable, at most until a given time.
+    /// Waits for a condition variable until a given time at the latest.
     TimedWait = 9,
     /// Wakes one thread that waits for a condition variable. `Broadcast` wakes all of them.
     Signal = 10,
@@ -91,15 +91,15 @@ impl Function {
     }
 }
 
-/// The known functions of the mapped files.
+/// The lock functions that were found in the mapped files.
 #[derive(Debug, Default)]
 pub(crate) struct Functions {
-    /// Each function by its first address.
+    /// The functions. The key is the address of a function's first instruction.
     found: HashMap<u64, Function>,
 }
 
 impl Functions {
-    /// Adds the functions of the files that these mappings map.
+    /// Adds the lock functions in the files of these mappings.
     pub(crate) fn add(&mut self, mappings: &[Mapping]) {
         for mapping in mappings {
             let symbols = Elf::open(&mapping.path).and_then(|elf| symbols(&elf));
@@ -112,20 +112,20 @@ impl Functions {
         }
     }
 
-    /// Returns the function that begins at `address`.
+    /// Returns the lock function that begins at `address`.
     pub(crate) fn at(&self, address: u64) -> Option<Function> {
         self.found.get(&address).copied()
     }
 }
 
-/// A known function in the symbol table of an ELF file.
+/// A lock function in the symbol table of an ELF file.
 struct Symbol {
     /// The position of the function in the file.
     offset: u64,
     function: Function,
 }
 
-/// Returns the known functions of a file; `None` if the file is malformed.
+/// Returns the lock functions of a file; `None` if the file is malformed.
 fn symbols(elf: &Elf) -> Option<Vec<Symbol>> {
     const SYMBOLS: u64 = 2;
     const DYNAMIC_SYMBOLS: u64 = 11;
@@ -150,7 +150,7 @@ fn symbols(elf: &Elf) -> Option<Vec<Symbol>> {
             let Some(function) = name.and_then(Result::ok).and_then(Function::named) else {
                 continue;
             };
-            // If another file defines the function, its address here is 0.
+            // The address is 0 if another file defines the function.
             let address = elf.number(symbol, 8, 8)?;
             let offset = segments.iter().find_map(|segment| segment.position(address));
             found.extend(offset.filter(|_| address != 0).map(|offset| Symbol { offset, function }));
@@ -195,7 +195,7 @@ mod tests {
             }
             bytes[at..at + size].copy_from_slice(&value);
         };
-        // The header: a table of one segment at 0x40, and of three sections at 0x80.
+        // The header. It names a table of one segment at 0x40, and a table of three sections at 0x80.
         for (at, size, value) in
             [(32, 8, 0x40), (40, 8, 0x80), (54, 2, 56), (56, 2, 1), (58, 2, 64), (60, 2, 3)]
         {
@@ -204,7 +204,7 @@ mod tests {
         for (at, size, value) in [(0, 4, 1), (8, 8, 0x1000), (16, 8, 0x41000), (32, 8, 0x100)] {
             put(0x40 + at, size, value);
         }
-        // Section 1 has symbols, section 2 their names.
+        // Section 1 contains symbols, and section 2 contains their names.
         for (at, size, value) in [(4, 4, 2), (24, 8, 0x140), (32, 8, 48), (40, 4, 2)] {
             put(0xc0 + at, size, value);
         }

@@ -1,8 +1,11 @@
-//! A thread's calls of lock functions, and the locks that the thread has.
+//! A thread's calls of lock functions, and the locks that the thread holds.
 //!
-//! A recording has only what a lock function does if the thread does not wait: the blocks of the function itself, each once. Repeated
-//! blocks, and the blocks of functions that the lock function calls, depend on the host, and are left out. In their place, the replay puts
-//! the wait on the simulated machine.
+//! A *section* is what a thread does while it holds a lock. An *order* is an entry of the log that says, for example, that the thread takes
+//! a lock, or waits for a signal.
+//!
+//! The recording contains only what a lock function executes if the thread does not wait: the blocks of the function itself, each once.
+//! Repeated blocks, and the blocks of functions that the lock function calls, depend on the host, and are left out. In their place, the
+//! replay puts the wait on the simulated machine.
 //!
 //! Simplifications: a signal handler that interrupts a lock function may end the call, and what the handler executes may be left out. If a
 //! thread leaves a lock function without a return, the recorder notices this only after the thread has executed many blocks. The recorder
@@ -37,18 +40,18 @@ pub(crate) struct Shared<'a> {
     pub(crate) tid: fn() -> u32,
 }
 
-/// A lock that the thread has, and the open section of this lock.
+/// A lock that the thread holds, and the open section of this lock.
 #[derive(Debug)]
 struct HeldLock {
     lock: u64,
-    /// The position in the log of the order that takes the lock. Orders that must come before that order are inserted here.
+    /// The position in the log of the order that takes the lock. Waits that must come before this order are inserted here.
     place: Placeholder,
-    /// The number of words in the log before the part of the section that has not been examined.
+    /// The number of words in the log at the point from which the section has not been examined.
     from: usize,
     /// The signal that marks the section's end; `None` until accesses of the section are examined.
     end: Option<u64>,
     signals: bool,
-    /// Whether the thread takes the lock because a signal has ended its wait for a condition.
+    /// Whether the thread took the lock when a signal ended its wait for a condition.
     is_woken: bool,
     /// What the examined accesses did.
     uses: Uses,
@@ -62,8 +65,8 @@ pub(crate) struct LockCalls {
     held: Vec<HeldLock>,
     /// The lock that the thread gave back last, and the section that ended then.
     latest: Option<(u64, Section)>,
-    /// The key is another thread, and a lock. The value is one more than the signal of the latest section of that thread and lock that this
-    /// thread stays after.
+    /// The sections of other threads that this thread already stays after. The key is the other thread and a lock. The value is one more
+    /// than the signal of that thread's latest such section of the lock.
     seen: HashMap<(u32, u64), u64>,
 }
 
@@ -74,7 +77,7 @@ impl LockCalls {
         self.call.is_some()
     }
 
-    /// Returns `true` if the log should not be encoded yet, because some of its orders are not known yet.
+    /// Returns `true` if the log must not be encoded yet, because some of its orders are not known.
     pub(crate) fn is_open(&self) -> bool {
         self.call.is_some() || !self.held.is_empty()
     }
@@ -136,8 +139,8 @@ impl LockCalls {
         let place = log.placeholder();
         let mut call = LockCall::new(function, block, place, log.len());
         match function {
-            // The function gives a lock back, and the section of this lock must be examined before. The lock is not known yet, so the
-            // sections of all locks are examined.
+            // The function gives a lock back. The section of this lock must be examined first. The lock is not known yet, so the sections
+            // of all locks are examined.
             Function::Unlock | Function::Wait | Function::TimedWait => {
                 for at in 0..self.held.len() {
                     self.examine(at, thread, log, shared);
@@ -265,13 +268,13 @@ impl LockCalls {
         });
     }
 
-    /// Returns the index of the lock at this address among the locks that the thread has.
+    /// Returns the index in `held` of the lock at this address; `None` if the thread does not hold this lock.
     fn held_at(&self, lock: u64) -> Option<usize> {
         self.held.iter().rposition(|held| held.lock == lock)
     }
 
     /// If the call waits for a condition, looks in its latest block for the mutex that the wait gives back. This mutex is a lock that the
-    /// thread has and that the block stores to. Ends the mutex's section.
+    /// thread holds and that the block stores to. Ends the mutex's section.
     fn find_mutex(&mut self, call: &mut LockCall, thread: u32, log: &mut Log, shared: Shared<'_>) {
         let is_wait = matches!(call.function, Function::Wait | Function::TimedWait);
         if !is_wait || call.mutex.is_some() {

@@ -14,7 +14,7 @@ pub(crate) struct Pipes {
     frames: OsString,
     messages: OsString,
     limit: u64,
-    /// Ends the process at once.
+    /// Ends the process at once with this exit status.
     end: fn(i32) -> !,
     written: Mutex<Written>,
 }

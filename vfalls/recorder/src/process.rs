@@ -30,7 +30,7 @@ pub(crate) struct Process {
     tid: fn() -> u32,
     mappings: Mutex<Mappings>,
     functions: Mutex<Functions>,
-    /// Whether the program may have mapped files with code since the mappings were last read.
+    /// Whether the program might have mapped files with code since the mappings were last read.
     maps: AtomicBool,
     threads: AtomicU32,
 }
@@ -164,7 +164,7 @@ impl Process {
         }
     }
 
-    /// Notes that a forked process enters the kernel.
+    /// Handles a system call of a forked process. If the call replaces the process's program, sends a message that names the new program.
     pub(crate) fn forked_call(&self, call: SystemCall) {
         if let SystemCall::Exec { path } = call
             && let Some(path) = program_at(path)
@@ -208,13 +208,13 @@ fn text(address: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
 }
 
-/// At a system call, a thread's references are written if the time since the last write is at least `PERIOD`, and at least the thread's age
-/// divided by [`TIMES`]. So a recording has few frames, and loses few references if the program is killed.
+/// At a system call, the recorder writes a thread's references if the last write was long enough ago: at least `PERIOD`, and at least the
+/// thread's age divided by [`TIMES`]. So a recording has few frames, and loses few references if the program is killed.
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 100;
 
-/// The number of words (16 MiB) at which a log is encoded although the thread has a lock. The section of that lock then keeps its recorded
-/// place among the sections of the lock.
+/// When a log has this number of words (16 MiB), it is encoded even if the thread holds a lock. The section of that lock then keeps its
+/// recorded place among the sections of the lock.
 const LONGEST_SECTION: usize = 16 * Log::FULL;
 
 /// A thread, and its references since the last frame.
@@ -224,11 +224,11 @@ pub(crate) struct Thread {
     locks: LockCalls,
     /// If the log has at least this number of words, each new block is examined. 0 while the thread executes a lock function.
     examined_from: usize,
-    /// The number of instructions since the last frame.
+    /// The number of instructions that the thread has executed since the last frame.
     instructions: u64,
     /// The address of the word that the kernel clears when the thread has ended.
     tid: Option<u64>,
-    /// The futex that the thread waits for.
+    /// The address of the futex that the thread waits for; `None` if the thread does not wait for a futex.
     waits: Option<u64>,
     /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
     sleeps: Option<u64>,

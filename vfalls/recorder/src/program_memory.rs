@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use crate::decode::Target;
 
 impl Target {
-    /// Returns the time at an address of the program's memory in nanoseconds: two numbers of 64 bits, seconds and nanoseconds.
+    /// Reads a time from the program's memory, where it is two 64-bit numbers: seconds and nanoseconds. Returns the time in nanoseconds.
     pub(crate) fn time(self, address: u64) -> Option<u64> {
         let mut bytes = [0; 16];
         File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;
@@ -14,7 +14,7 @@ impl Target {
             let half = half.try_into().unwrap_or_default();
             if self == Self::X86 { u64::from_le_bytes(half) } else { u64::from_be_bytes(half) }
         });
-        // A program may ask for a time that does not fit into 64 bits of nanoseconds, so the seconds are limited.
+        // A program may ask for a time that does not fit into 64 bits of nanoseconds, so the seconds are clamped to 2^32.
         (nanoseconds < 1_000_000_000).then(|| seconds.min(1 << 32) * 1_000_000_000 + nanoseconds)
     }
 

@@ -97,7 +97,7 @@ unsafe impl Send for SharedThread {}
 /// All threads. The index is QEMU's number of the thread's virtual processor, which QEMU reuses.
 static THREADS: Mutex<Vec<Option<Arc<SharedThread>>>> = Mutex::new(Vec::new());
 
-/// The threads of [`THREADS`], for callbacks that must be fast.
+/// Pointers to the threads of [`THREADS`], for callbacks that must be fast.
 static FAST_THREADS: [AtomicPtr<SharedThread>; MOST_THREADS as usize] =
     [const { AtomicPtr::new(ptr::null_mut()) }; MOST_THREADS as usize];
 

@@ -16,7 +16,7 @@ use super::sections::{Section, colour, executes, machine, waits};
 use crate::numbers::{TimeUnit, count, counted, short, top};
 use crate::table;
 
-/// The maximum number of strands in a chart.
+/// The maximum number of strands that a chart shows.
 const MOST: usize = 64;
 
 fn state_text(state: GuestState) -> String {

@@ -24,10 +24,10 @@ pub(crate) const STYLE: &str = include_str!("style.css");
 /// The page of a run: an HTML file with charts, and the pictures of its charts.
 pub struct Page {
     title: String,
-    /// The part of the page before the charts.
+    /// The part of the page that comes before the charts.
     first: Markup,
     sections: Vec<Section>,
-    /// Whether the run contains everything that a page can show.
+    /// Whether the run has all the details that a page can show.
     complete: bool,
 }
 

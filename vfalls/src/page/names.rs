@@ -18,7 +18,7 @@ impl Names {
         Self(run.programs().iter().map(symbols).collect())
     }
 
-    /// Returns the names of these programs, or of the bundled program.
+    /// Returns the names of these programs. If `is_bundled` is `true`, returns the names of the bundled program instead.
     pub(crate) fn of_recordings(programs: &[Recording], is_bundled: bool) -> Self {
         let symbols = |program: &Recording| match is_bundled {
             true => Some(Symbols::bundled()),

@@ -77,7 +77,7 @@ fn most_moved_line(run: &Replayed, names: &Names) -> Option<Finding> {
     let all = lines.transfers + lines.invalidations;
     let user = line.users.iter().max_by_key(|user| user.times)?;
     let function = names.function(program_of(run, user.thread), user.instruction);
-    // The weight is the line's share of all misses. Requests that the node's cache serves are not
+    // The weight is the line's share of all misses. Requests served by the node's cache are not
     // misses.
     let served = run.threads.iter().map(|thread| thread.served);
     let misses: u64 = served.map(|by| by.local + by.remote + by.c2c).sum();

@@ -18,7 +18,7 @@ use crate::interrupt;
 use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
 use zstd::bulk::Compressor;
 
-/// The maximum number of started programs that are noted one by one. One more note counts the other programs.
+/// The maximum number of started programs with their own notes. One more note counts the other programs.
 const MOST_NAMED: usize = 10;
 
 /// The compression level. A negative level leaves literals uncompressed, which makes the recording a fifth longer, and shortens the
@@ -41,7 +41,7 @@ pub(super) struct Listener {
     started: Vec<(String, u64)>,
     end: End,
     spinner: ProgressBar,
-    /// The pipe for frames; `None` once the recording cannot be written.
+    /// The pipe from which frames are read; `None` once writing the recording has failed.
     frames: Option<PipeReader>,
     compressor: Compressor<'static>,
 }

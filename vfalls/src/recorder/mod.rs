@@ -26,16 +26,16 @@ use became::Became;
 use listener::Listener;
 use program::Program;
 
-/// Settings for recording a program.
+/// How to record a program, apart from its command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// The number of references after which the program is ended.
+    /// The number of references after which the recorder ends the program; `None` for no limit.
     pub limit: Option<u64>,
     /// The directory of the program's shared libraries. The default is `/` or, for SPARC V9, Debian's directory.
     pub sysroot: Option<&'a Path>,
 }
 
-/// The facts about a complete recording.
+/// What is known about a recording when it is complete.
 #[derive(Debug)]
 pub struct Recorded {
     /// The number of references, including instruction fetches.

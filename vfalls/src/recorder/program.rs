@@ -24,7 +24,7 @@ pub(super) struct Program {
     /// QEMU's name for the program's architecture.
     pub(super) target: &'static str,
     pub(super) emulator: Tool,
-    /// The directory of the shared libraries, if it is not `/`.
+    /// The directory of the program's shared libraries; `None` for `/`.
     pub(super) sysroot: Option<PathBuf>,
 }
 

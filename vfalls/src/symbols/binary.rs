@@ -40,10 +40,10 @@ struct Segment {
 
 /// The functions and variables of an ELF file, by their addresses in the file.
 pub(super) struct Binary {
-    /// Whether the file can be loaded at any address.
+    /// Whether the file is position-independent, so that it can be loaded at any address.
     pub(super) anywhere: bool,
     segments: Vec<Segment>,
-    /// The size of a page, in bytes.
+    /// The size of a page of memory, in bytes.
     page: u64,
     /// The functions, sorted by address, without overlaps. `variables` is sorted in the same way.
     functions: Vec<Named>,

@@ -172,8 +172,8 @@ impl Symbols {
         Ok(self)
     }
 
-    /// Returns the address at which the only file was loaded. Returns `None` if the recording
-    /// contains the address of each file.
+    /// Returns the load address of the only file; `None` if the recording contains the address of
+    /// each file.
     pub(crate) fn loaded_at(&self) -> Option<u64> {
         match self.places {
             Places::Everywhere(loaded_at) => Some(loaded_at),

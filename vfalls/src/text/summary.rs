@@ -105,7 +105,7 @@ fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {
     cells
 }
 
-/// Returns a number of at most seven digits, or its first digits with a suffix.
+/// Returns a number as text. A number of more than seven digits is shortened to its first digits and a suffix.
 pub(crate) fn short(number: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000_000_000, "P"),

@@ -9,7 +9,7 @@ use crate::page::names::Names;
 use crate::table::{self, WIDTH, wrap};
 use crate::text::summary::shown;
 
-/// The maximum number of pairs of threads, of locks, and of places in a sentence that the text shows.
+/// The text shows at most this number of pairs of threads, of locks, and of places in each sentence.
 const MOST: usize = 5;
 
 /// Prints how long threads were in each state, which threads waited for which others, and the locks with the longest waits. Prints nothing
@@ -115,7 +115,8 @@ pub(crate) fn locks(run: &Replayed, names: &Names, most: usize) -> table::Table 
     table
 }
 
-/// Returns the place at which a thread takes the lock most often, and the number of other places.
+/// Returns the place where one thread takes the lock more often than any thread does elsewhere, and the number of other places. Returns an
+/// empty string if no place is known.
 fn site(lock: &LockRun, names: &Names) -> String {
     let Some(most) = lock.sites.iter().max_by_key(|site| (site.most, site.address)) else {
         return String::new();

@@ -21,8 +21,8 @@ fn clock<'a>(report: &'a Value, name: &str) -> &'a Value {
     clocks.find(|clock| clock["name"] == name).unwrap()
 }
 
-/// Returns how many clocks are present and have a nominal frequency. The clock `name` does not
-/// count.
+/// Returns the number of clocks, apart from the clock `name`, that are present and have a nominal
+/// frequency.
 fn others(report: &Value, name: &str) -> usize {
     let all = NAMES.iter().filter(|other| ![name, "tsc"].contains(other));
     all.filter(|other| clock(report, other)["present"] == true).count()

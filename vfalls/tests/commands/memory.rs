@@ -44,7 +44,7 @@ fn pages_are_where_the_option_says() {
     }
 }
 
-/// A configuration file can place pages as the option `--memory` does. A file that places pages and the option exclude each other.
+/// A configuration file can place pages as the option `--memory` does. The option cannot be combined with a file that places pages.
 #[test]
 fn pages_of_a_configuration() {
     let place = Place::new("memory-file");
@@ -66,7 +66,7 @@ fn pages_of_a_configuration() {
     assert!(text.contains("; memory: hardware, 1 GB\n"), "{text}");
 }
 
-/// Each command that replays states how memory is placed on nodes.
+/// If a command replays, its output says how memory is placed on nodes.
 #[test]
 fn what_holds_is_said() {
     let place = Place::new("memory-said");

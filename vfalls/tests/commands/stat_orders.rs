@@ -6,7 +6,7 @@ use crate::program::{Place, squeezed, with_input};
 use crate::stat::json;
 use crate::stat_states::{SLEEP, Step, acquire, recording, release, sleep, sleepers};
 
-/// Two threads take one lock. Thread 2 gives the lock back, and then sleeps for 10 ms. Thread 3 sleeps for 10 ms while it has the lock.
+/// Two threads take one lock. Thread 2 gives the lock back, and then sleeps for 10 ms. Thread 3 sleeps for 10 ms while it holds the lock.
 /// If thread 2 takes the lock first, the threads sleep at the same time. If thread 3 takes the lock first, thread 2 waits for the lock
 /// until thread 3 has slept, and only then sleeps.
 ///

@@ -6,7 +6,8 @@ use crate::program::{Place, contains_all};
 use crate::record::HOST;
 use crate::stat::json;
 
-/// A program with three threads. Each thread takes the same lock five times, and sleeps for a millisecond each time while it has the lock.
+/// A program with three threads. Each thread takes the same lock five times, and sleeps for a millisecond each time while it holds the
+/// lock.
 const SLEEPERS: &str = r#"
 #include <pthread.h>
 #include <time.h>

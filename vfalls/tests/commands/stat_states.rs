@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::program::{Place, contains_all, squeezed};
 use crate::stat::json;
 
-/// The number of cycles of a sleep of 10 ms. The machine has 1,165,379,275 cycles per second.
+/// The number of cycles that a sleep of 10 ms takes. The machine has 1,165,379,275 cycles per second.
 pub(crate) const SLEEP: u64 = 11_653_792;
 
 /// A step of a thread in a recording that a test writes: an instruction at 0x1000, or an order.
@@ -63,7 +63,7 @@ pub(crate) fn recording(threads: &[Vec<Step>]) -> Vec<u8> {
     file
 }
 
-/// Two threads take the same lock at the same place, and sleep for 10 ms while they have it.
+/// Two threads take the same lock at the same place, and sleep for 10 ms while they hold it.
 pub(crate) fn sleepers() -> Vec<u8> {
     let thread = |signal| {
         let [one, other] = [Step::Instruction, Step::Instruction];
@@ -126,7 +126,7 @@ lock taken waits cycles waited taken at
 0x9000 2 1 {waited} 0x2000"
     );
     assert!(text.ends_with(&tables), "{output}");
-    // Columns align: all rows of a table are as wide as its header.
+    // The columns align: all rows of the table are as wide as its header.
     let rows = output.lines().skip_while(|line| !line.ends_with("ended"));
     let ends: Vec<_> =
         rows.take(4).map(|row| row.find("<0.1").map_or(row.len(), |at| at + 4)).collect();
@@ -141,7 +141,7 @@ lock taken waits cycles waited taken at
     assert!(!alone.stdout.contains("The time of each thread"), "{}", alone.stdout);
 }
 
-/// A section of a lock that comes after another section, as in the recorded execution, waits for the lock.
+/// The recording says that one section of a lock comes after another section. In the replay, the later section waits for the lock.
 #[test]
 fn a_wait_for_an_earlier_section_is_a_wait_for_its_lock() {
     let place = Place::new("stat-section");
@@ -247,7 +247,7 @@ fn what_the_recording_decided_is_said() {
     );
 }
 
-/// Each thread sleeps while it has one lock, and then waits for the lock of the other thread. No thread can end these waits, so the replay
+/// Each thread sleeps while it holds one lock, and then waits for the other thread's lock. No thread can end these waits, so the replay
 /// cuts one of them short.
 #[test]
 fn threads_that_wait_for_each_other_go_on() {

@@ -26,7 +26,7 @@ fn compile(place: &Place, compiler: Compiler, name: &str, flags: &str) {
     compiler.compile(place, name, &fs::read_to_string(source).unwrap(), &flags);
 }
 
-/// Records a program in the file `recording`.
+/// Records a program into the file `recording`.
 fn record(place: &Place, command: &str) -> Ended {
     let recorded = place.run(&format!("record --force --output recording -- {command}"));
     assert_eq!(recorded.status, 0, "{command}: {}", recorded.stderr);

@@ -83,7 +83,7 @@ fn attacks_break_what_is_broken() {
     }
 }
 
-/// The memory of the second guest, which attacks.
+/// The physical addresses of the attacker's memory. The attacker is the second guest.
 const OWN: Range<u64> = map::PARTITION + MEMORY..map::PARTITION + 2 * MEMORY;
 
 /// An image in which one guarding instruction is replaced.

@@ -18,7 +18,7 @@ use super::{Booted, Guest, image, strand};
 /// The number of a software trap. The hypervisor executes no `ta`, so it does not expect this trap.
 const UNEXPECTED: u64 = 3;
 
-/// The maximum number of waits before a test gives up. Each wait runs [`SLICE`] instructions.
+/// The maximum number of waits before a test gives up. In each wait, the machine executes [`SLICE`] instructions.
 const SLICES: usize = 100;
 const SLICE: u64 = 30_000;
 
@@ -332,9 +332,8 @@ fn is_parked_after_trap(at: &Execution) -> Result<bool, String> {
     }
 }
 
-/// While the hypervisor handles an unexpected trap, a second one comes. The guest ends, or the
-/// strand is parked. Once a second trap at some instruction parks the strand, a second trap at
-/// every later instruction parks it too, until the guest has ended.
+/// While the hypervisor handles an unexpected trap, a second one comes. The guest ends, or the strand is parked. Once a second trap has
+/// parked the strand, a second trap at any later instruction parks it too, until the guest has ended.
 #[test]
 #[ignore = "builds images"]
 fn a_second_trap_parks_the_strand() {

@@ -22,7 +22,7 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, LISTS, SET, repeated};
 use super::{Booted, ENOACCESS, Guest, image, levels};
 
-/// The maximum latency of stores, in cycles. The minimum is 1.
+/// The maximum latency of a store that the tests try, in cycles. The minimum is 1 cycle.
 const LONGEST: u64 = 300;
 
 /// The number of the control register of channel 0 on the strand's node. [`OTHER`] is the number
@@ -118,7 +118,7 @@ struct Failing {
     /// The number of cycles after which the unit works again.
     mended: u64,
     without_address: bool,
-    /// The final status of calls on the unit.
+    /// The status that calls on the unit return after the first refused one.
     status: u64,
 }
 
@@ -185,7 +185,7 @@ impl Run {
     }
 }
 
-/// Returns whether an entry of the list is a call on the unit that fails.
+/// Returns `true` if an entry of the list is a call on the unit of this register.
 fn is_for_unit(entry: &Entry, register: u64) -> bool {
     let (of_hub, of_channel) = (18..36, register & !1..=register | 1);
     entry[0] == 12

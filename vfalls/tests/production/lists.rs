@@ -40,7 +40,7 @@ pub(super) const GET: u64 = 0x106;
 pub(super) const SET: u64 = 0x107;
 pub(super) const EWOULDBLOCK: u64 = 9;
 
-/// The first register of hub 0, a PCR of 16 bits.
+/// The number of the first register of hub 0. It is a PCR of 16 bits.
 pub(super) const HUB_PCR: u64 = 18;
 
 pub(super) const fn fast(function: u64, o0: u64, o1: u64) -> Entry {
@@ -97,7 +97,8 @@ impl Booted {
         self.words(guest, LISTS + cpu * LIST + BEHIND)
     }
 
-    /// Returns a list to which the machine adds each hypercall that returns from now on.
+    /// Returns a list that starts empty. The machine adds each hypercall to it when the call
+    /// returns.
     pub(super) fn calls(&mut self) -> Rc<RefCell<Vec<Call>>> {
         let calls = Rc::new(RefCell::new(Vec::new()));
         let noted = Rc::clone(&calls);
@@ -286,7 +287,7 @@ struct Words {
     remembered: [u64; 4],
 }
 
-/// The waits of strands. A wait lasts from the strand's refusal to its access.
+/// The waits of strands for the hub. A wait lasts from the strand's refusal to its access.
 struct Waits {
     n: usize,
     /// For each waiting strand, how often other strands were served since its refusal.

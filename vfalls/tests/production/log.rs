@@ -19,7 +19,8 @@ use super::{Booted, ENOACCESS, Guest, Task, image, running, strand};
 const CHANNEL: u64 = 2;
 const L2: u64 = 1;
 
-/// Returns grants of `guests` guests, with these rights.
+/// Returns the grants of `guests` guests. Each entry of `rights` is the number of a guest and a
+/// right of this guest.
 fn grants(guests: usize, rights: &[(usize, Right)]) -> Grants {
     let mut grants = Grants::none(guests).unwrap();
     for (guest, right) in rights {

@@ -45,8 +45,8 @@ use xtask::qemu::toolchain::Toolchain;
 use xtask::tools::{self, SPARC_GCC};
 
 const MEMORY: u64 = 8 << 20;
-/// The offset of the guest's task in its memory. The two words after the task are the number of
-/// CPUs and an address that the task uses. The results begin at [`RESULTS`].
+/// The offset of the guest's task in its memory. The next word is the number of CPUs. The word after that is an address that the task uses.
+/// The results begin at [`RESULTS`].
 const TASK: u64 = 0x40;
 const RESULTS: u64 = 0x80;
 /// The address of the trap table in `guest.s`.
@@ -63,7 +63,7 @@ const ENOACCESS: u64 = 10;
 /// The offset of the first noted trap in a guest's results, in bytes. Each noted trap takes 32 bytes.
 const NOTED: u64 = 64;
 
-/// The tasks of `guest.s`.
+/// What the program `guest.s` does. The numbers are the same as in `guest.s`.
 #[derive(Clone, Copy)]
 enum Task {
     AllCpus,
@@ -77,7 +77,7 @@ enum Task {
 /// A guest: its program, strands and rights, and the real address of its memory.
 struct Guest<'a> {
     program: &'a [u8],
-    /// The words to write from [`TASK`] on, if the program uses them.
+    /// The words to write to the guest's memory from offset [`TASK`] on; `None` if the program does not use them.
     words: Option<[u64; 3]>,
     strands: &'a [usize],
     rights: &'a str,

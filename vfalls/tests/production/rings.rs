@@ -26,8 +26,8 @@ use xtask::qemu::build::Production;
 use super::lists::{AGAIN, Entry, GET, HUB_PCR, SET, core, counted, fast, repeated};
 use super::{Booted, Guest, Task, image};
 
-/// Tells the booted image to record events, and returns the image's rings. The image contains a
-/// note with the address of the rings.
+/// Switches on the recording of events in the booted image. Returns the image's rings, whose
+/// address is in a note of the image.
 fn switched_on(booted: &mut Booted, production: Production) -> Rings {
     let file = image(production);
     let file = elf::parse(&file).unwrap();
@@ -131,7 +131,7 @@ fn recorded_and_lost_are_what_the_machine_saw() {
         assert_eq!(kept as u64, recorded + found.unreturned);
         assert_eq!(trace.lost(), lost);
         // The comparison must find an event that differs from what the machine saw. The test does
-        // not change a stream's last events, because their calls may not have returned.
+        // not change a stream's last events, because their calls might not have returned yet.
         let mut bent = trace.streams;
         let event = bent[40].entries.iter_mut().rev().skip(2).find_map(|entry| match entry {
             StreamEntry::Event(event) if event.id == Get::ID => Some(event),

@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, ensure};
 use serde::Deserialize;
 
-/// The library of each package.
+/// The packages, and the names of their libraries in Rust.
 const LIBRARIES: [(&str, &str); 5] = [
     ("sun4v-guest-abi", "guest_abi"),
     ("sun4v-hv-core", "hv_core"),
@@ -118,7 +118,7 @@ fn format_of(json: &Path) -> anyhow::Result<u32> {
     Ok(serde_json::from_slice::<Format>(&text)?.format_version)
 }
 
-/// Returns the lines that only one of two listings has.
+/// Returns the lines that are in only one of two listings.
 fn changes(listed: &str, found: &str) -> impl Iterator<Item = String> {
     let only = |sign: char, lines: &str, others: &str| {
         let others: Vec<&str> = others.lines().collect();

@@ -50,7 +50,7 @@ pub(crate) fn tables() -> String {
     text.0.trim_end().to_owned()
 }
 
-/// The text of the header so far.
+/// The part of the header that has been written so far.
 #[derive(Default)]
 struct Text(String);
 

@@ -44,7 +44,7 @@ const TARGET: &str = "sparc64-unknown-none-sun4v";
 /// The folder of the example guest in Rust. Other images use its target file, too.
 const GUEST_TO_COPY: &str = "guest-abi/guests/rust";
 
-/// Returns the directory for built images and for the files that boot them.
+/// Returns the directory for built images, and for the files with which QEMU boots them.
 pub fn directory() -> PathBuf {
     root().join("target/images")
 }
@@ -102,7 +102,7 @@ pub fn smallest(toolchain: &Toolchain) -> anyhow::Result<PathBuf> {
         file.parent().map_or(Ok(()), fs::create_dir_all)?;
         let is_manifest = path == "Cargo.toml";
         let content = if is_manifest { &content.replace("\"../../", &checkout) } else { content };
-        // Write only files that have changed, because cargo rebuilds when a file has been written.
+        // Only files that have changed are written, because cargo rebuilds after any write.
         if fs::read(&file).ok().as_deref() != Some(content.as_bytes()) {
             fs::write(file, content)?;
         }
@@ -201,13 +201,13 @@ fn build_in(
 /// Runs a cargo command that builds a package. Returns the path of the image for this variant.
 fn complete(cargo: &mut Command, package: &str, variant: &str) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(directory())?;
-    // Cargo builds all variants of a package under one name, and other threads and processes build, too.
+    // Cargo gives all variants of a package the same file name, and other threads and processes may build at the same time.
     let lock = File::create(directory().join("lock"))?;
     let _lock = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| error)?;
     passes(cargo).with_context(|| format!("the image {package} ({variant}) does not build"))?;
     let built = directory().join(TARGET).join("release").join(package);
     let image = directory().join(format!("{package}-{variant}.elf"));
-    // Replace the image as a whole, because other processes may read it now.
+    // The image is replaced as a whole, because other processes may be reading it.
     let copy = image.with_extension("copy");
     fs::copy(&built, &copy)
         .and_then(|_| fs::rename(copy, &image))

@@ -17,7 +17,7 @@ use crate::tools::{self, SPARC_LD, SPARC_OBJCOPY};
 /// The folder of the bundled files, in the checkout.
 const FOLDER: &str = "vfalls/bundled";
 
-/// The file with the lines of [`versions`] for the toolchain of the bundled files.
+/// The name of the file that contains the lines of [`versions`] for the toolchain of the bundled files.
 const TOOLCHAIN: &str = "toolchain.txt";
 
 /// The names of the bundled files, without `.elf.gz`.

@@ -1,5 +1,5 @@
-//! The checks: they boot guests on every build of the hypervisor, look at images, run the sweep,
-//! sample, and boot guests that must fail.
+//! Checks the hypervisor. Boots guests on every build, inspects the image files, runs the sweep, takes samples, and boots guests that must
+//! fail.
 
 use std::fs;
 use std::io::{self, Write};
@@ -23,13 +23,13 @@ use vfalls::cmd::boot::elf;
 
 /// The numbers of the guests' tasks.
 mod task {
-    /// All checks, on a machine with models of the devices.
+    /// Makes all checks, on a machine with models of the devices.
     pub(super) const ALL: u64 = 0;
-    /// The checks that need no devices, on the shipped image. Also counts instructions.
+    /// Makes the checks that need no devices, on the shipped image. Also counts instructions.
     pub(super) const SHIPPED: u64 = 1;
     pub(super) const FAULTS: u64 = 2;
     pub(super) const LEAKS: u64 = 3;
-    /// The sweep. Bits 63:32 choose how much the guest reports.
+    /// Makes the calls of the sweep. Bits 63:32 choose how much the guest reports.
     pub(super) const SWEEP: u64 = 4;
     pub(super) const EXHAUST: u64 = 5;
     pub(super) const TRAP_IN_HANDLERS: u64 = 6;
@@ -37,11 +37,11 @@ mod task {
     /// Like SWEEP, with words of memory in place of devices.
     pub(super) const SWEEP_OF_MEMORY: u64 = 12;
     pub(super) const TRAP_AT_ACCESS: u64 = 13;
-    /// Checks what the sweep lacks: preserved registers, hubs of other strands, and traced calls.
+    /// Checks what the sweep does not cover: preserved registers, hubs of other strands, and traced calls.
     pub(super) const STATES_OF_MEMORY: u64 = 14;
     /// Counts the instructions of calls.
     pub(super) const COUNTS: u64 = 15;
-    /// Counts the instructions of calls for a taken hub.
+    /// Counts the instructions of calls for a hub that another strand has taken.
     pub(super) const COUNTS_OF_TAKEN: u64 = 16;
 }
 
@@ -58,7 +58,7 @@ struct Checks<'a> {
     ends: Vec<End>,
 }
 
-/// Performs all checks and prints the results. Returns the results, and how each guest ended, except for guests that must fail.
+/// Performs all checks, and prints the results. Returns the results, and how each guest ended, except for guests that must fail.
 pub fn run(
     toolchain: &Toolchain,
     machine: Machine,
@@ -174,9 +174,8 @@ impl Checks<'_> {
         self.say(&lines)
     }
 
-    /// Checks the shipped entry code in states that the sweep lacks, with words of memory for
-    /// devices. A part of the sweep must have the host's answers and counts while its calls are
-    /// traced.
+    /// Checks the shipped entry code in states that the sweep does not reach. Words of memory replace the devices. A part of the sweep must
+    /// have the host's answers and counts while its calls are traced.
     fn states(&mut self) -> anyhow::Result<()> {
         const READ_BACK: Detail = Detail::Configurations(1);
         let hypervisor = build::hypervisor(self.toolchain, Devices::Memory)?;
@@ -189,7 +188,7 @@ impl Checks<'_> {
         self.say(&Report::line(name, missing.as_deref()))
     }
 
-    /// Samples in the guest twice, and compares the two runs.
+    /// Boots a guest that takes samples. Boots it again, and compares the guest's output.
     fn sampling(&mut self) -> anyhow::Result<()> {
         let hypervisor = build::hypervisor(self.toolchain, Devices::Control)?;
         let (said, end) = self.boot(&hypervisor, &self.guest.clone(), task::SAMPLING)?;

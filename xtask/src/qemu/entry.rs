@@ -57,7 +57,7 @@ impl Image {
         Some((names, address - at))
     }
 
-    /// Returns 32 bytes of constants from an address on, or `None` if these bytes are not all constants.
+    /// Returns the 32 bytes that begin at `address`; `None` if one of these bytes is not in a constant.
     fn constants(&self, address: u64) -> Option<&[u8]> {
         let (first, bytes) = &self.constants;
         let from = usize::try_from(address.checked_sub(*first)?).ok()?;

@@ -105,7 +105,7 @@ const fn is_call(code: u32) -> bool {
     op(code) == 1 || op(code) == 2 && op3(code) == 0x38 && code >> 25 & 31 != 0
 }
 
-/// The instruction `membar #Sync`.
+/// The code of the instruction `membar #Sync`.
 const SYNC: u32 = 0x8143_e040;
 
 /// Returns whether there is a `membar #Sync` between an address and the first call after it.
@@ -128,7 +128,7 @@ fn waits(instructions: &[(u64, u32)], address: u64) -> bool {
         && release >> 25 & 31 == 0
 }
 
-/// Returns whether this instruction, an operation, load, store or branch, uses floating point registers or conditions.
+/// Returns whether an instruction uses floating-point registers or conditions. It can be an operation, a load, a store or a branch.
 const fn is_float(code: u32) -> bool {
     match op(code) {
         0 => matches!(code >> 22 & 7, 5 | 6),
@@ -138,12 +138,12 @@ const fn is_float(code: u32) -> bool {
     }
 }
 
-/// Returns the integer register that an instruction writes.
+/// Returns the number of the integer register that an instruction writes; `None` if it writes none.
 const fn target(code: u32) -> Option<u32> {
     let rd = code >> 25 & 31;
     match op(code) {
         0 if code >> 22 & 7 == 4 => Some(rd),
-        // These write no register: state writes, traps, barriers, returns, window instructions.
+        // These instructions write no register: state writes, traps, barriers, returns and window instructions.
         2 if !matches!(op3(code), 0x30..=0x33 | 0x39..=0x3b | 0x3e) && rd != 0 => Some(rd),
         // Stores do not write a register, but exchanges do.
         3 if !matches!(op3(code), 0x04..=0x07 | 0x0e | 0x14..=0x17 | 0x1e) => Some(rd),

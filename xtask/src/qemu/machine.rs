@@ -39,14 +39,14 @@ pub enum End {
     /// The guest ended with this code. Codes of 2^32 and above come from the hypervisor.
     Code(u64),
     TimeOut,
-    /// QEMU itself ended, with this message.
+    /// QEMU ended before the guest did, with this message.
     Qemu(String),
 }
 
 /// The size of the partition's memory, in MB.
 const MEGABYTES: u64 = ONLY_GUEST >> 20;
 
-/// The partition's memory, into which guests are loaded.
+/// The addresses of the partition's memory, into which guests are loaded.
 pub const MEMORY: Range<u64> = PARTITION..PARTITION + ONLY_GUEST;
 
 /// ROM files that QEMU requires. The images do not use them.

@@ -11,8 +11,7 @@ const TRAP_TABLE: &str = include_str!("../../../platform/src/sparc64/table.rs");
 const FAST_PATH: &str = include_str!("../../../perfctr-service/src/sparc64/fast_path.rs");
 const SLOW_PATH: &str = include_str!("../../../platform/src/sparc64/general.rs");
 
-/// A call: the name of its count, the comment at its entry in the trap table, and the labels to
-/// which it branches in turn.
+/// A call: the name of its count, the comment at its entry in the trap table, and the labels to which it branches, in order.
 type Call = (&'static str, &'static str, &'static [&'static str]);
 
 const CALLS: [Call; 10] = [
@@ -78,7 +77,7 @@ impl Line {
     }
 }
 
-/// Returns the lines of the source from this entry of the trap table on.
+/// Returns the labels and instructions of the source, starting at this entry of the trap table.
 fn source(entry: &str) -> Vec<Line> {
     let entry = TRAP_TABLE
         .lines()

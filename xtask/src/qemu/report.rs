@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::budgets::OF_SPARC;
 
-/// The result of a run, as `--json` writes it.
+/// The results of a run, in the form in which `--json` writes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub passed: Vec<String>,
     pub failed: Vec<String>,
     /// The number of calls that were compared with the contract.
     pub cases: u64,
-    /// The number of instructions of each kind of call, from the trap to `done`, including both.
-    /// %pcr is a word in memory, because QEMU has none.
+    /// The number of instructions of each kind of call. It includes the trap, `done`, and all instructions in between. %pcr is a word in
+    /// memory, because QEMU has none.
     pub instructions: BTreeMap<String, u64>,
     pub console: String,
 }

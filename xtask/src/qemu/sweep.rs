@@ -39,7 +39,8 @@ impl Machines for Host {
     }
 }
 
-/// The image for all services except the performance counter service. The sweep negotiates these services, but does not call them.
+/// An image that does nothing, for all services except the performance counter service. The sweep negotiates these services, but does not
+/// call them.
 #[derive(Clone, Copy)]
 struct Below;
 

@@ -105,7 +105,7 @@ fn locks_of_apt_are_waited_for() {
     host.require(&[TOOL, SECOND]).unwrap();
     assert_eq!(log(&place), ["update", "update", "update", "install", "install"]);
 
-    // The installer gives up after a time.
+    // The installer gives up when its time limit has passed.
     fs::remove_file(place.join("tool")).unwrap();
     apt_get(&place, locked);
     host.patience = Duration::from_millis(100);

@@ -11,7 +11,7 @@ fn check(name: &str, fails: &str, collected: u64, rustup: Option<&str>) -> (Ende
     check_only(&steps, name, fails, collected, rustup)
 }
 
-/// Does the same as [`check`], with `arguments` for `test`.
+/// Like [`check`], but gives `arguments` to `test`.
 fn check_only(
     arguments: &[&str],
     name: &str,

@@ -20,7 +20,7 @@ fn until(cycles: u64) -> Limits {
     Limits { cycles, ..Limits::NONE }
 }
 
-/// Returns the first cycle at which a time in nanoseconds has passed.
+/// Returns the first cycle by which this number of nanoseconds has passed.
 fn cycle_of(nanoseconds: u128) -> u64 {
     (nanoseconds * HZ).div_ceil(1_000_000_000) as u64
 }
@@ -38,17 +38,17 @@ struct Woken {
     at: u64,
     vector: u64,
     strand: u64,
-    /// INTR before and after the acknowledgement.
+    /// The register INTR before and after the acknowledgement.
     intr: [u64; 2],
 }
 
-/// Executes until the counter has started. Returns the time at which it started, in nanoseconds.
+/// Executes until the counter has started. Returns the counter's start time in nanoseconds.
 fn started(execution: &mut Execution) -> u128 {
     loop {
         assert_eq!(execution.run(Limits::instructions(1)), Stop::Limit);
         let [_, after] = left(execution);
         if after != 0 {
-            // The store of DENOMINATOR completed in the cycle before.
+            // The store to the register DENOMINATOR completed in the previous cycle.
             break u128::from(after - 1) * 1_000_000_000 / HZ;
         }
     }
@@ -59,7 +59,7 @@ fn woken(execution: &mut Execution) -> Woken {
     Woken { at, vector, strand, intr: [before, after] }
 }
 
-/// The crystal has 27 MHz, so 50 counts take 1,851.9 ns. The comparator matches again after 2^27 counts.
+/// The crystal runs at 27 MHz, so 50 counts take 1,851.9 ns. The comparator matches again after 2^27 counts.
 #[test]
 fn the_alarm_interrupts_in_its_cycle() {
     let mut execution = alarm(&[]);
@@ -82,7 +82,7 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     let at = cycle_of(started(&mut execution) + 1852);
     execution.run(until(10_000));
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 0, intr: [1, 0] });
-    // An interrupt wakes no strand if the machine does not have its target, or if the interrupt is masked.
+    // An interrupt wakes no strand if its target is missing from the machine, or if the interrupt is masked.
     for value in [(target, TWO_HUNDRED), (enabled, ZERO)] {
         let mut execution = alarm(&[value]);
         assert_eq!(execution.run(Limits::NONE), Stop::Ended);
@@ -95,7 +95,8 @@ fn the_alarm_interrupts_its_target_only_if_it_may() {
     assert_eq!(woken(&mut execution), Woken { at, vector: 5, strand: 1, intr: [1, 1] });
 }
 
-/// The registers have 32 bits, and the target has 64. All other accesses fail, as at an address that has no device.
+/// The registers have 32 bits, except the interrupt's target, which has 64 bits. All other accesses fail, as at an address that has no
+/// device.
 #[test]
 fn the_ptimer_answers_accesses_of_its_size() {
     let handlers = [(0x07, STORE_ERROR), (0x32, DATA_ERROR)];
@@ -159,7 +160,7 @@ fn the_alarm_follows_a_ptimer_that_goes_wrong() {
 /// A strand halts until its own %stick is 1000. The clock changes in cycle 48, before the strand halts, or in cycle 500, during the halt.
 #[test]
 fn timers_follow_a_clock_that_goes_wrong() {
-    // Returns the time at which the strand wakes and reads %stick, and the value.
+    // Returns the time at which the strand wakes and reads %stick, and the value that it reads.
     let woken = |program: &[u32], at, clock: Clock, change: Change| {
         let mut execution = machine(None, program, &[]);
         let stored = Rc::new(RefCell::new(None));
@@ -185,7 +186,7 @@ fn timers_follow_a_clock_that_goes_wrong() {
         for (change, expected) in [
             (drift(0), Some((1000, 1000))),
             (drift(-500_000), Some((48 + 2 * 952, 1000))),
-            // After 634 cycles, 951 have been counted.
+            // In 634 cycles, the fast clock counts only 951. So %stick reaches 1000 in the next cycle.
             (drift(500_000), Some((48 + 635, 1000))),
             (Change::Stop, None),
             (Change::Jump(500), Some((418, 1000))),

@@ -60,7 +60,7 @@ fn a_file_that_is_cut_off_is_read_to_its_last_frame() {
     assert_eq!(longest, expected.iter().map(|thread| thread.0.len()).sum::<usize>());
 }
 
-/// Version 1 did not tell atomic instructions from others.
+/// Version 1 did not mark atomic instructions.
 #[test]
 fn other_versions_are_refused() {
     for version in [0, 1, 3, u32::MAX] {
@@ -162,7 +162,7 @@ fn frames_that_lie_are_refused() {
         (3, b"\x01\x03\x00\x10\x00"),
         (3, b"\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"),
         (3, b"\x01\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-        // A run leaves no execution for the event. A shape is missing. Literals are missing. Literals are unused.
+        // In this order: a run leaves no execution for the event, a shape is missing, literals are missing, and literals are unused.
         (3, b"\x01\x02\x00\x30\x00"),
         (3, b"\x01\x01\x00\x10"),
         (3, b"\x01\x01\x00\x01"),

@@ -16,14 +16,15 @@ use crate::{Thread, file, gzip, open, threads, zstd};
 struct Block {
     address: u64,
     sizes: Vec<u8>,
-    /// The number of the instruction that leaves the block, and the kind of exit.
+    /// The index of the instruction that leaves the block, and the kind of exit.
     exit: (Index, u8),
     next: u64,
     /// The classes of the first instructions. The others have the class [`Class::Other`].
     classes: Vec<Class>,
 }
 
-/// An execution of a block. For each access: the instruction, `true` for a store, the binary logarithm of the size, the address.
+/// An execution of a block. Each access consists of the instruction's index, `true` for a store, the binary logarithm of the size, and the
+/// address.
 #[derive(Clone, Debug)]
 struct Step {
     block: Index,

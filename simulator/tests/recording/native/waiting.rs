@@ -35,7 +35,7 @@ fn address(thread: u64, number: u64) -> u64 {
     (thread << 30) + offset
 }
 
-/// Reads the threads in turn, a chunk of each, and returns the addresses of their data.
+/// Reads the threads in turns of one chunk each. Returns the addresses of each thread's data.
 fn in_turn(mut recording: Recording) -> Vec<Vec<u64>> {
     let mut data = vec![Vec::new(); recording.threads()];
     let mut chunks: Vec<_> = data.iter().map(|_| Chunk::default()).collect();

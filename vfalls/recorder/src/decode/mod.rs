@@ -31,7 +31,7 @@ impl Target {
         }
     }
 
-    /// Returns how a block with this exit leaves the function that contains the block.
+    /// Returns how a block with this exit leaves its function.
     pub(crate) fn leave(self, exit: &Exit, instructions: &[&[u8]]) -> Leave {
         match *exit {
             Exit::Return { .. } => Leave::Return,

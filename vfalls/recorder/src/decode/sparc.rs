@@ -30,7 +30,7 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
     }
 }
 
-/// Returns the class of an instruction. The source of the opcodes of VIS is the UltraSPARC Architecture 2007, chapter 7.
+/// Returns the class of an instruction. The VIS opcodes are from the UltraSPARC Architecture 2007, chapter 7.
 pub(crate) fn class(instruction: &[u8]) -> Class {
     let Ok(bytes) = instruction.try_into() else {
         return Class::Other;
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    /// An assembler produced the words from the instructions in the comments.
+    /// An assembler translated the instructions in the comments to these words.
     #[test]
     fn classes_of_sparc() {
         for (word, expected) in [

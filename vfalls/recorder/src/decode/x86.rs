@@ -13,7 +13,7 @@ pub(crate) fn exit(instructions: &[&[u8]], end: u64) -> Exit {
 /// The prefix that makes an instruction atomic.
 const LOCK: u8 = 0xf0;
 
-/// Returns the position of the opcode, after the prefixes.
+/// Returns the index of the opcode's first byte, which follows the prefixes.
 fn opcode(instruction: &[u8]) -> Option<usize> {
     let prefix = |byte: &u8| matches!(*byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x40..=0x4f | 0x64..=0x67 | LOCK | 0xf2 | 0xf3);
     instruction.iter().position(|byte| !prefix(byte))
@@ -26,7 +26,7 @@ pub(crate) fn class(instruction: &[u8]) -> Class {
     if instruction[..at].contains(&LOCK) {
         return Class::Atomic;
     }
-    // A byte after the end of the instruction counts as 0. No class depends on such a byte.
+    // A byte beyond the end of the instruction counts as 0. No class depends on such a byte.
     let byte = |at: usize| instruction.get(at).copied().unwrap_or(0);
     match byte(at) {
         0x0f => match byte(at + 1) {
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// An assembler produced the bytes from the instructions in the comments.
+    /// An assembler translated the instructions in the comments to these bytes.
     #[test]
     fn classes_of_x86() {
         let cases: &[(&[u8], Class)] = &[

@@ -20,8 +20,8 @@ pub(crate) enum Leave {
 }
 
 impl BlockFacts {
-    /// The lowest bit of the field with the number of the lock function that begins with the block. The field is in the highest bits. It is
-    /// 0 if no lock function begins with the block.
+    /// The highest bits are the number of the lock function that begins with the block, or 0 if no lock function does. This constant is the
+    /// number of the lowest of these bits.
     pub(crate) const ENTERS: u32 = 56;
 
     pub(crate) fn new(
@@ -65,22 +65,22 @@ pub(super) struct LockCall {
     pub(super) block: BlockFacts,
     /// The number of words in the log before the current block.
     pub(super) from: usize,
-    /// Whether the current block is kept.
+    /// Whether the current block stays in the log.
     keeps: bool,
-    /// The numbers of the kept blocks.
+    /// The numbers of the blocks of this call that stay in the log.
     kept: Vec<u32>,
-    /// The numbers of all blocks.
+    /// The numbers of all blocks that the thread has executed in this call.
     executed: HashSet<u32>,
     /// The position in the log before the function's first block.
     pub(super) place: Placeholder,
     /// The address of the object that the function works on. It is the address of the call's first atomic access, or for
-    /// [`Function::Unlock`] the address of a lock that the thread has. `None` until such an access is found.
+    /// [`Function::Unlock`] the address of a lock that the thread holds. `None` until such an access is found.
     pub(super) object: Option<u64>,
-    /// The signal of a call that wakes the threads that wait for a condition.
+    /// The signal that a call sends when it wakes threads that wait for a condition; `None` for other calls.
     pub(super) signal: Option<u64>,
-    /// The address of the mutex that a wait for a condition gives back.
+    /// The address of the mutex that a wait for a condition gives back; `None` until it is known, and for other calls.
     pub(super) mutex: Option<u64>,
-    /// The number of references that are left out.
+    /// The number of references that the log leaves out of this call.
     left_out: u64,
 }
 
@@ -136,7 +136,7 @@ impl LockCall {
         }
     }
 
-    /// Ends a call that has not returned.
+    /// Ends a call although it has not returned.
     pub(super) fn give_up(mut self, log: &mut Log) {
         self.end_block(log);
         self.say_what_is_left_out(log);
@@ -148,8 +148,8 @@ impl LockCall {
         }
     }
 
-    /// Begins a block. `from` is the number of words in the log. Returns `false` if the thread has executed more different blocks than any
-    /// lock function has. Then the thread must have left the function without a return.
+    /// Begins a block. `from` is the number of words in the log. Returns `false` if the thread has executed more different blocks in this
+    /// call than any lock function has. Then the thread must have left the function without a return.
     pub(super) fn begin_block(&mut self, block: BlockFacts, from: usize) -> bool {
         /// The maximum number of different blocks that a lock function executes, including the blocks of the functions that it calls.
         const MOST_BLOCKS: usize = 1 << 10;

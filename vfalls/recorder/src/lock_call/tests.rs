@@ -15,12 +15,13 @@ const DATA: u64 = 0x8000;
 /// The address of every block outside lock functions. Lock functions return to this address.
 const SITE: u64 = 0x4000;
 
-/// The number of the block that is outside lock functions. Blocks from 2 are in lock functions, and have an atomic instruction.
+/// The number of the block that is outside lock functions. Blocks 2 and above are in lock functions. Except for [`PLAIN`], they have an
+/// atomic instruction.
 const OUTSIDE: u32 = 1;
 /// The number of the block of a lock function that has no atomic instruction.
 const PLAIN: u32 = 2_000;
 
-/// What the threads of a program share.
+/// The state that all threads of a program share.
 struct Program {
     objects: Objects,
     orders: Orders,
@@ -34,7 +35,7 @@ struct Recorded<'a> {
     log: Log,
 }
 
-/// Accesses of a block. Each pair is whether the access stores, and its address. One instruction performs all accesses.
+/// Accesses of a block. Each pair is [`LOAD`] or [`STORE`], and the address. One instruction performs all accesses of the block.
 type Accesses<'a> = &'a [(bool, u64)];
 const LOAD: bool = false;
 const STORE: bool = true;
@@ -100,7 +101,7 @@ impl Recorded<'_> {
         self.calls(Function::Unlock, &[(STORE, lock)]);
     }
 
-    /// Waits for the condition variable, and gives back `mutex` meanwhile. `wakes` happens during the wait.
+    /// Waits for the condition variable, and gives back `mutex` meanwhile. Calls `wakes` during the wait.
     fn waits(&mut self, mutex: u64, wakes: impl FnOnce()) {
         self.block(3, Leave::Call, Some(Function::Wait), &[(LOAD, CONDITION), (STORE, CONDITION)]);
         self.block(4, Leave::Return, None, &[(LOAD, mutex), (STORE, mutex)]);

@@ -9,7 +9,7 @@ pub(crate) struct Bar {
     pub label: String,
     /// Each part has the class of its colour, its length, and its tooltip.
     pub parts: Vec<(&'static str, f64, String)>,
-    /// The text to the right of the bar.
+    /// The text that is drawn to the right of the bar.
     pub value: String,
 }
 

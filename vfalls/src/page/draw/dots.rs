@@ -12,7 +12,7 @@ pub(crate) struct Dots {
     /// tooltip.
     pub at: Vec<(f64, &'static str, String)>,
     /// The parts of the distribution. Each part has its shortest duration, its longest duration,
-    /// and its number of calls.
+    /// and the number of its calls.
     pub parts: Vec<(f64, f64, u64)>,
 }
 

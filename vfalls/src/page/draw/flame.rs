@@ -26,7 +26,7 @@ struct FlameBox<'a> {
 }
 
 impl FlameBox<'_> {
-    /// Returns the height of the highest stack that starts with this box, in boxes. `unit` is the
+    /// Returns the number of boxes in the highest stack that starts with this box. `unit` is the
     /// width of a sample.
     fn depth(&self, unit: f64) -> usize {
         let drawn = self.above.values().filter(|frame| frame.is_drawn(unit));

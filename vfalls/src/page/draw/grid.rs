@@ -8,10 +8,10 @@ use super::{Axis, Scale, WIDTH, round};
 use crate::numbers::{TimeUnit, percent, short};
 use crate::page::figure::Drawing;
 
-/// Numbers over time. Each row of cells has a name.
+/// Numbers over time, drawn as rows of cells. `rows` contains the names of the rows.
 pub(crate) struct Cells<'a> {
     pub rows: &'a [String],
-    /// The numbers of each row, one for each interval.
+    /// The numbers of each row. A row has one number for each interval.
     pub numbers: &'a [Vec<u64>],
     /// The ends of the intervals, in cycles.
     pub ends: &'a [u64],

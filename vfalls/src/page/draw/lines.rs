@@ -10,7 +10,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct Line<'a> {
     pub label: &'a str,
-    /// The style sheet's name for the colour of the line.
+    /// The class of the line's colour in the style sheet.
     pub class: &'static str,
     /// The points of the line: each is a time in cycles and a value.
     pub points: Vec<(u64, f64)>,
@@ -19,9 +19,9 @@ pub(crate) struct Line<'a> {
 /// Lines that have the same scale.
 pub(crate) struct Lines<'a> {
     pub lines: &'a [Line<'a>],
-    /// The name of the unit of the values.
+    /// The unit of the values, as text.
     pub values: &'a str,
-    /// Each mark has its time in cycles, the class of its line, and its tooltip.
+    /// The marks. Each mark has its time in cycles, the colour class of its line, and its tooltip.
     pub marks: &'a [(u64, &'static str, String)],
     /// The time at the right end of the axis, in cycles.
     pub cycles: u64,

@@ -17,11 +17,12 @@ pub(crate) struct Link {
 /// The parts of a machine. Each `f64` is the share of the time in which a part is busy, from 0 to
 /// 1.
 pub(crate) struct MachineMap {
-    /// The channels of each node. Each channel has its number and its busy share.
+    /// The channels of each node. Each channel is its number and the share of the time in which it
+    /// is busy.
     pub channels: Vec<Vec<(usize, f64)>>,
     /// The label of each node, such as `2 threads`.
     pub executes: Vec<String>,
-    /// Each hub has its number and its busy share.
+    /// The hubs. Each hub is its number and the share of the time in which it is busy.
     pub hubs: Vec<(usize, f64)>,
     pub links: Vec<Link>,
 }

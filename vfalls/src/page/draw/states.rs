@@ -17,7 +17,7 @@ pub(crate) struct StateStrip {
 
 const ABOVE: f64 = 4.0;
 
-/// The smallest distance between two labels.
+/// The smallest distance between two labels, in units of the drawing.
 const LABEL: f64 = 11.0;
 
 /// Draws strips. `ends` states the end of each column in cycles. If there are many strips, each strip is lower, and only some strips have

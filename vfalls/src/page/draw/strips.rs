@@ -21,10 +21,10 @@ pub(crate) struct Strips<'a> {
     pub strips: &'a [Strip],
     /// The ends of the intervals, in cycles. The first interval begins at 0.
     pub ends: &'a [u64],
-    /// The value at the top of a strip.
+    /// The value that the top of a strip stands for.
     pub top: f64,
     pub top_text: String,
-    /// Whether `top` is the maximum rate. If so, a line is drawn there.
+    /// Whether `top` is the maximum rate. If it is, a line marks it.
     pub limit: bool,
     pub unit: TimeUnit,
 }

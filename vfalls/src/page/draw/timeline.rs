@@ -10,7 +10,7 @@ use crate::page::figure::Drawing;
 
 pub(crate) struct EventRow {
     pub label: String,
-    /// The class of the events' colour.
+    /// The class of the events' colour in the style sheet.
     pub class: &'static str,
     /// The times of the events, in cycles.
     pub at: Vec<u64>,

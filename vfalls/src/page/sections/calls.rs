@@ -79,8 +79,8 @@ fn by_status(run: &Replayed, details: &Details) -> Option<Figure> {
     })
 }
 
-/// Returns a sentence about the calls that a guest makes only to supply the charts over time with
-/// values.
+/// Returns a sentence about the calls with which a guest reads its counters for the charts over
+/// time.
 fn reads(run: &Replayed, details: &Details) -> String {
     let reads = details.series.reads;
     let Some(each) = reads.calls.checked_div(reads.samples) else {

@@ -136,7 +136,7 @@ fn users_of(run: &Replayed, number: usize, line: &SharedLine, names: &Names) -> 
     }
 }
 
-/// Returns the ranges of bytes that a user uses, as spans to draw.
+/// Returns a span to draw for each range of neighbouring bytes that `user` uses.
 fn spans(user: &User, class: &'static str, words: &'static str) -> impl Iterator<Item = Span> {
     let uses = [user.what != Use::Store, user.writes()];
     let bits = user.bytes;

@@ -67,8 +67,8 @@ const SERVED: [(&str, &str); 3] = [
     ("c4", "cache of another node"),
 ];
 
-/// The misses of a function, counted by what served them in the order of [`SERVED`], and the number
-/// of cycles for which the function waited for these misses.
+/// The misses of a function, and the cycles for which the function waited for them. The misses are
+/// counted by what served them, in the order of [`SERVED`].
 struct FunctionMisses {
     name: String,
     misses: [u64; 3],

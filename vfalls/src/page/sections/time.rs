@@ -114,7 +114,7 @@ fn bandwidth(run: &Replayed, series: &Series) -> Vec<Figure> {
     channels.into_iter().chain(links).collect()
 }
 
-/// A channel or a link, with the numbers of its use in each interval.
+/// A channel or a link, and how much it was used in each interval.
 struct Way<'a> {
     label: String,
     used: &'a UseSeries,

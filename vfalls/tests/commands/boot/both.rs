@@ -85,7 +85,7 @@ fn description() -> Vec<u8> {
     description::parse(&text).unwrap().build().unwrap()
 }
 
-/// The effects of the steps, and the state after the last step.
+/// What a run leaves behind: the effects of its steps, and the state after the last step.
 #[derive(Debug, PartialEq)]
 struct Left {
     steps: Vec<StepRun>,

@@ -70,7 +70,7 @@ fn boot_program(instructions: &[u32], notes: &[Vec<u8>], more: &str) -> Ended {
 }
 
 /// The text of a guest, and the bytes with which a hypervisor reports that the guest has ended with
-/// the code 0.
+/// code 0.
 const ENDS: &[u8] = b"hello\n\x10X0\n";
 
 #[test]
@@ -98,7 +98,7 @@ fn a_version_that_is_not_known_is_not_used() {
     assert!(ended.stderr.lines().any(|other| other == line), "{}", ended.stderr);
 }
 
-/// Three things are ignored: unknown interfaces, notes of other owners, and further bytes after a
+/// The tool ignores unknown interfaces, notes of other owners, and further bytes after a
 /// descriptor.
 #[test]
 fn other_notes_are_ignored() {
@@ -171,7 +171,7 @@ fn a_mailbox_is_where_the_note_says() {
     let ended = boot_program(&program(&words(0x20_2000), b"never\n"), &note, "");
     assert_eq!(ended.stderr.lines().last(), Some("error: guest ended with the code 5"));
     assert!(!ended.stdout.contains("never"), "{}", ended.stdout);
-    // At an address that the note does not name, these words mean nothing.
+    // If no note gives the address of these words as the mailbox, the tool does not read them.
     for note in [&note[..], &[]] {
         let ended = boot_program(&program(&words(0x3fe_0000), ENDS), note, "");
         assert_eq!((ended.status, &ended.stdout[..6]), (0, "hello\n"));

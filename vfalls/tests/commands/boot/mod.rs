@@ -171,7 +171,7 @@ fn what_is_no_instruction_here_is_named() {
 }
 
 /// The guest writes the bytes with which an image without a mailbox reports that a guest has ended
-/// with the code 0.
+/// with code 0.
 #[test]
 fn a_guest_cannot_forge_its_end() {
     let mut words = Vec::new();

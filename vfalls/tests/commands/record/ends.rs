@@ -59,7 +59,7 @@ fn place(name: &str) -> Place {
 }
 
 /// Records the program with an argument. Returns the number of times that the program stored its
-/// words, the lines that `record` printed from its summary on, and the notes in the recording.
+/// words, the lines that `record` printed after its summary, and the notes in the recording.
 #[track_caller]
 fn stores(name: &str, line: &str) -> (usize, Vec<String>, Vec<String>) {
     let place = place(name);

@@ -14,7 +14,7 @@ use simulator::recording::{Chunk, Order, Recording, Reference};
 
 use crate::program::{Ended, Place};
 
-/// The command of a compiler, and its first arguments.
+/// The command that starts a compiler, and the arguments that it always gets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Compiler(&'static str, &'static [&'static str]);
 
@@ -50,7 +50,7 @@ struct Read {
 #[derive(Default)]
 struct Thread {
     references: Vec<Reference>,
-    /// The thread's orders. Each order has the number of the reference that follows the order.
+    /// The thread's orders. Each order comes with the index of the reference that follows it.
     order: Vec<(usize, Order)>,
 }
 

@@ -1,5 +1,5 @@
-//! Tests the replay of waits whose times depend on the recording host: waits for locks that the recorder does not know, sleeps, and system
-//! calls that block.
+//! Tests the replay of waits whose times depend on the recording host: sleeps, system calls that block, and waits for locks that the
+//! recorder does not know.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

@@ -13,7 +13,8 @@ use crate::program::{Place, squeezed};
 use crate::record::{HOST, SPARC};
 use crate::stat::json;
 
-/// The number of cycles of a unit of work in `locks.c`. The unit is a sleep of 1 ms. The machine has 1,165,379,275 cycles per second.
+/// The number of cycles that a unit of work in `locks.c` takes. The unit is a sleep of 1 ms. The machine has 1,165,379,275 cycles per
+/// second.
 const UNIT: u64 = 1_165_379;
 
 /// The cycles of a thread in each state.
@@ -83,13 +84,13 @@ fn sums_are_shown(place: &Place, threads: &[States]) {
     assert_eq!(lines[begin..begin + expected.len()], expected, "{text}");
 }
 
-/// The times that follow from the source of a program, in units of work.
+/// The times that a program must take according to its source, in units of work.
 struct Theory<'a> {
     /// The time from the start of the first thread to the end of the last.
     takes: u64,
-    /// How long each thread works.
+    /// How long each thread works. The main thread has no entry.
     works: &'a [u64],
-    /// How long each thread waits, and in which state.
+    /// How long each thread waits. The main thread has no entry.
     waits: &'a [u64],
     state: &'a str,
 }

@@ -19,8 +19,8 @@ fn a_block_for_each_interval_and_then_what_stat_prints() {
         text.starts_with("recording: standard input\nbatoka with 4 nodes, 256 strands; guest measuring (global+htstrand); memory: hardware, 512 bytes\n"),
         "{text}"
     );
-    // Two events are counted on each of 30 units. These are 8 channels, 2 strands, and on each of
-    // the 4 hubs 4 link port units and one address serialization unit.
+    // Two events are counted on each of 30 units: 8 channels, 2 strands, 16 link port units and 4
+    // address serialization units.
     let truth = text.lines().find(|line| line.starts_with("Truth: ")).unwrap();
     assert!(
         truth.starts_with("Truth: all 60 counters show exactly what happened (2000 references in "),

@@ -38,7 +38,7 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// Presses keys, which are given by the names that tmux uses.
+    /// Presses keys. `keys` contains tmux's names of the keys, such as `Right`.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }

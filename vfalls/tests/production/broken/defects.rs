@@ -206,7 +206,7 @@ fn changed(change: impl FnOnce(&mut Changed)) -> Vec<u8> {
     changed.file
 }
 
-/// Returns the first seed for which a run fails, and the reason of the failure.
+/// Returns the first seed for which a run fails, and the reason for the failure.
 fn found(hypervisor: &[u8], seeds: u64) -> Option<(u64, String)> {
     let mut ready = Ready::new(hypervisor);
     // A changed image may lack the table of unanswered calls, so the table comes from the shipped

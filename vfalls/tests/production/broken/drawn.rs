@@ -15,10 +15,10 @@ use super::super::image;
 use super::plan::Plan;
 use super::{Ready, Run, compared};
 
-/// The number of runs with failures that are compared with one run without failures.
+/// The number of runs with failures for each run without failures.
 const EACH: u64 = 20;
 
-/// The minimum number of rows in the table that 100,000 runs give.
+/// The table of 100,000 runs must have at least this number of rows.
 const KINDS: usize = 31;
 
 /// Whether a call on a failed unit was refused during a run.

@@ -90,7 +90,7 @@ impl Ready {
 /// of failure: a store, which is reported later, or an access that traps at once.
 pub(super) type Hits = BTreeMap<(&'static str, &'static str), u64>;
 
-/// The state at the end of a stage.
+/// The machine at the end of a stage. Other runs are compared with it.
 struct End {
     execution: Execution,
     look: Option<Seen>,
@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
         self.until("the lists end", |run| run.finished == [true; 4])
     }
 
-    /// Makes a strand serve a step of the operator, and returns the answer.
+    /// Lets strand number `number` carry out a step of the operator. Returns the operator's answer.
     fn operate(&mut self, number: usize, step: &Step) -> Result<Answer, String> {
         self.execution
             .operate(strand(STRANDS[number]), step)

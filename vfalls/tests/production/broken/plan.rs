@@ -25,7 +25,7 @@ const L2: u64 = 1;
 /// What the operator does between the two stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Between {
-    /// The operator only looks.
+    /// The operator changes nothing, and only looks.
     #[default]
     Look,
     /// The operator gives the rights to the neighbour.
@@ -38,7 +38,7 @@ pub(super) enum Between {
     Return,
 }
 
-/// A unit that fails during a part of a run. Times are in cycles from the start of the run.
+/// A unit that fails between two times of a run. Times are in cycles from the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) unit: Unit,

@@ -19,8 +19,8 @@ const UNITS: [(Unit, u64); 3] = [
     (Unit::L2(Node::Node0), 1),
 ];
 
-/// What the operator does, and the strands that serve the operator. The test uses one of these
-/// strands after another. The store that fails is always executed by strand 0.
+/// What the operator does, and the strands that can carry it out. The test repeats the change with
+/// each of these strands. The store that fails is always executed by strand 0.
 const CHANGES: [(Between, &[usize]); 5] = [
     (Between::Look, &[0]),
     (Between::Transfer, &[0, 1, 3]),

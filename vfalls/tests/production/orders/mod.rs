@@ -96,7 +96,7 @@ struct State {
 struct Orders {
     booted: Booted,
     noted: Rc<RefCell<Noted>>,
-    /// The address of the instruction `ta 0x80` in the guest.
+    /// The address of the guest's instruction `ta 0x80`, which makes the calls.
     trap: u64,
     arbiter: u64,
     hub: u64,
@@ -106,7 +106,7 @@ struct Orders {
     memory: BTreeMap<u64, (u64, usize)>,
     functions: [u64; 2],
     known: HashMap<[u64; 2], u128>,
-    /// All outcomes. Each outcome has the value of [`State::first`] at the end.
+    /// All outcomes that were found. With each outcome is the value of [`State::first`] at the end.
     ends: HashSet<(Outcome, Option<usize>)>,
 }
 
@@ -403,7 +403,7 @@ impl State {
     }
 }
 
-/// A step that happens before the two calls.
+/// A step that prepares the hub before the two calls. A number is a strand's index in [`STRANDS`].
 #[derive(Clone, Copy)]
 enum Step {
     /// The strand makes a whole call.

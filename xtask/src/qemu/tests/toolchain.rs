@@ -1,7 +1,8 @@
 use super::*;
 use crate::tools::tests::program;
 
-/// Creates a directory as rustup does. Each toolchain is given as its name, whether it has rust-src, and the output of `cargo -Z help`.
+/// Creates a directory as rustup does. For each toolchain, `toolchains` has its name, `true` if it has rust-src, and the output of `cargo
+/// -Z help`.
 fn rustup(name: &str, toolchains: &[(&str, bool, &str)]) -> PathBuf {
     let home = env::temp_dir().join(format!("xtask-toolchain-{}-{name}", std::process::id()));
     for (toolchain, has_source, help) in toolchains {

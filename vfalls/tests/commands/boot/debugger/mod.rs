@@ -30,7 +30,7 @@ const COUNTER: [u32; 9] = [
     0x91d0_20ff,
 ];
 
-/// A run that waits for a debugger.
+/// A process of `vfalls boot` that waits for a debugger.
 struct Debuggee {
     run: Child,
     port: u16,
