@@ -13,7 +13,7 @@ use crate::analysis::profile::run::{Processor, Truth};
 use crate::analysis::profile::stacks::StackId;
 use crate::memory::{Executed, Quantum};
 
-/// The maximum number of processors on a cluster bus (R10000 Microprocessor User's Manual, section 2.3).
+/// The maximum number of processors on a cluster bus (R10000 Microprocessor User's Manual, section 2.2).
 pub const MOST_PROCESSORS: usize = 4;
 
 /// One or several processors, each with a guest that samples. The scheduler sees each processor as a core with one strand.
