@@ -3,8 +3,8 @@
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
 //! - When an access that was granted on the slow path ends, the *turn* goes to the next remembered strand, in cyclic order of strand
-//!   numbers, after the last strand that had a turn. Otherwise the next decision at the free hub gives the turn. The turn lasts until its
-//!   strand asks and is served, or is forgotten.
+//!   numbers, after the last strand that had a turn. After any other access, the next decision at the free hub gives the turn. The turn
+//!   lasts until its strand asks and is served, or is forgotten.
 //! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
 //!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
 //!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the others at most these

@@ -27,7 +27,7 @@ pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 /// `true` if places are counted down from bit 63.
 const BY_SIGN: bool = cfg!(target_arch = "sparc64");
 
-/// The place of HT in register 0.
+/// The place that allows HT in register 0.
 const HT: u64 = 22;
 /// The last place: gets of register 1. Its one bit stands for the L2 control of all nodes, so the bit is clear while the L2 control
 /// of any node is out of service.

@@ -30,9 +30,9 @@ pub enum Scrub {
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Asked {
-    /// The strand has not acknowledged.
+    /// The strand has been asked, and has not acknowledged.
     asked: bool,
-    /// The strand is dead.
+    /// The strand is dead, so no change waits for it.
     excused: bool,
     /// The strand has to scrub %pcr and %pic.
     pcr: bool,

@@ -7,7 +7,7 @@ use hv_core::sync::{Ordering, OwnedGuard};
 use crate::rights::Rights;
 use crate::rights::protocol::Global;
 
-/// The maximum number of rounds of a strand. Strands that leave marks after that perform the remaining rounds.
+/// The maximum number of rounds that a strand performs before it stops. Strands that leave marks later perform the remaining rounds.
 const ROUNDS: usize = 8;
 
 impl Rights {

@@ -20,16 +20,16 @@ pub enum ChangeError {
     Config(ConfigError),
     /// The configuration has a different number of guests.
     OtherGuests {
-        /// The number of guests of the configuration.
+        /// The number of guests in the rejected configuration.
         given: usize,
-        /// The number of guests of the service.
+        /// The number of guests that the service has.
         there_are: usize,
     },
     /// Another strand is performing a change.
     Busy,
     /// The machine does not have the unit.
     NoSuchUnit(Unit),
-    /// The unit can be scrubbed on a strand of its own node only.
+    /// The step executes on a strand of another node. Only a strand of the unit's own node can scrub the unit.
     OtherNode(Unit),
     /// The unit cannot be scrubbed, and stays out of service. After [`Busy`](AccessError::Busy), the next step continues the scrub.
     NotClean(Unit, AccessError),

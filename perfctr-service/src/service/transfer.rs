@@ -15,7 +15,7 @@
 //!
 //! A right that no guest held is granted without a scrub, because its units were scrubbed when it was last revoked. It is granted at once,
 //! unless a strand of the guest has not acknowledged a cross-call. The service assumes that all registers are 0 when it starts, as after
-//! power-on. An image that starts it at another time scrubs them first.
+//! power-on. An image that starts the service at another time must scrub the registers first.
 //!
 //! # How it works
 //! Pure functions in `rights/protocol.rs` decide what each event causes, and `rights/protocol/ledger.rs` decides the order of the steps.

@@ -148,8 +148,8 @@ fn a_strand_that_finds_the_hub_taken() {
     end.end(&gate);
 }
 
-/// At each step of a refusal, all strands get a turn, until the first strand has its turn again with the same count of refusals. Afterwards
-/// the gate still remembers the refused strand.
+/// At each step of a refusal, every strand gets a turn, and then the first strand has its turn again, with the same number of refusals.
+/// Afterwards the gate still remembers the refused strand.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;
