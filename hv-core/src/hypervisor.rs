@@ -219,7 +219,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         }
     }
 
-    /// Serves trap 0x80.
+    /// Serves a call through trap 0x80. Writes the status and the returned values to `registers`.
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
         if !S::fast_path(&self.contexts, registers.o5, &mut Frame::new(registers)) {
@@ -339,7 +339,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         Some([registers.o0, registers.o1, registers.o2])
     }
 
-    /// Serves trap 0xff.
+    /// Serves a call through trap 0xff. Writes the status and the returned values to `registers`, unless the guest ends itself.
     pub fn core_trap(&self, registers: &mut Registers) -> After {
         let Registers { o0, o1, o2, o5, .. } = *registers;
         match self.core_fast(o5, [o0, o1, o2]) {
@@ -418,7 +418,7 @@ impl<S: Services, E, T> fmt::Debug for Strand<'_, S, E, T> {
     }
 }
 
-/// Makes calls as code of the guest does, for example for the clients of `guest_abi::guest` on a host. A call that ends the guest
+/// Performs calls as the guest's own code does, for example for the clients of `guest_abi::guest` on a host. A call that ends the guest
 /// changes no register; only [`Strand::core_trap`] shows that the guest has ended itself.
 impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {

@@ -17,7 +17,7 @@ pub trait Group {
     /// other list does not build.
     const VERSIONS: &'static [Version];
 
-    /// The numbers of the FAST functions. The service gets only calls of these functions.
+    /// The numbers of the group's FAST functions, which guests call through trap 0x80. The service gets only calls of these functions.
     const FUNCTIONS: &'static [u64];
 }
 

@@ -121,7 +121,7 @@ hv_core::events! {
         /// The operator changed the grant of a guest.
         15 Granted "granted" {
             guest: u8 = Number,
-            /// The new grant.
+            /// The rights that the guest is granted from now on.
             grant: u8 = GRANTS,
             strand: u16 = Number,
         }

@@ -22,7 +22,7 @@ pub enum Followed {
     Agrees,
     /// The time of day is behind by this amount. It runs faster, by [`TimeOfDay::SLEW`], until it has caught up.
     Faster(u64),
-    /// The time of day is ahead by this amount. It runs slower, by [`TimeOfDay::SLEW`], until the amount is gone.
+    /// The time of day is ahead by this amount. It runs slower, by [`TimeOfDay::SLEW`], until the reference has caught up.
     Slower(u64),
     /// The time of day was behind by more than [`TimeOfDay::STEP`]. It has jumped forward by this amount.
     Stepped(u64),

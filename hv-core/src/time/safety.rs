@@ -47,7 +47,7 @@ pub enum Reason {
     Frequency(u64),
     /// The operator has disabled the source.
     Disabled,
-    /// The value is read in parts, and the counter may advance between the parts.
+    /// A read takes several accesses, and the counter may advance between them.
     Tears,
     /// Each strand has its own counter, and the counters differ. Holds the number of strands that read the clock.
     Unsynchronised(usize),

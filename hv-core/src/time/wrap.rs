@@ -1,4 +1,4 @@
-//! Extends the values of counters that have fewer bits to 64 bits, across the wraps of these counters.
+//! Extends the values of counters with fewer than 64 bits to 64 bits. The extended values continue to grow when a counter wraps.
 
 use guest_abi::clock::Width;
 

@@ -67,8 +67,9 @@ pub(super) trait Source {
     /// Permits the writer to overwrite this number of packets, counted from the first one.
     fn finish(&self, packets: u64);
 
-    /// Copies written words, except the first `from`. Returns `None` if the packet with this number is not stored in the ring, if it was
-    /// overwritten during the copy, or if it has more words than `copy`; the contents of `copy` are then invalid.
+    /// Copies the written words of a packet, except the first `from` words. Returns `None` if the packet with this number is not stored in
+    /// the ring, if it was overwritten during the copy, or if it has more words than `copy`. After `None`, the contents of `copy` are
+    /// invalid.
     fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)>;
 }
 

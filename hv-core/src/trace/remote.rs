@@ -77,7 +77,7 @@ impl Directory {
     /// The number of words of a directory.
     pub const WORDS: u64 = 9;
 
-    /// Reads the words at an address. Returns `None` if no tracer is there, or if its rings are impossible.
+    /// Reads the words at an address. Returns `None` if no tracer is there, or if the words describe impossible rings.
     pub fn read(memory: &impl Memory, address: u64) -> Option<Self> {
         let word = |number: u64| memory.load(address.checked_add(8 * number)?);
         if !address.is_multiple_of(8) || word(0)? != MAGIC {
@@ -104,7 +104,7 @@ impl Directory {
         (new.place(0).stride() == new.stride).then_some(new)
     }
 
-    /// Returns where the ring with this number is; `None` if there is no such ring.
+    /// Returns the location of ring `number`; `None` if there is no such ring.
     pub fn ring(&self, number: u64) -> Option<Place> {
         (number < self.rings).then(|| self.place(number))
     }

@@ -22,10 +22,10 @@ const SOURCES: [(u8, u64, u16); 4] = [
 /// A fault of a clock.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
-    /// In parts per million.
+    /// The rate of the clock is wrong by this number of parts per million.
     Drift(i64),
     Stop,
-    /// In nanoseconds.
+    /// The clock jumps by this number of nanoseconds.
     Jump(i64),
     Lose(u64),
     Unreadable,
