@@ -140,7 +140,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// Returns the services that this hypervisor dispatches to.
+    /// Returns the services, for example so that the image can configure them.
     pub const fn services(&self) -> &S {
         &self.services
     }
@@ -204,7 +204,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         self.caller
     }
 
-    /// Returns the services' contexts for the strand.
+    /// Returns the contexts that the services have looked up for this strand and its guest.
     pub fn contexts(&self) -> &S::Contexts<'a> {
         &self.contexts
     }
@@ -436,7 +436,7 @@ fn has(list: Option<&[u64]>, function: u64) -> bool {
     list.is_none_or(|numbers| numbers.contains(&function))
 }
 
-/// Returns the status of a call as a field of an event.
+/// Returns the status of a call, as an event records it.
 fn status<V, E: Copy + Into<CallError>>(result: &Result<V, E>) -> u16 {
     match result {
         Ok(_) => guest_abi::status::EOK as u16,

@@ -15,15 +15,15 @@ pub enum Operation {
 /// The class of the register that a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Register 0.
+    /// Register 0, the strand's own PCR.
     Strand,
-    /// Register 1.
+    /// Register 1, PERF_CONFIG of the L2 control.
     L2,
-    /// Registers 2-17.
+    /// Registers 2-17, of the memory channels.
     Dram,
-    /// Registers 18-89.
+    /// Registers 18-89, of the hubs.
     Hub,
-    /// Any other number.
+    /// Any other number, which names no register.
     Invalid,
 }
 

@@ -76,7 +76,7 @@ impl TimeOfDay {
     /// The maximum amount that is corrected gradually, in nanoseconds: 128 ms.
     pub const STEP: u64 = 128_000_000;
 
-    /// Returns a time of day that begins with `reading`.
+    /// Returns a time of day that starts at the time in `reading`.
     pub const fn new(reading: DayReading) -> Self {
         Self {
             clock: reading.after,

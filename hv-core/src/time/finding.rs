@@ -26,7 +26,7 @@ impl Default for Limits {
     }
 }
 
-/// The fault of a bad source.
+/// What is wrong with a bad source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -71,7 +71,7 @@ pub enum Skipped {
 pub enum Finding {
     /// This was the first check. The next check compares with it.
     Begun,
-    /// The trusted sources agree.
+    /// The trusted sources agree, within the limits.
     Agrees,
     /// The check was inconclusive. The next check compares its counts with those of the last conclusive check.
     Skipped(Skipped),

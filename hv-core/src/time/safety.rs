@@ -30,7 +30,7 @@ pub enum Operator {
     /// The source is used if it is safe.
     #[default]
     Default,
-    /// The source is not used.
+    /// The source is not used, even if it is safe.
     Disable,
     /// The source is used even if it is not safe, unless another usable source has a higher rating. A source that is absent, or
     /// whose frequency is unusable, cannot be forced.
@@ -87,11 +87,11 @@ impl fmt::Display for Reason {
 /// Whether a source is usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The source is safe.
+    /// The source is safe on this machine, and the operator has not disabled it.
     Safe,
     /// The source is not safe, but the operator forces it.
     Forced(Reason),
-    /// The source is not used.
+    /// The source is not used, for this reason.
     Unsafe(Reason),
 }
 

@@ -65,16 +65,16 @@ pub struct Directory {
     first: u64,
     stride: u64,
     packets: u64,
-    /// The number of 32-bit words of a packet.
+    /// The number of 32-bit words for which a packet has room.
     pub packet_words: usize,
-    /// The shape of the rings' layout.
+    /// The numbers that identify the layout of the events' headers.
     pub shape: Shape,
     /// See [`Tracer::missed`](super::Tracer::missed).
     pub missed: u64,
 }
 
 impl Directory {
-    /// The number of words of a directory.
+    /// The number of 64-bit words that a directory has in memory.
     pub const WORDS: u64 = 9;
 
     /// Reads the words at an address. Returns `None` if no tracer is there, or if the words describe impossible rings.

@@ -19,7 +19,7 @@ const SOURCES: [(u8, u64, u16); 4] = [
     (64, 3_579_545, 100),
 ];
 
-/// A fault of a clock.
+/// A fault that a test injects into a clock.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
     /// The rate of the clock is wrong by this number of parts per million.

@@ -6,14 +6,14 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::md::{Node, NodeError, Problem};
 
-/// An error in a node that describes guests.
+/// An error in a node that describes guests, with its position in the description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestError<'a> {
     /// The name of the node that has the error, such as `guest`.
     pub node: &'a str,
     /// The offset of the property that has the error, or of the node if no property does. In bytes from the start of the description.
     pub offset: usize,
-    /// The error itself.
+    /// The rule that the node or the property breaks.
     pub problem: GuestProblem<'a>,
 }
 
@@ -21,7 +21,7 @@ pub struct GuestError<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GuestProblem<'a> {
-    /// A problem that any node can have.
+    /// A problem that any kind of node can have, such as a missing property.
     Node(Problem<'a>),
     /// The machine does not have this strand. The second field is the machine's number of strands.
     NoSuchStrand(u64, usize),

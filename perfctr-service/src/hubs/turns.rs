@@ -33,7 +33,7 @@ pub struct Turns {
     pub remembered: StrandSet,
     /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, and no strand has the turn.
     pub turn: Option<StrandId>,
-    /// The number of refusals in this turn.
+    /// The number of refusals in the current turn: at most r.
     pub refusals: u32,
     /// The number of the strand that had the last turn.
     pub last: u32,
@@ -66,7 +66,7 @@ pub enum Answer {
 }
 
 impl Turns {
-    /// The state of a new hub.
+    /// The state of a new hub: no strand is remembered, and no strand has the turn.
     pub const NEW: Self = Self {
         remembered: StrandSet::EMPTY,
         turn: None,

@@ -44,7 +44,7 @@ pub enum Found {
 /// A strand's watch of a unit that it has found busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watch {
-    /// The counts at the last look.
+    /// The unit's counts at the strand's last look.
     pub counts: Counts,
     /// The time of the last look that found the unit busy.
     pub last: u64,

@@ -91,7 +91,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// A grant without rights.
+    /// No right: calls for every register are refused.
     pub const NONE: Self = Self::new(StrandRight::None, false);
     /// Register 0 without HT.
     pub const STRAND: Self = Self::new(StrandRight::Strand, false);
@@ -296,7 +296,7 @@ impl StrandSet {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
     }
 
-    /// Returns the nodes that the strands are on.
+    /// Returns the nodes that have at least one strand of the set.
     pub fn nodes(self) -> NodeSet {
         let mut nodes = 0;
         for node in Node::ALL {
@@ -404,7 +404,7 @@ impl<T: Copy> OneGlobal<T> {
     }
 }
 
-/// Checks all guests of a machine. The error is the first problem.
+/// Checks the number of guests, and the strands and the right `global` of each guest. The error is the first problem.
 pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);

@@ -16,7 +16,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// The configuration is not valid.
+    /// The configuration is rejected for this reason.
     Config(ConfigError),
     /// The configuration has a different number of guests.
     OtherGuests {
