@@ -30,8 +30,8 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Returns the status that the guest gets. The result is never `None`, because every refused call has a status. Its type is the same as
-    /// for errors that may have no status.
+    /// Returns the status that the guest gets. The result is never `None`, because every refused call has a status. Other error types also
+    /// return an `Option`, because some of their errors have no status.
     pub const fn status(&self) -> Option<HvError> {
         Some(self.status)
     }

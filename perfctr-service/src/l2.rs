@@ -151,7 +151,7 @@ mod tests {
     use crate::hubs::tests::strand;
     use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-    /// A bus with the eight banks of L2 control, of which one may fail.
+    /// A bus with the eight banks of L2 control, one of which can fail.
     struct Banks {
         values: [Cell<u64>; 8],
         broken: Option<usize>,

@@ -1,4 +1,4 @@
-//! Extends the values of counters with fewer than 64 bits to 64 bits. The extended values continue to grow when a counter wraps.
+//! Turns the values of counters with fewer than 64 bits into 64-bit values, which continue to grow when the counter wraps.
 
 use guest_abi::clock::Width;
 

@@ -87,7 +87,8 @@ pub(super) enum Refused {
     Locked,
 }
 
-/// A strand in [`Gate::state`]: twice its number plus 2. So 0 stands for no strand, and bit 0 is free for [`RESERVED`].
+/// The number that stands for a strand in [`Gate::state`]: twice the strand's number plus 2. So 0 stands for no strand, and bit 0 is free
+/// for [`RESERVED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
 

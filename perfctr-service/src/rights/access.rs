@@ -106,7 +106,7 @@ impl AccessWord {
         (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
     }
 
-    /// Returns the rights as [`Grant::bits`].
+    /// Returns the rights, encoded as [`Grant::bits`] encodes them.
     #[inline(always)]
     pub(crate) const fn rights(self) -> usize {
         (self.0 >> GRANT_SHIFT & 7) as usize

@@ -22,8 +22,8 @@ impl Rights {
         Some(guard)
     }
 
-    /// Returns the number of times that the lock has been taken; `None` while the lock has an owner. While this number is the same, no
-    /// step except a reset begins.
+    /// Returns the number of times that the lock has been taken; `None` while the lock has an owner. If two calls return the same number,
+    /// no step except a reset has begun in between.
     pub(super) fn at_rest(&self) -> Option<u32> {
         let taken = self.taken.load(Ordering::SeqCst);
         self.lock.owner().is_none().then_some(taken)

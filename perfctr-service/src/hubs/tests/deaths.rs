@@ -26,8 +26,8 @@ fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
 
 type Act = fn(&Gate);
 
-/// The events before the call. In the six cases, nothing happens; the dying strand, the other strand or both are refused; a third strand is
-/// refused and does not ask again; or the chip is busy.
+/// The events before the call, in six cases: no event; a refusal of the dying strand; a refusal of the other strand; refusals of both
+/// strands; a refusal of a third strand, which does not ask again; a busy chip.
 const BEFORE: [Act; 6] = [
     |_| (),
     |gate| refuse(gate, OTHER, &[DIES]),
