@@ -77,8 +77,8 @@ pub enum Finding {
     Skipped(Skipped),
     /// Only one source is trusted, so there is no other source to check it.
     NoReference,
-    /// Since one of the earlier checks, the source `ahead` has shown more time than the source `behind`, and nothing decides
-    /// which of them is wrong. The time is in doubt.
+    /// Since an earlier check, the source `ahead` has shown more time than the source `behind`. Nothing decides which of the two is wrong.
+    /// The time is in doubt.
     Undecided { ahead: usize, behind: usize },
     /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again: another source may
     /// be bad.

@@ -138,8 +138,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
     /// Retires a source. If it is the chosen source, the best of the other sources replaces it, and the time continues from its current
     /// value. Returns the index of the source that is then chosen.
     ///
-    /// Fails if the source was never usable or is retired already, if it is the last source (which stays in use), or if another strand is
-    /// changing the source.
+    /// Fails if the source was never usable, or is already retired. Also fails if it is the last source, which then stays in use, or if
+    /// another strand is changing the source.
     pub fn demote(&self, source: usize, strand: StrandId) -> Result<usize, NoUsableClock> {
         self.demote_to(source, strand, |_, _| None)
     }
@@ -294,8 +294,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
 /// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`].
 ///
-/// Once a clock of a timekeeper has shown a time, no clock of this timekeeper shows an earlier time, on any strand. The clocks
-/// stand still while the timekeeper's time is earlier than the latest time that they have shown, and while the source cannot be
+/// Once a clock of a timekeeper has shown a time, no clock of this timekeeper shows an earlier time, on any strand. The clocks stand still
+/// while the timekeeper's time is earlier than the latest time that any of them has shown. They also stand still while the source cannot be
 /// read.
 #[derive(Debug)]
 pub struct StrandClock<'a, S, const N: usize> {

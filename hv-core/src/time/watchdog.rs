@@ -83,7 +83,7 @@ impl<const N: usize> Watchdog<N> {
     ) -> Finding {
         let observer = Observer { keeper, strand, limits: self.limits };
         let sample = observer.sample();
-        // Without an earlier sample, the only faults that can be found are sources that cannot be read or that go back.
+        // Without an earlier sample, this finds only sources that cannot be read or that go back.
         let short = observer.evidence(self.last.as_ref(), &sample, self.still);
         let earlier = self.earlier.as_ref().map(|(earlier, _)| earlier);
         let long = observer.evidence(earlier, &sample, [false; N]);

@@ -21,8 +21,9 @@
 //!
 //! Demoted clocks do not vote. The judge compares them with the worlds of the trusted clocks. If only one clock is trusted, demoted clocks
 //! can confirm this clock, or cast doubt on it. If they cast doubt on the clock, it is undecidable. Demoted clocks cannot make the trusted
-//! clock wrong. If no clock can be compared with the single trusted clock, the trusted clock is undecidable, except in the period in which
-//! another trusted clock is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be trusted again.
+//! clock wrong. If no clock can be compared with the single trusted clock, the trusted clock is undecidable. This does not apply in the
+//! period in which another trusted clock is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be trusted
+//! again.
 //!
 //! The judge does not notice an error within the bounds, even if the errors of many periods add up to a large error.
 

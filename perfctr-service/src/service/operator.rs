@@ -136,7 +136,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// Returns the strands that a pending change waits for, because they have not taken their cross-call. The set is empty while a strand
     /// performs the change. Returns `None` if there was a moment during this call at which no change was pending.
     ///
-    /// If a strand of the set, or a strand in a method of this service, has died, the change waits until the death is
+    /// A strand of the set may have died, or a strand that was in a method of this service. Then the change waits until the death is
     /// [reported](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
         self.rights.pending()

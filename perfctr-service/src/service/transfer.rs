@@ -35,7 +35,8 @@
 //! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. The strand must not come back
 //! before `strand_died` has returned.
 //!
-//! If a unit cannot be scrubbed, or is already out of service, it is out of service and *unclean* until the operator returns it to service.
+//! A unit that cannot be scrubbed goes out of service. Such a unit is *unclean* until the operator returns it to service. So is a unit of
+//! the loser that was already out of service.
 //!
 //! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a mark, and
 //! the lock's owner performs another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.
