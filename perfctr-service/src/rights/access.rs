@@ -140,7 +140,7 @@ impl AccessWord {
         Self(self.0 & !other.0)
     }
 
-    /// Returns the place of a register. The place of register 1 is never set.
+    /// Returns the place that allows a register. [`AccessWord`] describes places. The place of register 1 is never set.
     pub(crate) const fn place(register: PerfReg) -> u64 {
         match register.kind() {
             Kind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,
