@@ -9,7 +9,8 @@ use guest_abi::StrandId;
 pub struct GuestId(u8);
 
 impl GuestId {
-    /// The number of ids. The ids are 0 to 255. In a build for a model checker, the ids are only 0 and 1, to keep models small.
+    /// The number of possible guest numbers, which are 0 to 255. In a build for a model checker, only 0 and 1 are possible, to keep models
+    /// small.
     pub const COUNT: usize = if cfg!(any(loom, shuttle)) { 2 } else { StrandId::COUNT };
 
     /// Returns the guest with this number; `None` for numbers from [`COUNT`](Self::COUNT) on.
@@ -22,7 +23,7 @@ impl GuestId {
         self.0 as usize
     }
 
-    /// Returns the number of the guest in the form that events record.
+    /// Returns the number of the guest as one byte, as events record it.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -43,7 +44,7 @@ pub struct Caller {
     pub strand: StrandId,
 }
 
-/// The error for a [`Caller`] whose strand does not execute its guest.
+/// The error for a [`Caller`] whose strand does not execute the guest that the caller names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForeignStrand(pub Caller);
 

@@ -22,7 +22,7 @@ pub enum Reply {
 /// The reason why a call is refused. An [`HvError`] converts to this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallError {
-    /// The status, for %o0.
+    /// The status that the guest gets in %o0.
     pub status: HvError,
     /// The value for %o1; with `None`, %o1 keeps the value that the guest passed. `mach_desc`, for example, returns the size of the
     /// buffer that it needs.
@@ -30,7 +30,8 @@ pub struct CallError {
 }
 
 impl CallError {
-    /// Returns the status that the guest gets. The result is always `Some`.
+    /// Returns the status that the guest gets. The result is never `None`, because every refused call has a status. Other error types also
+    /// return an `Option`, because some of their errors have no status.
     pub const fn status(&self) -> Option<HvError> {
         Some(self.status)
     }

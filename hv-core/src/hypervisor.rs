@@ -74,8 +74,8 @@ impl<S: Services> GuestVersions<S> {
 
 const BASE: &[Version] = &[Version::V1_0];
 
-/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`.
-/// In addition to the services, the embedder and the tracer, a value takes 2 KB of memory, and 1 KB for each service.
+/// Dispatches the hypercalls of all guests and strands of a machine, and records [events](crate::trace::HypervisorEvent) in `T`. A value
+/// holds the services, the embedder and the tracer. In addition, it takes 2 KB of memory, and 1 KB for each service.
 pub struct Hypervisor<S: Services, E, T = Off> {
     services: S,
     embedder: E,
@@ -140,7 +140,7 @@ impl<S: Services, E: Embedder, T: Trace> Hypervisor<S, E, T> {
         }
     }
 
-    /// Returns the services that this hypervisor dispatches to.
+    /// Returns the services, for example so that the image can configure them.
     pub const fn services(&self) -> &S {
         &self.services
     }
@@ -204,7 +204,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         self.caller
     }
 
-    /// Returns the services' contexts for the strand.
+    /// Returns the contexts that the services have looked up for this strand and its guest.
     pub fn contexts(&self) -> &S::Contexts<'a> {
         &self.contexts
     }
@@ -219,7 +219,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         }
     }
 
-    /// Serves trap 0x80.
+    /// Serves a call through trap 0x80. Writes the status and the returned values to `registers`.
     #[inline]
     pub fn fast_trap(&self, registers: &mut Registers) {
         if !S::fast_path(&self.contexts, registers.o5, &mut Frame::new(registers)) {
@@ -339,7 +339,7 @@ impl<'a, S: Services, E: Embedder, T: Trace> Strand<'a, S, E, T> {
         Some([registers.o0, registers.o1, registers.o2])
     }
 
-    /// Serves trap 0xff.
+    /// Serves a call through trap 0xff. Writes the status and the returned values to `registers`, unless the guest ends itself.
     pub fn core_trap(&self, registers: &mut Registers) -> After {
         let Registers { o0, o1, o2, o5, .. } = *registers;
         match self.core_fast(o5, [o0, o1, o2]) {
@@ -418,7 +418,7 @@ impl<S: Services, E, T> fmt::Debug for Strand<'_, S, E, T> {
     }
 }
 
-/// Makes calls as code of the guest does, for example for the clients of `guest_abi::guest` on a host. A call that ends the guest
+/// Performs calls as the guest's own code does, for example for the clients of `guest_abi::guest` on a host. A call that ends the guest
 /// changes no register; only [`Strand::core_trap`] shows that the guest has ended itself.
 impl<S: Services, E: Embedder, T: Trace> Hypercall for Strand<'_, S, E, T> {
     fn trap(&self, trap: Trap, registers: &mut Registers) {
@@ -436,7 +436,7 @@ fn has(list: Option<&[u64]>, function: u64) -> bool {
     list.is_none_or(|numbers| numbers.contains(&function))
 }
 
-/// Returns the status of a call as a field of an event.
+/// Returns the status of a call, as an event records it.
 fn status<V, E: Copy + Into<CallError>>(result: &Result<V, E>) -> u16 {
     match result {
         Ok(_) => guest_abi::status::EOK as u16,

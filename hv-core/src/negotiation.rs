@@ -107,7 +107,7 @@ pub(crate) fn negotiate(versions: &[Version], wanted: Version) -> Result<(u8, Ve
 /// A version that is granted, but not stored yet.
 #[derive(Debug)]
 pub struct Asked<'a> {
-    /// Where the guest's negotiated version is stored. Still holds the earlier version.
+    /// The word that stores the guest's negotiated version. It still holds the earlier version.
     pub(crate) version: &'a Word,
     /// The position of the granted version in the group's list, counted from 1.
     pub(crate) granted: u8,
@@ -142,7 +142,7 @@ assert_impl_all!(Negotiated<()>: Send, Sync);
 
 impl<G> Negotiated<G> {
     const_unless_loom! {
-        /// Returns a value that holds `version`.
+        /// Returns a word in which `version` is the negotiated version.
         pub fn new(version: NegotiatedVersion<G>) -> Self {
             Self { word: Word(AtomicU32::new(version.0 as u32)), group: PhantomData }
         }

@@ -17,7 +17,7 @@ pub trait Group {
     /// other list does not build.
     const VERSIONS: &'static [Version];
 
-    /// The numbers of the FAST functions. The service gets only calls of these functions.
+    /// The numbers of the group's FAST functions, which guests call through trap 0x80. The service gets only calls of these functions.
     const FUNCTIONS: &'static [u64];
 }
 
@@ -27,7 +27,7 @@ pub trait Group {
 ///
 /// Several services, each with its own group, may share their state. The services are then references to this state.
 pub trait Service {
-    /// The group that the service serves.
+    /// The API group whose functions the service serves.
     type Group: Group;
 
     /// The data that the service looks up once per strand instead of in every call.
@@ -157,7 +157,7 @@ pub trait Services {
     /// Fails the build if the [versions](Group::VERSIONS) of a service are not in order.
     const CHECKED: ();
 
-    /// The FAST functions of all services.
+    /// The numbers of all FAST functions that the services serve.
     const FUNCTIONS: FunctionSet;
 
     /// `true` if a service has group CORE.

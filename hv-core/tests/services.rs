@@ -119,7 +119,7 @@ const CALLER: Caller = match (GuestId::new(0), StrandId::new(3)) {
     _ => panic!("guest 0 and strand 3 exist"),
 };
 
-/// Makes a call through trap 0x80. The arguments count up from 10. Returns %o0 to %o2, and asserts that %o3 to %o5 are preserved.
+/// Performs a call through trap 0x80. The arguments count up from 10. Returns %o0 to %o2, and asserts that %o3 to %o5 are preserved.
 fn fast<S: Services, E: Embedder>(strand: &Strand<'_, S, E>, function: u64) -> [u64; 3] {
     let mut registers = Registers::call(function, [10, 11, 12, 13, 14]);
     strand.fast_trap(&mut registers);

@@ -9,17 +9,17 @@ use crate::Outage;
 /// What an image gives to the service: a tuple `(bus, registers)`, or `(bus, registers, tracer)` to record
 /// [events](crate::trace::ServiceEvent).
 pub trait Environment {
-    /// Accesses device registers.
+    /// The type that reads and writes device registers.
     type Bus: Bus;
-    /// Accesses the registers of strands.
+    /// The type that reads and writes %pcr and %pic of strands.
     type Registers: StrandRegisters;
-    /// Records events.
+    /// The type that records the service's events; [`Off`] if no events are recorded.
     type Trace: Trace;
 
     /// Returns the bus, for accesses to device registers.
     fn bus(&self) -> &Self::Bus;
 
-    /// Gives access to %pcr and %pic.
+    /// Returns the accessor for %pcr and %pic of strands.
     fn registers(&self) -> &Self::Registers;
 
     /// Returns the tracer, which may be [`Off`].

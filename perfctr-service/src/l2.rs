@@ -15,9 +15,9 @@ use platform::{AccessError, Bus, PhysicalAddress};
 
 use crate::progress::{Found, Progress, Stopwatch};
 
-/// A strand tries this many times to lock the L2 control of a node. Then its call ends with EWOULDBLOCK. A strand holds the lock
-/// for at most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers try once, so that they
-/// see both outcomes.
+/// The maximum number of times that a call tries to lock the L2 control of a node. If every try fails, the call ends with EWOULDBLOCK. A
+/// strand holds the lock for at most 8 reads and 16 writes, and the 63 other strands of the node may come first. Model checkers try once,
+/// so that they see both outcomes.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
 /// Returns the banks in the order in which a set writes them.
@@ -151,7 +151,7 @@ mod tests {
     use crate::hubs::tests::strand;
     use crate::progress::{BUSY_LIMIT_TICKS as LIMIT, BUSY_PAUSE_TICKS as PAUSE};
 
-    /// The banks of L2 control.
+    /// A bus with the eight banks of L2 control, one of which can fail.
     struct Banks {
         values: [Cell<u64>; 8],
         broken: Option<usize>,

@@ -68,13 +68,13 @@ const HELD: usize = UNITS + Unit::COUNT;
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// See [`PerfCounterService::reconfigure`].
+    /// Grants each guest the rights in the configuration: see [`PerfCounterService::reconfigure`].
     Reconfigure(Grants),
-    /// See [`PerfCounterService::strand_died`].
+    /// Reports the death of a strand: see [`PerfCounterService::strand_died`].
     Died(StrandId),
     /// Resets a guest. The image serves this step.
     Reset(GuestId),
-    /// See [`PerfCounterService::return_to_service`].
+    /// Returns a repaired unit to service: see [`PerfCounterService::return_to_service`].
     ReturnToService(Unit),
     /// Requests the state as [`Seen`]. The argument is the number of guests in `held`. Changes nothing.
     Look(usize),
@@ -83,11 +83,11 @@ pub enum Step {
 /// The answer to [`Step::Look`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// See [`PerfCounterService::pending`].
+    /// The strands that a pending change waits for: see [`PerfCounterService::pending`].
     pub pending: Option<StrandSet>,
     /// The state of each unit of the largest machine, indexed by [`Unit::number`]. See [`PerfCounterService::unit`].
     pub units: [UnitState; Unit::COUNT],
-    /// See [`PerfCounterService::held`].
+    /// The rights that each guest holds now: see [`PerfCounterService::held`].
     pub held: Grants,
 }
 

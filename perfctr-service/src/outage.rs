@@ -57,7 +57,7 @@ impl Cause {
     }
 }
 
-/// A guest as messages name it: by its name, or by its number if it has none.
+/// A guest as messages name it: by its name, or by its number if the guest has no name.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedGuest<'a>(pub GuestId, pub Option<&'a str>);
 

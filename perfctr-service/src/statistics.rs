@@ -6,24 +6,24 @@ use hv_core::sync::{AtomicU64, Ordering, array_of, const_unless_loom};
 /// A function of API group 0x205.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// `VFALLS_GET_PERFREG`.
+    /// `VFALLS_GET_PERFREG` reads a register.
     Get,
-    /// `VFALLS_SET_PERFREG`.
+    /// `VFALLS_SET_PERFREG` writes a register.
     Set,
 }
 
 /// The class of the register that a call is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Register 0.
+    /// Register 0, the strand's own PCR.
     Strand,
-    /// Register 1.
+    /// Register 1, PERF_CONFIG of the L2 control.
     L2,
-    /// Registers 2-17.
+    /// Registers 2-17, of the memory channels.
     Dram,
-    /// Registers 18-89.
+    /// Registers 18-89, of the hubs.
     Hub,
-    /// Any other number.
+    /// Any other number, which names no register.
     Invalid,
 }
 
@@ -95,7 +95,7 @@ impl Refusal {
 pub enum Outcome {
     /// EOK: the service has served the call.
     Ok,
-    /// Any status except EOK.
+    /// Any status except EOK, with the reason for the refusal.
     Refused(Refusal),
 }
 
@@ -159,7 +159,7 @@ impl Counts {
         count.store(count.load(Ordering::Relaxed).wrapping_sub(1), Ordering::Relaxed);
     }
 
-    /// Returns the offset of a count in bytes.
+    /// Returns the offset of a count from the start of a strand's counts, in bytes.
     pub(crate) const fn offset(operation: Operation, class: Class, outcome: Outcome) -> usize {
         let index = (operation as usize * CLASSES + class as usize) * OUTCOMES + outcome.index();
         index * size_of::<AtomicU64>()
@@ -189,7 +189,7 @@ impl Statistics {
         classes.map(|outcomes| outcomes[outcome.index()]).sum()
     }
 
-    /// Returns the number of all calls.
+    /// Returns the number of all calls, served or refused.
     pub fn total(&self) -> u64 {
         self.0.iter().flatten().flatten().sum()
     }

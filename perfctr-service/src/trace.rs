@@ -50,7 +50,8 @@ const GRANTS: Shown = Shown::Names(&[
 hv_core::events! {
     /// The events of the service, with numbers from 8 on.
     ///
-    /// The event of a call has the time at which the call ended, and follows events that happened during the call, such as a hub conflict.
+    /// The time of a call's event is the time at which the call ended. The event follows the events that happened during the call, such as
+    /// a hub conflict.
     ///
     /// Several events have these fields:
     /// - `perfreg`: the number of a register. A refused call has the number that the guest passed, even if no register has that number.
@@ -121,7 +122,7 @@ hv_core::events! {
         /// The operator changed the grant of a guest.
         15 Granted "granted" {
             guest: u8 = Number,
-            /// The new grant.
+            /// The rights that the guest is granted from now on.
             grant: u8 = GRANTS,
             strand: u16 = Number,
         }

@@ -176,7 +176,6 @@ impl Units {
         }
     }
 
-    /// Returns the units that are out of service.
     pub(crate) fn out(&self) -> &UnitSet {
         &self.out
     }
@@ -186,7 +185,6 @@ impl Units {
         self.out.add(unit)
     }
 
-    /// Returns a unit to service.
     pub(crate) fn put_back(&self, unit: Unit) {
         self.out.remove(unit);
     }

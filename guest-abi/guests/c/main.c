@@ -1,6 +1,6 @@
 /*
- * A sun4v guest to copy. It starts all its strands; each strand counts and samples a program of known cost; the first strand prints
- * the results. README.md says how to build it.
+ * A sun4v guest to copy. It starts all its strands. Each strand counts and samples a program of known cost, and the first strand
+ * prints the results. README.md says how to build the guest.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,25 +12,28 @@
 #define MOST 64
 #define STACK_SIZE 0x8000
 
-/* The measured program has this number of rounds. A round calls work_once and work_twice; each makes TIMES iterations. */
+/* The number of rounds of the measured program. A round calls work_once and work_twice; each performs TIMES iterations. */
 #define ROUNDS 20
 #define TIMES 1000
 
-/* Loads between two samples. The 3000 loads of a round are far from a multiple of 347: samples fall everywhere in a round. */
+/* The number of loads between two samples. A round has 3000 loads, far from a multiple of 347, so samples fall everywhere in it. */
 #define PERIOD 347
 
-/* Defined in start.s: loops with one load and two loads per iteration, and the end of both; the entry of other strands; the trap table. */
+/*
+ * start.s defines these symbols: two loops, with one load and with two loads in each iteration; the end of both loops; the code at
+ * which the other strands start; their trap table.
+ */
 void work_once(const uint64_t *address, uint64_t times);
 void work_twice(const uint64_t *address, uint64_t times);
 extern const char work_end[], strand_start[], strand_traps[];
 
 struct strand {
-    /* The end of the stack. start.s reads it: it must come first. */
+    /* The end of the stack. Must be the first field, because start.s reads it. */
     char *stack;
     uint64_t cpu;
     uint64_t loads, instructions;
     struct vfperf_profiler profiler;
-    /* Samples with an address in work_once, in work_twice, and elsewhere. */
+    /* The number of samples in work_once, in work_twice, and elsewhere. */
     volatile uint64_t samples[3];
     volatile uint64_t done;
 };
@@ -70,7 +73,7 @@ static uint64_t stick(void)
     return value;
 }
 
-/* Allows or blocks the overflow trap, by PIL and by IE (bit 1) of PSTATE, whose bits PEF and PRIV stay set. */
+/* Enables or disables the overflow trap, by PIL and by IE (bit 1) of PSTATE. Bits PEF and PRIV of PSTATE stay set. */
 static void interrupts(bool on)
 {
     uint64_t pil = on ? 0 : 15, pstate = on ? 0x16 : 0x14;
@@ -95,7 +98,7 @@ static void print_number(uint64_t number)
     print(first);
 }
 
-/* Makes a call of trap 0x80. Returns its status. */
+/* Performs a call through trap 0x80. Returns its status. */
 static uint64_t call(uint64_t function, uint64_t o0, uint64_t o1, uint64_t o2, uint64_t o3)
 {
     uint64_t registers[6] = {o0, o1, o2, o3, 0, function};
@@ -153,10 +156,10 @@ void strand_overflow(struct strand *strand, uint64_t address, uint64_t tstate)
     uint64_t pcr;
 
     (void)tstate;
-    /* Loads of this handler do not count. HOLDOV keeps the overflow bits for the profiler. */
+    /* The counter must not count the loads of this handler. HOLDOV keeps the overflow bits for the profiler. */
     READ_ASR(16, pcr);
     set_pcr((pcr & ~VFPERF_SPARC_PCR_ST) | VFPERF_SPARC_PCR_HOLDOV0 | VFPERF_SPARC_PCR_HOLDOV1);
-    /* The trap comes up to 16 loads early or late; the profiler's next period corrects that. */
+    /* The trap comes up to 16 loads early or late. The profiler's next period corrects this. */
     if (vfperf_profiler_handle(NULL, &strand->profiler, &at, NULL) != VFPERF_EOK)
         return;
     WRITE_ASR(21, (uint64_t)1 << 15);
@@ -189,7 +192,7 @@ static uint64_t channel_reads(void)
     return sum;
 }
 
-/* Reads a megabyte once, and prints the reads that the memory channels counted. The guest needs the right `global` for these calls. */
+/* Reads a megabyte once, and prints how many reads the memory channels counted. The guest needs the right `global` for these calls. */
 static void memory(void)
 {
     static volatile uint64_t block[(1 << 20) / sizeof(uint64_t)];
@@ -237,7 +240,7 @@ static void report(const struct strand *strand)
     }
 }
 
-/* Entered by each strand, on its own stack. The first strand starts the others, measures, and prints. */
+/* Each strand calls this function from start.s, on its own stack. The first strand starts the others, measures, and prints. */
 void strand_main(struct strand *strand)
 {
     unsigned cpus, cpu;
@@ -249,7 +252,7 @@ void strand_main(struct strand *strand)
     /* cpu_start and mach_exit belong to group CORE. All strands of a guest share one negotiation. */
     if (vfperf_api_set_version(NULL, VFPERF_GROUP_CORE, 1, 0, NULL) != VFPERF_EOK)
         print("group CORE is refused\n");
-    /* CPUs are numbered from 0. The first refused call means that there are no more, or that there is no cpu_start. */
+    /* CPUs are numbered from 0. The first refused call means that there are no more CPUs, or no cpu_start. */
     for (cpus = 1; cpus < MOST; cpus++) {
         struct strand *other = &strand_records[cpus];
 

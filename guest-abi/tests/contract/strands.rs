@@ -22,7 +22,8 @@ fn their_nodes_and_cores() {
     }
 }
 
-/// A counter that reads 100 plus the number of the strand. Strand 9 cannot read it.
+/// A counter whose value is 100 plus the number of the strand that reads it. Strand 9 cannot read
+/// it.
 struct Counter;
 
 impl ClockSource for Counter {

@@ -1,4 +1,4 @@
-//! The probe makes the same calls as the probe of illumos, in the same order.
+//! The probe performs the same calls as the probe of illumos, in the same order.
 
 use guest_abi::guest::{Bounds, PmuSet, Presence, RetryError, SnapshotError};
 use guest_abi::{HvError, PerfReg, Pmu};

@@ -18,7 +18,7 @@ impl Script {
         Self(RefCell::new(steps.into_iter().collect()))
     }
 
-    /// Returns counters that have negotiated version 1.1. From then on they must make exactly the calls `steps`.
+    /// Returns counters that have negotiated version 1.1. The calls that follow must be exactly those in `steps`.
     pub(crate) fn counters(steps: impl IntoIterator<Item = Step>) -> PerfCounters<Self> {
         let script = Self::new([granted(1, 1, 1)].into_iter().chain(steps));
         PerfCounters::negotiate(script, Version::V1_1).unwrap()

@@ -67,7 +67,7 @@ fn refused_tries_widen_the_skew() {
     let mut pauses = Vec::new();
     let pause = |refused| pauses.push(refused);
     let snapshot = counters.snapshot_with(PORT, bounds(1, 3), Some(&clock), pause).unwrap();
-    // The clock is read after the successful try of PIC0, before each of three tries of PIC1, and after the last try.
+    // The clock is read after the successful read of PIC0, before each of the three attempts to read PIC1, and after the last attempt.
     assert_eq!(skew(&snapshot), (3, Some(50), 3));
     assert_eq!(pauses, [1, 1, 1, 2]);
 }

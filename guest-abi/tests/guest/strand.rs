@@ -57,7 +57,7 @@ impl StrandCounters for Fake {
 }
 
 /// Runs `act` with the driver of a strand whose PCR is `pcr`, and whose service expects `calls`. Returns the result of `act`, and the
-/// writes that it made.
+/// writes that the driver performed.
 fn act<R>(
     pcr: u64,
     calls: &[Step],

@@ -71,7 +71,7 @@ impl<const AT: u32> Fake<AT> {
         self.asking = self.asking | counter.into();
     }
 
-    /// Empties the log of writes and returns it. The values are relative to the overflow.
+    /// Empties the log of writes and returns it. Each value is relative to the value at which the counter overflows.
     pub(crate) fn take_writes(&mut self) -> Vec<(Counter, i32)> {
         let past = |(counter, value): (Counter, u32)| (counter, value.wrapping_sub(AT) as i32);
         self.written.drain(..).map(past).collect()

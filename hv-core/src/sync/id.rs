@@ -50,7 +50,7 @@ fn number<T: Id>(id: Option<T>) -> u32 {
 }
 
 impl<T: Id> AtomicId<T> {
-    /// Returns an atomic that holds `id`.
+    /// Returns an atomic that holds `id`, or nothing for `None`.
     pub fn new(id: Option<T>) -> Self {
         Self(AtomicU32::new(number(id)), PhantomData)
     }
@@ -62,13 +62,13 @@ impl<T: Id> AtomicId<T> {
         }
     }
 
-    /// Returns the held identifier.
+    /// Returns the held identifier; `None` if the atomic holds nothing.
     pub fn load(&self) -> Option<T> {
         let number = self.0.load(Ordering::SeqCst);
         T::from_index(number.checked_sub(1)? as usize)
     }
 
-    /// Replaces the held identifier by `id`.
+    /// Replaces the held identifier with `id`, or removes it if `id` is `None`.
     pub fn store(&self, id: Option<T>) {
         self.store_ordered(id, Ordering::SeqCst);
     }
@@ -77,7 +77,7 @@ impl<T: Id> AtomicId<T> {
         self.0.store(number(id), ordering);
     }
 
-    /// Replaces the held identifier by `new` if it is `old`. Returns `true` if it was replaced.
+    /// Replaces the held identifier with `new` if it is `old`. Returns `true` if it was replaced.
     pub fn replace(&self, old: Option<T>, new: Option<T>) -> bool {
         self.0
             .compare_exchange(

@@ -19,7 +19,7 @@ pub struct OwnedLock {
 
 assert_impl_all!(OwnedLock: Send, Sync);
 
-/// Frees the lock on drop.
+/// Shows that a strand owns the lock. Dropping the guard frees the lock.
 #[derive(Debug)]
 #[must_use]
 pub struct OwnedGuard<'a> {
@@ -28,7 +28,7 @@ pub struct OwnedGuard<'a> {
 
 impl OwnedLock {
     const_unless_loom! {
-        /// Returns a free lock.
+        /// Returns a lock that no strand owns.
         #[must_use]
         pub fn new() -> Self {
             Self { owner: AtomicId::none() }

@@ -3,9 +3,9 @@
 //! Loom (the module `model`) tries every order of two or three strands, with weak memory. Shuttle tries some orders of dozens of
 //! strands, with sequentially consistent memory.
 //!
-//! A *schedule* is an order: it says which strand takes each step. In half of the schedules, a random strand takes each step. The
-//! other half use probabilistic concurrency testing (PCT): the strand with the highest priority takes the step. Priorities are
-//! random, and change at a few random steps, so that some strands stop for long at rare points.
+//! A *schedule* is an order: it says which strand takes each step. In half of the schedules, a random strand takes each step. The other
+//! half use probabilistic concurrency testing (PCT): the strand with the highest priority takes the step. Priorities are random, and change
+//! at a few random steps, so that some strands stand still for a long time at unusual steps.
 //!
 //! | environment variable | meaning |
 //! |---|---|

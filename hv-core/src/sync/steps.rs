@@ -113,7 +113,7 @@ pub fn step() {
     PLANS.with(|cell| cell.set(later));
 }
 
-/// Takes a step and the operation on an atomic. If the strand is dead, only returns `otherwise`.
+/// Takes a step, and performs an operation on an atomic. If the strand is dead, only returns `otherwise`.
 fn unless_dead<R>(operation: impl FnOnce() -> R, otherwise: R) -> R {
     if DEAD.with(Cell::get) {
         return otherwise;

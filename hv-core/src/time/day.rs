@@ -22,7 +22,7 @@ pub enum Followed {
     Agrees,
     /// The time of day is behind by this amount. It runs faster, by [`TimeOfDay::SLEW`], until it has caught up.
     Faster(u64),
-    /// The time of day is ahead by this amount. It runs slower, by [`TimeOfDay::SLEW`], until the amount is gone.
+    /// The time of day is ahead by this amount. It runs slower, by [`TimeOfDay::SLEW`], until the reference has caught up.
     Slower(u64),
     /// The time of day was behind by more than [`TimeOfDay::STEP`]. It has jumped forward by this amount.
     Stepped(u64),
@@ -76,7 +76,7 @@ impl TimeOfDay {
     /// The maximum amount that is corrected gradually, in nanoseconds: 128 ms.
     pub const STEP: u64 = 128_000_000;
 
-    /// Returns a time of day that begins with `reading`.
+    /// Returns a time of day that starts at the time in `reading`.
     pub const fn new(reading: DayReading) -> Self {
         Self {
             clock: reading.after,

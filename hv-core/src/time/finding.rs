@@ -26,7 +26,7 @@ impl Default for Limits {
     }
 }
 
-/// The fault of a bad source.
+/// What is wrong with a bad source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -71,14 +71,14 @@ pub enum Skipped {
 pub enum Finding {
     /// This was the first check. The next check compares with it.
     Begun,
-    /// The trusted sources agree.
+    /// The trusted sources agree, within the limits.
     Agrees,
     /// The check was inconclusive. The next check compares its counts with those of the last conclusive check.
     Skipped(Skipped),
     /// Only one source is trusted, so there is no other source to check it.
     NoReference,
-    /// Since one of the earlier checks, the source `ahead` has shown more time than the source `behind`, and nothing decides
-    /// which of them is wrong. The time is in doubt.
+    /// Since an earlier check, the source `ahead` has shown more time than the source `behind`. Nothing decides which of the two is wrong.
+    /// The time is in doubt.
     Undecided { ahead: usize, behind: usize },
     /// The source was bad, so the watchdog has retired it. From now on, `chosen` gives the time. Check again: another source may
     /// be bad.

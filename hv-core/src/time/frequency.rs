@@ -9,7 +9,7 @@ use guest_abi::clock::Description;
 pub struct Reading {
     /// The count of the reference, read before the clock.
     pub before: u64,
-    /// The count of the clock.
+    /// The count of the measured clock.
     pub count: u64,
     /// The count of the reference, read after the clock.
     pub after: u64,

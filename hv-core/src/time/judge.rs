@@ -111,7 +111,7 @@ impl<const N: usize> Evidence<N> {
     /// Returns for each source the first member of its group.
     fn groups(&self) -> [usize; N] {
         let mut groups: [usize; N] = array::from_fn(|source| source);
-        // Each round carries the number of a first member at least one source further, so `N` rounds are enough.
+        // In each round, the number of the first member reaches at least one more source of the group, so `N` rounds are enough.
         for _ in 0..N {
             for source in 0..N {
                 for other in 0..N {

@@ -78,8 +78,8 @@ impl Epoch {
 }
 
 impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
-    /// Chooses the best candidate that this strand can read, and that is safe on the machine or forced by the operator. Fails if there is
-    /// none.
+    /// Chooses the best candidate that this strand can read, and that is safe on the machine or forced by the operator. Fails if no
+    /// candidate qualifies.
     pub fn new(
         candidates: [Candidate<S>; N],
         environment: &Environment,
@@ -135,17 +135,17 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         sources.map(|source| longest_poll(&source.description)).min().unwrap_or(u64::MAX)
     }
 
-    /// Retires a source. If it is the chosen source, the best of the other sources replaces it, and the time continues from its present
+    /// Retires a source. If it is the chosen source, the best of the other sources replaces it, and the time continues from its current
     /// value. Returns the index of the source that is then chosen.
     ///
-    /// Fails if the source was never usable or is retired already, if it is the last source (which stays in use), or if another strand is
-    /// changing the source.
+    /// Fails if the source was never usable, or is already retired. Also fails if it is the last source, which then stays in use, or if
+    /// another strand is changing the source.
     pub fn demote(&self, source: usize, strand: StrandId) -> Result<usize, NoUsableClock> {
         self.demote_to(source, strand, |_, _| None)
     }
 
-    /// Retires a source as [`demote`](Self::demote) does. If another source replaces it, calls `time` with the new source and its
-    /// count. The time continues from the result of the call, or from its present value if the result is `None`.
+    /// Retires a source as [`demote`](Self::demote) does. If another source replaces it, calls `time` with the new source and its count.
+    /// The time continues from the result of the call, or from its current value if the result is `None`.
     pub(super) fn demote_to(
         &self,
         source: usize,
@@ -248,7 +248,7 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
         self.tracked(source).map_or(0, |source| source.between(from, to))
     }
 
-    /// Returns the largest amount, in nanoseconds, by which a source advances at once.
+    /// Returns the largest amount by which a source advances in one step, in nanoseconds.
     pub(super) fn step(&self, source: usize) -> u64 {
         self.tracked(source).map_or(0, Tracked::step)
     }
@@ -294,8 +294,8 @@ impl<S: ClockSource, const N: usize> Timekeeper<S, N> {
 
 /// The clock of a strand, in nanoseconds since the creation of the [`Timekeeper`].
 ///
-/// Once a clock of a timekeeper has shown a time, no clock of this timekeeper shows an earlier time, on any strand. The clocks
-/// stand still while the timekeeper's time is earlier than the latest time that they have shown, and while the source cannot be
+/// Once a clock of a timekeeper has shown a time, no clock of this timekeeper shows an earlier time, on any strand. The clocks stand still
+/// while the timekeeper's time is earlier than the latest time that any of them has shown. They also stand still while the source cannot be
 /// read.
 #[derive(Debug)]
 pub struct StrandClock<'a, S, const N: usize> {

@@ -30,7 +30,7 @@ pub enum Operator {
     /// The source is used if it is safe.
     #[default]
     Default,
-    /// The source is not used.
+    /// The source is not used, even if it is safe.
     Disable,
     /// The source is used even if it is not safe, unless another usable source has a higher rating. A source that is absent, or
     /// whose frequency is unusable, cannot be forced.
@@ -47,7 +47,7 @@ pub enum Reason {
     Frequency(u64),
     /// The operator has disabled the source.
     Disabled,
-    /// The value is read in parts, and the counter may advance between the parts.
+    /// A read takes several accesses, and the counter may advance between them.
     Tears,
     /// Each strand has its own counter, and the counters differ. Holds the number of strands that read the clock.
     Unsynchronised(usize),
@@ -87,11 +87,11 @@ impl fmt::Display for Reason {
 /// Whether a source is usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The source is safe.
+    /// The source is safe on this machine, and the operator has not disabled it.
     Safe,
     /// The source is not safe, but the operator forces it.
     Forced(Reason),
-    /// The source is not used.
+    /// The source is not used, for this reason.
     Unsafe(Reason),
 }
 

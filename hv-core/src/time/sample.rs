@@ -154,7 +154,7 @@ impl<S: ClockSource, const N: usize> Observer<'_, S, N> {
         }
     }
 
-    /// Returns the fault that the counts of a source show by themselves.
+    /// Returns the fault that a source's own counts prove; `None` if they prove no fault.
     fn own_fault(&self, old: Option<&Sample<N>>, new: &Sample<N>, source: usize) -> Option<Fault> {
         let Some([first, second, third]) = new.counts[source] else {
             return Some(Fault::Unreadable);

@@ -88,7 +88,7 @@ impl<S: ClockSource> Tracked<S> {
         self.scale.nanoseconds(ticks.max(0).cast_unsigned())
     }
 
-    /// Returns the largest amount, in nanoseconds, by which the source advances at once.
+    /// Returns the largest amount by which the source advances in one step, in nanoseconds.
     pub(super) fn step(&self) -> u64 {
         let step = self.scale.nanoseconds(self.description.step);
         step.saturating_add(1)

@@ -67,9 +67,8 @@ impl<const N: usize> Watchdog<N> {
         Self { limits, last: None, earlier: None, still: [false; N], meter: None }
     }
 
-    /// Returns the frequency of the chosen source, measured by the best other source. The measurement begins again when one of
-    /// these two sources changes, and covers at most the last two minutes. Returns `None` before the second check of the two
-    /// sources.
+    /// Returns the frequency of the chosen source, measured by the best other source. The measurement restarts when one of these two
+    /// sources changes, and covers at most the last two minutes. Returns `None` before the second check of the two sources.
     pub fn frequency(&self) -> Option<Measured> {
         let (Pair { chosen, reference }, meter) = self.meter?;
         Some(Measured { source: chosen, reference, frequency: meter.frequency()? })
@@ -84,7 +83,7 @@ impl<const N: usize> Watchdog<N> {
     ) -> Finding {
         let observer = Observer { keeper, strand, limits: self.limits };
         let sample = observer.sample();
-        // Without an earlier sample, the only faults that can be found are sources that cannot be read or that go back.
+        // Without an earlier sample, this finds only sources that cannot be read or that go back.
         let short = observer.evidence(self.last.as_ref(), &sample, self.still);
         let earlier = self.earlier.as_ref().map(|(earlier, _)| earlier);
         let long = observer.evidence(earlier, &sample, [false; N]);

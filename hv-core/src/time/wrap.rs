@@ -1,4 +1,4 @@
-//! Extends the values of counters that have fewer bits to 64 bits, across the wraps of these counters.
+//! Turns the values of counters with fewer than 64 bits into 64-bit values, which continue to grow when the counter wraps.
 
 use guest_abi::clock::Width;
 

@@ -15,7 +15,7 @@ crate::events! {
             group: u64 = Hex,
             /// The requested major number; 0 releases the group.
             major: u64 = Number,
-            /// The requested minor number.
+            /// The requested minor number. The granted minor number is at most this number.
             minor: u64 = Number,
             granted: u64 = Number,
         }

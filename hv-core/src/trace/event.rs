@@ -9,7 +9,7 @@ use super::layout::join;
 pub trait TraceEvent {
     /// The number of the kind, 1 to 32767. In [`Clock27`](super::Clock27), numbers from 31 on need a full header.
     const ID: u16;
-    /// The name of the kind in a viewer.
+    /// The name under which a viewer shows events of this kind.
     const NAME: &'static str;
     /// The fields of the payload, packed from the lowest bits of the first word on. A field of 64 bits takes two words, upper half
     /// first. No other field may cross the end of a word.
@@ -23,10 +23,10 @@ pub trait TraceEvent {
     fn payload(&self) -> Self::Payload;
 }
 
-/// A field of an event.
+/// Describes a field of an event: its name, its width, and how a viewer shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The name of the field in a viewer.
+    /// The name under which a viewer shows the field.
     pub name: &'static str,
     /// The width in bits: 8, 16, 32 or 64.
     pub bits: u32,
@@ -37,11 +37,11 @@ pub struct Field {
 /// How a viewer shows a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// A decimal number.
+    /// As a decimal number.
     Number,
-    /// A hexadecimal number.
+    /// As a hexadecimal number.
     Hex,
-    /// The number's name in this list; the number itself if the list has no name for it.
+    /// As the number's name in this list, or as a number if the list has no name for it.
     Names(&'static [(u64, &'static str)]),
 }
 
@@ -71,7 +71,7 @@ pub struct Class {
 }
 
 impl Class {
-    /// Returns the description of event kind `E`.
+    /// Returns the description of event kind `E`, from the constants of its [`TraceEvent`].
     pub const fn for_event<E: TraceEvent>() -> Self {
         Self { id: E::ID, name: E::NAME, fields: E::FIELDS }
     }

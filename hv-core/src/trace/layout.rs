@@ -3,8 +3,8 @@
 //! A *full* header holds the whole time. This time is the *base* of the following events. A *short* header holds only the lower bits of the
 //! time. An event has a short header only if its time is near enough to the base for the lower bits to determine it.
 //!
-//! Times are in units of `1 << DROPPED` ticks. A layout that omits the lowest bits of the clock omits them in full headers too,
-//! so that the times in a ring never go back.
+//! Times are in units of `1 << DROPPED` ticks. If a layout omits the lowest bits of the clock, it omits them in full headers too. So the
+//! times in a ring never go back.
 
 use bitfield_struct::bitfield;
 

@@ -9,7 +9,7 @@ const NONE: u64 = 0;
 /// The data with which a packet begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
-    /// The base of the first event, in units of `1 << DROPPED` ticks.
+    /// The time from which the times in the packet are counted, in units of `1 << DROPPED` ticks.
     pub(super) base: u64,
     /// The number of events offered to the ring before the packet, whether recorded or discarded.
     pub(super) first: u64,
@@ -129,7 +129,7 @@ impl<const WORDS: usize> Packet<WORDS> {
         }
     }
 
-    /// See [`Source::read`](super::reader::Source::read).
+    /// Copies the words of the packet for a reader: see [`Source::read`](super::reader::Source::read).
     pub(super) fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)> {
         if self.number.load(Ordering::Acquire) != number {
             return None;

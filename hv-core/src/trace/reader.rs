@@ -10,7 +10,7 @@ use super::ring::Ring;
 /// The maximum number of packets that one call reads, if the writer overtakes the reader repeatedly.
 const TRIES: usize = 16;
 
-/// An event, as a [`Reader`] returns it.
+/// An event from a ring, with its full time and its packed payload. A [`Reader`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingEvent<'a> {
     /// The time in ticks, rounded down to a multiple of `1 << DROPPED` of the [`Layout`].
@@ -21,7 +21,7 @@ pub struct RingEvent<'a> {
     pub payload: &'a [u32],
 }
 
-/// The result of [`Reader::next`].
+/// What [`Reader::next`] has found in the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<'a> {
     /// The next event in the ring.
@@ -67,8 +67,9 @@ pub(super) trait Source {
     /// Permits the writer to overwrite this number of packets, counted from the first one.
     fn finish(&self, packets: u64);
 
-    /// Copies written words, except the first `from`. Returns `None` if the packet with this number is not stored in the ring, if it was
-    /// overwritten during the copy, or if it has more words than `copy`; the contents of `copy` are then invalid.
+    /// Copies the written words of a packet, except the first `from` words. Returns `None` if the packet with this number is not stored in
+    /// the ring, if it was overwritten during the copy, or if it has more words than `copy`. After `None`, the contents of `copy` are
+    /// invalid.
     fn read(&self, number: u64, from: usize, copy: &mut [u32]) -> Option<(Start, Fill)>;
 }
 

@@ -65,19 +65,19 @@ pub struct Directory {
     first: u64,
     stride: u64,
     packets: u64,
-    /// The number of 32-bit words of a packet.
+    /// The number of 32-bit words for which a packet has room.
     pub packet_words: usize,
-    /// The shape of the rings' layout.
+    /// The numbers that identify the layout of the events' headers.
     pub shape: Shape,
     /// See [`Tracer::missed`](super::Tracer::missed).
     pub missed: u64,
 }
 
 impl Directory {
-    /// The number of words of a directory.
+    /// The number of 64-bit words that a directory has in memory.
     pub const WORDS: u64 = 9;
 
-    /// Reads the words at an address. Returns `None` if no tracer is there, or if its rings are impossible.
+    /// Reads the words at an address. Returns `None` if no tracer is there, or if the words describe impossible rings.
     pub fn read(memory: &impl Memory, address: u64) -> Option<Self> {
         let word = |number: u64| memory.load(address.checked_add(8 * number)?);
         if !address.is_multiple_of(8) || word(0)? != MAGIC {
@@ -104,7 +104,7 @@ impl Directory {
         (new.place(0).stride() == new.stride).then_some(new)
     }
 
-    /// Returns where the ring with this number is; `None` if there is no such ring.
+    /// Returns the location of ring `number`; `None` if there is no such ring.
     pub fn ring(&self, number: u64) -> Option<Place> {
         (number < self.rings).then(|| self.place(number))
     }

@@ -210,7 +210,7 @@ impl<'a, C, L, const PACKETS: usize, const WORDS: usize> Tracer<'a, C, L, PACKET
         self.on.store(on, Ordering::SeqCst);
     }
 
-    /// Returns the ring of a strand; `None` if it has none.
+    /// Returns the ring of a strand; `None` if the strand has no ring.
     pub fn ring(&self, strand: StrandId) -> Option<&'a Ring<L, PACKETS, WORDS>> {
         self.rings.get(strand.index())
     }

@@ -1,4 +1,4 @@
-//! A judge of clocks, for a watchdog that compares two to four independent clocks once a period.
+//! A judge of clocks, for a watchdog that compares two to four independent clocks once per period.
 //!
 //! A *world* is a set of clocks that agree with each other, and that the judge assumes to be right. If they are right, each other
 //! clock has lost or gained time. The judge keeps the likeliest worlds. These are its rules:
@@ -16,13 +16,14 @@
 //! 4. **Verdict.** A clock is right if it agrees with every world that is left, and wrong if it agrees with none. Otherwise the
 //!    clock is undecidable.
 //!
-//! A clock that is wrong is demoted at once, and a clock that is right for some periods in a row is restored. An undecidable
-//! clock stays as trusted or demoted as it was, but its probation begins again.
+//! A clock that is wrong is demoted at once, and a clock that is right for some periods in a row is restored. An undecidable clock stays as
+//! trusted or demoted as it was, but its probation restarts.
 //!
 //! Demoted clocks do not vote. The judge compares them with the worlds of the trusted clocks. If only one clock is trusted, demoted clocks
 //! can confirm this clock, or cast doubt on it. If they cast doubt on the clock, it is undecidable. Demoted clocks cannot make the trusted
-//! clock wrong. If no clock can be compared with the single trusted clock, the trusted clock is undecidable, except in the period in which
-//! another trusted clock is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be trusted again.
+//! clock wrong. If no clock can be compared with the single trusted clock, the trusted clock is undecidable. This does not apply in the
+//! period in which another trusted clock is proved wrong. If no clock is trusted, all clocks vote. Otherwise no clock could ever be trusted
+//! again.
 //!
 //! The judge does not notice an error within the bounds, even if the errors of many periods add up to a large error.
 
@@ -52,7 +53,7 @@ pub(crate) enum Judgement {
     Right,
     /// The clock has a proven fault, or agrees with no world that the judge has kept.
     Wrong,
-    /// The readings do not decide.
+    /// The readings do not show whether the clock is right or wrong.
     Undecidable,
 }
 

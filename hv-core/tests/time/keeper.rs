@@ -1,4 +1,4 @@
-//! Choosing a source, and the time that the source gives.
+//! Tests which source is chosen, and which time it gives.
 
 use guest_abi::clock::{Clock, Scope};
 use hv_core::time::{Candidate, NoUsableClock, Operator, Reason, Timekeeper, Trust, Verdict};

@@ -140,7 +140,7 @@ fn the_sources_of_a_pc() {
     assert!(ranking.into_iter().eq(names.into_iter().zip([300, 200, 50, 25, 10])));
 }
 
-/// Tick counters, and real-time clocks of 1 Hz to 32,768 Hz, work as well as other sources.
+/// Slow sources work as well as other sources: tick counters, and real-time clocks of 1 Hz to 32,768 Hz.
 #[test]
 fn slow_sources_keep_the_time() {
     let tick_counters = [1, 10, 15].map(pc::tick_counter);

@@ -19,13 +19,13 @@ const SOURCES: [(u8, u64, u16); 4] = [
     (64, 3_579_545, 100),
 ];
 
-/// A fault of a clock.
+/// A fault that a test injects into a clock.
 #[derive(Clone, Copy, Debug)]
 enum Wrong {
-    /// In parts per million.
+    /// The rate of the clock is wrong by this number of parts per million.
     Drift(i64),
     Stop,
-    /// In nanoseconds.
+    /// The clock jumps by this number of nanoseconds.
     Jump(i64),
     Lose(u64),
     Unreadable,
@@ -72,9 +72,9 @@ fn settled<const N: usize>(
     panic!("it does not settle");
 }
 
-/// Three clocks go wrong, one after the other. Later than a period plus 10 ms after a fault, the timekeeper's time must be within
-/// 1 ms of the true time, or in doubt. The time stays in doubt after the first finding that nothing decides between two sources,
-/// or that only one source is left.
+/// Three clocks go wrong, one after the other. After a fault, the timekeeper may be wrong for a period plus 10 ms. After that, its time
+/// must be within 1 ms of the true time, or in doubt. The time stays in doubt after the first finding that nothing decides between two
+/// sources, or that only one source is left.
 fn three_faults(faults: &[(usize, Wrong, u64)]) {
     let world = World::default();
     let counters: [Counter<'_>; 3] = std::array::from_fn(|number| {

@@ -38,7 +38,7 @@ impl<const N: usize> Watched<N> {
         }
     }
 
-    /// Returns a timekeeper after its first check. `change` can modify its counters before.
+    /// Returns a timekeeper after its first check. `change` can modify its counters before this check.
     fn begun(change: impl FnOnce(&[Counter<'_>; N])) -> Self {
         let watched = Self::new(|_, counters| change(counters));
         assert_eq!(watched.check(0), Finding::Begun);
@@ -210,7 +210,7 @@ fn a_source_that_has_been_right_for_a_minute_is_trusted_again() {
         for _ in 0..119 {
             assert_eq!(watched.check_after(HALF), Finding::Agrees);
         }
-        // Source 0 is wrong again, so the minute begins again.
+        // Source 0 is wrong again, so the minute restarts.
         watched.counters[0].jump(1_000_000_000);
         for _ in 0..120 {
             assert_eq!(watched.check_after(HALF), Finding::Agrees);

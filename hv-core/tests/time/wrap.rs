@@ -1,4 +1,4 @@
-//! Counters of fewer than 64 bits.
+//! Tests of counters with fewer than 64 bits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;

@@ -28,8 +28,9 @@ fn full<L: Layout>(id: u16, payload: usize) -> Vec<u32> {
 /// Asserts what a layout writes and reads.
 ///
 /// `bits` are the widths in a short header: type, number, size, clock. `limits` are the number of omitted low bits, the longest time that a
-/// short header can express, and the first number without a short header. `shorts` are the numbers and times of events with 4 words of
-/// payload, with their short headers and the times in the headers. `words` is the full header of an event of kind 0x7abc at `TIME`.
+/// short header can express, and the lowest number of a kind that has no short header. `shorts` are the numbers and times of events with 4
+/// words of payload, with their short headers and the times in the headers. `words` is the full header of an event of kind 0x7abc at
+/// `TIME`.
 fn check<L: Layout>(
     bits: [u32; 4],
     limits: (u32, u64, u16),

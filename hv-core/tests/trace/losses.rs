@@ -138,8 +138,8 @@ fn unknown_events_count_as_lost() {
     }
 }
 
-/// Some headers hold the length of their payload. Even then, the reader counts an event as lost if its kind is unknown, or if its
-/// kind has another length.
+/// Some headers hold the length of their payload. Even then, the reader counts an event as lost if its kind is unknown, or if events of its
+/// kind have a different length.
 #[test]
 fn a_length_in_a_header_makes_no_kind_known() {
     let ring = Ring::<Clock64, 2, 40>::new(Mode::Overwrite);

@@ -6,14 +6,14 @@ use guest_abi::StrandId;
 use hv_core::GuestId;
 use platform::md::{Node, NodeError, Problem};
 
-/// An error in a node that describes guests.
+/// An error in a node that describes guests, with its position in the description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestError<'a> {
-    /// The name of the wrong node, such as `guest`.
+    /// The name of the node that has the error, such as `guest`.
     pub node: &'a str,
-    /// The offset of the wrong property (or else of the node), in bytes from the start of the description.
+    /// The offset of the wrong property, or of the node if the problem is not in a property. In bytes from the start of the description.
     pub offset: usize,
-    /// What is wrong with the node or property.
+    /// The rule that the node or the property breaks.
     pub problem: GuestProblem<'a>,
 }
 
@@ -21,7 +21,7 @@ pub struct GuestError<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GuestProblem<'a> {
-    /// A problem that any node can have.
+    /// A problem that any kind of node can have, such as a missing property.
     Node(Problem<'a>),
     /// The machine does not have this strand. The second field is the machine's number of strands.
     NoSuchStrand(u64, usize),
@@ -33,13 +33,13 @@ pub enum GuestProblem<'a> {
     TooManyGuests,
     /// An earlier guest has the same `resource_id`.
     ResourceIdTwice(u64),
-    /// An earlier guest also has `global`. That guest's node is at this offset.
+    /// An earlier guest also has `global`. The field is the offset of that guest's node.
     SecondGlobal(usize),
     /// The property `perf-counters` has this word, but no right has this name.
     UnknownWord(&'a str),
     /// The property `perf-counters` has this word twice.
     WordTwice(&'a str),
-    /// `strand` and `htstrand` exclude each other.
+    /// The guest has both `strand` and `htstrand`, which exclude each other.
     StrandAndHtStrand,
 }
 

@@ -1,10 +1,10 @@
 //! [`Turns`], stored in atomics that several strands change at the same time.
 //!
-//! **A decision** ([`decide`](AtomicTurns::decide)) is a step that only one strand makes at a time. While the hub is free, only the owner
+//! **A decision** ([`decide`](AtomicTurns::decide)) is a step that only one strand takes at a time. While the hub is free, only the owner
 //! of the gate's lock decides. While the hub is taken, only the strand that holds it decides. A decision sets a bit in
 //! [`AtomicTurns::turn`] until it ends.
 //!
-//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step that any strand can make without the lock when it asks for a free hub in
+//! **A refusal** ([`refuse`](AtomicTurns::refuse)) is a step that any strand can take without the lock, when it asks for a free hub in
 //! another strand's turn. It sets the strand's bit. If no decision has begun, it also adds 1 to the count of refusals in
 //! [`AtomicTurns::turn`].
 //!
@@ -33,7 +33,7 @@ pub(super) struct AtomicTurns {
 struct Turn(u64);
 
 impl Turn {
-    /// Set while a decision has begun and not ended. The deciding strand may have died.
+    /// Set while a decision is in progress, and after one in which the deciding strand died.
     const DECIDING: u64 = 1 << 31;
 
     fn strand(self) -> Option<StrandId> {

@@ -53,7 +53,7 @@ use hv_core::sync::{
 use super::atomic_turns::AtomicTurns;
 use super::turns::{Answer, HubEvent};
 
-/// Set in `state` while strands are remembered. The strand whose token `state` holds then has the hub or the turn. The assembly
+/// Set in `state` while strands are remembered. The token in `state` is then that of the strand that has the hub or the turn. The assembly
 /// tests this bit as the sign of the word.
 const CLOSED: u32 = 1 << 31;
 /// Set in `state` while the hub is free and only the lock's owner may take it. The fast path is closed then, and the end of the
@@ -83,11 +83,12 @@ pub(super) enum Refused {
     Taken,
     /// It is another strand's turn.
     Turn,
-    /// Another strand has the lock.
+    /// Another strand owns the lock of the gate.
     Locked,
 }
 
-/// A strand in [`Gate::state`]: twice its number plus 2. So 0 stands for no strand, and bit 0 is free for [`RESERVED`].
+/// The number that stands for a strand in [`Gate::state`]: twice the strand's number plus 2. So 0 stands for no strand, and bit 0 is free
+/// for [`RESERVED`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token(u32);
 

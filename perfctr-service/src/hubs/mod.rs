@@ -108,8 +108,8 @@ impl HubArbiter {
             Refused::Locked => Found::Locked,
         };
         let stuck = watch.look(&self.progress, found, self.gate.entered(), &now);
-        // After `Locked`, the next ask must count too. If this strand has the turn, it may be forgotten before that ask, and only an ask
-        // that counts makes the gate remember it again.
+        // After `Locked`, the next ask must count too. If this strand has the turn, the gate may forget the strand before that ask. Only an
+        // ask that counts makes the gate remember the strand again.
         if found != Found::Locked {
             watch.refused(now());
         }

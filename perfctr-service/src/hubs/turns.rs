@@ -2,9 +2,9 @@
 //! atomics.
 //!
 //! - A refused strand is *remembered*. While no strand is remembered, every strand that asks for a free hub is served.
-//! - When an access that was granted on the slow path ends, the *turn* goes to the next remembered strand, in cyclic order of strand
-//!   numbers, after the last strand that had a turn. Otherwise the next decision at the free hub gives the turn. The turn lasts until its
-//!   strand asks and is served, or is forgotten.
+//! - When an access that was granted on the slow path ends, the *turn* goes to the next remembered strand after the last strand that had a
+//!   turn. The order is the cyclic order of strand numbers. After any other access, the next decision at the free hub gives the turn. The
+//!   turn lasts until its strand asks and is served, or is forgotten.
 //! - Another strand that asks for the free hub during the turn is refused and remembered. This happens at most **r = 2w** times in one
 //!   turn, where w is the number of remembered strands, including strands that ask now. Then the strand of the turn is forgotten until it
 //!   asks again, and the turn moves on. With N strands at the hub, r is at most 2N. A strand that has gone costs the others at most these
@@ -19,8 +19,8 @@
 //! stays at Y for r refusals of other strands, and Y asks in this time.
 //!
 //! **Why r = 2w.** In [`ABSENCE_TICKS`](crate::ABSENCE_TICKS), twice `REPEAT_TICKS`, at most two refusals of each of the w - 1 others
-//! count: fewer than r refusals. So a strand that asks at least once in this time asks at least once in r asks of the other strands, no
-//! matter how often these ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
+//! count: fewer than r refusals. So if a strand asks at least once in this time, fewer than r asks of the other strands count between two
+//! of its asks, no matter how often the other strands ask. A strand that starts to spin increases w, so newcomers do not shorten a turn.
 
 use guest_abi::StrandId;
 
@@ -33,7 +33,7 @@ pub struct Turns {
     pub remembered: StrandSet,
     /// The strand whose turn it is. If this strand is not remembered, it died while it got the turn, and no strand has the turn.
     pub turn: Option<StrandId>,
-    /// The number of refusals in this turn.
+    /// The number of refusals in the current turn: at most r.
     pub refusals: u32,
     /// The number of the strand that had the last turn.
     pub last: u32,
@@ -66,7 +66,7 @@ pub enum Answer {
 }
 
 impl Turns {
-    /// The state of a new hub.
+    /// The state of a new hub: no strand is remembered, and no strand has the turn.
     pub const NEW: Self = Self {
         remembered: StrandSet::EMPTY,
         turn: None,

@@ -1,9 +1,10 @@
 //! Decides whether a unit that stays busy is stuck. [`Watch::step`] returns the next state of a strand's watch.
 //!
 //! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since its last look
-//! counts as *waited* if the unit was busy at both looks, no access has ended in between, and the time is at most [`BUSY_PAUSE_TICKS`].
-//! Otherwise the watch restarts. A unit is stuck when a strand has waited [`BUSY_LIMIT_TICKS`], 32 times the longest pause. So this strand
-//! has found the unit busy at least 32 times, without a longer pause, and no access has ended in that time.
+//! counts as *waited* if the unit was busy at both looks and no access has ended in between. The time must also be at most
+//! [`BUSY_PAUSE_TICKS`]. Otherwise the watch restarts. A unit is stuck when a strand has waited [`BUSY_LIMIT_TICKS`], 32 times the longest
+//! pause. By then, the strand has found the unit busy at least 32 times, and has never paused for longer than [`BUSY_PAUSE_TICKS`]. No
+//! access has ended in that time.
 //!
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
 //!   restarts it too. Equal readings add nothing. (A smaller jump adds at most one pause. So smaller jumps can make a unit seem stuck only
@@ -13,7 +14,7 @@
 //!   unit busy continues.
 //! - Similarly, a strand that cannot enter the gate has found the unit busy if no strand has entered since its last look.
 
-/// The time for which a unit may stay busy, in ticks of %stick: about one second.
+/// A unit that stays busy for this time is stuck. In ticks of %stick: about one second.
 pub const BUSY_LIMIT_TICKS: u64 = 1 << 30;
 /// The longest time between two looks that counts as waiting, in ticks of %stick: about 30 ms, three ticks of a kernel's clock.
 pub const BUSY_PAUSE_TICKS: u64 = BUSY_LIMIT_TICKS / 32;
@@ -43,7 +44,7 @@ pub enum Found {
 /// A strand's watch of a unit that it has found busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watch {
-    /// The counts at the last look.
+    /// The unit's counts at the strand's last look.
     pub counts: Counts,
     /// The time of the last look that found the unit busy.
     pub last: u64,

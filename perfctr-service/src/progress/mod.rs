@@ -1,9 +1,9 @@
 //! Detects units that stay busy, so that they go out of service.
 //!
 //! A call returns EWOULDBLOCK if a hub is busy, or the lock of the node's L2 control is taken. The unit goes out of service if no access to
-//! it ends for [`BUSY_LIMIT_TICKS`], and the strand keeps asking in this time. The pauses between its asks must be a little shorter than
-//! [`BUSY_PAUSE_TICKS`]. So no guest spins forever. This covers a chip that answers "busy", and a unit that a strand never releases, for
-//! example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
+//! it ends for [`BUSY_LIMIT_TICKS`], and the strand keeps asking during this time. The pauses between its asks must be a little shorter
+//! than [`BUSY_PAUSE_TICKS`]. So no guest spins forever. This covers a chip that answers "busy", and a unit that a strand never releases,
+//! for example because it died in its access. [`judgement`] decides. Each strand compares only times of its own clock, because clocks may
 //! differ by any offset.
 //!
 //! **What ends an access.** A call on the fast path of a hub does not count the end of its access, but the state of the gate shows the end.
@@ -26,12 +26,13 @@ use judgement::{Counts, Watch};
 
 /// The base 2 logarithm of [`REPEAT_TICKS`].
 pub(crate) const REPEAT_SHIFT: u32 = 19;
-/// The time after a refusal in which the same strand's next refusals do not count. In ticks of %stick: 0.37 ms at 1.414 GHz.
+/// For this time after a refusal that counts, further refusals of the same strand do not count. In ticks of %stick: 0.37 ms at 1.414 GHz.
 pub(crate) const REPEAT_TICKS: u64 = 1 << REPEAT_SHIFT;
-/// A refused strand that asks for the hub at least once in this time is served after at most one access of each other strand, no matter how
-/// often the others ask. In ticks of %stick: 0.74 ms at 1.414 GHz.
+/// If a refused strand asks for the hub at least once in every period of this length, no other strand gets more than one access before the
+/// refused strand is served. This holds no matter how often the other strands ask. In ticks of %stick: 0.74 ms at 1.414 GHz.
 ///
-/// In this time, at most two refusals of each other strand count in the strand's turn: together fewer than [r](crate::hubs::turns).
+/// In this time, no other strand has more than two refusals that count in the strand's turn. Together, these refusals are fewer than
+/// [r](crate::hubs::turns).
 pub const ABSENCE_TICKS: u64 = 2 * REPEAT_TICKS;
 
 pub(crate) use judgement::Found;
@@ -104,12 +105,12 @@ impl Stopwatch {
 
     const NEVER: u64 = 1 << 63;
 
-    /// The offset in bytes of the word that the assembly of SPARC V9 reads.
+    /// The offset in bytes of `counted`, which the assembly of SPARC V9 reads.
     #[cfg(target_arch = "sparc64")]
     pub(crate) const COUNTED: usize = core::mem::offset_of!(Self, counted);
 
-    /// Returns `true` if a refusal has counted in the last [`REPEAT_TICKS`]. A refusal at the tick `now` itself does not make this `true`,
-    /// because the clock may stand still.
+    /// Returns `true` if a refusal has counted in the last [`REPEAT_TICKS`]. Ignores a refusal at the tick `now`, because the clock may
+    /// stand still.
     #[inline(always)]
     pub(crate) fn repeats(&self, now: u64) -> bool {
         now.wrapping_sub(self.counted.load(Ordering::Relaxed)) < REPEAT_TICKS

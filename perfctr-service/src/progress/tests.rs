@@ -34,7 +34,8 @@ const fn busy(ticks: u64) -> Look {
 
 const BUSY: Look = busy(PAUSE);
 
-/// Evaluates 32 busy looks, which use up 31 of 32 pauses, and then `last`. Returns the number of looks until the unit is stuck.
+/// Evaluates 32 busy looks, which add up to 31 of the 32 pauses in the limit, and then `last`. Returns the number of looks until the unit
+/// is stuck.
 fn stuck_with(last: &[Look]) -> Option<usize> {
     let looks = [BUSY; 32].into_iter().chain(last.iter().copied());
     let stuck = stuck(u64::MAX - 5 * PAUSE, looks);

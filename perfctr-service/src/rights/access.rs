@@ -27,7 +27,7 @@ pub(crate) const HUB_REGISTERS: u64 = PerfReg::PER_HUB as u64;
 /// `true` if places are counted down from bit 63.
 const BY_SIGN: bool = cfg!(target_arch = "sparc64");
 
-/// The place of HT in register 0.
+/// The place that allows HT in register 0.
 const HT: u64 = 22;
 /// The last place: gets of register 1. Its one bit stands for the L2 control of all nodes, so the bit is clear while the L2 control
 /// of any node is out of service.
@@ -106,7 +106,7 @@ impl AccessWord {
         (self.without(Self::VERSION)).or(Self(number << VERSION_SHIFT))
     }
 
-    /// Returns the rights as [`Grant::bits`].
+    /// Returns the rights, encoded as [`Grant::bits`] encodes them.
     #[inline(always)]
     pub(crate) const fn rights(self) -> usize {
         (self.0 >> GRANT_SHIFT & 7) as usize
@@ -140,7 +140,7 @@ impl AccessWord {
         Self(self.0 & !other.0)
     }
 
-    /// Returns the place of a register. The place of register 1 is never set.
+    /// Returns the place that allows a register. [`AccessWord`] describes places. The place of register 1 is never set.
     pub(crate) const fn place(register: PerfReg) -> u64 {
         match register.kind() {
             Kind::Hub { hub, .. } => SINGLE_REGISTERS + hub.index() as u64,

@@ -14,8 +14,8 @@ pub enum RightError {
     NoSuchGuest(GuestId),
     /// The guest does not have the right that should be revoked or transferred.
     NotHeld(GuestId, Right),
-    /// The guest has this right already. It is the requested right, or the one of `strand` and `htstrand` that excludes the requested
-    /// right.
+    /// The guest has this right, which excludes the requested right. It is the requested right itself, or the other of `strand` and
+    /// `htstrand`.
     Excluded(GuestId, Right),
 }
 
@@ -54,7 +54,7 @@ impl Grants {
         Self { grants: [Grant::NONE; GuestId::COUNT], guests }
     }
 
-    /// Returns the number of guests, as given to [`none`](Self::none).
+    /// Returns the number of guests in the configuration, as given to [`none`](Self::none).
     pub const fn guests(&self) -> usize {
         self.guests
     }
@@ -73,8 +73,8 @@ impl Grants {
         Ok(())
     }
 
-    /// Grants a guest one more right. Fails if the guest has the right already, or if `right` is one of `strand` and `htstrand` and the
-    /// guest has the other.
+    /// Grants a guest one more right. Fails if the guest already has the right. Also fails if the guest would have both `strand` and
+    /// `htstrand`.
     pub fn grant(&mut self, guest: GuestId, right: Right) -> Result<(), RightError> {
         let grant = self.get(guest).with(right);
         let grant = grant.map_err(|held| RightError::Excluded(guest, held))?;
@@ -88,7 +88,7 @@ impl Grants {
         self.set(guest, grant)
     }
 
-    /// Moves a right from one guest to another. An error changes nothing.
+    /// Moves a right from one guest to another. If this fails, no grant changes.
     pub fn transfer(&mut self, from: GuestId, to: GuestId, right: Right) -> Result<(), RightError> {
         let mut after = *self;
         after.revoke(from, right)?;

@@ -22,7 +22,7 @@ use crate::units::{Unit, UnitSet};
 /// The maximum number of tries to change a guest's word while other strands change the word, too.
 const TRIES: usize = 64;
 
-/// The maximum number of tries to open the fast path after a negotiation: 1 in models, so that they include the failure.
+/// The maximum number of tries to open the fast path after a negotiation. It is 1 in models, so that model checkers also see the failure.
 const NEGOTIATION_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { TRIES };
 
 /// The rights that one guest is granted and holds.
@@ -338,7 +338,7 @@ impl GuestRights {
         self.close_refusals();
     }
 
-    /// Ends [`hold`](Self::hold). The caller calls [`refresh`](Self::refresh) next.
+    /// Ends [`hold`](Self::hold), so that the refusals can be opened again. The caller calls [`refresh`](Self::refresh) next.
     pub(super) fn release(&self) {
         self.words.refusals.fetch_and(!RefusalWord::HELD.bits(), Ordering::SeqCst);
     }
@@ -396,7 +396,7 @@ impl GuestRights {
         added
     }
 
-    /// Marks the guest as reset, and takes away its rights until everything that the guest could program is scrubbed.
+    /// Marks a reset guest as starting, and takes away its rights until everything that the guest could program is scrubbed.
     pub(super) fn start(&self) {
         self.starting.store(true, Ordering::SeqCst);
         self.keep(Grant::NONE);
@@ -444,7 +444,7 @@ impl GuestRights {
     }
 }
 
-/// Exchanges a word if it is still `old`, and counts the change. Returns `true` on success.
+/// Replaces a word with `new` if the word is still `old`, and counts the change. Returns `true` on success.
 fn exchange(word: &AtomicU64, old: AccessWord, new: AccessWord) -> bool {
     let counted = AccessWord::from_bits(new.bits().wrapping_add(AccessWord::CHANGE.bits()));
     let counted = counted.without(AccessWord::CARRY).bits();

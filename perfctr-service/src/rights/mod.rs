@@ -52,14 +52,14 @@ pub(crate) struct Rights {
     lock: OwnedLock,
     /// The number of times that a strand has taken the lock.
     taken: AtomicU32,
-    /// `true` if there is work that the owner of the lock may not have seen. Accessed by exchanges only, because loom does not
-    /// order a store and a load.
+    /// `true` if there is work that the owner of the lock may not have seen. It is accessed by exchanges only, because loom does not order
+    /// a store and a load.
     marked: AtomicBool,
     /// The guests that were reset, and whose rights no strand has revoked yet.
     resets: [AtomicU64; GuestId::COUNT.div_ceil(64)],
     /// The guest whose rights are being revoked after its reset.
     resetting: AtomicId<GuestId>,
-    /// The bits of a [`Global`].
+    /// The state of the right `global`, as the bits of a [`Global`].
     global: AtomicU32,
     /// `true` if the trace has the beginning of a change, but not its end.
     begin_recorded: AtomicBool,

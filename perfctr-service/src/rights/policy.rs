@@ -16,7 +16,8 @@
 //! Conversely, a guest that counts its own L2 misses sees when the holder of `global` on its node sets PERF_CONFIG.
 //!
 //! The holder of `htstrand` counts what the hypervisor executes on its strand. These are mostly the guest's own calls, but also interrupts
-//! for other guests. The counts of a holder of `strand` depend, as time does, on how other strands share caches and cores with its strand.
+//! for other guests. The counts of a holder of `strand` depend on how other strands share caches and cores with its strand. The time that
+//! the holder can measure depends on this, too.
 
 use core::fmt;
 use core::str::FromStr;
@@ -90,7 +91,7 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// A grant without rights.
+    /// No right: calls for every register are refused.
     pub const NONE: Self = Self::new(StrandRight::None, false);
     /// Register 0 without HT.
     pub const STRAND: Self = Self::new(StrandRight::Strand, false);
@@ -98,9 +99,9 @@ impl Grant {
     pub const HTSTRAND: Self = Self::new(StrandRight::HtStrand, false);
     /// Register 1, the DRAM registers of the guest's nodes, and the hubs.
     pub const GLOBAL: Self = Self::new(StrandRight::None, true);
-    /// The rights `global` and `strand`.
+    /// The rights `global` and `strand`: the registers of [`GLOBAL`](Self::GLOBAL), and register 0 without HT.
     pub const GLOBAL_STRAND: Self = Self::new(StrandRight::Strand, true);
-    /// `global` and `htstrand`.
+    /// The rights `global` and `htstrand`: the registers of [`GLOBAL`](Self::GLOBAL), and register 0 with HT.
     pub const ALL: Self = Self::new(StrandRight::HtStrand, true);
 
     const fn new(strand: StrandRight, global: bool) -> Self {
@@ -253,7 +254,7 @@ impl StrandSet {
         self == Self::EMPTY
     }
 
-    /// Returns the number of strands.
+    /// Returns the number of strands in the set, on all nodes together.
     pub fn len(self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -262,7 +263,7 @@ impl StrandSet {
     pub(crate) fn next_after(self, number: u32) -> Option<StrandId> {
         const WORDS: u32 = Node::ALL.len() as u32;
         let first = number + 1;
-        // The search ends in the first word again, for its lower bits.
+        // The search returns to the first word at its end, to test the word's lower bits.
         (0..=WORDS).find_map(|step| {
             let index = (first / 64 + step) % WORDS;
             let window = match step {
@@ -295,7 +296,7 @@ impl StrandSet {
         self.0.iter().zip(other.0).any(|(a, b)| a & b != 0)
     }
 
-    /// Returns the nodes that the strands are on.
+    /// Returns the nodes that have at least one strand of the set.
     pub fn nodes(self) -> NodeSet {
         let mut nodes = 0;
         for node in Node::ALL {
@@ -340,7 +341,7 @@ impl GuestConfig {
         Self { strands, grant, compatible: false }
     }
 
-    /// Sets [`compatible`](Self::compatible).
+    /// Sets whether version 1.0 also gives the guest the registers of version 1.1. See [`compatible`](Self::compatible).
     #[must_use]
     pub const fn with_compatible(mut self, compatible: bool) -> Self {
         self.compatible = compatible;
@@ -354,9 +355,9 @@ impl GuestConfig {
 pub enum ConfigError {
     /// There are more guests than strands.
     TooManyGuests,
-    /// Two guests have `global`.
+    /// Both of these guests have `global`.
     TwoGlobals(usize, usize),
-    /// Two guests have the same strand.
+    /// These two guests have the same strand.
     SharedStrand(usize, usize),
     /// A guest has a strand that the machine does not have.
     NoSuchStrand(usize, StrandId),
@@ -403,7 +404,7 @@ impl<T: Copy> OneGlobal<T> {
     }
 }
 
-/// Checks all guests of a machine. The error is the first problem.
+/// Checks the number of guests, and the strands and the right `global` of each guest. The error is the first problem.
 pub fn check(machine: Machine, guests: &[GuestConfig]) -> Result<(), ConfigError> {
     if guests.len() > StrandId::COUNT {
         return Err(ConfigError::TooManyGuests);

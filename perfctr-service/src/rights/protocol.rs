@@ -20,9 +20,9 @@ use crate::rights::policy::{Grant, StrandRight};
 pub enum Scrub {
     /// Nothing. The strand only acknowledges, and so shows that it has left any earlier call.
     Nothing,
-    /// HT in %pcr.
+    /// The bit HT in %pcr. The counters continue without it.
     Ht,
-    /// %pcr and %pic.
+    /// All bits of %pcr and %pic.
     Pcr,
 }
 
@@ -30,9 +30,9 @@ pub enum Scrub {
 #[bitfield(u32)]
 #[derive(PartialEq, Eq, Hash)]
 pub struct Asked {
-    /// The strand has not acknowledged.
+    /// The strand has been asked, and has not acknowledged.
     asked: bool,
-    /// The strand is dead.
+    /// The strand is dead, so no change waits for it.
     excused: bool,
     /// The strand has to scrub %pcr and %pic.
     pcr: bool,
@@ -215,7 +215,7 @@ pub struct Circumstances {
     pub awaited: bool,
     /// The guest was reset, and no strand has begun to revoke its rights.
     pub reset: bool,
-    /// The guest that has `global`.
+    /// The state of `global` on the machine.
     pub global: Global,
 }
 
@@ -226,7 +226,7 @@ pub enum Consequence {
     Nothing,
     /// Asks the guest's strands to scrub themselves, because the guest has lost a right.
     Lost {
-        /// What each strand scrubs.
+        /// What each strand of the guest is asked to scrub.
         scrub: Scrub,
         /// `true` if `global` is also revoked, provided that the guest is its [user](Global::user).
         global: bool,
@@ -236,7 +236,7 @@ pub enum Consequence {
 }
 
 impl Holding {
-    /// Returns the next state and the consequence.
+    /// Returns the next state, and what the owner of the lock has to do.
     pub fn step(mut self, event: GuestEvent) -> (Self, Consequence) {
         let consequence = match event {
             GuestEvent::Revoke(grant) => self.revoke(grant),

@@ -35,7 +35,7 @@ pub(crate) const TO_NO_ACCESS: u32 = 8;
 
 const _: () = assert!((Vfalls::VERSIONS.len() as u64) < VERSION_BITS);
 
-/// The bit in which the statuses of refused hubs differ.
+/// The bit of the hubs' status that is set in ENOACCESS and clear in ENOTSUPPORTED.
 const HUBS_NO_ACCESS: u64 = 2 << HUB_STATUS_SHIFT;
 const _: () = assert!(
     HvError::NoAccess.number() << HUB_STATUS_SHIFT & HUBS_NO_ACCESS != 0

@@ -16,20 +16,20 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// The configuration is not valid.
+    /// The configuration is rejected for this reason.
     Config(ConfigError),
     /// The configuration has a different number of guests.
     OtherGuests {
-        /// The number of guests of the configuration.
+        /// The number of guests in the rejected configuration.
         given: usize,
-        /// The number of guests of the service.
+        /// The number of guests that the service has.
         there_are: usize,
     },
     /// Another strand is performing a change.
     Busy,
     /// The machine does not have the unit.
     NoSuchUnit(Unit),
-    /// The unit can be scrubbed on a strand of its own node only.
+    /// The step executes on a strand of another node. Only a strand of the unit's own node can scrub the unit.
     OtherNode(Unit),
     /// The unit cannot be scrubbed, and stays out of service. After [`Busy`](AccessError::Busy), the next step continues the scrub.
     NotClean(Unit, AccessError),
@@ -136,7 +136,7 @@ impl<E: Environment> PerfCounterService<E> {
     /// Returns the strands that a pending change waits for, because they have not taken their cross-call. The set is empty while a strand
     /// performs the change. Returns `None` if there was a moment during this call at which no change was pending.
     ///
-    /// If a strand of the set, or a strand in a method of this service, has died, the change waits until the death is
+    /// A strand of the set may have died, or a strand that was in a method of this service. Then the change waits until the death is
     /// [reported](Self::strand_died).
     pub fn pending(&self) -> Option<StrandSet> {
         self.rights.pending()

@@ -120,7 +120,7 @@ fn two_groups_have_one_state() {
     });
 }
 
-/// Calls of one group do not open the fast path of the other group before the guest negotiates that group, or after the guest gives it up.
+/// Calls of one group do not open the fast path of the other group while the guest has not negotiated the other group.
 #[test]
 fn a_group_does_not_open_the_fast_path_of_another() {
     with_both(Grant::ALL, |guest, _| {

@@ -15,7 +15,7 @@
 //!
 //! A right that no guest held is granted without a scrub, because its units were scrubbed when it was last revoked. It is granted at once,
 //! unless a strand of the guest has not acknowledged a cross-call. The service assumes that all registers are 0 when it starts, as after
-//! power-on. An image that starts it at another time scrubs them first.
+//! power-on. An image that starts the service at another time must scrub the registers first.
 //!
 //! # How it works
 //! Pure functions in `rights/protocol.rs` decide what each event causes, and `rights/protocol/ledger.rs` decides the order of the steps.
@@ -35,7 +35,8 @@
 //! it was in. Its request stays: if the strand comes back, it scrubs itself before anything else. The strand must not come back
 //! before `strand_died` has returned.
 //!
-//! If a unit cannot be scrubbed, or is already out of service, it is out of service and *unclean* until the operator returns it to service.
+//! A unit that cannot be scrubbed goes out of service. Such a unit is *unclean* until the operator returns it to service. So is a unit of
+//! the loser that was already out of service.
 //!
 //! One strand at a time takes steps 3 and 4, and the operator's steps, under a lock. A strand that cannot get the lock leaves a mark, and
 //! the lock's owner performs another round. If the owner dies, another strand takes steps 3 and 4 again, or the operator repeats the step.

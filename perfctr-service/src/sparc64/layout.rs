@@ -100,7 +100,7 @@ const _: () = assert!(GATE_STATE == 0);
 /// The left shift that moves HT to the sign bit.
 pub const HT_TO_SIGN: u32 = SparcPcr::HT.leading_zeros();
 
-/// A row has a size of 2 to the power of this number, in bytes.
+/// The base 2 logarithm of the size of a row in bytes.
 pub const ROW_SHIFT: u32 = size_of::<Row>().trailing_zeros();
 pub const MASK: usize = offset_of!(Row, mask);
 pub const PLACE: usize = offset_of!(Row, place);

@@ -26,8 +26,8 @@ fn refuse(gate: &Gate, served: usize, refused: &[usize]) {
 
 type Act = fn(&Gate);
 
-/// The events before the call. In the six cases, nothing happens; the dying strand, the other strand or both are refused; a third strand is
-/// refused and does not ask again; or the chip is busy.
+/// The events before the call, in six cases: no event; a refusal of the dying strand; a refusal of the other strand; refusals of both
+/// strands; a refusal of a third strand, which does not ask again; a busy chip.
 const BEFORE: [Act; 6] = [
     |_| (),
     |gate| refuse(gate, OTHER, &[DIES]),
@@ -148,8 +148,8 @@ fn a_strand_that_finds_the_hub_taken() {
     end.end(&gate);
 }
 
-/// At each step of a refusal, all strands get a turn, until the first strand has its turn again with the same count of refusals. Afterwards
-/// the gate still remembers the refused strand.
+/// At each step of a refusal, every strand gets a turn, and then the first strand has its turn again, with the same number of refusals.
+/// Afterwards the gate still remembers the refused strand.
 #[test]
 fn a_refusal_that_a_round_of_turns_overtakes() {
     const ASKS: usize = 3;

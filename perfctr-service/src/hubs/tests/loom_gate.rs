@@ -293,8 +293,9 @@ fn a_strand_dies_at_each_step_beside_another() {
     }
 }
 
-/// A fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. If strand 1 is first refused because of strand 0's
-/// access, and then served or refused because of strand 2, the end of strand 0's access has been counted in between. At most 5 preemptions.
+/// A fast-path access of strand 0 ends, and strand 2 asks, while strand 1 asks twice. Strand 1 may first be refused because of strand 0's
+/// access, and then be served, or be refused because of strand 2. In between, the end of strand 0's access must have been counted. At most
+/// 5 preemptions.
 #[test]
 fn an_end_is_counted_before_the_next_strand_is_served() {
     /// The gate; the count of ends; whether the first access has ended; whether strand 2 has been served.

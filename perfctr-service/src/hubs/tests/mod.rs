@@ -1,7 +1,7 @@
 //! Tests of the gate and of the arbiter.
 //!
-//! - The gate must keep its promises in handwritten and random schedules of one ask at a time, when strands die at any step, and when
-//!   strands meet in any order.
+//! - The gate must keep its promises in handwritten and random schedules of one ask at a time. It must also keep them when strands die at
+//!   any step, and when strands meet in any order.
 //! - The arbiter must take a hub out of service only if the hub never works again.
 
 #[cfg(not(loom))]

@@ -131,8 +131,8 @@ fn sixty_four_strands_of_which_a_third_has_gone() {
     everyone_asks(100, [64, 21], 2, 3);
 }
 
-/// Checks that a strand that asks again before the others have asked 4 times (r) is served after
-/// each other strand has had at most one access (b = N - 1).
+/// One strand always asks again before the others have asked 4 times (r). Checks that no other strand gets more than one access before this
+/// strand is served, which is the bound b = N - 1.
 ///
 /// Two threads play all other strands, never the same one at once.
 fn one_keeps_asking(schedules: usize, strands: usize) {

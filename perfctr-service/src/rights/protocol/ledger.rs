@@ -17,7 +17,7 @@ pub trait Ledger {
     fn strands(&self, guest: GuestId) -> impl Iterator<Item = StrandId> + use<Self>;
     /// Returns what a strand is asked to scrub, and whether the strand is dead.
     fn asked(&self, strand: StrandId) -> Asked;
-    /// Returns the guest that has `global`.
+    /// Returns the state of `global`: which guest has it, or how far its revocation has come.
     fn global(&self) -> Global;
     /// Returns `true` if a guest was reset, and no strand has begun to revoke its rights.
     fn is_reset(&self, guest: GuestId) -> bool;

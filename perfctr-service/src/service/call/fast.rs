@@ -2,9 +2,9 @@
 //! It needs no stack unless the device fails. A call that the word does not allow is [refused](PerfCounterContext::refused) if another
 //! word of the guest says why.
 //!
-//! The code is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it makes
-//! the same test on the word for untraced calls and on the word for traced calls. It takes the work in two forms: a closure, which is
-//! inlined where its operands are in registers, and a function, for the outlined code that traces calls.
+//! The code is written so that it has few instructions. [`serve`](PerfCounterContext::serve) takes the test as a closure, because it
+//! applies the test to two words: first to the word for untraced calls, then to the word for traced calls. It takes the work in two forms:
+//! a closure, which is inlined where its operands are in registers, and a function, for the outlined code that traces calls.
 
 use guest_abi::{Kind, PerfReg};
 use hv_core::sync::{Ordering, fence};
