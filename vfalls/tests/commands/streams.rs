@@ -1,7 +1,8 @@
 //! Gives `call` long scripts, and scripts that wait for an answer.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -63,10 +64,14 @@ fn a_closed_pipe_is_no_error() {
     unread(&["call"], &"0 core 3 0\n".repeat(10_000)).well();
 }
 
-/// Runs the program with a standard output that is a closed pipe.
+/// Runs the program with a standard output that is a closed pipe. The pipe is closed before the program starts, so that the program
+/// cannot write before.
 fn unread(arguments: &[&str], input: &str) -> Ended {
-    let mut child = start(command(arguments));
-    drop(child.stdout.take());
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let mut command = command(arguments);
+    command.stdin(Stdio::piped()).stdout(writer).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     // The program may end before it has read all its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     wait(child)
