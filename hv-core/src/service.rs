@@ -7,7 +7,7 @@ use crate::{CallError, Caller, Frame, GuestId, Negotiated, NegotiatedVersion, Re
 
 /// An API group that guests negotiate, with its functions. A service with one group can be the group itself.
 ///
-/// A service with group CORE states the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
+/// A service with group CORE lists the versions of CORE. It serves only functions of trap 0x80: the hypervisor itself serves trap
 /// 0xff.
 pub trait Group {
     /// The number by which guests negotiate the group.

@@ -260,7 +260,7 @@ impl<const GROUP: u64, const GREEDY: bool> Context for Refusing<GROUP, GREEDY> {
     }
 }
 
-/// An image that would serve every function, but states only FAST functions 0x400 and 2^40, and CORE function 9.
+/// An image whose handlers accept every function, but which lists only FAST functions 0x400 and 2^40 and CORE function 9.
 struct Stated;
 
 impl Embedder for Stated {
@@ -280,7 +280,7 @@ impl Embedder for Stated {
     }
 }
 
-/// Services and the image get only calls of the functions that they state. All 64 bits of a function number are compared.
+/// Services and the image get only calls of the functions that they list. All 64 bits of a function number are compared.
 #[test]
 fn functions_that_nobody_states_are_refused() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Stated);
@@ -297,7 +297,7 @@ fn functions_that_nobody_states_are_refused() {
         let status = |served| if served { 0 } else { 7 };
         let [found, ..] = fast(&strand, function);
         assert_eq!(found, status(is_fast), "FAST {function:#x}");
-        // `served` treats all functions from 0x400 on as stated, because it has one entry for all of them.
+        // `served` contains all functions from 0x400 on, because it has one entry for all of them.
         let stated = is_fast || function >= 0x400;
         assert_eq!(served.fast.contains(function), stated, "{function:#x}");
         assert_eq!(served.core.contains(function), is_core, "{function:#x}");
@@ -308,7 +308,8 @@ fn functions_that_nobody_states_are_refused() {
     }
 }
 
-/// Trap entries refuse functions that a service does not state, so only tests can find a service that serves more than it states.
+/// Trap entries refuse calls of functions that no service lists. So they hide the mistake of a service that would serve such a call. In
+/// tests, a debug assertion finds this mistake.
 #[test]
 #[cfg_attr(debug_assertions, should_panic(expected = "not stated"))]
 fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
@@ -316,7 +317,7 @@ fn a_service_that_serves_a_function_that_it_has_not_stated_is_caught() {
     hypervisor.strand(CALLER).unwrap().fast_trap(&mut Registers::call(0x301, [0; 5]));
 }
 
-/// An image that states no functions gets every call that no service claims.
+/// An image without lists of functions gets every call that no service serves.
 #[test]
 fn every_function_comes_to_an_image_that_states_none() {
     let hypervisor = Hypervisor::new((), NoConsole);
@@ -326,8 +327,9 @@ fn every_function_comes_to_an_image_that_states_none() {
     }
 }
 
-/// `core_fast` handles a negotiation if the group's service needs only a few instructions for it; `core_slow` handles every call. If a
-/// guest negotiates the version that it already has, `version_changed` is called only if the service does not mark this version as current.
+/// `core_fast` answers each `api_get_version` (function 3), and each `api_set_version` (function 0) that needs no work of a service. It
+/// returns `None` for other calls; `core_slow` serves all calls. When a guest negotiates the version that it already has, `version_changed`
+/// is called again, because this service does not report the version as current.
 #[test]
 fn versions_are_served_fast() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());
@@ -377,7 +379,7 @@ fn a_strand_that_does_not_execute_the_guest() {
     assert!(!refused(()) && !refused((Refusing::<0x301, false>,)));
 }
 
-/// The error of a call has the name of its status, and its value.
+/// The text of a call's error is the name of the status and, if the call returns a value with it, this value.
 #[test]
 fn a_refused_call_says_why() {
     let error = CallError::from(HvError::Invalid);
@@ -386,7 +388,7 @@ fn a_refused_call_says_why() {
     assert_eq!(error.to_string(), "EINVAL, with 0x30");
 }
 
-/// Guests' code calls a strand as it calls a real hypervisor.
+/// A strand of a [`Hypervisor`] implements [`Hypercall`], so guest code can call it like a real hypervisor.
 #[test]
 fn a_strand_is_a_transport() {
     let hypervisor = Hypervisor::new((Adder::<0x300, 100>::default(),), Image::default());

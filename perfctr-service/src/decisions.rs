@@ -1,4 +1,5 @@
-//! The decisions of the service, as functions without atomics and devices, for proofs. Any release may change these functions.
+//! The functions that make the service's decisions. They use no atomics and no devices, and are public only so that proofs can call them.
+//! Any release may change them.
 //!
 //! - [`turns`]: which strand gets a hub next.
 //! - [`judgement`]: whether a unit that stays busy is broken.

@@ -16,7 +16,7 @@ pub trait Environment {
     /// The type that records the service's events; [`Off`] if no events are recorded.
     type Trace: Trace;
 
-    /// Returns the bus, for accesses to device registers.
+    /// Returns the bus, through which the service accesses every performance register except %pcr and %pic.
     fn bus(&self) -> &Self::Bus;
 
     /// Returns the accessor for %pcr and %pic of strands.

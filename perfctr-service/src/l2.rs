@@ -1,8 +1,8 @@
 //! PERF_CONFIG: two bits that the eight L2 control registers of a node share.
 //!
-//! A set changes all banks under a lock, bank 0 last. So a get needs no lock: it reads bank 0, and finds the value before the set or the
-//! value after it. If a set fails at an earlier bank, no get finds the new value. If a set in assembly fails, bank 0 still has the old
-//! value, which the other banks must get back.
+//! A write changes all banks under a lock, bank 0 last. So a read needs no lock: it reads bank 0, and finds the value before the write or
+//! the value after it. If a write fails at an earlier bank, no read finds the new value. If a write in assembly fails, bank 0 still has the
+//! old value, which the other banks must get back.
 
 #[cfg(target_arch = "sparc64")]
 use core::mem::offset_of;
@@ -20,7 +20,7 @@ use crate::progress::{Found, Progress, Stopwatch};
 /// so that they see both outcomes.
 pub const LOCK_TRIES: usize = if cfg!(any(loom, shuttle)) { 1 } else { 10_000 };
 
-/// Returns the banks in the order in which a set writes them.
+/// Returns the L2 control registers of the banks in the order in which they are written: bank 0 last.
 fn banks() -> impl Iterator<Item = PhysicalAddress> {
     (1..L2_BANKS).chain([0]).filter_map(l2_control)
 }
@@ -95,7 +95,7 @@ impl HeldL2<'_> {
         self.progress.ended();
     }
 
-    /// Undoes a set in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to that of bank 0. If a bank fails,
+    /// Undoes a write in assembly, which writes bank 0 last: sets PERF_CONFIG of the other banks to that of bank 0. If a bank fails,
     /// continues with the other banks, and returns the error.
     pub(crate) fn undo(&self, bus: &impl Bus, strand: StrandId) -> Result<(), AccessError> {
         let config = PerfConfig::from_value(get(bus, strand)?);
@@ -181,8 +181,8 @@ mod tests {
         }
     }
 
-    /// PERF_CONFIG was 2. A set to 1 has written banks 1 to `written`, and then one bank fails. The other bits of each bank hold the bank's
-    /// number.
+    /// PERF_CONFIG was 2. A call that sets it to 1 has written banks 1 to `written`, and then one bank fails. The other bits of each
+    /// bank hold the bank's number.
     #[test]
     fn a_set_in_assembly_is_undone() {
         let old = |bank: usize| 0x20_0000_0000 | bank as u64;

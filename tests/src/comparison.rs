@@ -52,7 +52,7 @@ impl<'a> Comparison<'a> {
         let accesses: Vec<Access> = log.into_iter().map(|(_, access)| access).collect();
         if is_l2(&expected.accesses) {
             if expected.accesses.iter().any(|a| a.answer == Answer::Fault) {
-                // The contract defines the registers after the call, but not how many banks a set writes before it is undone.
+                // The contract defines the registers after the call, but not how many banks are written before a failed call is undone.
                 self.check_state();
             } else {
                 let observed = Outcome { accesses, ..expected.clone() };

@@ -146,7 +146,7 @@ fn a_hub_that_is_never_released() {
     played(machine, &[(64, 3 * LIMIT, 0)]);
 }
 
-/// The limit of a hub also applies to sets of the L2 control of a node. Gets do not need the lock.
+/// The limit of a hub also applies to writes of the L2 control of a node. Reads do not need the lock.
 #[test]
 fn an_l2_lock_that_is_never_released() {
     let machine = machine();

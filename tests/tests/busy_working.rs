@@ -25,7 +25,7 @@ fn machine() -> Shared {
     leak(MachineUnderTest::ready(board, &[holder]))
 }
 
-/// Reads a register of hub 1 on strand 0 at this time. Returns the status.
+/// Sets the clock of strand 0 to `ticks`. Then reads a register of hub 1 on this strand, and returns the status of this call.
 fn asks_at(machine: Shared, ticks: u64) -> u64 {
     machine.board().set_ticks(0, ticks);
     machine.get(0, 36).0

@@ -59,7 +59,7 @@ fn an_l2_set_that_faults_at_any_bank_restores_the_others() {
 /// restored. When the unit returns to service, PERF_CONFIG is 0 in all banks.
 #[test]
 fn a_bank_that_cannot_be_restored_does_not_stop_the_others() {
-    /// A set writes the banks in this order.
+    /// The order in which a write of PERF_CONFIG (register 1) reaches the banks.
     const ORDER: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 0];
     for (number, stuck) in ORDER.into_iter().enumerate() {
         for broken in ORDER.into_iter().skip(number + 1) {

@@ -9,7 +9,7 @@ use anyhow::bail;
 use simulator::conform::sun;
 use vfalls::table;
 
-/// The budget of a kind of call, or of a reference in a kind of file.
+/// How many instructions one measured operation may take, such as a kind of call or the replay of one reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// The name of the count, as in the files of `bench --json` and `qemu --json`.
@@ -27,8 +27,9 @@ const fn row(name: &'static str, others: Option<u64>, [reach, aim]: [u64; 2]) ->
     Budget { name, others, reach, aim }
 }
 
-/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. Refusals with a status are counted
-/// for each kind of register that can be refused with this status; the budget is for the largest of these counts.
+/// The budgets of calls on SPARC V9. A count includes the trap, `done`, and all instructions in between. For a row that is named after a
+/// status, such as `get_no_access`, each kind of register that can be refused with this status is measured. The largest of these counts
+/// must be within the budget.
 pub const SPARC: [Budget; 22] = [
     row("get_dram", Some(sun::GET_DRAM), [23, 21]),
     row("set_dram", Some(sun::SET_DRAM), [29, 27]),
@@ -54,11 +55,11 @@ pub const SPARC: [Budget; 22] = [
     row("set_version_negotiated", Some(sun::SET_VERSION_NEGOTIATED), [175, 150]),
 ];
 
-/// The budgets on x86-64. There are three kinds of counts:
+/// The budgets on x86-64. They limit the instructions of three kinds of operations:
 ///
-/// - of a call, from the guest's registers in memory to the answer in memory;
-/// - of an event;
-/// - of a reference that `vfalls stat` replays, from the file to the counters.
+/// - a call, from the guest's registers in memory to the answer in memory;
+/// - the recording of an event (`record_event`);
+/// - the replay of one reference by `vfalls stat`, from the file to the counters (`reference_...`).
 pub const X86: [Budget; 19] = [
     // rustsbi's call has fewer features than ours.
     row("get_dram", Some(17), [26, 20]),

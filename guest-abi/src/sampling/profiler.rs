@@ -1,4 +1,4 @@
-//! The profiler, which the handlers of the counters' interrupt and of a timer call.
+//! The profiler. Its owner calls it from two interrupt handlers: that of the counters' interrupt, and that of a timer.
 
 use core::fmt;
 
@@ -39,21 +39,21 @@ impl<E: fmt::Display> fmt::Display for NoRoom<E> {
 
 impl<E: fmt::Debug + fmt::Display> core::error::Error for NoRoom<E> {}
 
-/// The events that count at the same time, indexed by counter.
+/// The events that are counted at the same time: at most one on each of the two counters.
 type Turn<E> = [Option<Slot<E>>; 2];
 
-/// Counts and samples up to `2 * TURNS` events on one unit. Holds up to `SAMPLES` samples (at least 1) until [`pop`](Self::pop) removes
-/// them.
+/// Counts and samples up to `2 * TURNS` events with the two counters of one unit. Holds up to `SAMPLES` samples (at least 1) until
+/// [`pop`](Self::pop) removes them.
 ///
-/// The owner calls [`handle`](Self::handle) for each interrupt of the unit. If there is more than one turn, the owner also calls
-/// [`rotate`](Self::rotate) from time to time: the events then take turns on the counters, and counts are scaled. The counters are stopped
-/// during these calls.
+/// The events are divided into turns of at most two events, one for each counter. Only the events of the current turn are counted. The
+/// owner calls [`handle`](Self::handle) for each interrupt of the unit. If there is more than one turn, the owner also calls
+/// [`rotate`](Self::rotate) from time to time, which begins the next turn. Reports then scale each count to the whole time.
 ///
-/// The profiler misses no event of the current turn between these calls. This requires that the counters, when a call stops them,
-/// already include all past events. A strand's counters meet this requirement if the strand's handlers run in a mode that is not
+/// Each call stops the counters while it works. Between calls, the profiler misses no event of the current turn, provided that stopped
+/// counters include all events before the stop. This is true for a strand's counters if the strand's handlers run in a mode that is not
 /// counted. Otherwise each call loses up to 8 of the handler's own events for each counter: see [`StrandCounters`].
 ///
-/// Samples do not drift: each overflow is due one period after the previous overflow was due, no matter how late the interrupts are.
+/// Late interrupts do not delay later samples: each overflow is due one period after the time at which the previous overflow was due.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
@@ -62,7 +62,7 @@ pub struct Profiler<U: CounterUnit, const TURNS: usize, const SAMPLES: usize> {
     modes: ModeSet<U::Mode>,
     samples: Deque<Sample<U::Event, U::Mode>, SAMPLES>,
     counting: bool,
-    /// The time up to which `enabled` counts.
+    /// The time at which `enabled` was last updated.
     seen: u64,
     enabled: u64,
     interrupts: u64,

@@ -1,26 +1,27 @@
-//! The section [`SECTION`] of an image, which describes kinds of events, so that tools know the names and the fields of the kinds.
+//! Descriptions of the kinds of events, in the section [`SECTION`] of an image. Tools read there how a kind and its fields are called.
 //!
-//! [`events!`](crate::events) puts the kinds that it declares into the section, in builds for targets without an operating system. Nothing
-//! reads the section while the image runs. The image's linker script keeps the section.
+//! In builds for targets without an operating system, [`events!`](crate::events) adds a description of each kind that it declares. The
+//! image itself never reads the section; its linker script keeps the section in the file.
 //!
-//! The section is a sequence of kinds. All numbers are big-endian. A byte with the length of a text precedes the text.
+//! The section is a sequence of descriptions with the following format. Numbers are big-endian. Before each text is one byte with the
+//! text's length.
 //!
 //! | bytes | content |
 //! |---|---|
 //! | 2 | the number of the kind |
 //! | text | the name of the kind |
-//! | 1 | the number of fields; the following rows describe one field |
+//! | 1 | the number of fields; the following rows repeat for each field |
 //! | text | the name of the field |
 //! | 1 | the width of the field in bits |
-//! | 1 | how a viewer shows the field: 0 as a decimal number, 1 as a hexadecimal number, 2 by names |
-//! | 2 | only for 2: the number of names; then, for each name, 8 bytes with the value, and the text |
+//! | 1 | how a viewer shows the field: 0 as a decimal number, 1 as a hexadecimal number, 2 as the name of the value |
+//! | 2 | only if the previous byte is 2: the number of names; then, for each name, 8 bytes with the value, and the name as a text |
 
 use super::event::{Class, Field, Shown};
 
 /// The name of the ELF section that holds the description.
 pub const SECTION: &str = ".vfalls_events";
 
-/// Returns the number of bytes that describe kinds of events.
+/// Returns the length of the description of `classes` in bytes.
 #[must_use]
 pub const fn length(classes: &[Class]) -> usize {
     let mut nothing = Writer { bytes: [], at: 0 };
@@ -28,7 +29,7 @@ pub const fn length(classes: &[Class]) -> usize {
     nothing.at
 }
 
-/// Returns the description of kinds of events. `N` must be its [`length`].
+/// Returns the description of `classes`. `N` must be its [`length`].
 #[must_use]
 pub const fn bytes<const N: usize>(classes: &[Class]) -> [u8; N] {
     let mut writer = Writer { bytes: [0; N], at: 0 };

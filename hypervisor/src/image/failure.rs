@@ -29,7 +29,7 @@ static FAILING: [AtomicBool; StrandId::COUNT] = [const { AtomicBool::new(false) 
 #[derive(Clone, Copy)]
 pub(super) enum Failure {
     Trap(&'static FatalTrap),
-    /// A panic in a line of the source.
+    /// A Rust panic, with the number of the source line that panicked.
     Panic(u32),
 }
 
@@ -152,7 +152,7 @@ pub(super) fn without_handler<B: Placed>(failure: Failure) -> ! {
     stop()
 }
 
-/// Writes what is wrong to the console of the hypervisor, or to the console of the first guest if the hypervisor has none.
+/// Reports why the hypervisor cannot go on: in its log or, if the machine has no description, on the first guest's console.
 pub(super) fn complain(what: &dyn Display) {
     if layout::is_described() {
         log::say(Level::Error, format_args!("the hypervisor cannot go on: {what}"));

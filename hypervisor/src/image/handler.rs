@@ -104,8 +104,8 @@ impl<B: Placed> TrapHandler for Handler<B> {
         let strand = self.strand.caller().strand;
         let (_, core, ..) = self.hypervisor.services();
         loop {
-            // Take interrupts before looking for a command. If a command arrives after the look, its interrupt is still pending, and ends
-            // the halt.
+            // Take interrupts first, and only then check for a command. If a command arrives after this check, its interrupt is still
+            // pending, and ends the halt at once.
             take_interrupts(self.hypervisor, strand);
             if let Some(StrandCommand::Start(start)) = core.cpus().take(strand) {
                 return Entry { address: start.pc, argument: start.argument, table: start.rtba };

@@ -1,6 +1,6 @@
 //! Names of traps, for people who do not know their numbers.
 
-/// Returns the name of a trap type, after UltraSPARC Architecture 2007 but in plain words; `None` if this table has no name for the type.
+/// Returns a plain English name for trap type `tt` of UltraSPARC Architecture 2007; `None` if this function has no name for the type.
 #[must_use]
 pub const fn trap_name(tt: u64) -> Option<&'static str> {
     Some(match tt {

@@ -1,10 +1,10 @@
 //! Decides whether a unit that stays busy is stuck. [`Watch::step`] returns the next state of a strand's watch.
 //!
-//! A strand that asks for a unit and does not get it looks at three counts of the unit, and at its own clock. The time since its last look
-//! counts as *waited* if the unit was busy at both looks and no access has ended in between. The time must also be at most
-//! [`BUSY_PAUSE_TICKS`]. Otherwise the watch restarts. A unit is stuck when a strand has waited [`BUSY_LIMIT_TICKS`], 32 times the longest
-//! pause. By then, the strand has found the unit busy at least 32 times, and has never paused for longer than [`BUSY_PAUSE_TICKS`]. No
-//! access has ended in that time.
+//! A strand that asks for a unit and does not get it reads three counts of the unit, and its own clock: this is a *look* at the unit. The
+//! time since the strand's last look counts as *waited* if the unit was busy at both looks and no access has ended in between. The time
+//! must also be at most [`BUSY_PAUSE_TICKS`]. Otherwise the watch restarts. A unit is stuck when a strand has waited [`BUSY_LIMIT_TICKS`],
+//! 32 times the longest pause. By then, the strand has found the unit busy at least 32 times, and has never paused for longer than
+//! [`BUSY_PAUSE_TICKS`]. No access has ended in that time.
 //!
 //! - A clock that goes back restarts the watch, because the difference wraps to a large number. A jump forward by more than a pause
 //!   restarts it too. Equal readings add nothing. (A smaller jump adds at most one pause. So smaller jumps can make a unit seem stuck only

@@ -7,12 +7,12 @@
 //! differ by any offset.
 //!
 //! **What ends an access.** A call on the fast path of a hub does not count the end of its access, but the state of the gate shows the end.
-//! The next strand that asks counts this end, before it looks at the counts and before any strand is served. A call on the slow path, and
+//! The next strand that asks counts this end, before it reads the counts and before any strand is served. A call on the slow path, and
 //! the report of a death, count the end before the unit is free. So if the count is the same at two looks, no access has ended in between.
 //!
-//! **How often a strand looks.** A strand that asks for a hub again within [`REPEAT_TICKS`] is already remembered. It is refused without a
-//! look and without a change. So two looks may be up to [`REPEAT_TICKS`] further apart than the asks. If the strand's clock stands still,
-//! every ask counts.
+//! **How often a strand looks.** A *look* is one reading of the counts and the clock, see [`judgement`]. A strand that asks for a hub again
+//! within [`REPEAT_TICKS`] is already remembered. It is refused without a look and without a change. So two looks may be up to
+//! [`REPEAT_TICKS`] further apart than the asks. If the strand's clock stands still, every ask counts.
 
 #[cfg_attr(not(feature = "decisions"), allow(unreachable_pub))]
 pub mod judgement;

@@ -16,10 +16,10 @@ use crate::statistics::{Class, Counts, Operation, Outcome, Refusal};
 /// | 54-47 | the memory channels that are refused with ENOACCESS; other refused channels are refused with ENOTSUPPORTED |
 /// | 46 | register 1 is refused, with ENOACCESS |
 /// | 45-42 | the hubs that are refused |
-/// | 41, 40 | register 0 is refused, with ENOACCESS; sets of HT are refused |
+/// | 41, 40 | register 0 is refused, with ENOACCESS; calls that set HT are refused |
 /// | 39-36 | the status of all refused hubs |
 /// | 31-9 | the number of changes, with bit 32 as its carry |
-/// | 8-3 | for refused hubs: the offset, in the strand's counts, of the count of sets that ended with the hubs' status |
+/// | 8-3 | for refused hubs: the offset, in the strand's counts, of the count of writes that ended with the hubs' status |
 /// | 2 | held: a right is being added, and no strand opens the word |
 /// | 1-0 | 3 minus the version's number; 0 in a closed word, which belongs to no version |
 ///
@@ -64,7 +64,7 @@ impl RefusalWord {
     pub(crate) const HUBS: Self = Self(0xf << 42);
     /// The bit that refuses register 0.
     pub(crate) const PCR: Self = Self(1 << 41);
-    /// The bit that refuses sets of HT in register 0.
+    /// The bit that refuses calls that set HT in register 0.
     pub(crate) const HT: Self = Self(1 << 40);
     pub(crate) const HELD: Self = Self(1 << 2);
     pub(crate) const CARRY: Self = Self(1 << 32);
@@ -142,7 +142,7 @@ impl RefusalWord {
     }
 
     /// Returns why a call for a register of this class is refused in `version`; `None` if the slow path must decide. `index` is the number
-    /// of the hub, or else of the register. `sets_ht` is `true` for a set of HT.
+    /// of the hub, or else of the register. `sets_ht` is `true` if the call sets HT.
     #[inline(always)]
     pub(crate) const fn refusal(
         self,
@@ -208,7 +208,7 @@ mod tests {
             (RefusalWord::HUBS, 0x3c00_0000_0000),
             (RefusalWord::PCR, 1 << 41),
             (RefusalWord::HT, 1 << 40),
-            // The count of sets of hubs that ended with ENOTSUPPORTED is number 51 of a strand's counts, that for ENOACCESS number 52.
+            // Of a strand's counts, number 51 is for writes of hubs that ended with ENOTSUPPORTED, and number 52 for ENOACCESS.
             (closed.with_hubs(closed, Refusal::NotSupported), 13 << 36 | 51 << 3),
             (closed.with_hubs(closed, Refusal::NoAccess), 10 << 36 | 52 << 3),
             (RefusalWord::CARRY, 1 << 32),

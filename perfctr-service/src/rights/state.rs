@@ -168,7 +168,7 @@ mod tests {
         assert_eq!([0, 1, 7, 8, 100].map(rounds), expected);
     }
 
-    /// While a strand owns the lock, a change may be pending. Two looks show whether a strand owned the lock in between.
+    /// While a strand owns the lock, a change may be pending. Two results of `at_rest` show whether a strand owned the lock in between.
     #[test]
     fn the_owner_of_the_lock_may_be_at_work_on_a_change() {
         let rights = rights(true);

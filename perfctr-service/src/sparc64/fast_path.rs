@@ -1,8 +1,8 @@
 //! The fast path in assembly: calls that succeed, and calls for something that the guest cannot have.
 //!
-//! It executes at the highest GL and uses %g1 to %g5. It changes no register of the guest except %o0 and, in a get that succeeds,
-//! %o1. %g6 is the strand's block, which starts with `FastPath::words`. All other calls go to the slow path: sets of HT that are
-//! allowed, the first refusal at a hub, traced calls, and calls while the guest's rights change.
+//! It executes at the highest GL and uses %g1 to %g5. It changes no register of the guest except %o0 and, if a read succeeds,
+//! %o1. %g6 is the strand's block, which starts with `FastPath::words`. All other calls go to the slow path: calls that set HT and
+//! are allowed to, the first refusal at a hub, traced calls, and calls while the guest's rights change.
 //!
 //! # Refusals
 //! A call that the guest's first word does not allow is refused if the second word (`RefusalWord`) says so and is for the negotiated
@@ -16,7 +16,8 @@
 //! - between a load from a hub and the store that releases the hub (compiled code has a `membar` for a store that releases);
 //! - after the store that releases the hub: the next strand that takes the hub finds refused strands by the same exchange.
 //!
-//! Stores to a device and to memory are not ordered: a set of a hub or of L2 control has `membar #Sync` before the store that releases it.
+//! Stores to a device and to memory are not ordered: code that writes a hub or L2 control has `membar #Sync` before the store that
+//! releases it.
 //!
 //! # Faults
 //! The section `.sun4v.faults` lists the instructions that may fault. After a fault the slow path releases the hub and serves the call.

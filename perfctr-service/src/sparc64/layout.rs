@@ -87,7 +87,7 @@ const _: () = assert!(word(word::GATES) == (word::GATES) << PLACE_SHIFT);
 
 pub const GET: u64 = VFALLS_GET_PERFREG;
 pub const SET: u64 = VFALLS_SET_PERFREG;
-/// The bit in which %o5 of a get and %o5 of a set differ.
+/// The bit in which the function numbers (%o5) for reading and for writing a register differ.
 pub const GET_TO_SET: u64 = GET ^ SET;
 
 pub const FIRST_OF_HUB: u64 = SINGLE_REGISTERS;

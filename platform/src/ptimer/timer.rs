@@ -20,11 +20,11 @@ const COUNTER: Width = match Width::new(COUNTER_BITS as u8) {
     None => panic!("a width"),
 };
 
-/// The reason why an operation on the timer failed.
+/// Why the timer could not be read or programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PtimerError {
-    /// An access to a register failed with this error.
+    /// A register of the timer could not be read or written.
     Access(AccessError),
     /// No setting exists for the rate.
     Ratio(RatioError),

@@ -67,7 +67,7 @@ struct Written {
     literals: Vec<u8>,
     orders: Vec<u8>,
     order_code: OrderCode,
-    /// The number of executions before the latest order, such as a signal or a wait.
+    /// The number of executions of blocks in this frame before the latest [`Order`], such as a wait for another thread.
     ordered: u64,
 }
 

@@ -28,6 +28,6 @@ impl TimeLine {
     /// The maximum number of columns. In a longer run, columns are wider.
     pub const COLUMNS: usize = 256;
 
-    /// The maximum number of threads. A time line lacks all further threads.
+    /// The maximum number of threads in a time line. Threads with number 256 and above are left out.
     pub const THREADS: usize = 256;
 }

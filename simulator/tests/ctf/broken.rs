@@ -83,7 +83,7 @@ fn events() {
         // The first row changes the time of event 0, and the second row changes the time of event 1.
         (69, &[0], "event 0 is at 768, expected 1000 to 2000"),
         (94, &[1], "event 1 is at 464, expected 1000 to 2000"),
-        // Event 1 is a get. Kind 11 is a refused set, which is longer.
+        // Event 1 is a read. Kind 11 is a refused write, which is longer.
         (87, &[11], "event 1: is cut off: expected a header and its fields"),
     ]);
 }

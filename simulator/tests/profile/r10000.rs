@@ -39,9 +39,10 @@ fn nested(times: usize) -> Vec<Reference> {
     program
 }
 
-/// After two mispredictions, the two-bit counter predicts the branch correctly. Then only the end of each loop is mispredicted. While the
-/// branch at the end issues and executes, the processor decodes the loop's next two iterations, whose branches are nullified. (The
-/// instruction after the loop was not executed before the first two mispredictions.)
+/// After two mispredictions, the two-bit counter predicts that the inner loop's branch is taken. From then on, only the last iteration of
+/// each inner loop is mispredicted. Until this branch has executed, the processor decodes two more iterations. Their branches count as
+/// decoded and are nullified. The first two mispredictions add no branches: they lead to the instruction after the loop, which was never
+/// executed before, so it is not known.
 #[test]
 fn a_loop_mispredicts_its_end() {
     for times in [1, 2, 50] {

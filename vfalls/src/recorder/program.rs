@@ -92,7 +92,8 @@ fn machine_name(machine: Machine) -> String {
     }
 }
 
-/// Returns the message about a script. `line` is the text after `#!`.
+/// Returns the error message for a program that is a script. It shows the command that records the script's interpreter. `line` is the
+/// content of the file after `#!`.
 fn script(path: &Path, line: &[u8], arguments: &[OsString]) -> String {
     let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = String::from_utf8_lossy(line);

@@ -46,8 +46,8 @@ fn total(results: &Value, event: &str) -> i64 {
     counters.map(|counter| counter["measured"].as_i64().unwrap()).sum()
 }
 
-/// Returns, for each thread, the number of accesses that were served in the way `way`: `l2`,
-/// `local`, `remote` or `c2c`.
+/// Returns, for each thread, the number of accesses that were served by `way`: `l2`, `local`,
+/// `remote` or `c2c`.
 fn served(results: &Value, way: &str) -> Vec<i64> {
     let threads = results["threads"].as_array().unwrap().iter();
     threads.map(|thread| thread["served"][way].as_i64().unwrap()).collect()

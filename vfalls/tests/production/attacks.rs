@@ -23,9 +23,11 @@ use crate::{MEMORY, image};
 #[test]
 #[ignore = "builds images"]
 fn attacks_reach_nothing() {
-    // Each row is a kind of attack. It has the number of attacks of this kind, and three numbers
-    // for the short test: the attacks that the test performs, the attacks with a demanded outcome, and
-    // the attacks with a demanded trap.
+    // Each row is about one kind of attack. The first number is the number of attacks of this kind.
+    // The other three are the expected results of the short test:
+    // - the number of attacks that it performs;
+    // - the number of attacks for which the architecture demands an outcome;
+    // - the number of attacks for which it demands an outcome, and in which the guest takes a trap.
     const TRIED: [(usize, [usize; 3]); 12] = [
         (113_152, [2135, 930, 915]),
         (7305, [1044, 1044, 1042]),
@@ -141,8 +143,9 @@ fn broken(hypervisor: &[u8]) -> [Broken; 3] {
             data..end,
             |access| is_outside(access, Access::Load),
         ),
-        // In this image, the trap table's entry for spills of the guest's windows stores a window
-        // at the address in the stack pointer.
+        // In this image, a spill of a guest's window branches to the code for the hypervisor's own
+        // windows. This code stores the window at the address in the stack pointer, which the guest
+        // has chosen.
         Broken {
             what: "a spill",
             kind: &STACKS,

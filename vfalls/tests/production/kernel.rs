@@ -67,8 +67,9 @@ fn judge(cpu: usize, line: &str) {
     assert_eq!(fixed.iter().copied().fold(0.0, f64::max), 1000.0, "{line}");
     assert_eq!(fixed.iter().sum::<f64>(), 1000.0, "{line}");
     let n: f64 = random.iter().sum();
-    // With a mean period of 240, the 240,000 atomic instructions give 1000 samples. The standard
-    // deviation of a uniform period is 240 / sqrt(12).
+    // With a mean period of 240, the 240,000 atomic instructions give about 1000 samples. The standard
+    // deviation of a period that is uniform from 120 to 360 is 240 / sqrt(12): 1 / sqrt(12) of the
+    // mean. So the standard deviation of the number of samples is sqrt(1000) / sqrt(12).
     let deviation = (1000.0_f64 / 12.0).sqrt();
     assert!((n - 1000.0).abs() < 4.0 * deviation, "{line}");
     for (found, times) in random.iter().zip([16.0, 32.0, 64.0, 128.0, 0.0]) {

@@ -36,7 +36,7 @@ pub(crate) fn strand(number: usize) -> StrandId {
     StrandId::new(number).unwrap()
 }
 
-/// The way in which an access was granted, and so how it ends.
+/// Which path granted an access. The same path must end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Release {
     Fast,

@@ -134,8 +134,8 @@ impl World {
         }
     }
 
-    /// Writes PERF_CONFIG to every bank of the node, last to bank 0, which a get reads. After a fault, restores the banks that were already
-    /// written. If a bank cannot be restored, the unit must be scrubbed when it returns to service.
+    /// Writes PERF_CONFIG to every bank of the node, last to bank 0, from which it is read. After a fault, restores the banks that were
+    /// already written. If a bank cannot be restored, the unit must be scrubbed when it returns to service.
     pub(super) fn set_perf_config(
         &mut self,
         node: usize,
@@ -164,7 +164,7 @@ impl World {
         Ok(())
     }
 
-    /// Performs the contract's checks before any access, in the contract's order. For a set, `set` is the value to write. The access
+    /// Performs the contract's checks before any access, in the contract's order. If the call writes, `set` is the value to write. The access
     /// itself makes the contract's last check: that the hub is not busy.
     fn check(&self, strand: u16, id: u64, set: Option<u64>) -> Result<(), u64> {
         let guest = &self.guests[self.guest_of(strand)];

@@ -1,6 +1,6 @@
 //! The 90 performance registers, copied line by line from FWARC/2007/529 section 3.1.
 //!
-//! Nothing here is computed. The write masks come from the register layouts: a set stores these bits and drops all others.
+//! Nothing here is computed. The write masks come from the register layouts: a write stores these bits and drops all others.
 
 /// A row of the register table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Register {
     pub local: Option<u64>,
     /// The physical address on every node. Registers 0 and 1 have none.
     pub global: Option<u64>,
-    /// The bits of a guest's value that a set stores.
+    /// The bits of a guest's value that a write stores.
     pub write_mask: u64,
 }
 

@@ -228,7 +228,7 @@ impl Beside {
     }
 }
 
-/// Returns the register of a get or set, if there is one with this number.
+/// Returns the register that a call reads or writes, if there is one with this number.
 fn of_register(request: Request) -> Option<u64> {
     match (request.trap, request.registers) {
         (0x80, [id @ 0..90, .., GET | SET]) => Some(id),

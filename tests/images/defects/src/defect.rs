@@ -1,4 +1,4 @@
-//! The defects.
+//! The defects. The check of the contract must find each of them.
 
 use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -21,13 +21,13 @@ const HT: u64 = 1 << 3;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
     None,
-    /// A set of a DRAM PCR drops bit 7.
+    /// A write of a DRAM PCR drops bit 7.
     Mask,
     /// A register number beyond 89 gets ENOTSUPPORTED.
     Status,
     /// The rights of a guest are checked before the number of the register, as in Sun's code for the T2.
     Order,
-    /// A get that fails returns an address in %o1.
+    /// A failed read of a register returns an address of the hypervisor in %o1.
     Leak,
     /// A guest without `global` may read L2 control.
     Right,
@@ -37,7 +37,7 @@ pub enum Defect {
     Arbitration,
     /// If a guest without the HT right sets HT, the call succeeds and does not set HT.
     Ht,
-    /// A set of L2 control clears the other bits.
+    /// A write of PERF_CONFIG (register 1) clears all other bits of the L2 control registers.
     OtherBits,
     /// A guest gets the minor version that it asks for, even if this version does not exist.
     Version,
@@ -61,7 +61,7 @@ impl Defect {
         Self::Version,
     ];
 
-    /// Returns the defect of this image.
+    /// Returns the defect with the number that the test has written into the image; [`None`](Self::None) if there is no such defect.
     pub fn of_image() -> Self {
         // SAFETY: the word is constant while the image runs. The compiler must not know its value.
         let number = unsafe { (&raw const DEFECT).read_volatile() };

@@ -20,7 +20,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns the status that the contract defines for a get or set.
+    /// Returns the status that the contract defines for a read or write of register `id`.
     pub fn status(self, minor: Option<u64>, id: u64) -> u64 {
         let Some(minor) = minor else { return EBADTRAP };
         match id {

@@ -30,7 +30,7 @@ type Window = [u64; 16];
 unsafe extern "C" {
     /// Installs the trap table for illegal instructions and overflow traps.
     fn take_traps();
-    /// Traps with these values of %o0 to %o5.
+    /// Executes `ta 0xfe` with these values in %o0 to %o5. Returns %o0 as it is after the trap.
     pub fn here(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
     pub fn there(o0: u64, o1: u64, o2: u64, o3: u64, o4: u64, o5: u64) -> u64;
     /// The address of the instruction after the trap.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::cmd::clocks::machine::Processors;
 use crate::cmd::clocks::outside::{Compared, Device, Discipline, Kind};
 
-/// Clocks that depend on each other. They are derived from the same counter or oscillator, or they
-/// show the time of one and the same further clock.
+/// A group of clocks that go wrong together, because all of them are derived from the same counter,
+/// oscillator or other clock.
 #[derive(Debug, Serialize)]
 pub(super) struct Witness {
     /// The counter, oscillator or clock from which the clocks are derived.
@@ -35,9 +35,9 @@ const CONVERTED: [&str; 4] =
 const OF_HOST: [&str; 3] = ["KVM virtual PTP", "hyperv", "ptp_vmw"];
 
 impl Witnesses {
-    /// Groups the devices and the kernel's clocks, which are given by name. `discipline` describes
-    /// how the clock `realtime` is corrected. While a time server or another source corrects this
-    /// clock, it shows the source's time.
+    /// Groups the clocks of `devices` and the kernel's clocks, whose names are in `clocks`.
+    /// `discipline` tells whether a time server or another source corrects the clock `realtime`. If
+    /// so, this clock shows the source's time, and belongs to the witness `NTP`.
     pub(super) fn new(
         processors: &Processors,
         clocks: &[&str],

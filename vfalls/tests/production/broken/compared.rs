@@ -136,7 +136,7 @@ fn judge_look(right: &Seen, found: &Run<'_>) -> Result<(), String> {
 /// Compares the hypervisor's memory. Only these words may differ:
 /// - the answers to the operator, the records of failures, the logger's state, and the stacks;
 /// - in a strand's block: the guest's registers that a slow call or another trap has saved, the
-///   values that a set of L2 control has read, and the reports;
+///   values of L2 control that a write of PERF_CONFIG reads first, and the reports;
 /// - in the services' state: at most `LIMIT` words, which are counts and times of calls and waits,
 ///   and states of units.
 fn judge_hypervisor(right: &Execution, found: &Run<'_>) -> Result<(), String> {

@@ -25,7 +25,7 @@ const L2: u64 = 1;
 /// What the operator does between the two stages of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Between {
-    /// The operator changes nothing, and only looks.
+    /// The operator changes nothing, and only asks for the state of the hypervisor.
     #[default]
     Look,
     /// The operator gives the rights to the neighbour.
@@ -50,8 +50,8 @@ pub(super) struct Fault {
 pub(super) struct Plan {
     /// The list of each strand, first for the first stage and then for the second stage.
     pub(super) lists: [[Vec<Entry>; STRANDS.len()]; 2],
-    /// A look of the operator during the first stage: its time in cycles after the start of the
-    /// run, and the index of the strand that serves it.
+    /// When the operator asks for the state during the first stage, in cycles after the start of
+    /// the run, and the index of the strand that serves it.
     pub(super) looks: Option<(u64, usize)>,
     pub(super) between: Between,
     /// The index of the strand that serves the operator between the stages.

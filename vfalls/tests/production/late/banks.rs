@@ -1,4 +1,4 @@
-//! A set of L2 control during which some banks fail.
+//! Writes of PERF_CONFIG during which some L2 banks fail.
 
 use std::array;
 
@@ -24,9 +24,9 @@ fn contents(run: &Run) -> [u64; 8] {
     array::from_fn(read)
 }
 
-/// A set changes PERF_CONFIG from 2 to 1, while the banks from number `first` on fail for some
-/// time. If the set is served, all banks hold 1. If the set is refused, the banks that did not fail
-/// still hold 2. After a refused set, when the unit has returned to service, all banks hold the
+/// A call changes PERF_CONFIG from 2 to 1, while the banks from number `first` on fail for some
+/// time. If the call succeeds, all banks hold 1. If it is refused, the banks that did not fail
+/// still hold 2. After a refused call, when the unit has returned to service, all banks hold the
 /// same value: 2 or 0.
 #[test]
 #[ignore = "builds images"]

@@ -1,6 +1,5 @@
-//! Simulates several ways to lock a drifting clock to a system time.
-//! [`TimeOfDay`](hv_core::time::TimeOfDay) is the way that the hypervisor uses. The other ways are
-//! here for comparison only.
+//! Simulates several methods that lock a drifting clock to a system time. The hypervisor uses the
+//! method [`TimeOfDay`](hv_core::time::TimeOfDay). The other methods are here for comparison only.
 
 mod situation;
 #[cfg(test)]
@@ -15,7 +14,7 @@ use self::situation::{Situation, Trouble};
 use self::ways::Way;
 use crate::table;
 
-/// The result of using a way in a situation. Times are in nanoseconds.
+/// The result of one simulation: one method in one situation. Times are in nanoseconds.
 #[derive(Debug, Serialize)]
 pub(super) struct Outcome {
     way: &'static str,
@@ -31,8 +30,8 @@ pub(super) struct Outcome {
     converges: bool,
     steps_back: u32,
     largest_step_back: i64,
-    /// The percentage of the looks at which the correction of the rate is the largest that the way
-    /// allows.
+    /// The percentage of the readings at which the rate is corrected by the method's
+    /// [limit](Way::limit).
     percent_at_limit: i64,
     /// The number of corrections of the rate in the opposite direction of the previous correction.
     turns: u32,
@@ -40,13 +39,13 @@ pub(super) struct Outcome {
 
 /// The number of wake-ups of the correcting thread. One wake-up is due each second.
 const WAKE_UPS: i64 = 1000;
-/// The number of looks at the clock between two wake-ups.
+/// The number of readings of the clock for each wake-up.
 const LOOKS: i64 = 10;
 const CONVERGED: i64 = 100_000;
-/// The rounding error of the time between two looks, in nanoseconds.
+/// The rounding error of the time between two readings, in nanoseconds.
 const ROUNDING: i64 = 2;
 
-/// Simulates each way in each situation.
+/// Simulates every method of locking in every situation, and returns all results.
 pub(super) fn compare() -> Vec<Outcome> {
     let all = |way: Way| Situation::ALL.map(|situation| Outcome::of(way, situation));
     Way::ALL.into_iter().flat_map(all).collect()
@@ -67,7 +66,7 @@ impl Outcome {
             turns: 0,
         };
         let mut locked = way.start(situation);
-        // The true time and the shown time at the latest look, and the direction of the latest
+        // The true time and the shown time at the latest reading, and the direction of the latest
         // correction.
         let (mut last, mut shown, mut direction) = (0, 0, 0);
         let mut at_limit = 0;

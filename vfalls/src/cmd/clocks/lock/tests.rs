@@ -10,7 +10,7 @@ use super::{Outcome, compare};
 const MICROSECOND: i64 = 1000;
 const MILLISECOND: i64 = 1000 * MICROSECOND;
 
-/// Returns the outcomes of a way for drifts of 80 and 500 parts per million.
+/// Returns the outcomes of a method for drifts of 80 and 500 parts per million.
 fn outcomes(way: Way, trouble: Trouble) -> [Outcome; 2] {
     [80, 500].map(|drift| Outcome::of(way, Situation { trouble, drift }))
 }

@@ -1,5 +1,5 @@
-//! The ways to lock a local clock to a system time. Times are in nanoseconds; rates are in parts
-//! per billion.
+//! The methods that lock a local clock to a system time. Times are in nanoseconds; rates are in
+//! parts per billion.
 
 use hv_core::time::TimeOfDay;
 
@@ -27,7 +27,7 @@ pub(super) enum Way {
     /// The correction of the rate is the sum of three parts, for the error, its integral, and its
     /// trend.
     Pid,
-    /// The way that the hypervisor uses: [`TimeOfDay`].
+    /// The method of the hypervisor: [`TimeOfDay`].
     TimeOfDay,
 }
 
@@ -45,7 +45,7 @@ impl Way {
         }
     }
 
-    /// Returns the largest correction of the rate that the way allows.
+    /// Returns the largest correction of the rate that this method makes, in parts per billion.
     pub(super) const fn limit(self) -> i64 {
         match self {
             Self::Bound => 0,
