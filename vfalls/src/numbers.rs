@@ -37,6 +37,7 @@ fn plural(number: u64, what: &str) -> String {
     match (number, what.strip_suffix('y')) {
         (1, _) => what.to_owned(),
         (_, Some(most)) if !what.ends_with("ay") => format!("{most}ies"),
+        _ if what.ends_with('s') => format!("{what}es"),
         _ => format!("{what}s"),
     }
 }

@@ -25,6 +25,10 @@ pub enum FrameKind {
     Note = 5,
     /// The end of the recording, with the exit status of the program if it exited by itself.
     End = 6,
+    /// The process that executed the program, and the memory that it shared with other processes.
+    Process = 7,
+    /// A sentence about something that the program did and that is not in the recording.
+    Missing = 8,
 }
 
 /// How a frame's content is stored.
@@ -88,7 +92,27 @@ impl Frame {
         Self::with_content(FrameKind::Note, text.as_bytes().to_vec())
     }
 
-    /// Returns the frame that ends a file. `references` is the number of all references; `status` is the program's exit status, or
+    /// Returns a frame with a sentence about something that is not in the recording.
+    pub fn missing(text: &str) -> Self {
+        Self::with_content(FrameKind::Missing, text.as_bytes().to_vec())
+    }
+
+    /// Returns the frame that describes the process.
+    pub fn process(process: &Process) -> Self {
+        let mut content = Vec::new();
+        put_varint(&mut content, process.number.into());
+        put_varint(&mut content, process.ends.map_or(0, |first| u64::from(first) + 1));
+        put_varint(&mut content, process.shared.len() as u64);
+        for range in &process.shared {
+            put_varint(&mut content, range.start);
+            put_varint(&mut content, range.end.wrapping_sub(range.start));
+            put_varint(&mut content, range.owner.into());
+            put_varint(&mut content, range.owner_start);
+        }
+        Self::with_content(FrameKind::Process, content)
+    }
+
+    /// Returns the frame that ends the recording of a process. `references` is the number of all references; `status` is the program's exit status, or
     /// `None` if it did not exit by itself.
     pub fn end(references: u64, status: Option<u8>) -> Self {
         let content = status.into_iter().collect();
@@ -134,6 +158,31 @@ pub struct Program {
     pub target: String,
     /// The words of the command line.
     pub command: Vec<String>,
+}
+
+/// A recorded process. If it replaces its program, the new program counts as a further process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// The number of the process in its file. The process that the user started has the number 0.
+    pub number: u32,
+    /// The number of the process that ends when this one has executed its last reference. It is a lower number if a process replaced its
+    /// program. `None` if this process has replaced its program: then it ends when the new program does.
+    pub ends: Option<u32>,
+    /// The memory that the process shares with others.
+    pub shared: Vec<SharedRange>,
+}
+
+/// Memory that a process shares with the process that first mapped it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedRange {
+    /// The address of the first byte.
+    pub start: u64,
+    /// The address after the last byte.
+    pub end: u64,
+    /// The number of the process that first mapped this memory.
+    pub owner: u32,
+    /// The address of the first byte in that process.
+    pub owner_start: u64,
 }
 
 /// A file that was mapped into the memory of the recorded program.

@@ -29,8 +29,8 @@
 //! 29. The checksum is the exclusive or of bits 63:32 and bits 31:0 of the last sum.
 //!
 //! A frame of references comes after the frames that define its blocks and shapes. The frames of one thread are in the order of the
-//! program. Frames of different threads are in any order. Nothing follows the end frame. A file without an end frame was cut off, or its
-//! recorder still writes it. Readers read such a file up to its last whole frame, and add a note that says why the recording ends there.
+//! program. Frames of different threads are in any order. After the end frame, the recording of another process can follow, which again
+//! begins with the file header. A file without an end frame was cut off, or its recorder still writes it. Readers read such a file up to its last whole frame, and add a note that says why the recording ends there.
 //!
 //! # What frames contain
 //!
@@ -91,6 +91,15 @@
 //!
 //! **End** (6): a byte with the exit status of the program, if the program exited by itself.
 //!
+//! **Process** (7): varints with the number of the [process](Process) and 1 plus the number of the process that ends with it (0 if none
+//! does), and a varint with the number of shared ranges. Each range has varints with its first address, its length, the number of the
+//! process that first mapped it, and the first address there. A recording without this frame is of process 0, which shares no memory.
+//!
+//! **Missing** (8): a string without its length, about something that the program did and that is not in the recording.
+//!
+//! Threads of different processes wait for each other by signals of [starts](process_begins) and [ends](process_ends) of processes. The
+//! other signals belong to one process.
+//!
 //! # Expectations
 //!
 //! At the start of a thread, all state of the expectations is zero. The state is kept from one frame of the thread to the next.
@@ -126,8 +135,12 @@ pub use definitions::{
 };
 pub use encoder::{Encoder, LONG_RUN, MOST_ACCESSES, RUN_SHIFT, WRONG_SHAPE};
 pub use frame::{
-    FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Program, Stored, VERSION, with_data,
+    FILE_HEADER, FRAME_HEADER, Frame, FrameKind, Mapping, Process, Program, SharedRange, Stored,
+    VERSION, with_data,
 };
 pub use log::{BlockAccess, Log, LoggedAccess, Placeholder};
-pub use order::{Acquire, BLOCKING_CALLS, Cause, Order, OrderCode, Semaphore};
+pub use order::{
+    Acquire, BLOCKING_CALLS, Cause, Order, OrderCode, Semaphore, is_of_process, process_begins,
+    process_ends,
+};
 pub use predictor::{PackedPredictor, Predictor};

@@ -69,15 +69,37 @@ pub struct Semaphore {
     pub first: u32,
 }
 
+/// The bit that marks the signals of processes. All processes of a file share these signals.
+const OF_PROCESS: u64 = 1 << 59;
+
+/// Returns the signal with which another process starts this process.
+#[must_use]
+pub const fn process_begins(process: u32) -> u64 {
+    OF_PROCESS | (process as u64) << 1
+}
+
+/// Returns the signal that a process sends when it ends. No thread logs this signal: a replay sends it after the last reference of the
+/// process.
+#[must_use]
+pub const fn process_ends(process: u32) -> u64 {
+    process_begins(process) | 1
+}
+
+/// Returns `true` if this is the signal of a [start](process_begins) or an [end](process_ends) of a process.
+#[must_use]
+pub const fn is_of_process(signal: u64) -> bool {
+    signal & OF_PROCESS != 0
+}
+
 /// What a thread waits for when it waits for a signal. A *section* is what a thread executes from taking a lock until releasing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cause {
     /// Another thread wakes this thread, as in the recorded execution. The recorder does not know the lock.
     Wake = 0,
-    /// Another thread starts this thread.
+    /// Another thread starts this thread. The other thread may be in another process.
     Start = 1,
-    /// Another thread ends.
+    /// Another thread ends, or another process.
     Thread = 2,
     /// Another thread signals a condition variable, and this wakes the waiting thread. Or another thread leaves a section that has
     /// signalled a condition variable, and a later section of the waiting thread has used the results of that section.

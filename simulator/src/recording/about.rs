@@ -1,5 +1,5 @@
 use guest_abi::StrandId;
-use refs::Mapping;
+use refs::{Mapping, Process};
 
 /// What is known before the threads are read.
 #[derive(Default)]
@@ -15,4 +15,9 @@ pub(super) struct About {
     pub(super) command: Option<String>,
     pub(super) mappings: Vec<Mapping>,
     pub(super) notes: Vec<String>,
+    /// The notes about what the program did that is not in the recording. `notes` has them, too.
+    pub(super) missing: Vec<String>,
+    pub(super) process: Process,
+    /// A number that only the recordings of one file have in common; 0 if the recording is the only one of its file.
+    pub(super) family: u64,
 }

@@ -3,7 +3,7 @@
 //! A [`Recording`] has one of three formats. Its content, not its name, decides which. The content may be plain, or compressed with
 //! gzip or zstd, in one or more members or frames.
 //!
-//! `vfalls record` writes [all threads](refs) and their order. A plain file is read in place. A compressed file or a stream is first
+//! `vfalls record` writes [all processes and threads](refs) and their order. Each process is a recording of its own. A plain file is read in place. A compressed file or a stream is first
 //! decompressed to a temporary file without a name. Memory holds the program's code, one frame for each thread, and the chunks that
 //! are [read ahead](Recording::read_ahead).
 //!
@@ -64,5 +64,5 @@ pub use lackey::{BLOCK, BLOCK_SLACK};
 pub use recording::Recording;
 pub(crate) use reference::{DataAccess, Group};
 pub use reference::{Flow, Kind, Reference};
-pub use refs::{Acquire, Cause, Class, Mapping, Order, Semaphore};
+pub use refs::{Acquire, Cause, Class, Mapping, Order, Process, Semaphore, SharedRange};
 pub use source::BytesRead;

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use guest_abi::StrandId;
@@ -14,7 +15,7 @@ use super::lackey::LackeyReader;
 use super::native::NativeReader;
 use super::source::{BytesRead, Content, Source};
 use super::text;
-use refs::Mapping;
+use refs::{Mapping, Process};
 
 /// A recording of a program. Each of its threads is read independently.
 pub struct Recording {
@@ -40,16 +41,26 @@ impl From<Recording> for Vec<Recording> {
 }
 
 impl Recording {
-    /// Opens a recording of any [format](super), plain or compressed; `-` is standard input.
+    /// Opens the recordings of all processes in a file of any [format](super), plain or compressed; `-` is standard input. The first is of
+    /// the process that the user started.
     ///
     /// # Errors
     /// The file cannot be opened or read, is a directory, or is compressed in an unknown way. Or the recording is native or handwritten,
     /// and is malformed or too large. Or there is no room to decompress the recording.
+    pub fn open_all(path: impl AsRef<Path>) -> Result<Vec<Self>, RecordingError> {
+        Source::open(path.as_ref()).and_then(Self::all)
+    }
+
+    /// Opens the recording of the process that the user started. A [note](Self::notes) says whether the file has more processes. The rest is
+    /// as for [`open_all`](Self::open_all).
+    ///
+    /// # Errors
+    /// The same as for [`open_all`](Self::open_all).
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         Source::open(path.as_ref()).and_then(Self::new)
     }
 
-    /// Reads a recording, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the length of the
+    /// Reads the recording of one process, plain or compressed, from `stream`. Error messages call the recording `name`. `total` is the length of the
     /// stream in bytes, if known.
     ///
     /// # Errors
@@ -63,14 +74,28 @@ impl Recording {
     }
 
     fn new(source: Source) -> Result<Self, RecordingError> {
+        let mut all = Self::all(source)?;
+        let others = all.len() - 1;
+        let mut first = all.swap_remove(0);
+        if others > 0 {
+            let (name, about) = (&first.about.name, "of further processes, which are not read");
+            let note = format!("{name} has {others} recordings {about}");
+            first.about.notes.push(note);
+        }
+        Ok(first)
+    }
+
+    fn all(source: Source) -> Result<Vec<Self>, RecordingError> {
+        static FAMILIES: AtomicU64 = AtomicU64::new(1);
         let name = source.name.clone();
         let (about, reader) = match source.content() {
             Content::Native => {
-                let mut reader = NativeReader::new(source)?;
-                let about = std::mem::take(&mut reader.about);
-                let (threads, references) = (reader.threads(), Some(reader.references));
-                let about = About { threads, references, has_flow: true, ..about };
-                (about, Reader::Native(Box::new(reader)))
+                let readers = NativeReader::all(source)?;
+                let family = match readers.len() {
+                    1 => 0,
+                    _ => FAMILIES.fetch_add(1, Ordering::Relaxed),
+                };
+                return Ok(readers.into_iter().map(|reader| Self::native(reader, &name, family)).collect());
             }
             Content::Text => {
                 let mut memory = text::read(source)?;
@@ -84,7 +109,18 @@ impl Recording {
                 (about, Reader::Lackey(Box::new(LackeyReader::new(source))))
             }
         };
-        Ok(Self { about: About { name, ..about }, chunks: Chunks::Now(reader) })
+        Ok(vec![Self { about: About { name, ..about }, chunks: Chunks::Now(reader) }])
+    }
+
+    fn native(mut reader: NativeReader, name: &str, family: u64) -> Self {
+        let about = std::mem::take(&mut reader.about);
+        let (threads, references) = (reader.threads(), Some(reader.references));
+        let name = match about.process.number {
+            0 => name.to_owned(),
+            number => format!("{name} (process {number})"),
+        };
+        let about = About { name, threads, references, has_flow: true, family, ..about };
+        Self { about, chunks: Chunks::Now(Reader::Native(Box::new(reader))) }
     }
 
     /// Returns a recording of these threads, with flow. Each thread is a list of chunks. Error messages call the recording `name`.
@@ -141,6 +177,21 @@ impl Recording {
     /// Returns the strand of a thread; `None` unless the recording is handwritten.
     pub fn strand_of(&self, thread: usize) -> Option<StrandId> {
         self.about.strands.get(thread).copied()
+    }
+
+    /// Returns sentences about what the program did that is not in the recording. [`notes`](Self::notes) has them, too.
+    pub fn missing(&self) -> &[String] {
+        &self.about.missing
+    }
+
+    /// Returns the process that was recorded.
+    pub fn process(&self) -> &Process {
+        &self.about.process
+    }
+
+    /// Returns a number that only the recordings of one file have in common; 0 if the recording is the only one of its file.
+    pub(crate) fn family(&self) -> u64 {
+        self.about.family
     }
 
     /// Returns `true` if the recording has the flow of instructions: [`Reference::flow`](super::Reference::flow).

@@ -48,7 +48,7 @@ pub(super) enum Content {
 }
 
 /// The first bytes of a native recording.
-const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
+pub(super) const MAGIC: [u8; 8] = *b"\x8fVFREFS\n";
 
 const A_RECORDING: &str = "a recording of \"vfalls record\" or \"valgrind --tool=lackey --trace-mem=yes\", or \
                            text such as \"0 w 0x1000 8\", plain, gzip or zstd";

@@ -14,7 +14,7 @@ use crate::memory::{
 use crate::recording::Recording;
 use crate::replay::placement::Placement;
 use crate::replay::scheduler::Scheduler;
-use crate::run::{ThreadRun, Waits};
+use crate::run::{ProcessRun, ThreadRun, Waits};
 
 /// The maximum number of references without a pause, on a machine whose DRAM channels are as fast as those of a T2 Plus.
 const PAUSE: u64 = 1 << 14;
@@ -46,6 +46,9 @@ pub(super) struct Replay {
     details: Option<Box<Watcher>>,
     /// A sentence for each program whose recording has no branches; empty if the guest does not count branches.
     notes: Vec<String>,
+    /// The processes without their work; empty if there is only one.
+    processes: Vec<ProcessRun>,
+    missing: Vec<String>,
     /// The state when the counters were last read: the number of replayed references, and the number of cycles that lines had spent in a
     /// queue.
     read: (u64, u64),
@@ -66,6 +69,23 @@ fn watch<V: Variant>(
     })
 }
 
+/// Returns the processes before they have done any work.
+fn processes(programs: &[Recording]) -> Vec<ProcessRun> {
+    let process = |first: &mut usize, program: &Recording| {
+        let (first_thread, threads) = (*first, program.threads());
+        *first += threads;
+        Some(ProcessRun {
+            name: program.name().to_owned(),
+            command: program.command().map(str::to_owned),
+            first_thread,
+            threads,
+            instructions: 0,
+            cycles: 0,
+        })
+    };
+    programs.iter().scan(0, process).collect()
+}
+
 impl Replay {
     /// Returns a replay before its first reference.
     pub(super) fn new(prepared: &mut Prepared) -> Self {
@@ -82,6 +102,11 @@ impl Replay {
             format!("{name} does not say which instructions are branches: none is counted as one")
         };
         let notes = branches_unknown.map(note).collect();
+        let processes = match programs.len() {
+            0 | 1 => Vec::new(),
+            _ => processes(&programs),
+        };
+        let missing = programs.iter().flat_map(|program| program.missing().to_vec()).collect();
         let mut memory = prepared.memory.clone();
         let details = (prepared.setup.details).then(|| {
             memory.note_moves();
@@ -104,6 +129,8 @@ impl Replay {
             details,
             references: 0,
             notes,
+            processes,
+            missing,
             read: (0, 0),
         }
     }
@@ -178,6 +205,24 @@ impl Replay {
             thread.states = states;
         }
         threads
+    }
+
+    /// Returns the work of each process so far; empty if there is only one process.
+    pub(super) fn processes(&self) -> Vec<ProcessRun> {
+        let threads = if self.processes.is_empty() { Vec::new() } else { self.threads() };
+        let of = |process: &ProcessRun| {
+            let all = process.first_thread..process.first_thread + process.threads;
+            let of = threads.get(all).unwrap_or_default();
+            let sum = |part: fn(&ThreadRun) -> u64| of.iter().map(part).sum();
+            let (instructions, cycles) = (sum(|one| one.instructions), sum(|one| one.cycles));
+            ProcessRun { instructions, cycles, ..process.clone() }
+        };
+        self.processes.iter().map(of).collect()
+    }
+
+    /// Returns sentences about what the programs did that their recordings do not have.
+    pub(super) fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     pub(super) fn waits(&self) -> Waits {

@@ -152,6 +152,8 @@ impl Prepared {
             references: replay.references,
             cycles: truth.cycles(),
             placement: self.placement.to_string(),
+            processes: replay.processes(),
+            missing: replay.missing().to_vec(),
             threads: replay.threads(),
             waits: replay.waits(),
             orders: None,

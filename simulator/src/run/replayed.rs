@@ -36,6 +36,12 @@ pub struct Replayed {
     /// Which strand executed which thread.
     pub placement: String,
     pub threads: Vec<ThreadRun>,
+    /// The processes, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessRun>,
+    /// Sentences about what the programs did that their recordings do not have. The notes have them, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// What threads waited for.
     #[serde(default)]
     pub waits: Waits,
@@ -110,6 +116,23 @@ impl Time {
     pub fn seconds_of(&self, cycles: u64) -> f64 {
         cycles as f64 / self.hertz as f64
     }
+}
+
+/// The work of a process: a program and its threads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+#[non_exhaustive]
+pub struct ProcessRun {
+    /// The name of the recording.
+    pub name: String,
+    /// The command line; `None` if the recording does not contain it.
+    pub command: Option<String>,
+    /// The number of the process's first thread among the threads of all processes. The next numbers are those of its other threads.
+    pub first_thread: usize,
+    pub threads: usize,
+    pub instructions: u64,
+    /// The sum of the threads' cycles.
+    pub cycles: u64,
 }
 
 /// The cycles of a thread, its requests and its waits.

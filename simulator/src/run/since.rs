@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{CounterResult, GuestCalls, Hypercalls, Replayed, Stack, ThreadRun, Time};
+use super::{CounterResult, GuestCalls, Hypercalls, ProcessRun, Replayed, Stack, ThreadRun, Time};
 use crate::analysis::details::{InstructionMisses, MOST_CODE, Missed};
 use crate::counts::{Counts, counts};
 use crate::memory::{ChannelUse, HubUse, LinkUse, Traffic, Usage};
@@ -23,6 +23,8 @@ impl Replayed {
             time,
             placement: _,
             threads,
+            processes,
+            missing: _,
             waits: _,
             orders: _,
             repeats: _,
@@ -42,6 +44,7 @@ impl Replayed {
         *time = Time::new(*cycles);
         usage.subtract(&earlier.usage);
         threads.subtract(&earlier.threads);
+        processes.subtract(&earlier.processes);
         counters.subtract(&earlier.counters);
         for (now, then) in guests.iter_mut().zip(&earlier.guests) {
             let GuestCalls { name: _, grant: _, hypercalls, by_class } = now;
@@ -79,6 +82,7 @@ impl Replayed {
 counts! {
     ThreadRun { instructions, cycles, served, stack, states } { thread, strand }
     Stack { busy, l2, local, remote, c2c, arriving, stores, atomics, pipeline }
+    ProcessRun { instructions, cycles } { name, command, first_thread, threads }
     CounterResult { measured, truth } { perfreg, counter, strand, name, event }
     ChannelUse { reads, writes, busy, waited } { node, mcu, limit }
     HubUse { requests, busy, met, waited } { hub }

@@ -11,10 +11,18 @@ pub(crate) enum SystemCall {
     Thread {
         tid: Option<u64>,
     },
+    /// Starts a process that is a copy of this one.
     Process,
-    /// Replaces the process's program with the program whose path is at `path`.
+    /// Replaces the process's program. The numbers are the addresses of the new program's path, and of the lists of its arguments and its
+    /// environment.
     Exec {
         path: u64,
+        arguments: u64,
+        environment: u64,
+    },
+    /// Waits for a child process. The kernel writes the child's status at the address `status`, if this is not 0.
+    Child {
+        status: u64,
     },
     /// Ends the thread.
     Exit,
@@ -39,6 +47,13 @@ pub(crate) enum SystemCall {
     },
     /// Maps a file into memory as executable code.
     MapCode,
+    /// Maps memory that the process shares with others: `length` bytes from this offset of a file. If `file` is negative, the memory is
+    /// shared only with processes that this process forks.
+    Share {
+        length: u64,
+        file: i32,
+        offset: u64,
+    },
     Other,
 }
 
@@ -53,9 +68,12 @@ const ABSOLUTE: u64 = 1;
 /// The flag `PROT_EXEC` of the system call `mmap`.
 const EXECUTE: u64 = 4;
 
+/// The flags `MAP_SHARED` and `MAP_SHARED_VALIDATE` of the system call `mmap` have this bit.
+const SHARED: u64 = 1;
+
 impl SystemCall {
-    pub(crate) fn new(target: Target, number: i64, arguments: [u64; 5]) -> Self {
-        let [first, second, third, fourth, fifth] = arguments;
+    pub(crate) fn new(target: Target, number: i64, arguments: [u64; 6]) -> Self {
+        let [first, second, third, fourth, fifth, sixth] = arguments;
         let (kind, tid) = match target {
             Target::X86 => (x86(number), fourth),
             Target::Sparc => (sparc(number), fifth),
@@ -65,8 +83,9 @@ impl SystemCall {
                 Self::Thread { tid: (first & CHILD_CLEARTID != 0).then_some(tid) }
             }
             CallKind::Clone | CallKind::Fork => Self::Process,
-            CallKind::Exec => Self::Exec { path: first },
-            CallKind::ExecAt => Self::Exec { path: second },
+            CallKind::Exec => Self::Exec { path: first, arguments: second, environment: third },
+            CallKind::ExecAt => Self::Exec { path: second, arguments: third, environment: fourth },
+            CallKind::Child => Self::Child { status: second },
             CallKind::Exit => Self::Exit,
             CallKind::Kill => Self::Kill,
             CallKind::Futex => Self::futex(second, first, fifth),
@@ -75,6 +94,9 @@ impl SystemCall {
             CallKind::ClockSleep => Self::blocking("clock_nanosleep"),
             CallKind::Blocking(name) => Self::blocking(name),
             CallKind::Map if third & EXECUTE != 0 && fifth as i32 >= 0 => Self::MapCode,
+            CallKind::Map if fourth & SHARED != 0 => {
+                Self::Share { length: second, file: fifth as i32, offset: sixth }
+            }
             CallKind::Map | CallKind::Other => Self::Other,
         }
     }
@@ -103,6 +125,7 @@ enum CallKind {
     Fork,
     Exec,
     ExecAt,
+    Child,
     Exit,
     Kill,
     Futex,
@@ -133,7 +156,7 @@ fn x86(number: i64) -> CallKind {
         43 => CallKind::Blocking("accept"),
         45 => CallKind::Blocking("recvfrom"),
         47 => CallKind::Blocking("recvmsg"),
-        61 => CallKind::Blocking("wait4"),
+        61 => CallKind::Child,
         65 => CallKind::Blocking("semop"),
         70 => CallKind::Blocking("msgrcv"),
         73 => CallKind::Blocking("flock"),
@@ -163,7 +186,7 @@ fn sparc(number: i64) -> CallKind {
         249 => CallKind::Sleep,
         259 => CallKind::ClockSleep,
         3 => CallKind::Blocking("read"),
-        7 => CallKind::Blocking("wait4"),
+        7 => CallKind::Child,
         29 => CallKind::Blocking("pause"),
         93 => CallKind::Blocking("select"),
         98 => CallKind::Blocking("connect"),
@@ -195,11 +218,11 @@ mod tests {
     fn threads_and_processes() {
         // The C library starts a thread with these flags of `clone`. The address `tid` is the fourth argument on x86-64, and the
         // fifth on SPARC.
-        let thread = [0x3d_0f00, 1, 2, 0x1000, 0x2000];
+        let thread = [0x3d_0f00, 1, 2, 0x1000, 0x2000, 0];
         let call = |target, number, arguments| SystemCall::new(target, number, arguments);
         assert_eq!(call(Target::X86, 56, thread), SystemCall::Thread { tid: Some(0x1000) });
         assert_eq!(call(Target::Sparc, 217, thread), SystemCall::Thread { tid: Some(0x2000) });
-        let untold = [0x1_0f00, 1, 2, 0x1000, 0x2000];
+        let untold = [0x1_0f00, 1, 2, 0x1000, 0x2000, 0];
         assert_eq!(call(Target::X86, 56, untold), SystemCall::Thread { tid: None });
         for (target, number, flags) in [
             (Target::X86, 57, 0),
@@ -209,13 +232,13 @@ mod tests {
             (Target::Sparc, 2, 0),
             (Target::Sparc, 66, 0),
         ] {
-            assert_eq!(call(target, number, [flags, 0, 0, 0, 0]), SystemCall::Process);
+            assert_eq!(call(target, number, [flags, 0, 0, 0, 0, 0]), SystemCall::Process);
         }
     }
 
     #[test]
     fn waits_and_wakes() {
-        let futex = |operation| SystemCall::new(Target::X86, 202, [0x10, operation, 0, 0, 0x20]);
+        let futex = |operation| SystemCall::new(Target::X86, 202, [0x10, operation, 0, 0, 0x20, 0]);
         for wait in [0, 0x80, 0x189, 0x109] {
             assert_eq!(futex(wait), SystemCall::Wait { futex: 0x10 });
         }
@@ -226,16 +249,17 @@ mod tests {
             assert_eq!(futex(two), SystemCall::Wake { futex: 0x10, other: Some(0x20) });
         }
         assert_eq!(futex(8), SystemCall::Other);
-        let sparc = SystemCall::new(Target::Sparc, 142, [0x10, 0x81, 1, 0, 0]);
+        let sparc = SystemCall::new(Target::Sparc, 142, [0x10, 0x81, 1, 0, 0, 0]);
         assert_eq!(sparc, SystemCall::Wake { futex: 0x10, other: None });
     }
 
     #[test]
     fn ends_and_new_programs() {
-        let call = |target, number| SystemCall::new(target, number, [0x1103, 0x20, 0, 0, 0]);
+        let call = |target, number| SystemCall::new(target, number, [0x1103, 0x20, 0x30, 0x40, 0, 0]);
         for (target, numbers) in [(Target::X86, [60, 59, 322]), (Target::Sparc, [1, 59, 350])] {
             let calls = numbers.map(|number| call(target, number));
-            let [named, at] = [0x1103, 0x20].map(|path| SystemCall::Exec { path });
+            let named = SystemCall::Exec { path: 0x1103, arguments: 0x20, environment: 0x30 };
+            let at = SystemCall::Exec { path: 0x20, arguments: 0x30, environment: 0x40 };
             assert_eq!(calls, [SystemCall::Exit, named, at]);
         }
         assert_eq!(call(Target::X86, 234), SystemCall::Kill);
@@ -245,7 +269,7 @@ mod tests {
 
     #[test]
     fn sleeps_and_calls_that_block() {
-        let call = |target, number, flags| SystemCall::new(target, number, [1, flags, 0x30, 0, 0]);
+        let call = |target, number, flags| SystemCall::new(target, number, [1, flags, 0x30, 0, 0, 0]);
         for (target, sleep, clock_sleep, read) in
             [(Target::X86, 35, 230, 0), (Target::Sparc, 249, 259, 3)]
         {
@@ -262,13 +286,25 @@ mod tests {
 
     #[test]
     fn code_is_mapped() {
-        let file = [0, 0x1000, 5, 2, 3];
+        let file = [0, 0x1000, 5, 2, 3, 0];
         for (target, number) in [(Target::X86, 9), (Target::Sparc, 71)] {
             assert_eq!(SystemCall::new(target, number, file), SystemCall::MapCode);
-            let data = [0, 0x1000, 3, 2, 3];
+            let data = [0, 0x1000, 3, 2, 3, 0];
             assert_eq!(SystemCall::new(target, number, data), SystemCall::Other);
-            let memory = [0, 0x1000, 7, 0x22, u64::from(u32::MAX)];
+            let memory = [0, 0x1000, 7, 0x22, u64::from(u32::MAX), 0];
             assert_eq!(SystemCall::new(target, number, memory), SystemCall::Other);
+        }
+    }
+
+    #[test]
+    fn children_and_memory_that_they_share() {
+        for (target, wait, map) in [(Target::X86, 61, 9), (Target::Sparc, 7, 71)] {
+            let call = SystemCall::new(target, wait, [u64::MAX, 0x30, 0, 0, 0, 0]);
+            assert_eq!(call, SystemCall::Child { status: 0x30 });
+            let call = SystemCall::new(target, map, [0, 0x2000, 3, 0x21, u64::MAX, 0]);
+            assert_eq!(call, SystemCall::Share { length: 0x2000, file: -1, offset: 0 });
+            let call = SystemCall::new(target, map, [0, 0x2000, 3, 1, 5, 0x4000]);
+            assert_eq!(call, SystemCall::Share { length: 0x2000, file: 5, offset: 0x4000 });
         }
     }
 }

@@ -4,18 +4,26 @@
 //! around system calls. The plug-in fills a [`Log`](refs::Log) for each thread, and encodes it into the frames that [`refs`]
 //! describes. The program executes as it does without the plug-in.
 //!
-//! The plug-in writes frames to the pipe `frames=PIPE`, and messages to the pipe `messages=PIPE`. With `limit=N`, it ends the
-//! program soon after N references. Each message is a line:
+//! A process that the program forks is recorded, too. So is a program that replaces the program of a process, if the emulator can execute it:
+//! the plug-in then replaces the program with the emulator, which executes the new program. This counts as a further process.
+//!
+//! The plug-in connects to the socket `socket=PATH` for each message. With `limit=N`, it ends a process soon after N references. A message
+//! is a line that begins with the number of the process, which is `process=NUMBER`:
 //!
 //! ```text
-//! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow in the other pipe
+//! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow this line
+//! begins ID        the process begins, with this number of the kernel's
+//! forks            the process is about to fork; the answer is the number of the new process
+//! forked FRAMES ID the new process begins; the first FRAMES frames of definitions are those of the forking process
+//! execs BYTES      the process is about to become another program; its command line follows; the answer is the number of the new process
+//! refused NUMBER   the process could not become the new process
 //! turns PATH       the process is about to become another program, which is not recorded
 //! stays            the process could not become the other program
-//! starts PATH      a process that the program started becomes this program
-//! limit            the program has made N references, and is ended
-//! ends REASON      the recording cannot go on; the program is ended
-//! cannot REASON    the frames cannot be written; the program is ended
-//! exits            the program exits, and everything is written
+//! shares START LENGTH [DEVICE:FILE OFFSET]  the process has mapped memory to share it
+//! limit            the process has made N references, and is ended
+//! ends REASON      the recording cannot go on; the process is ended
+//! cannot REASON    the frames cannot be written; the process is ended
+//! exits            the process exits, and everything is written
 //! ```
 //!
 //! How long a thread waits for a lock, and which thread takes the lock first, depends on the recording host. The recorder leaves these
@@ -35,6 +43,7 @@ mod flow;
 mod functions;
 mod lock_call;
 mod mappings;
+mod new_program;
 mod objects;
 mod order;
 mod output;

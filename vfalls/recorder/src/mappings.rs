@@ -25,6 +25,11 @@ impl Mappings {
         Self { emulator, ..Self::default() }
     }
 
+    /// Forgets the mappings that have been found, so that [`look`](Self::look) returns them again.
+    pub(crate) fn forget(&mut self) {
+        self.found.clear();
+    }
+
     /// Returns the mappings of ELF files that have appeared since the previous call.
     pub(crate) fn look(&mut self) -> Vec<Mapping> {
         let mut new = Vec::new();

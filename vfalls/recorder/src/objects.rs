@@ -38,6 +38,11 @@ impl Objects {
         lock(&self.known)
     }
 
+    /// Forgets all objects, because the process is a copy of another one, and no other thread uses them.
+    pub(crate) fn forget(&self) {
+        *self.known() = Known::default();
+    }
+
     /// Returns the flow of data between the sections of the lock at this address.
     pub(crate) fn flow(&self, lock: u64) -> Arc<Mutex<Flow>> {
         Arc::clone(self.known().flows.entry(lock).or_default())

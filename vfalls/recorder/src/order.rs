@@ -24,6 +24,8 @@ struct Known {
     wakes: HashMap<u64, u64>,
     /// The watched words. The key is the word's address divided by 8.
     threads: HashMap<u64, Watched>,
+    /// The numbers in the recording of the child processes that this process has not waited for, by the kernel's numbers.
+    children: HashMap<u32, u32>,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,25 @@ impl Orders {
 
     pub(crate) fn signal(&self) -> u64 {
         self.signals.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Forgets everything, because the process is a copy of another one, and has only one thread.
+    pub(crate) fn forget(&self) {
+        self.signals.store(0, Ordering::Relaxed);
+        for word in &self.watched {
+            word.store(0, Ordering::Relaxed);
+        }
+        *self.known() = Known::default();
+    }
+
+    /// Notes that the child process with the kernel's number `id` has the number `process` in the recording.
+    pub(crate) fn child(&self, id: u32, process: u32) {
+        self.known().children.insert(id, process);
+    }
+
+    /// Returns the number in the recording of a child process that has ended.
+    pub(crate) fn ended_child(&self, id: u32) -> Option<u32> {
+        self.known().children.remove(&id)
     }
 
     /// Returns a new signal for the threads that wait at the addresses `futexes`.

@@ -1,33 +1,53 @@
-//! The pipes to the process that started the emulator.
+//! The connection to the process that started the emulator.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use refs::{Definitions, Frame, Stored};
 
 use crate::lock;
 
-/// The pipes to which all threads write. Each write opens its pipe, because the program could close an open descriptor.
-pub(crate) struct Pipes {
-    frames: OsString,
-    messages: OsString,
+/// The socket to which all threads of the process write. Each message has its own connection, because the program could close an open
+/// descriptor.
+pub(crate) struct Output {
+    socket: OsString,
+    /// The number of this process in the recording.
+    process: AtomicU32,
     limit: u64,
     /// Ends the process at once with this exit status.
     end: fn(i32) -> !,
     written: Mutex<Written>,
 }
 
+#[derive(Default)]
 struct Written {
     references: u64,
+    /// The number of frames of definitions in the recording of this process.
+    defined: u64,
     definitions: Frame,
 }
 
-impl Pipes {
-    pub(crate) fn new(frames: OsString, messages: OsString, limit: u64, end: fn(i32) -> !) -> Self {
-        let written = Mutex::new(Written { references: 0, definitions: Frame::default() });
-        Self { frames, messages, limit, end, written }
+impl Output {
+    pub(crate) fn new(socket: OsString, process: u32, limit: u64, end: fn(i32) -> !) -> Self {
+        let process = AtomicU32::new(process);
+        Self { socket, process, limit, end, written: Mutex::default() }
+    }
+
+    /// Returns the number of this process in the recording.
+    pub(crate) fn process(&self) -> u32 {
+        self.process.load(Ordering::Relaxed)
+    }
+
+    /// Notes that this process is a copy of another recorded process, with the number `process`. Must be called in the copy, before it
+    /// writes anything. The copy knows the blocks that the other process has defined, so its recording begins with their definitions.
+    pub(crate) fn forked(&self, process: u32) {
+        self.process.store(process, Ordering::Relaxed);
+        let mut written = lock(&self.written);
+        written.references = 0;
+        self.say("forked", &format!("{} {}", written.defined, std::process::id()));
     }
 
     /// Writes the definitions that a frame of references needs, and then the frame. `instructions` is the number of fetches among
@@ -43,6 +63,7 @@ impl Pipes {
         let mut definitions = lock(definitions);
         if definitions.take(&mut written.definitions) {
             put(&written.definitions, &mut bytes);
+            written.defined += 1;
         }
         drop(definitions);
         put(frame, &mut bytes);
@@ -61,21 +82,34 @@ impl Pipes {
         self.append(&bytes, [0; 3]);
     }
 
-    /// Announces the frames in `bytes` with a message, and then writes them. Ends the program if a write fails.
+    /// Sends frames. Ends the program if they cannot be sent.
     fn append(&self, bytes: &[u8], [references, instructions, thread]: [u64; 3]) {
-        self.say("frames", &format!("{} {references} {instructions} {thread}", bytes.len()));
-        let write = || OpenOptions::new().write(true).open(&self.frames)?.write_all(bytes);
-        if let Err(error) = write() {
+        let text = format!("{} {references} {instructions} {thread}", bytes.len());
+        if let Err(error) = self.send("frames", &text, bytes) {
             self.stop("cannot", &error.to_string());
         }
     }
 
-    /// Sends a line: a keyword and its argument. A single write sends the whole line, so threads and processes may send at once.
+    /// Sends a line: a keyword and its argument.
     pub(crate) fn say(&self, word: &str, text: &str) {
-        let messages = OpenOptions::new().write(true).open(&self.messages);
-        let line = format!("{word} {}\n", text.replace('\n', " "));
         // The error is ignored, because the process that started the emulator may be gone.
-        let _ = messages.and_then(|mut messages| messages.write_all(line.as_bytes()));
+        let _ = self.send(word, &text.replace('\n', " "), &[]);
+    }
+
+    /// Asks for the number of a new process. `bytes` is the content of the message; `text` must begin with its length.
+    pub(crate) fn new_process(&self, word: &str, text: &str, bytes: &[u8]) -> Option<u32> {
+        let mut stream = self.send(word, text, bytes).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        answer.trim().parse().ok()
+    }
+
+    fn send(&self, word: &str, text: &str, bytes: &[u8]) -> io::Result<UnixStream> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        let mut message = format!("{} {word} {text}\n", self.process()).into_bytes();
+        message.extend_from_slice(bytes);
+        stream.write_all(&message)?;
+        Ok(stream)
     }
 
     /// Sends a message, and ends the program.

@@ -1,11 +1,13 @@
 use std::cell::Cell;
-use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use refs::{Cause, Definitions, Encoder, Frame, Log, Order};
+use refs::{BLOCKING_CALLS, Cause, Definitions, Encoder, Frame, Log, Order};
+use refs::{process_begins, process_ends};
 
 use crate::calls::SystemCall;
 use crate::decode::Target;
@@ -13,18 +15,18 @@ use crate::functions::Functions;
 use crate::lock;
 use crate::lock_call::{BlockFacts, LockCalls, Shared};
 use crate::mappings::Mappings;
+use crate::new_program::NewProgram;
 use crate::objects::Objects;
 use crate::order::Orders;
-use crate::output::Pipes;
+use crate::output::Output;
+use crate::program_memory::string_at;
 
 /// The state that all threads share.
 pub(crate) struct Process {
     pub(crate) target: Target,
-    /// The process id of the recorded process. Forked processes are not recorded.
-    id: u32,
     pub(crate) definitions: Mutex<Definitions>,
     pub(crate) orders: Orders,
-    pub(crate) output: Pipes,
+    pub(crate) output: Output,
     objects: Objects,
     /// Returns the kernel's number of the calling thread.
     tid: fn() -> u32,
@@ -34,6 +36,10 @@ pub(crate) struct Process {
     maps: AtomicBool,
     threads: AtomicU32,
 }
+
+/// The index of the system call `wait4` in [`BLOCKING_CALLS`].
+const WAIT_FOR_CHILD: u8 = 7;
+const _: () = assert!(matches!(BLOCKING_CALLS[WAIT_FOR_CHILD as usize].as_bytes(), b"wait4"));
 
 /// The maximum number of threads in a recording.
 pub(crate) const MOST_THREADS: u32 = 1 << 16;
@@ -52,10 +58,9 @@ thread_local! {
 
 impl Process {
     /// Returns this process. Must be called before the emulator loads the program.
-    pub(crate) fn new(target: Target, output: Pipes, tid: fn() -> u32) -> Self {
+    pub(crate) fn new(target: Target, output: Output, tid: fn() -> u32) -> Self {
         Self {
             target,
-            id: std::process::id(),
             definitions: Mutex::new(Definitions::default()),
             orders: Orders::default(),
             output,
@@ -66,11 +71,6 @@ impl Process {
             maps: AtomicBool::new(true),
             threads: AtomicU32::new(0),
         }
-    }
-
-    /// Returns `true` in the recorded process, `false` in a forked one.
-    pub(crate) fn is_own(&self) -> bool {
-        std::process::id() == self.id
     }
 
     /// Defines a block of instructions. Ends the program if there are too many blocks.
@@ -98,8 +98,10 @@ impl Process {
         let start = START.take();
         let tid = start.and_then(|start| start.tid);
         let mut thread = Thread::new(number, tid);
-        if let Some(start) = start {
-            thread.log.order(Order::Wait(Cause::Start, start.signal));
+        let first = (number == 0).then(|| process_begins(self.output.process()));
+        let signal = start.map(|start| start.signal).or(first.filter(|_| self.output.process() != 0));
+        if let Some(signal) = signal {
+            thread.log.order(Order::Wait(Cause::Start, signal));
         }
         if let Some(tid) = tid {
             self.orders.watch(tid, number);
@@ -107,7 +109,7 @@ impl Process {
         thread
     }
 
-    /// Notes that a thread enters the kernel.
+    /// Notes that a thread enters the kernel. Calls that [fork](Self::forks) the process are not of interest here.
     pub(crate) fn call(&self, thread: &mut Thread, call: SystemCall) {
         self.look();
         thread.waits = None;
@@ -129,7 +131,7 @@ impl Process {
                 thread.log.order(Order::Signal(signal));
             }
             SystemCall::MapCode => self.maps.store(true, Ordering::Relaxed),
-            SystemCall::Exec { path } => {
+            SystemCall::Exec { path, .. } => {
                 if let Some(path) = program_at(path) {
                     thread.write(self, true);
                     self.output.say("turns", &path);
@@ -139,6 +141,10 @@ impl Process {
             SystemCall::Kill => return thread.write(self, true),
             SystemCall::Sleep { time } => thread.sleeps = self.target.time(time),
             SystemCall::Blocking { call } => thread.log.order(Order::Call(call)),
+            SystemCall::Child { status } => thread.status = status,
+            SystemCall::Share { length, file, offset } => {
+                thread.shares = Some(Share::new(length, file, offset));
+            }
             SystemCall::Process | SystemCall::Other => {}
         }
         thread.write_now_and_then(self);
@@ -160,17 +166,61 @@ impl Process {
                 }
             }
             SystemCall::Exec { .. } => self.output.say("stays", ""),
+            SystemCall::Child { .. } => thread.log.order(self.after_child(thread.status, value)),
+            SystemCall::Share { .. } if value > 0 || value < -4095 => {
+                if let Some(share) = thread.shares.take() {
+                    self.output.say("shares", &format!("{} {share}", value.cast_unsigned()));
+                }
+            }
             _ => {}
         }
     }
 
-    /// Handles a system call of a forked process. If the call replaces the process's program, sends a message that names the new program.
-    pub(crate) fn forked_call(&self, call: SystemCall) {
-        if let SystemCall::Exec { path } = call
-            && let Some(path) = program_at(path)
-        {
-            self.output.say("starts", &path);
+    /// Returns the order of a thread that has waited for a child process. `id` is the kernel's number of the child.
+    fn after_child(&self, status: u64, id: i64) -> Order {
+        let word = if status == 0 { 0 } else { self.target.word(status).unwrap_or(0) };
+        // The child may have stopped or continued instead (wait.h: WIFSTOPPED, WIFCONTINUED).
+        let has_ended = word & 0xff != 0x7f && word != 0xffff;
+        let id = u32::try_from(id).ok().filter(|id| *id != 0 && has_ended);
+        match id.and_then(|id| self.orders.ended_child(id)) {
+            Some(process) => Order::Wait(Cause::Thread, process_ends(process)),
+            None => Order::Call(WAIT_FOR_CHILD),
         }
+    }
+
+    /// Notes that a thread is about to fork this process. Returns the number of the new process in the recording.
+    pub(crate) fn forks(&self, thread: &mut Thread) -> Option<u32> {
+        self.look();
+        let process = self.output.new_process("forks", "", &[])?;
+        thread.log.order(Order::Start(process_begins(process)));
+        Some(process)
+    }
+
+    /// Notes that this process is the forked process `process`. Returns its only thread.
+    pub(crate) fn forked(&self, process: u32) -> Thread {
+        self.orders.forget();
+        self.objects.forget();
+        lock(&self.mappings).forget();
+        self.maps.store(true, Ordering::Relaxed);
+        self.threads.store(0, Ordering::Relaxed);
+        START.take();
+        self.output.forked(process);
+        self.thread()
+    }
+
+    /// Notes that a thread is about to replace the program of this process. Returns the new program and its number in the recording;
+    /// `None` if the emulator cannot execute the program.
+    pub(crate) fn turns(&self, thread: &mut Thread, call: SystemCall) -> Option<(NewProgram, u32)> {
+        let SystemCall::Exec { path, arguments, .. } = call else {
+            return None;
+        };
+        let program = NewProgram::new(self.target, path, arguments)?;
+        let command = program.command();
+        let process =
+            self.output.new_process("execs", &command.len().to_string(), &command)?;
+        thread.log.order(Order::Start(process_begins(process)));
+        thread.write(self, true);
+        Some((program, process))
     }
 
     /// Notes that the program has exited. Must be called after all threads have written their references.
@@ -194,18 +244,35 @@ impl Process {
 
 /// Returns the path at `address` in memory if it is the path of a program.
 fn program_at(address: u64) -> Option<String> {
-    let path = text(address)?;
+    let path = string_at(address)?.to_string_lossy().into_owned();
     let metadata = fs::metadata(&path).ok()?;
     (metadata.is_file() && metadata.permissions().mode() & 0o111 != 0).then_some(path)
 }
 
-/// Returns the C string at `address`. The program may pass a bad address, so memory is read through /proc/self/mem.
-fn text(address: u64) -> Option<String> {
-    let memory = File::open("/proc/self/mem").ok()?;
-    let mut bytes = [0; 4096];
-    let read = memory.read_at(&mut bytes, address).ok()?;
-    let end = bytes[..read].iter().position(|byte| *byte == 0)?;
-    Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+/// Memory that a thread maps to share it.
+struct Share {
+    length: u64,
+    /// The device and the number of the file; `None` if the memory is of no file.
+    file: Option<(u64, u64)>,
+    offset: u64,
+}
+
+impl Share {
+    fn new(length: u64, file: i32, offset: u64) -> Self {
+        let metadata = fs::metadata(format!("/proc/self/fd/{file}")).ok();
+        let file = metadata.filter(fs::Metadata::is_file);
+        Self { length, file: file.map(|file| (file.dev(), file.ino())), offset }
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { length, offset, .. } = self;
+        match self.file {
+            Some((device, number)) => write!(f, "{length} {device}:{number} {offset}"),
+            None => write!(f, "{length}"),
+        }
+    }
 }
 
 /// At a system call, the recorder writes a thread's references if the last write was long enough ago: at least `PERIOD`, and at least the
@@ -232,6 +299,10 @@ pub(crate) struct Thread {
     waits: Option<u64>,
     /// The time in nanoseconds for which the thread sleeps; `None` if the thread does not sleep.
     sleeps: Option<u64>,
+    /// The address at which the kernel writes the status of a child process, or 0.
+    status: u64,
+    /// The memory that the thread is mapping.
+    shares: Option<Share>,
     encoder: Encoder,
     frame: Frame,
     began: Instant,
@@ -249,6 +320,8 @@ impl Thread {
             tid,
             waits: None,
             sleeps: None,
+            status: 0,
+            shares: None,
             encoder: Encoder::new(number),
             frame: Frame::default(),
             began: Instant::now(),

@@ -2,12 +2,12 @@
 //! `qemu_plugin_install` and reads `qemu_plugin_version` here, and provides the functions of the block `extern "C"`.
 #![allow(unsafe_code, unreachable_pub, reason = "a C interface")]
 
-use std::cell::UnsafeCell;
-use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_uint, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::ptr;
+use std::cell::{RefCell, UnsafeCell};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::{mem, ptr};
 
 use refs::Class;
 
@@ -15,7 +15,8 @@ use crate::calls::SystemCall;
 use crate::decode::Target;
 use crate::lock;
 use crate::lock_call::BlockFacts;
-use crate::output::Pipes;
+use crate::new_program::{NewProgram, escaped};
+use crate::output::Output;
 use crate::process::{MOST_THREADS, Process, Thread};
 
 /// A block of instructions, which QEMU is translating.
@@ -73,9 +74,60 @@ unsafe extern "C" {
     fn _exit(status: c_int) -> !;
     /// The C library's function that returns the kernel's number of the calling thread.
     fn gettid() -> c_int;
+    /// The C library's function that replaces the program of the process. It returns only if it fails.
+    fn execve(
+        path: *const c_char,
+        arguments: *const *const c_char,
+        environment: *const *const c_char,
+    ) -> c_int;
 }
 
 type Entry = extern "C" fn(u64, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
+
+/// A thread that forks the process holds this lock for writing. Other callbacks that change the recorder's state, and that QEMU calls while
+/// no block executes, hold it for reading. (QEMU forks only when no thread executes a block.) So the state is whole in the new process.
+static FORKS: RwLock<()> = RwLock::new(());
+
+/// The forking of the process by the current host thread.
+struct Forking {
+    /// The number of the new process in the recording; `None` if it cannot be recorded.
+    process: Option<u32>,
+    /// Held until the system call has returned, in both processes.
+    _whole: RwLockWriteGuard<'static, ()>,
+}
+
+thread_local! {
+    static FORKING: RefCell<Option<Forking>> = const { RefCell::new(None) };
+}
+
+macro_rules! while_no_thread_forks {
+    () => {
+        FORKS.read().unwrap_or_else(PoisonError::into_inner)
+    };
+}
+
+/// The arguments with which this plug-in was loaded. An emulator that executes another program of the process needs them.
+struct Arguments {
+    file: OsString,
+    socket: OsString,
+    sysroot: OsString,
+    limit: u64,
+}
+
+static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
+
+impl Arguments {
+    /// Returns the value of the emulator's option `-plugin` that records the process with this number.
+    fn of_process(&self, process: u32) -> CString {
+        let [file, socket, sysroot] =
+            [&self.file, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
+        let numbers = format!(",process={process},limit={}", self.limit);
+        let parts: [&[u8]; 8] = [
+            &file, b",file=", &file, b",socket=", &socket, b",sysroot=", &sysroot, numbers.as_bytes(),
+        ];
+        CString::new(parts.concat()).unwrap_or_default()
+    }
+}
 
 #[unsafe(no_mangle)]
 pub static qemu_plugin_version: c_int = 1;
@@ -87,6 +139,12 @@ struct SharedThread {
     /// `true` while the thread is in a system call. During the call, this lock guards `thread`.
     in_call: Mutex<bool>,
     thread: UnsafeCell<Thread>,
+}
+
+impl SharedThread {
+    fn new(thread: Thread, in_call: bool) -> Arc<Self> {
+        Arc::new(Self { in_call: Mutex::new(in_call), thread: UnsafeCell::new(thread) })
+    }
 }
 
 // SAFETY: one thread uses `thread` at a time, as the documentation of `SharedThread` says.
@@ -145,7 +203,13 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let Some(target) = target.to_str().ok().and_then(Target::named) else {
         return 1;
     };
-    let (mut frames, mut messages, mut limit) = (OsString::new(), OsString::new(), u64::MAX);
+    let mut given = Arguments {
+        file: OsString::new(),
+        socket: OsString::new(),
+        sysroot: OsString::new(),
+        limit: u64::MAX,
+    };
+    let mut own = 0;
     for number in 0..count as usize {
         // SAFETY: `arguments` has `count` C strings.
         let argument = unsafe { CStr::from_ptr(*arguments.add(number)) }.to_bytes();
@@ -153,22 +217,24 @@ pub unsafe extern "C" fn qemu_plugin_install(
             return 1;
         };
         let value = OsStr::from_bytes(&argument[at + 1..]);
-        match &argument[..at] {
-            b"frames" => frames = value.to_owned(),
-            b"messages" => messages = value.to_owned(),
-            b"limit" => match value.to_str().and_then(|value| value.parse().ok()) {
-                Some(value) => limit = value,
-                None => return 1,
-            },
+        let number = value.to_str().and_then(|value| value.parse().ok());
+        match (&argument[..at], number) {
+            (b"file", _) => given.file = value.to_owned(),
+            (b"socket", _) => given.socket = value.to_owned(),
+            (b"sysroot", _) => given.sysroot = value.to_owned(),
+            (b"limit", Some(limit)) => given.limit = limit,
+            (b"process", Some(process)) => own = process as u32,
             _ => return 1,
         }
     }
     // SAFETY: `_exit` takes any number.
     let end = |status| unsafe { _exit(status) };
-    let output = Pipes::new(frames, messages, limit, end);
+    let output = Output::new(given.socket.clone(), own, given.limit, end);
+    output.say("begins", &std::process::id().to_string());
     // SAFETY: `gettid` has no conditions.
     let tid = || unsafe { gettid() }.cast_unsigned();
-    if PROCESS.set(Process::new(target, output, tid)).is_err() {
+    let process = Process::new(target, output, tid);
+    if PROCESS.set(process).is_err() || ARGUMENTS.set(given).is_err() {
         return 1;
     }
     // SAFETY: the callbacks have the signatures of QEMU's interface.
@@ -185,14 +251,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
 
 /// QEMU calls this function when a thread begins, on the host thread that starts it.
 extern "C" fn begin(_: u64, vcpu: c_uint) {
-    let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
+    let Some(process) = PROCESS.get() else {
         return;
     };
+    let _whole = while_no_thread_forks!();
     let Some(place) = FAST_THREADS.get(vcpu as usize) else {
         process.output.stop("ends", "the program has more threads than a recording can have")
     };
-    let thread = UnsafeCell::new(process.thread());
-    let shared = Arc::new(SharedThread { in_call: Mutex::new(false), thread });
+    let shared = SharedThread::new(process.thread(), false);
     place.store(Arc::as_ptr(&shared).cast_mut(), Ordering::Release);
     let mut threads = threads();
     let vcpu = vcpu as usize;
@@ -207,6 +273,7 @@ extern "C" fn end_thread(_: u64, vcpu: c_uint) {
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         return;
     };
+    let _whole = while_no_thread_forks!();
     {
         let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the thread no longer executes.
@@ -219,7 +286,7 @@ extern "C" fn end_thread(_: u64, vcpu: c_uint) {
 
 /// Registers the callbacks of a block, which QEMU is translating.
 extern "C" fn translate(_: u64, block: *mut Block) {
-    let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
+    let Some(process) = PROCESS.get() else {
         return;
     };
     // SAFETY: the block, its instructions and their bytes are QEMU's, and are valid during this call.
@@ -286,27 +353,87 @@ extern "C" fn enter(
     third: u64,
     fourth: u64,
     fifth: u64,
-    _: u64,
+    sixth: u64,
     _: u64,
     _: u64,
 ) {
-    let arguments = [first, second, third, fourth, fifth];
     // SAFETY: QEMU calls this function on the thread's host thread.
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
-        let process = PROCESS.get().filter(|process| !process.is_own());
-        if let Some(process) = process {
-            process.forked_call(SystemCall::new(process.target, number, arguments));
-        }
         return;
     };
-    let call = SystemCall::new(process.target, number, arguments);
+    let call =
+        SystemCall::new(process.target, number, [first, second, third, fourth, fifth, sixth]);
+    if let SystemCall::Process = call {
+        return begin_fork(shared, process);
+    }
+    let _whole = while_no_thread_forks!();
     if let SystemCall::Exec { .. } = call {
         write_others(shared, process);
     }
     let mut in_call = lock(&shared.in_call);
     *in_call = true;
     // SAFETY: the lock is held, and the thread is in a system call.
-    process.call(unsafe { &mut *shared.thread.get() }, call);
+    let thread = unsafe { &mut *shared.thread.get() };
+    if let Some((program, number)) = process.turns(thread, call) {
+        replace_program(process, program, number, call);
+    }
+    process.call(thread, call);
+}
+
+/// Prepares the fork of the process by a thread.
+fn begin_fork(shared: &SharedThread, process: &Process) {
+    let whole = FORKS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut in_call = lock(&shared.in_call);
+    *in_call = true;
+    // SAFETY: the lock is held, and the thread is in a system call.
+    let number = process.forks(unsafe { &mut *shared.thread.get() });
+    FORKING.set(Some(Forking { process: number, _whole: whole }));
+}
+
+/// Continues after the fork of the process, in both processes. `child` is the kernel's number of the new process. It is 0 in the new
+/// process, and negative if there is no new process.
+fn end_fork(vcpu: c_uint, shared: &SharedThread, process: &Process, child: i64) {
+    let Some(forking) = FORKING.take() else {
+        return;
+    };
+    let Some(number) = forking.process else {
+        process.output.stop("cannot", "a forked process has no number");
+    };
+    if child == 0 {
+        let own = SharedThread::new(process.forked(number), true);
+        let mut threads = threads();
+        for fast in &FAST_THREADS[..threads.len()] {
+            fast.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+        FAST_THREADS[vcpu as usize].store(Arc::as_ptr(&own).cast_mut(), Ordering::Release);
+        // The other threads do not exist in this process, but their locks may be held. This thread's old state is still in use.
+        mem::forget(mem::take(&mut *threads));
+        threads.resize(vcpu as usize + 1, None);
+        threads[vcpu as usize] = Some(own);
+    } else {
+        if let Ok(child) = u32::try_from(child) {
+            process.orders.child(child, number);
+        }
+        *lock(&shared.in_call) = false;
+    }
+}
+
+/// Replaces the program of the process with another program, and executes it under the emulator. Returns only if this is not possible.
+fn replace_program(process: &Process, program: NewProgram, number: u32, call: SystemCall) {
+    let (Some(given), SystemCall::Exec { environment, .. }) = (ARGUMENTS.get(), call) else {
+        return;
+    };
+    let sysroot = CString::new(given.sysroot.as_bytes()).ok().filter(|path| !path.is_empty());
+    let words = program.emulated(given.of_process(number), sysroot);
+    if let Some(environment) = process.target.strings(environment) {
+        let list = |strings: &[CString]| -> Vec<_> {
+            strings.iter().map(|one| one.as_ptr()).chain([ptr::null()]).collect()
+        };
+        let (words, environment) = (list(&words), list(&environment));
+        // SAFETY: the path and the strings of both lists end with a null byte, and the lists end with a null pointer.
+        unsafe { execve(c"/proc/self/exe".as_ptr(), words.as_ptr(), environment.as_ptr()) };
+    }
+    process.output.say("refused", &number.to_string());
 }
 
 /// QEMU calls this function after a system call of a thread.
@@ -315,14 +442,11 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
     let Some((shared, process)) = (unsafe { shared_thread(vcpu) }) else {
         return;
     };
-    let call = SystemCall::new(process.target, number, [0; 5]);
-    if let SystemCall::Process = call
-        && !process.is_own()
-    {
-        // This is the forked process, which is not recorded.
-        FAST_THREADS[vcpu as usize].store(ptr::null_mut(), Ordering::Relaxed);
-        return;
+    let call = SystemCall::new(process.target, number, [0; 6]);
+    if let SystemCall::Process = call {
+        return end_fork(vcpu, shared, process, value);
     }
+    let _whole = while_no_thread_forks!();
     let mut in_call = lock(&shared.in_call);
     // SAFETY: the lock is held, and the thread is in a system call.
     process.returned(unsafe { &mut *shared.thread.get() }, call, value);
@@ -331,9 +455,10 @@ extern "C" fn leave(_: u64, vcpu: c_uint, number: i64, value: i64) {
 
 /// The program exits. Threads no longer execute, but may be in system calls.
 extern "C" fn exit(_: u64, _: *mut c_void) {
-    let Some(process) = PROCESS.get().filter(|process| process.is_own()) else {
+    let Some(process) = PROCESS.get() else {
         return;
     };
+    let _whole = while_no_thread_forks!();
     for shared in threads().iter().flatten() {
         let _lock = lock(&shared.in_call);
         // SAFETY: the lock is held, and the threads no longer execute.

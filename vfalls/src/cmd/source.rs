@@ -113,27 +113,25 @@ impl ReplaySource {
         }
     }
 
+    /// Opens the recordings of all processes.
     pub(crate) fn open(&self) -> Result<Vec<Recording>, RecordingError> {
         match self {
-            Self::Files(paths) => paths.iter().map(Recording::open).collect(),
-            Self::Bundled | Self::Temporary(_) => Ok(vec![self.open_first()?]),
+            Self::Bundled => Ok(vec![recording::bundled()]),
+            Self::Files(paths) => {
+                let all: Result<Vec<_>, _> = paths.iter().map(Recording::open_all).collect();
+                Ok(all?.into_iter().flatten().collect())
+            }
+            Self::Temporary(file) => Recording::open_all(file.temporary()),
         }
     }
 
-    pub(crate) fn open_first(&self) -> Result<Recording, RecordingError> {
+    /// Opens the recordings of all processes of one file. Fails if there are several files.
+    pub(crate) fn open_one(&self) -> anyhow::Result<Vec<Recording>> {
         match self {
-            Self::Bundled => Ok(recording::bundled()),
-            Self::Files(paths) => Recording::open(&paths[0]),
-            Self::Temporary(file) => Ok(Recording::open(file.temporary())?.named("not kept")),
-        }
-    }
-
-    /// Opens the recording. Fails if there are several recordings.
-    pub(crate) fn open_one(&self) -> anyhow::Result<Recording> {
-        let mut all = self.open()?;
-        match (all.pop(), all.len()) {
-            (Some(recording), 0) => Ok(recording),
-            (_, others) => bail!("expected one recording, found {}", others + 1),
+            Self::Files(paths) if paths.len() != 1 => {
+                bail!("expected one recording, found {}", paths.len())
+            }
+            _ => Ok(self.open()?),
         }
     }
 }

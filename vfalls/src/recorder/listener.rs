@@ -1,60 +1,61 @@
-//! Reads the recorder's messages and frames, and writes the recording.
+//! Reads the recorder's messages, and writes the recording.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, PipeReader, Read, Write};
+use std::fs::OpenOptions;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
 use nix::sys::signal::Signal;
-
-use super::Recorded;
-use super::became::Became;
-use crate::interrupt;
-use refs::{FILE_HEADER, FRAME_HEADER, Frame, Program, Stored, with_data};
+use refs::Frame;
 use zstd::bulk::Compressor;
 
-/// The maximum number of started programs with their own notes. One more note counts the other programs.
+use super::Recorded;
+use super::became::{Became, quoted};
+use super::part::{End, FilePart, Part, Store, words};
+use crate::interrupt;
+use crate::numbers::counted_plainly;
+
+/// The maximum number of programs with their own notes. One more note counts the other programs.
 const MOST_NAMED: usize = 10;
 
 /// The compression level. A negative level leaves literals uncompressed, which makes the recording a fifth longer, and shortens the
 /// time to read the recording by a sixth.
 const COMPRESSION: i32 = -1;
 
+/// The message that ends the [`Listener`].
+pub(super) const DONE: &str = "0 done\n";
+
+/// The processes that are being recorded, by their numbers in the kernel.
+pub(super) type Running = Arc<Mutex<Vec<u32>>>;
+
 /// A recording that is being written.
 pub(super) struct Listener {
     path: PathBuf,
-    file: File,
-    name: String,
-    /// The length of the recording, in bytes.
-    bytes: u64,
-    references: u64,
-    instructions: u64,
-    threads: u32,
-    /// The program that is about to replace the recorded program.
-    turns: Option<String>,
-    /// The programs that the recorded program has started, each with its number of starts.
-    started: Vec<(String, u64)>,
-    end: End,
-    spinner: ProgressBar,
-    /// The pipe from which frames are read; `None` once writing the recording has failed.
-    frames: Option<PipeReader>,
+    target: String,
+    /// The recording, in which the first process is recorded at once.
+    recording: Store,
+    /// The recordings of all other processes.
+    others: Store,
     compressor: Compressor<'static>,
-}
-
-enum End {
-    /// The recorder was killed, and has not announced the end.
-    Cut,
-    /// The recorder has sent everything.
-    Exit,
-    /// The recorder ended the program, for this reason.
-    Ended(String),
-    /// The recorder could not write, for this reason.
-    CannotWrite(String),
+    /// The recorded processes. The index is the number of the process.
+    parts: Vec<Part>,
+    /// For each process, the number of the process that started it.
+    parents: Vec<u32>,
+    limit: u64,
+    references: u64,
+    running: Running,
+    /// The programs that are not recorded and that recorded processes have started, each with its number of starts.
+    started: Vec<(String, u64)>,
+    spinner: ProgressBar,
+    /// The reason why the recording cannot be written; `None` if it can.
+    cannot_write: Option<String>,
 }
 
 impl Listener {
@@ -63,150 +64,222 @@ impl Listener {
         path: &Path,
         target: &str,
         command: &[OsString],
-        frames: PipeReader,
+        limit: Option<u64>,
+        running: Running,
     ) -> anyhow::Result<Self> {
         let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}")?;
         let spinner = ProgressBar::new_spinner()
             .with_style(style)
             .with_message("0 references")
             .with_finish(ProgressFinish::AndClear);
-        let file =
-            OpenOptions::new().append(true).open(path).with_context(|| cannot_write(path))?;
-        let command: Vec<String> =
-            command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let mut listener = Self {
-            path: path.to_owned(),
-            file,
-            name: command.first().cloned().unwrap_or_default(),
-            bytes: 0,
-            references: 0,
-            instructions: 0,
-            threads: 0,
-            turns: None,
-            started: Vec::new(),
-            end: End::Cut,
-            spinner,
-            frames: Some(frames),
-            compressor: Compressor::new(COMPRESSION)?,
+        let begin = || {
+            let file = OpenOptions::new().read(true).append(true).open(path)?;
+            let mut recording = Store::new(file);
+            let first = Part::new(&mut recording, target, words(command), 0)?;
+            let directory = path.parent().filter(|path| !path.as_os_str().is_empty());
+            let others = tempfile::tempfile_in(directory.unwrap_or(Path::new(".")))?;
+            Ok::<_, io::Error>((recording, first, Store::new(others)))
         };
-        listener.append(&FILE_HEADER)?;
-        let target = target.to_owned();
-        listener.frame(&Frame::program(&Program { target, command }))?;
-        Ok(listener)
+        let (recording, first, others) = begin().with_context(|| cannot_write(path))?;
+        Ok(Self {
+            path: path.to_owned(),
+            target: target.to_owned(),
+            recording,
+            others,
+            compressor: Compressor::new(COMPRESSION)?,
+            parts: vec![first],
+            parents: vec![0],
+            limit: limit.unwrap_or(u64::MAX),
+            references: 0,
+            running,
+            started: Vec::new(),
+            spinner,
+            cannot_write: None,
+        })
     }
 
-    fn append(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.file.write_all(bytes).with_context(|| cannot_write(&self.path))?;
-        self.bytes += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn frame(&mut self, frame: &Frame) -> anyhow::Result<()> {
-        let header = frame.header(Stored::Plain, &frame.content);
-        self.append(&[&header, &*frame.content].concat())
-    }
-
-    /// Reads messages until the last writer closes the pipe.
-    pub(super) fn listen(mut self, messages: impl Read) -> io::Result<Self> {
+    /// Reads messages until the message [`DONE`], or until the recording has to end. From then on, the recorder's messages fail, and the
+    /// recorder ends its processes.
+    pub(super) fn listen(mut self, socket: &UnixListener) -> io::Result<Self> {
         self.spinner.enable_steady_tick(Duration::from_millis(100));
-        let mut messages = BufReader::new(messages);
-        let mut line = Vec::new();
-        while messages.read_until(b'\n', &mut line)? > 0 {
-            let text = String::from_utf8_lossy(&line);
-            let (word, rest) = text.trim_end().split_once(' ').unwrap_or((text.trim_end(), ""));
-            self.hear(word, rest);
-            line.clear();
+        for stream in socket.incoming() {
+            let mut stream = BufReader::new(stream?);
+            let mut line = Vec::new();
+            if stream.read_until(b'\n', &mut line)? == 0 {
+                continue;
+            }
+            let line = String::from_utf8_lossy(&line);
+            let mut words = line.trim_end().splitn(3, ' ');
+            let process = words.next().and_then(|number| number.parse().ok()).unwrap_or(0);
+            let (word, text) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+            if line == DONE || !self.hear(process, word, text, &mut stream) {
+                break;
+            }
         }
         self.spinner.finish_and_clear();
         Ok(self)
     }
 
-    fn hear(&mut self, word: &str, rest: &str) {
+    /// Handles a message of a process. Returns `false` if the recording has to end.
+    fn hear(
+        &mut self,
+        process: u32,
+        word: &str,
+        text: &str,
+        stream: &mut BufReader<UnixStream>,
+    ) -> bool {
+        let handled = self.handle(process, word, text, stream);
+        if let Err(error) = handled {
+            self.cannot_write.get_or_insert(error.root_cause().to_string());
+        }
+        self.cannot_write.is_none() && self.references < self.limit
+    }
+
+    fn handle(
+        &mut self,
+        process: u32,
+        word: &str,
+        text: &str,
+        stream: &mut BufReader<UnixStream>,
+    ) -> anyhow::Result<()> {
+        let mut numbers = text.split(' ').map(|number| number.parse::<u64>().unwrap_or(0));
+        let mut number = || numbers.next().unwrap_or(0);
+        let all = self.parts.len() as u32;
+        let Some(part) = self.parts.get_mut(process as usize) else {
+            return Ok(());
+        };
         match word {
             "frames" => {
-                let mut numbers = rest.split(' ').map(|number| number.parse().unwrap_or(0));
-                let mut number = || numbers.next().unwrap_or(0);
-                match self.take_frames(number()) {
-                    Ok(true) => {}
-                    Ok(false) => return,
-                    Err(error) => {
-                        self.end = End::CannotWrite(error.root_cause().to_string());
-                        // Without the pipe, the recorder's next write fails, and the recorder ends the program.
-                        self.frames = None;
-                        return;
-                    }
+                let length = number();
+                let mut bytes = Vec::new();
+                stream.take(length).read_to_end(&mut bytes)?;
+                if bytes.len() as u64 != length {
+                    // The process was killed before it had sent everything.
+                    return Ok(());
                 }
-                let references = number();
+                let store = match process {
+                    0 => &mut self.recording,
+                    _ => &mut self.others,
+                };
+                part.frames(store, &mut self.compressor, &bytes)?;
+                let (references, instructions, thread) = (number(), number(), number());
+                part.references += references;
+                part.instructions += instructions;
                 self.references += references;
-                self.instructions += number();
-                let thread = u32::try_from(number()).unwrap_or(0);
                 if references > 0 {
-                    self.threads = self.threads.max(thread + 1);
+                    part.threads = part.threads.max(thread as u32 + 1);
                 }
-                let (references, bytes) = (HumanCount(self.references), HumanBytes(self.bytes));
+                let bytes = self.recording.length() + self.others.length();
+                let (references, bytes) = (HumanCount(self.references), HumanBytes(bytes));
                 self.spinner.set_message(format!("{references} references, {bytes}"));
             }
+            "begins" => {
+                let id = number() as u32;
+                part.id = Some(id);
+                self.runs(id);
+            }
+            "forks" => {
+                let new = part.fork(&mut self.others, all)?;
+                self.add(new, process, stream);
+            }
+            "forked" => {
+                let (count, id) = (number() as usize, number() as u32);
+                let parent = self.parents[process as usize] as usize;
+                let store = match parent {
+                    0 => &mut self.recording,
+                    _ => &mut self.others,
+                };
+                let definitions = self.parts[parent].definitions(store, count)?;
+                let part = &mut self.parts[process as usize];
+                part.id = Some(id);
+                part.define(&mut self.others, &definitions)?;
+                self.runs(id);
+            }
+            "execs" => {
+                let mut bytes = Vec::new();
+                stream.take(number()).read_to_end(&mut bytes)?;
+                let bytes = String::from_utf8_lossy(&bytes).into_owned();
+                let command = bytes.split_terminator('\0').map(str::to_owned).collect();
+                part.continued = Some(all);
+                let first = part.first;
+                let new = Part::new(&mut self.others, &self.target, command, first)?;
+                self.add(new, process, stream);
+            }
+            "refused" => part.continued = None,
+            "turns" if part.first == 0 => {
+                let name = part.name().to_owned();
+                part.turns = Some(text.to_owned());
+                self.say(&format!("{name} turns into {text}: what {text} does is not recorded"));
+            }
             "turns" => {
-                self.say(&format!(
-                    "{} turns into {rest}: what {rest} does is not recorded",
-                    self.name
-                ));
-                self.turns = Some(rest.to_owned());
+                part.turns = Some(text.to_owned());
+                let name = part.name().to_owned();
+                self.starts(&name, text);
             }
             "stays" => {
-                if let Some(other) = self.turns.take() {
-                    self.say(&format!("{} did not turn into {other}", self.name));
-                }
-            }
-            "starts" => match self.started.iter_mut().find(|(name, _)| name == rest) {
-                Some((_, count)) => *count += 1,
-                None => {
-                    if self.started.len() < MOST_NAMED {
-                        self.say(&format!("{} starts {rest}, which is not recorded", self.name));
+                if let Some(other) = part.turns.take() {
+                    let name = part.name().to_owned();
+                    match part.first {
+                        0 => self.say(&format!("{name} did not turn into {other}")),
+                        _ => self.did_not_start(&other),
                     }
-                    self.started.push((rest.to_owned(), 1));
                 }
-            },
+            }
+            "shares" => {
+                let (start, length) = (number(), number());
+                let mut words = text.split(' ').skip(2);
+                let file = words.next().zip(words.next().and_then(|offset| offset.parse().ok()));
+                let file = file.map(|(file, offset)| FilePart { file: file.to_owned(), offset });
+                let known = |file| self.parts.iter().find_map(|part| part.owner(file));
+                let owner = file.as_ref().and_then(known).unwrap_or((process, start));
+                self.parts[process as usize].share(start, length, file, owner);
+            }
             "limit" => {
-                self.end = End::Ended("it had made as many references as --limit allows".into())
+                part.end = End::Ended("it had made as many references as --limit allows".into());
+                self.limit = 0;
             }
-            "ends" => self.end = End::Ended(rest.to_owned()),
-            "cannot" => {
-                if !matches!(self.end, End::CannotWrite(_)) {
-                    self.end = End::CannotWrite(rest.to_owned());
-                }
-            }
-            _ => self.end = End::Exit,
+            "ends" => part.end = End::Ended(text.to_owned()),
+            "cannot" => bail!("{text}"),
+            "exits" => part.end = End::Exit,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Notes that a process with this number of the kernel runs.
+    fn runs(&self, id: u32) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if !running.contains(&id) {
+            running.push(id);
         }
     }
 
-    /// Reads `length` bytes of frames from the recorder, and writes the frames compressed. Returns `false` if the program was
-    /// killed before the recorder had sent everything.
-    fn take_frames(&mut self, length: u64) -> anyhow::Result<bool> {
-        let Some(frames) = &mut self.frames else {
-            return Ok(false);
-        };
-        let mut bytes = Vec::new();
-        frames.take(length).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 != length {
-            return Ok(false);
+    /// Adds a process, and answers with its number.
+    fn add(&mut self, part: Part, parent: u32, stream: &mut BufReader<UnixStream>) {
+        let number = self.parts.len();
+        self.parts.push(part);
+        self.parents.push(parent);
+        // If the process was killed meanwhile, nobody reads the answer.
+        let _ = writeln!(stream.get_mut(), "{number}");
+    }
+
+    fn starts(&mut self, name: &str, program: &str) {
+        match self.started.iter_mut().find(|(known, _)| known == program) {
+            Some((_, count)) => *count += 1,
+            None => {
+                if self.started.len() < MOST_NAMED {
+                    self.say(&format!("{name} starts {program}, which is not recorded"));
+                }
+                self.started.push((program.to_owned(), 1));
+            }
         }
-        let mut written = Vec::new();
-        let mut rest = &bytes[..];
-        while let Some((header, after)) = rest.split_first_chunk::<FRAME_HEADER>() {
-            let length = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
-            let (content, after) = after
-                .split_at_checked(length as usize)
-                .context("the recorder has written half a frame")?;
-            let data = self.compressor.compress(content)?;
-            written.extend(match data.len() < content.len() {
-                true => [&with_data(*header, Stored::Zstd, &data), &*data].concat(),
-                false => [header, content].concat(),
-            });
-            rest = after;
+    }
+
+    fn did_not_start(&mut self, program: &str) {
+        if let Some((_, count)) = self.started.iter_mut().find(|(known, _)| known == program) {
+            *count -= 1;
         }
-        self.append(&written)?;
-        Ok(true)
+        self.started.retain(|(_, count)| *count > 0);
     }
 
     /// Prints a line above the progress bar.
@@ -220,40 +293,76 @@ impl Listener {
         status: ExitStatus,
         became: Became,
     ) -> anyhow::Result<Recorded> {
-        if let End::CannotWrite(reason) = &self.end {
+        if let Some(reason) = &self.cannot_write {
             bail!("{}: {reason}", cannot_write(&self.path));
         }
         ensure!(
-            self.references > 0,
+            self.parts[0].references > 0,
             "{} has made no reference under the emulator: it ended with {status}",
-            self.name
+            self.parts[0].name()
         );
         let end = self.ended(status);
         let notes = self.notes(became);
-        for note in end.iter().chain(&notes) {
-            self.frame(&Frame::note(note))?;
-        }
         let status = status.code().and_then(|code| u8::try_from(code).ok());
-        let status = status.filter(|_| !matches!(self.end, End::Ended(_)));
-        self.frame(&Frame::end(self.references, status))?;
+        self.write_ends(end.as_deref(), &notes, status)
+            .with_context(|| cannot_write(&self.path))?;
+        let recorded = || self.parts.iter().filter(|part| part.references > 0);
         Ok(Recorded {
             references: self.references,
-            instructions: self.instructions,
-            threads: self.threads,
-            bytes: self.bytes,
+            instructions: recorded().map(|part| part.instructions).sum(),
+            threads: recorded().map(|part| part.threads).sum(),
+            processes: recorded().count(),
+            bytes: self.recording.length(),
             end,
             notes,
         })
     }
 
+    /// Writes the ends of all recordings, and appends those of further processes to that of the first. The notes stand in the first.
+    fn write_ends(
+        &mut self,
+        end: Option<&str>,
+        missing: &[String],
+        status: Option<u8>,
+    ) -> io::Result<()> {
+        let Self { parts, recording, others, .. } = self;
+        let (first, further) = parts.split_first_mut().expect("there is a first process");
+        for note in end {
+            first.frame(recording, &Frame::note(note))?;
+        }
+        for note in missing {
+            first.frame(recording, &Frame::missing(note))?;
+        }
+        let status = status.filter(|_| !matches!(first.end, End::Ended(_)));
+        match further {
+            [] => first.frame(recording, &Frame::end(first.references, status))?,
+            _ => first.complete(recording, 0, status)?,
+        }
+        for (number, part) in (1..).zip(further).filter(|(_, part)| part.references > 0) {
+            part.complete(others, number, None)?;
+            part.copy(others, recording)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of the last process that the first one became, one after another.
+    fn last(&self) -> usize {
+        let mut last = 0;
+        while let Some(next) = self.parts[last].continued {
+            last = next as usize;
+        }
+        last
+    }
+
     /// Returns a note on the end of the program, unless it has exited with status 0.
     fn ended(&self, status: ExitStatus) -> Option<String> {
-        let cut = match (&self.end, &self.turns) {
+        let last = &self.parts[self.last()];
+        let cut = match (&last.end, &last.turns) {
             (End::Cut, None) => ", and what its threads did last may be missing",
             _ => "",
         };
-        let name = &self.name;
-        match (&self.end, status.code(), status.signal()) {
+        let name = last.name();
+        match (&last.end, status.code(), status.signal()) {
             (End::Ended(reason), ..) => Some(format!("{name} was ended: {reason}")),
             (_, Some(0), _) if cut.is_empty() => None,
             (_, Some(code), _) => Some(format!("{name} exited with status {code}{cut}")),
@@ -266,11 +375,12 @@ impl Listener {
         }
     }
 
-    /// Returns notes on programs that are not recorded.
+    /// Returns notes on what is not recorded.
     fn notes(&self, became: Became) -> Vec<String> {
-        let name = &self.name;
+        let last = &self.parts[self.last()];
+        let name = last.name();
         let mut notes = Vec::new();
-        if let Some(turns) = &self.turns {
+        if let Some(turns) = &last.turns {
             notes.push(match became.other_than(turns) {
                 None => format!(
                     "{name} turned into {turns}, which is not recorded: record {turns} instead"
@@ -281,16 +391,39 @@ impl Listener {
                 ),
             });
         }
+        let main = self.parts[0].name();
         let named = self.started.iter().take(MOST_NAMED);
-        notes.extend(named.map(|(program, count)| match count {
-            1 => format!("{name} started {program}, which is not recorded"),
-            _ => format!("{name} started {program} {count} times, which is not recorded"),
+        notes.extend(named.map(|(program, count)| {
+            let times = if *count == 1 { String::new() } else { format!(" {count} times") };
+            let command = quoted(program.as_ref());
+            format!(
+                "{main} started {program}{times}, which is not recorded; to record it: vfalls record -- {command}"
+            )
         }));
         let more = self.started.len().saturating_sub(MOST_NAMED);
         if more > 0 {
-            notes.push(format!("{name} started {more} other programs, which are not recorded"));
+            notes.push(format!("{main} started {more} other programs, which are not recorded"));
         }
+        notes.extend(self.cut());
         notes
+    }
+
+    /// Returns a note on processes, other than the last one that the user started, whose recordings are not complete.
+    fn cut(&self) -> Option<String> {
+        let last = self.last();
+        let others = self.parts.iter().enumerate().filter(|(number, _)| *number != last);
+        let cut = others.map(|(_, part)| part).filter(|part| {
+            let is_cut = matches!(part.end, End::Cut) && part.turns.is_none();
+            is_cut && part.continued.is_none() && part.id.is_some()
+        });
+        let names: Vec<_> = cut.map(Part::name).collect();
+        let (first, number) = (names.first()?, names.len() as u64);
+        let (processes, are) = (counted_plainly(number, "process"), ["were", "was"][usize::from(number == 1)]);
+        Some(format!(
+            "{processes} of those that {} started {are} ended before the recorder had written everything, such as {first}: \
+             what they did last may be missing",
+            self.parts[0].name()
+        ))
     }
 }
 

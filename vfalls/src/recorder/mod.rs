@@ -2,28 +2,32 @@
 
 mod became;
 mod listener;
+mod part;
 mod program;
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
-use std::thread;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
 use anyhow::{Context, anyhow};
 use indicatif::HumanCount;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::interrupt;
 use crate::numbers::counted_plainly;
+use crate::say::say;
 use became::Became;
-use listener::Listener;
+use listener::{DONE, Listener, Running};
 use program::Program;
 
 /// How to record a program, apart from its command.
@@ -44,6 +48,8 @@ pub struct Recorded {
     pub instructions: u64,
     /// The number of threads that made references.
     pub threads: u32,
+    /// The number of processes that made references. A process that replaces its program counts again.
+    pub processes: usize,
     /// The length of the file, in bytes.
     pub bytes: u64,
     /// A sentence about the end of the program; `None` if it exited with status 0.
@@ -58,7 +64,14 @@ impl fmt::Display for Recorded {
         let [references, instructions, data] =
             [self.references, self.instructions, data].map(HumanCount);
         let threads = counted_plainly(self.threads.into(), "thread");
-        write!(f, "{references} references ({instructions} instructions, {data} data) of {threads}")
+        write!(
+            f,
+            "{references} references ({instructions} instructions, {data} data) of {threads}"
+        )?;
+        match self.processes {
+            1 => Ok(()),
+            many => write!(f, " in {}", counted_plainly(many as u64, "process")),
+        }
     }
 }
 
@@ -69,7 +82,8 @@ pub fn check(command: &[OsString], options: Options<'_>) -> anyhow::Result<()> {
     Program::find(command, options.sysroot).map(drop)
 }
 
-/// Records the program of `command` into `file`, which must exist and be empty. The file can be
+/// Records the program of `command` into `file`, which must exist and be empty. Also records the
+/// processes that the program forks, and the programs that they execute. The file can be
 /// read while it grows. The program shares the standard input, output and error of this process.
 /// Prints progress and notes to standard error. An interrupt ends the program, and the recording is
 /// kept. Fails if the program makes no reference.
@@ -79,14 +93,19 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let emulator = program.emulator.find()?;
     let library = write(plugin)?;
     interrupt::catch()?;
-    let (frames, end_of_frames) = io::pipe()?;
-    let listener = Listener::new(file, program.target, command, frames)?;
-    let (messages, end) = io::pipe()?;
+    let running = Running::default();
+    let listener =
+        Listener::new(file, program.target, command, options.limit, Arc::clone(&running))?;
+    let socket = Socket::new().context("the socket for the recorder cannot be made")?;
     let mut plugin = escaped(library.path().as_os_str());
-    // The recorder opens the pipes by name, because the program could see and close descriptors that it inherits.
-    for (name, pipe) in [("frames", &end_of_frames), ("messages", &end)] {
-        let (process, number) = (std::process::id(), pipe.as_raw_fd());
-        plugin.push(format!(",{name}=/proc/{process}/fd/{number}"));
+    // The recorder names the plug-in to the emulator again when a process replaces its program.
+    for (name, value) in [("file", library.path()), ("socket", &socket.name)] {
+        plugin.push(format!(",{name}="));
+        plugin.push(escaped(value.as_os_str()));
+    }
+    if let Some(sysroot) = &program.sysroot {
+        plugin.push(",sysroot=");
+        plugin.push(escaped(sysroot.as_os_str()));
     }
     if let Some(limit) = options.limit {
         plugin.push(format!(",limit={limit}"));
@@ -97,17 +116,89 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
         emulated.arg("-L").arg(sysroot);
     }
     emulated.arg("-0").arg(&command[0]).arg(&program.path).args(&command[1..]);
+    let Socket { listener: socket, name, directory } = socket;
     let child = emulated.spawn();
     let mut child = child.with_context(|| format!("{} cannot be run", emulator.display()))?;
 
-    let listener = thread::spawn(move || listener.listen(messages));
+    let listener = thread::spawn(move || {
+        let heard = listener.listen(&socket);
+        // From now on, the recorder's messages fail. Then the recorder ends its processes.
+        drop((socket, directory));
+        heard
+    });
     let mut became = Became::new(child.id(), &emulator);
     let status = wait(&mut child, || became.look());
-    // The listener returns only when all write ends of the pipes are closed.
-    drop((end, end_of_frames));
+    wait_for_others(&command[0], &running);
+    // The listener may have ended before.
+    let _ = UnixStream::connect(&name).and_then(|mut end| end.write_all(DONE.as_bytes()));
     let heard = listener.join().map_err(|_| anyhow!("the messages of the recorder are lost"))?;
     heard?.complete(status?, became)
 }
+
+/// The socket to which the recorder connects.
+struct Socket {
+    listener: UnixListener,
+    /// A short name for the socket, which is valid for processes in other directories, too. The name of a socket is limited to 108 bytes.
+    name: PathBuf,
+    /// The directory of the socket. It is private, and removed with this value.
+    directory: (TempDir, File),
+}
+
+impl Socket {
+    fn new() -> io::Result<Self> {
+        let directory = TempDir::new()?;
+        let open = File::open(directory.path())?;
+        let name = format!("/proc/{}/fd/{}/recorder", std::process::id(), open.as_raw_fd());
+        let listener = UnixListener::bind(&name)?;
+        Ok(Self { listener, name: name.into(), directory: (directory, open) })
+    }
+}
+
+/// Waits until all recorded processes have ended. Processes can run longer than the process that started them. After an interrupt, ends
+/// these processes.
+fn wait_for_others(program: &OsStr, running: &Running) {
+    let mut is_said = false;
+    let (started, mut interrupted) = (Instant::now(), None);
+    loop {
+        let mut ids = running.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        ids.retain(|id| is_running(*id));
+        if ids.is_empty() {
+            return;
+        }
+        if interrupt::happened() {
+            let since = *interrupted.get_or_insert_with(Instant::now);
+            for id in &ids {
+                // An error means that the process has ended.
+                let _ = kill(Pid::from_raw(id.cast_signed()), Signal::SIGTERM);
+            }
+            if since.elapsed() > LONGEST_END {
+                return;
+            }
+        } else if !is_said && started.elapsed() > LONGEST_END {
+            is_said = true;
+            let processes = counted_plainly(ids.len() as u64, "process");
+            say(format_args!(
+                "{} has ended; recording goes on for {processes} that it started (an interrupt ends it)",
+                program.display()
+            ));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Returns `true` if the process with this number of the kernel's has not ended. A process that has ended may still have an entry in /proc,
+/// until its parent asks for its status.
+fn is_running(id: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/stat"));
+    let state = |status: String| {
+        let (_, after) = status.rsplit_once(") ")?;
+        after.chars().next()
+    };
+    status.is_ok_and(|status| !matches!(state(status), None | Some('Z' | 'X')))
+}
+
+/// The time that the remaining processes have to end after an interrupt. After this time, a message says that they still run.
+const LONGEST_END: Duration = Duration::from_secs(1);
 
 /// The plug-in, which `build.rs` compiles; `None` on systems other than Linux, because the emulator needs Linux.
 #[cfg(recorder)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ruzstd::decoding::FrameDecoder;
 
@@ -11,11 +11,13 @@ use super::super::about::About;
 use super::super::chunk::{Chunk, Executions};
 use super::super::code::Code;
 use super::super::error::RecordingError;
-use super::super::source::{BytesRead, Source};
+use super::super::source::{BytesRead, MAGIC, Source};
 use super::cursor::Cursor;
 use super::templates::{Template, Templates};
 use crate::text::line;
-use refs::{FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Rest, VERSION, hash};
+use refs::{
+    FILE_HEADER, FRAME_HEADER, FrameKind, Mapping, Order, Process, Rest, SharedRange, VERSION, hash,
+};
 
 /// The maximum number of bytes in a frame's content.
 pub(super) const MOST_CONTENT: u32 = 1 << 24;
@@ -27,6 +29,9 @@ const MOST_REFERENCES: u64 = 1 << 28;
 /// The maximum number of frames in a recording. [`MOST_THREADS`] is the maximum number of threads.
 const MOST_FRAMES: usize = 1 << 22;
 const MOST_THREADS: u32 = 1 << 16;
+
+/// The maximum number of processes in a file.
+const MOST_PROCESSES: usize = 1 << 16;
 
 /// The maximum number of threads whose predictors are unpacked: one for each strand of the largest machine. An unpacked predictor takes 320
 /// KB. The predictors of other threads are packed.
@@ -41,7 +46,8 @@ const _: () = assert!(VERSION == 2, "the error says so");
 
 pub(in super::super) struct NativeReader {
     name: String,
-    file: File,
+    /// The file. It has the recordings of all processes, which share this.
+    file: Arc<Mutex<File>>,
     code: Arc<Code>,
     templates: Vec<Template>,
     threads: Vec<ThreadFrames>,
@@ -52,6 +58,8 @@ pub(in super::super) struct NativeReader {
     pub(in super::super) about: About,
     read: u64,
     total: u64,
+    /// The position of the recording in the file.
+    begins: u64,
     /// The number of references of all frames.
     pub(in super::super) references: u64,
     /// The total size of the description, mappings and notes so far, in bytes.
@@ -105,11 +113,36 @@ impl FrameHeader {
 }
 
 impl NativeReader {
-    /// Reads a file up to its last complete frame.
-    pub(in super::super) fn new(source: Source) -> Result<Self, RecordingError> {
+    /// Reads a file up to its last complete frame. Returns a reader for the recording of each process.
+    pub(in super::super) fn all(source: Source) -> Result<Vec<Self>, RecordingError> {
+        let name = source.name.clone();
+        let file = Arc::new(Mutex::new(source.into_file()?));
+        let mut readers = Vec::new();
+        let mut begins = 0;
+        loop {
+            let (reader, next) = Self::new(name.clone(), Arc::clone(&file), begins)?;
+            readers.push(reader);
+            match next {
+                Some(_) if readers.len() == MOST_PROCESSES => {
+                    let many = format!("more than {MOST_PROCESSES} processes");
+                    return Err(RecordingError::in_file(&name, many, "fewer"));
+                }
+                Some(next) => begins = next,
+                None => return Ok(readers),
+            }
+        }
+    }
+
+    /// Reads a recording that begins at a position of the file, up to its last complete frame. Also returns the position of the next
+    /// process's recording; `None` if there is none.
+    fn new(
+        name: String,
+        file: Arc<Mutex<File>>,
+        begins: u64,
+    ) -> Result<(Self, Option<u64>), RecordingError> {
         let mut reader = Self {
-            name: source.name.clone(),
-            file: source.into_file()?,
+            name,
+            file,
             code: Arc::default(),
             templates: Vec::new(),
             threads: Vec::new(),
@@ -119,27 +152,30 @@ impl NativeReader {
             about: About::default(),
             read: FILE_HEADER.len() as u64,
             total: 0,
+            begins,
             references: 0,
             said: 0,
         };
         reader.decoder.set_max_window_size(MOST_CONTENT.into());
         let mut templates = Templates::new();
-        reader.scan(&mut templates)?;
+        let next = reader.scan(&mut templates)?;
         let (code, templates) = templates.complete();
         (reader.code, reader.templates) = (Arc::new(code), templates);
         if reader.threads.is_empty() {
             let nothing = "no memory reference";
             return Err(RecordingError::in_file(&reader.name, nothing, "at least one"));
         }
-        Ok(reader)
+        Ok((reader, next))
     }
 
-    fn scan(&mut self, templates: &mut Templates) -> Result<(), RecordingError> {
-        let mut at = FILE_HEADER.len() as u64;
+    /// Reads all headers, and the content of the frames that have no references. Returns the position of the next process's recording.
+    fn scan(&mut self, templates: &mut Templates) -> Result<Option<u64>, RecordingError> {
+        let begins = self.begins;
+        let mut at = begins + FILE_HEADER.len() as u64;
         let mut frames = 0;
         let mut content = Vec::new();
         let mut header = [0; FILE_HEADER.len()];
-        let header = self.read_at(0, &mut header).map(|()| header);
+        let header = self.read_at(begins, &mut header).map(|()| header);
         if header.as_ref().ok() != Some(&FILE_HEADER) {
             let found = match header.ok().and_then(|header| Some(*header[8..].first_chunk()?)) {
                 Some(version) => format!("a recording of version {}", u32::from_le_bytes(version)),
@@ -147,7 +183,8 @@ impl NativeReader {
             };
             return Err(RecordingError::in_file(&self.name, found, A_RECORDING));
         }
-        let length = self.file.seek(SeekFrom::End(0)).map_err(|error| self.unreadable(&error))?;
+        let length = self.file().seek(SeekFrom::End(0));
+        let length = length.map_err(|error| self.unreadable(&error))?;
         while at < length {
             let Some(header) = self.header(at)? else {
                 break;
@@ -172,22 +209,26 @@ impl NativeReader {
                 self.understand(&header, &content, templates)
                     .ok_or_else(|| self.damaged(at, "a malformed frame"))?;
                 if header.kind == FrameKind::End as u8 {
-                    self.total = end;
-                    return match end == length {
-                        true => Ok(()),
-                        false => Err(self.damaged(end, "something after the end")),
+                    self.total = end - begins;
+                    if end == length {
+                        return Ok(None);
+                    }
+                    let mut magic = [0; MAGIC.len()];
+                    return match self.read_at(end, &mut magic) {
+                        Ok(()) if magic == MAGIC => Ok(Some(end)),
+                        _ => Err(self.damaged(end, "something after the end")),
                     };
                 }
             }
             at = end;
         }
-        self.total = at;
+        self.total = at - begins;
         let note = match at == length {
             true => "has no end: the recorder is at work still, or was ended".to_owned(),
             false => format!("is cut off: it is read up to byte {at} of {length}"),
         };
         self.about.notes.push(format!("{} {note}", self.name));
-        Ok(())
+        Ok(None)
     }
 
     /// Interprets a frame that has no references. Returns `None` if its content is malformed.
@@ -201,6 +242,8 @@ impl NativeReader {
         const MAPPINGS: u8 = FrameKind::Mappings as u8;
         const DEFINITIONS: u8 = FrameKind::Definitions as u8;
         const NOTE: u8 = FrameKind::Note as u8;
+        const MISSING: u8 = FrameKind::Missing as u8;
+        const PROCESS: u8 = FrameKind::Process as u8;
         const END: u8 = FrameKind::End as u8;
         let mut rest = Rest(content);
         match header.kind {
@@ -229,10 +272,30 @@ impl NativeReader {
                     });
                 }
             }
-            NOTE => {
+            NOTE | MISSING => {
                 self.said(1 + content.len())?;
                 let length = content.len() as u64;
-                self.about.notes.push(line(str::from_utf8(rest.bytes(length)?).ok()?));
+                let note = line(str::from_utf8(rest.bytes(length)?).ok()?);
+                if header.kind == MISSING {
+                    self.about.missing.push(note.clone());
+                }
+                self.about.notes.push(note);
+            }
+            PROCESS => {
+                self.said(1 + content.len())?;
+                let number = u32::try_from(rest.varint()?).ok()?;
+                let ends = u32::try_from(rest.varint()?).ok()?.checked_sub(1);
+                let mut shared = Vec::new();
+                for _ in 0..rest.varint()? {
+                    let (start, length) = (rest.varint()?, rest.varint()?);
+                    shared.push(SharedRange {
+                        start,
+                        end: start.checked_add(length)?,
+                        owner: u32::try_from(rest.varint()?).ok()?,
+                        owner_start: rest.varint()?,
+                    });
+                }
+                self.about.process = Process { number, ends, shared };
             }
             END if content.len() <= 1 => {
                 let length = content.len() as u64;
@@ -262,9 +325,14 @@ impl NativeReader {
         }
     }
 
-    fn read_at(&mut self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(at))?;
-        self.file.read_exact(bytes)
+    fn read_at(&self, at: u64, bytes: &mut [u8]) -> io::Result<()> {
+        let mut file = self.file();
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(bytes)
+    }
+
+    fn file(&self) -> MutexGuard<'_, File> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads, checks and decompresses the content of a frame.

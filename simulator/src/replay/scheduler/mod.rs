@@ -12,6 +12,7 @@ mod calendar;
 mod deal;
 mod objects;
 mod orders;
+mod shared;
 mod signals;
 mod sleepers;
 mod states;
@@ -20,7 +21,7 @@ mod tests;
 mod timeline;
 pub(crate) mod turns;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use guest_abi::StrandId;
 
@@ -31,27 +32,43 @@ use crate::replay::Progress;
 use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
 use deal::Deal;
+use refs::process_ends;
 use objects::Objects;
 use orders::Wait;
+use shared::SharedMemory;
 use signals::Signals;
 use sleepers::Sleepers;
 use states::Accounts;
 use turns::Turns;
 
-/// The distance in physical memory between programs: 8 GB.
+/// The distance in physical memory between the first [`SPACED`] programs: 8 GB.
 const APART: u64 = 1 << 33;
+
+/// The number of programs that are 8 GB apart. The programs after them share these 8 GB with them, and begin 256 MB apart.
+const SPACED: usize = 48;
+const CLOSER: u64 = 1 << 28;
+
+/// Returns the [offset](Quantum::offset) of the program with this number.
+const fn offset_of(program: usize) -> u64 {
+    (program % SPACED) as u64 * APART + (program / SPACED) as u64 * CLOSER
+}
 
 /// Returns the number of the program whose quanta have this [offset](Quantum::offset).
 pub(crate) const fn program_at(offset: u64) -> usize {
-    (offset / APART) as usize
+    (offset / APART) as usize + SPACED * (offset % APART / CLOSER) as usize
 }
 
-/// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry).
-pub const MOST_PROGRAMS: usize = 48;
+/// The maximum number of recordings in a replay. This limit keeps the recordings apart in [memory](crate::memory::geometry), if each uses
+/// less than 8 GB of its address space in one piece (256 MB if there are more than 48 recordings).
+pub const MOST_PROGRAMS: usize = SPACED * (APART / CLOSER) as usize;
 
 /// A program. It has its own memory, signals and locks.
 struct ScheduledProgram {
     source: Source,
+    /// The index of the program's [`Family`].
+    family: usize,
+    /// The number of the program's threads that have not ended.
+    threads: usize,
     signals: Signals,
     objects: Objects,
     /// The number of waits that the scheduler ended because their signals are missing from the recording.
@@ -59,6 +76,15 @@ struct ScheduledProgram {
     /// The number of waits that the scheduler ended because all threads waited. These were waits for locks, sections of locks, semaphores
     /// or barriers.
     forced: u64,
+}
+
+/// The processes of one file.
+#[derive(Default)]
+struct Family {
+    /// The starts and ends of the processes.
+    signals: Signals,
+    /// The ends of processes that processes of the replay send.
+    ends: HashSet<u64>,
 }
 
 enum Source {
@@ -106,6 +132,9 @@ struct StrandQueue {
 /// stops where the [second instruction begins](Quantum::begins_at).
 pub struct Scheduler {
     programs: Vec<ScheduledProgram>,
+    families: Vec<Family>,
+    /// The memory that programs share with others.
+    shared: SharedMemory,
     threads: Vec<ScheduledThread>,
     strands: Vec<StrandQueue>,
     turns: Turns,
@@ -122,11 +151,29 @@ pub struct Scheduler {
     within: bool,
     /// The time of the latest turn, or the time at which the last strand ended if all threads have ended.
     time: u64,
-    /// Maps the recorded addresses of data to other addresses; `None` if the recorded addresses are used.
+    /// Maps the addresses of data in memory to other addresses; `None` if the data are where they were.
     moved: Option<Box<dyn Fn(u64) -> u64>>,
 }
 
 opaque!(Scheduler, "Scheduler");
+
+/// Returns the families of recordings, and the index of each recording's family.
+fn families<'a>(recordings: impl Iterator<Item = &'a Recording>) -> (Vec<Family>, Vec<usize>) {
+    let mut known: Vec<u64> = Vec::new();
+    let mut families: Vec<Family> = Vec::new();
+    let family = recordings.map(|recording| {
+        let found = known.iter().position(|family| *family == recording.family());
+        let index = found.filter(|_| recording.family() != 0).unwrap_or(families.len());
+        if index == families.len() {
+            known.push(recording.family());
+            families.push(Family::default());
+        }
+        families[index].ends.extend(recording.process().ends.map(process_ends));
+        index
+    });
+    let family = family.collect();
+    (families, family)
+}
 
 /// Returns the strand that executes a thread which is placed on `strand`.
 fn executing(strand: StrandId) -> StrandId {
@@ -191,15 +238,22 @@ impl Scheduler {
             strands[thread.strand.index()].threads.push_back(number);
             turns.set(thread.strand, Some(0));
         }
-        let program = |(source, _)| ScheduledProgram {
+        let recordings = || sources.iter().map(|(source, _)| source.recording());
+        let shared = SharedMemory::new(recordings());
+        let (families, family) = families(recordings());
+        let program = |((source, threads), family)| ScheduledProgram {
             source,
+            family,
+            threads,
             signals: Signals::default(),
             objects: Objects::default(),
             dropped: 0,
             forced: 0,
         };
         Self {
-            programs: sources.into_iter().map(program).collect(),
+            shared,
+            families,
+            programs: sources.into_iter().zip(family).map(program).collect(),
             sleepers: Sleepers::default(),
             accounts: Accounts::new(threads.len()),
             delays: Vec::new(),
@@ -214,7 +268,7 @@ impl Scheduler {
         }
     }
 
-    /// Moves the data of the recordings. `moved` maps their addresses to new addresses.
+    /// Moves the data of the recordings. `moved` maps their addresses in memory to new addresses.
     pub(crate) fn move_data(&mut self, moved: impl Fn(u64) -> u64 + 'static) {
         self.moved = Some(Box::new(moved));
     }
@@ -255,7 +309,7 @@ impl Scheduler {
         self.quantum_ends = thread.next.passed() + length;
         let quantum = Quantum {
             strand: thread.strand,
-            offset: thread.program as u64 * APART,
+            offset: offset_of(thread.program),
             begins,
             until,
             data_alone: thread.data_alone,
@@ -401,13 +455,18 @@ impl Scheduler {
                         let (thread, at) = (self.executing, ended.ready);
                         self.begin(thread);
                         self.accounts.enter(thread, State::Ended, at);
+                        self.end_thread(thread, at);
                         self.change_thread(strand);
                         return Ok(false);
                     }
                     let first = thread.chunk.references().first();
                     thread.data_alone = first.is_some_and(|first| !first.kind.is_fetch());
+                    self.shared.move_data(thread.program, &mut thread.chunk);
                     if let Some(moved) = &self.moved {
-                        thread.chunk.move_data(moved);
+                        let offset = offset_of(thread.program);
+                        thread.chunk.move_data(|address| {
+                            moved(address.wrapping_add(offset)).wrapping_sub(offset)
+                        });
                     }
                 }
             }

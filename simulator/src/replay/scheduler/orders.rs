@@ -1,7 +1,7 @@
 //! Carries out orders: signals, waits, locks, semaphores, barriers and sleeps.
 
 use guest_abi::StrandId;
-use refs::{Acquire, Cause, Semaphore};
+use refs::{Acquire, Cause, Semaphore, is_of_process, process_ends};
 
 use super::objects::ObjectWait;
 use super::{Scheduler, Source};
@@ -41,26 +41,39 @@ impl Scheduler {
         let thread = self.executing;
         let number = self.threads[thread].program;
         let program = &mut self.programs[number];
-        let (woken, wait) = match order {
-            Order::Signal(signal) => (program.signals.make(signal), None),
-            Order::Start(signal) => {
-                program.signals.start(signal, now);
-                (program.signals.make(signal), None)
+        let family = &mut self.families[program.family];
+        let signals = match order {
+            Order::Start(signal) | Order::Wait(_, signal) if is_of_process(signal) => {
+                &mut family.signals
             }
-            Order::Wait(Cause::Start, signal) if program.signals.is_made(signal) => {
-                let started = program.signals.started(signal).unwrap_or(now);
+            _ => &mut program.signals,
+        };
+        let (woken, wait) = match order {
+            Order::Signal(signal) => (signals.make(signal), None),
+            Order::Start(signal) => {
+                signals.start(signal, now);
+                (signals.make(signal), None)
+            }
+            Order::Wait(Cause::Start, signal) if signals.is_made(signal) => {
+                let started = signals.started(signal).unwrap_or(now);
                 return self.begin_started(thread, strand, started);
+            }
+            // Nobody sends the end of a process that made no reference, or that is not replayed.
+            Order::Wait(Cause::Thread, signal)
+                if is_of_process(signal) && !family.ends.contains(&signal) =>
+            {
+                (Vec::new(), None)
             }
             Order::Wait(cause, signal) => {
                 // In a dealt recording, threads wait for turns. These waits are not waits of the recorded program.
                 if cause == Cause::Wake && matches!(program.source, Source::Threads(_)) {
                     self.accounts.waits_as_recorded(number, self.threads[thread].instruction());
                 }
-                if program.signals.is_made(signal) {
+                if signals.is_made(signal) {
                     (Vec::new(), None)
                 } else {
                     self.accounts.kept_orders += u64::from(cause == Cause::Section);
-                    program.signals.wait(signal, thread);
+                    signals.wait(signal, thread);
                     (Vec::new(), Some(Wait::Signal(cause, signal)))
                 }
             }
@@ -71,7 +84,7 @@ impl Scheduler {
                 (Vec::new(), (!is_given).then_some(Wait::Object(ObjectWait::Lock(lock))))
             }
             Order::Release { lock, signal } => {
-                let mut woken = program.signals.make(signal);
+                let mut woken = signals.make(signal);
                 woken.extend(program.objects.release(lock, thread));
                 (woken, None)
             }
@@ -110,6 +123,20 @@ impl Scheduler {
         }
         woken.iter().for_each(|woken| self.wake(*woken, thread, now));
         woken.is_empty()
+    }
+
+    /// Notes that a thread has ended at the time `now`. The process ends with its last thread.
+    pub(super) fn end_thread(&mut self, thread: usize, now: u64) {
+        let program = &mut self.programs[self.threads[thread].program];
+        program.threads -= 1;
+        if program.threads > 0 {
+            return;
+        }
+        if let Some(process) = program.source.recording().process().ends {
+            let family = &mut self.families[program.family];
+            let woken = family.signals.make(process_ends(process));
+            woken.iter().for_each(|woken| self.wake(*woken, thread, now));
+        }
     }
 
     /// Records that a thread has begun although no other thread has started it. Does nothing if the thread has begun already.
@@ -213,7 +240,11 @@ impl Scheduler {
         let program = &mut self.programs[thread.program];
         match wait {
             Wait::Signal(cause, signal) => {
-                program.signals.give_up(signal, number);
+                let signals = match is_of_process(signal) {
+                    true => &mut self.families[program.family].signals,
+                    false => &mut program.signals,
+                };
+                signals.give_up(signal, number);
                 match cause {
                     Cause::Section => program.forced += 1,
                     _ => program.dropped += 1,
