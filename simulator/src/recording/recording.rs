@@ -95,7 +95,10 @@ impl Recording {
                     1 => 0,
                     _ => FAMILIES.fetch_add(1, Ordering::Relaxed),
                 };
-                return Ok(readers.into_iter().map(|reader| Self::native(reader, &name, family)).collect());
+                return Ok(readers
+                    .into_iter()
+                    .map(|reader| Self::native(reader, &name, family))
+                    .collect());
             }
             Content::Text => {
                 let mut memory = text::read(source)?;

@@ -1,5 +1,7 @@
 use refs::Class;
 
+use super::images::Image;
+
 /// A reference to memory: the fetch of an instruction, or an access to data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reference {
@@ -19,6 +21,16 @@ impl Reference {
     /// Returns an access to data, or the fetch of an instruction that passes control to the next instruction.
     pub const fn new(address: u64, size: u16, kind: Kind) -> Self {
         Self { address, size, kind, flow: Flow::Next, class: Class::Other }
+    }
+
+    /// Returns this reference if it is data. Returns a fetch with its [address in an image](super::Image::address).
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn in_image(self, image: Image) -> Self {
+        match self.kind.is_fetch() {
+            true => Self { address: image.address(self.address), ..self },
+            false => self,
+        }
     }
 
     /// Notes that the instruction of this fetch also accesses `data`. An instruction of the class [`Class::Other`] with an atomic access

@@ -25,7 +25,9 @@ pub use executed::{
     ByWhom, ClockChange, ClockRun, EventCounts, Executed, GuestRun, HypervisorRun, StrandRun,
 };
 pub use played::{Asked, Found, Measured, PhaseRun, Played, Settled, StepRun, UnitRun};
-pub use replayed::{CounterResult, GuestCalls, Hypercalls, ProcessRun, Replayed, Stack, ThreadRun, Time};
+pub use replayed::{
+    CounterResult, GuestCalls, Hypercalls, ProcessRun, Replayed, Stack, ThreadRun, Time,
+};
 pub use spread::Spread;
 pub use timeline::{ThreadLine, TimeLine};
 pub use totals::Total;

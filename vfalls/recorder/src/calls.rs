@@ -255,7 +255,8 @@ mod tests {
 
     #[test]
     fn ends_and_new_programs() {
-        let call = |target, number| SystemCall::new(target, number, [0x1103, 0x20, 0x30, 0x40, 0, 0]);
+        let call =
+            |target, number| SystemCall::new(target, number, [0x1103, 0x20, 0x30, 0x40, 0, 0]);
         for (target, numbers) in [(Target::X86, [60, 59, 322]), (Target::Sparc, [1, 59, 350])] {
             let calls = numbers.map(|number| call(target, number));
             let named = SystemCall::Exec { path: 0x1103, arguments: 0x20, environment: 0x30 };
@@ -269,7 +270,8 @@ mod tests {
 
     #[test]
     fn sleeps_and_calls_that_block() {
-        let call = |target, number, flags| SystemCall::new(target, number, [1, flags, 0x30, 0, 0, 0]);
+        let call =
+            |target, number, flags| SystemCall::new(target, number, [1, flags, 0x30, 0, 0, 0]);
         for (target, sleep, clock_sleep, read) in
             [(Target::X86, 35, 230, 0), (Target::Sparc, 249, 259, 3)]
         {

@@ -89,7 +89,8 @@ fn is_program(target: Target, start: &[u8]) -> bool {
         Target::X86 => (1, 62_u16.to_le_bytes()),
         Target::Sparc => (2, 43_u16.to_be_bytes()),
     };
-    start.starts_with(&[0x7f, b'E', b'L', b'F', 2, order]) && start.get(18..20) == Some(&machine[..])
+    start.starts_with(&[0x7f, b'E', b'L', b'F', 2, order])
+        && start.get(18..20) == Some(&machine[..])
 }
 
 /// Escapes text for an option of the emulator by doubling its commas. A single comma would end a part of the option.
@@ -121,9 +122,8 @@ mod tests {
             CString::new(path.into_os_string().into_encoded_bytes()).unwrap()
         };
         let own = file("own", X86, 0o755);
-        let found = |path: &CString| {
-            NewProgram::with(Target::X86, path.clone(), words(&[c"name", c"-l"]))
-        };
+        let found =
+            |path: &CString| NewProgram::with(Target::X86, path.clone(), words(&[c"name", c"-l"]));
         let program = found(&own).unwrap();
         assert_eq!(program.command(), [own.to_bytes_with_nul(), b"-l\0"].concat());
         let emulated = program.emulated(c"it.so,process=3".to_owned(), Some(c"/lib,s".to_owned()));

@@ -99,7 +99,8 @@ impl Process {
         let tid = start.and_then(|start| start.tid);
         let mut thread = Thread::new(number, tid);
         let first = (number == 0).then(|| process_begins(self.output.process()));
-        let signal = start.map(|start| start.signal).or(first.filter(|_| self.output.process() != 0));
+        let signal =
+            start.map(|start| start.signal).or(first.filter(|_| self.output.process() != 0));
         if let Some(signal) = signal {
             thread.log.order(Order::Wait(Cause::Start, signal));
         }
@@ -216,8 +217,7 @@ impl Process {
         };
         let program = NewProgram::new(self.target, path, arguments)?;
         let command = program.command();
-        let process =
-            self.output.new_process("execs", &command.len().to_string(), &command)?;
+        let process = self.output.new_process("execs", &command.len().to_string(), &command)?;
         thread.log.order(Order::Start(process_begins(process)));
         thread.write(self, true);
         Some((program, process))

@@ -38,9 +38,8 @@ impl Target {
     pub(crate) fn time(self, address: u64) -> Option<u64> {
         let mut bytes = [0; 16];
         File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, address).ok()?;
-        let [seconds, nanoseconds] = [&bytes[..8], &bytes[8..]].map(|half| {
-            self.number(half.try_into().unwrap_or_default())
-        });
+        let [seconds, nanoseconds] =
+            [&bytes[..8], &bytes[8..]].map(|half| self.number(half.try_into().unwrap_or_default()));
         // A program may ask for a time that does not fit into 64 bits of nanoseconds, so the seconds are clamped to 2^32.
         (nanoseconds < 1_000_000_000).then(|| seconds.min(1 << 32) * 1_000_000_000 + nanoseconds)
     }

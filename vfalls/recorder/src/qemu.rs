@@ -108,7 +108,8 @@ macro_rules! while_no_thread_forks {
 
 /// The arguments with which this plug-in was loaded. An emulator that executes another program of the process needs them.
 struct Arguments {
-    file: OsString,
+    /// The path of the plug-in.
+    library: OsString,
     socket: OsString,
     sysroot: OsString,
     limit: u64,
@@ -119,13 +120,14 @@ static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
 impl Arguments {
     /// Returns the value of the emulator's option `-plugin` that records the process with this number.
     fn of_process(&self, process: u32) -> CString {
-        let [file, socket, sysroot] =
-            [&self.file, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
-        let numbers = format!(",process={process},limit={}", self.limit);
-        let parts: [&[u8]; 8] = [
-            &file, b",file=", &file, b",socket=", &socket, b",sysroot=", &sysroot, numbers.as_bytes(),
-        ];
-        CString::new(parts.concat()).unwrap_or_default()
+        let [library, socket, sysroot] =
+            [&self.library, &self.socket, &self.sysroot].map(|text| escaped(text).into_vec());
+        let mut parts = [&library[..], b",library=", &library, b",socket=", &socket].concat();
+        if !sysroot.is_empty() {
+            parts.extend_from_slice(&[&b",sysroot="[..], &sysroot].concat());
+        }
+        parts.extend(format!(",process={process},limit={}", self.limit).into_bytes());
+        CString::new(parts).unwrap_or_default()
     }
 }
 
@@ -204,7 +206,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         return 1;
     };
     let mut given = Arguments {
-        file: OsString::new(),
+        library: OsString::new(),
         socket: OsString::new(),
         sysroot: OsString::new(),
         limit: u64::MAX,
@@ -219,7 +221,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         let value = OsStr::from_bytes(&argument[at + 1..]);
         let number = value.to_str().and_then(|value| value.parse().ok());
         match (&argument[..at], number) {
-            (b"file", _) => given.file = value.to_owned(),
+            (b"library", _) => given.library = value.to_owned(),
             (b"socket", _) => given.socket = value.to_owned(),
             (b"sysroot", _) => given.sysroot = value.to_owned(),
             (b"limit", Some(limit)) => given.limit = limit,

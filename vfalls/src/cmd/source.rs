@@ -10,6 +10,7 @@ use simulator::recording::{self, Recording, RecordingError};
 
 use crate::budget;
 use crate::interrupt::{self, Interrupted};
+use crate::numbers::counted_plainly;
 use crate::output::OutputFile;
 use crate::recorder::{self, Options};
 use crate::say::say;
@@ -136,15 +137,20 @@ impl ReplaySource {
     }
 }
 
-/// Returns a line with the names of these recordings.
+/// Returns a line with the names of these recordings. Counts processes that other recorded processes started.
 pub(crate) fn line(recordings: &[Recording]) -> String {
-    let names: Vec<_> = (recordings.iter())
+    let first = recordings.iter().filter(|recording| recording.process().number == 0);
+    let names: Vec<_> = first
         .map(|recording| match recording.command() {
             Some(command) => format!("{} ({})", recording.name(), cut(command, WIDTH)),
             None => recording.name().to_owned(),
         })
         .collect();
-    format!("recording: {}", names.join(", "))
+    let line = format!("recording: {}", names.join(", "));
+    match recordings.len() - names.len() {
+        0 => line,
+        more => format!("{line}, and {} that it started", counted_plainly(more as u64, "process")),
+    }
 }
 
 /// Records a program into the file [`DEFAULT`]. If this file cannot be written, records into a

@@ -327,7 +327,7 @@ impl Listener {
     ) -> io::Result<()> {
         let Self { parts, recording, others, .. } = self;
         let (first, further) = parts.split_first_mut().expect("there is a first process");
-        for note in end {
+        if let Some(note) = end {
             first.frame(recording, &Frame::note(note))?;
         }
         for note in missing {
@@ -418,7 +418,8 @@ impl Listener {
         });
         let names: Vec<_> = cut.map(Part::name).collect();
         let (first, number) = (names.first()?, names.len() as u64);
-        let (processes, are) = (counted_plainly(number, "process"), ["were", "was"][usize::from(number == 1)]);
+        let (processes, are) =
+            (counted_plainly(number, "process"), ["were", "was"][usize::from(number == 1)]);
         Some(format!(
             "{processes} of those that {} started {are} ended before the recorder had written everything, such as {first}: \
              what they did last may be missing",

@@ -99,7 +99,7 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
     let socket = Socket::new().context("the socket for the recorder cannot be made")?;
     let mut plugin = escaped(library.path().as_os_str());
     // The recorder names the plug-in to the emulator again when a process replaces its program.
-    for (name, value) in [("file", library.path()), ("socket", &socket.name)] {
+    for (name, value) in [("library", library.path()), ("socket", &socket.name)] {
         plugin.push(format!(",{name}="));
         plugin.push(escaped(value.as_os_str()));
     }

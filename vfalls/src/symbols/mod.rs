@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use simulator::analysis::profile::functions::Functions;
 use simulator::input::{self, LONGEST_PROGRAM};
-use simulator::recording::{BUNDLED_PROGRAM, Mapping, Recording};
+use simulator::recording::{BUNDLED_PROGRAM, Image, Mapping, Recording};
 use simulator::text::line;
 
 use crate::say::say;
@@ -67,6 +67,21 @@ pub(crate) struct Symbols {
     places: Places,
 }
 
+/// Returns the mappings of all processes, each once, at their addresses in images.
+fn in_images(recordings: &[Recording]) -> Vec<Mapping> {
+    let mut all: Vec<Mapping> = Vec::new();
+    for (recording, image) in recordings.iter().zip(Image::of_all(recordings)) {
+        let mapping = |one: &Mapping| Mapping {
+            start: image.address(one.start),
+            end: image.address(one.end),
+            ..one.clone()
+        };
+        let new = recording.mappings().iter().map(mapping).filter(|one| !all.contains(one));
+        all.extend(new.collect::<Vec<_>>());
+    }
+    all
+}
+
 /// The locations of the files in the program's memory.
 enum Places {
     /// There is only one file. The number is the difference between an address in the recording and
@@ -111,16 +126,16 @@ impl Symbols {
         }
     }
 
-    /// Returns the symbols of a recorded program; `None` if its files are not known. The recording
-    /// names the files. If `file` is given, it replaces one of them, or it is the only file if the
-    /// recording names none.
-    pub(crate) fn of_recording(
-        recording: &Recording,
+    /// Returns the symbols of a recorded program; `None` if its files are not known. The recordings of its processes
+    /// name the files. If `file` is given, it replaces one of them, or it is the only file if the
+    /// recordings name none. Addresses are those of [images](Image::address).
+    pub(crate) fn of_recordings(
+        recordings: &[Recording],
         is_bundled: bool,
         file: Option<&Path>,
         loaded_at: Option<u64>,
     ) -> anyhow::Result<Option<Self>> {
-        let mapped = Self::mapped(recording.mappings()).filter(|_| !is_bundled);
+        let mapped = Self::mapped(&in_images(recordings)).filter(|_| !is_bundled);
         Ok(match (file, mapped) {
             (Some(path), Some(mapped)) => Some(mapped.with_file(path)?),
             (Some(path), None) => Some(Self::open(path, loaded_at)?),

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use simulator::machine::clock::HZ;
 use simulator::memory::Served;
-use simulator::run::{CounterResult, Replayed, ThreadRun, Total};
+use simulator::run::{CounterResult, ProcessRun, Replayed, ThreadRun, Total};
 
 use crate::numbers::counted_plainly;
-use crate::table;
+use crate::table::{self, cut};
 use crate::text::layouts::time;
 
 /// The number of lines on a screen. If there are too many threads, the last row adds up the threads
@@ -34,7 +34,11 @@ pub(crate) fn totals(counters: &[CounterResult]) -> String {
 /// three lines, the output fills a screen.
 pub(crate) fn print(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
     let sums = Total::by_event(&run.counters);
-    write!(output, "{}\n{}", units(&sums, run), threads(run, sums.len()))?;
+    write!(output, "{}\n", units(&sums, run))?;
+    if !run.processes.is_empty() {
+        writeln!(output, "{}", processes(&run.processes))?;
+    }
+    write!(output, "{}", threads(run, sums.len()))?;
     truth(output, run)
 }
 
@@ -90,6 +94,43 @@ fn threads(run: &Replayed, events: usize) -> String {
     table::text(&table)
 }
 
+/// The maximum number of processes with their own rows.
+const MOST_PROCESSES: usize = 8;
+
+/// Returns a table of processes. The processes with the fewest instructions share the last row.
+fn processes(all: &[ProcessRun]) -> String {
+    let mut busiest: Vec<(usize, &ProcessRun)> = all.iter().enumerate().collect();
+    let mut others = Vec::new();
+    if all.len() > MOST_PROCESSES {
+        busiest.sort_by_key(|(_, process)| Reverse(process.instructions));
+        others = busiest.split_off(MOST_PROCESSES - 1);
+    }
+    let mut table = table::with_header(">process|threads|>instructions|>cycles|command");
+    for (number, process) in busiest {
+        let ProcessRun { first_thread: first, threads, instructions, cycles, .. } = process;
+        let threads = match threads {
+            1 => first.to_string(),
+            _ => format!("{first}-{}", first + threads - 1),
+        };
+        let command = process.command.as_deref().unwrap_or(&process.name);
+        let numbers = [*instructions, *cycles].map(|number| number.to_string());
+        let cells = [number.to_string(), threads].into_iter().chain(numbers);
+        table.add_row(cells.chain([cut(command, MOST_COMMAND)]));
+    }
+    if !others.is_empty() {
+        let sum = |part: fn(&ProcessRun) -> u64| -> String {
+            others.iter().map(|(_, one)| part(one)).sum::<u64>().to_string()
+        };
+        let (instructions, cycles) = (sum(|one| one.instructions), sum(|one| one.cycles));
+        let more = format!("{} more", others.len());
+        table.add_row([more, String::new(), instructions, cycles, String::new()]);
+    }
+    table::text(&table)
+}
+
+/// The maximum number of characters of a command line in the table of processes.
+const MOST_COMMAND: usize = 40;
+
 fn cells(thread: String, strand: String, results: &ThreadRun) -> Vec<String> {
     let Served { l2, local, remote, c2c } = results.served;
     let instructions = results.instructions;
@@ -138,7 +179,8 @@ fn truth(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
             1 => "the counter shows".to_owned(),
             _ => format!("all {counters} counters show"),
         };
-        return writeln!(output, "Truth: {counters} exactly what happened ({after}).");
+        writeln!(output, "Truth: {counters} exactly what happened ({after}).")?;
+        return missing(output, run);
     }
     writeln!(
         output,
@@ -156,5 +198,11 @@ fn truth(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
             counter.truth.to_string(),
         ]);
     }
-    write!(output, "{}", table::text(&table))
+    write!(output, "{}", table::text(&table))?;
+    missing(output, run)
+}
+
+/// Prints what the counters and the truth do not cover, because it is not recorded.
+fn missing(output: &mut impl Write, run: &Replayed) -> io::Result<()> {
+    run.missing.iter().try_for_each(|one| writeln!(output, "Not covered: {one}."))
 }

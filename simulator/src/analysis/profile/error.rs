@@ -36,6 +36,8 @@ pub enum ProfileError {
     Recording(#[from] RecordingError),
     #[error(transparent)]
     Placement(#[from] PlacementError),
+    #[error("there is no program, expected at least one")]
+    NoProgram,
     #[error("{0}: found no instruction, expected at least one, such as \"I  04001090,3\"")]
     NoInstruction(String),
     #[error(transparent)]

@@ -1,12 +1,13 @@
 //! Finds the function of a recorded program, or the page, that contains an address.
 
+use crate::recording::without_image;
 use crate::run::State;
 use crate::setters::opaque;
 
 /// The binary logarithm of the size of a page of code.
 const PAGE_SHIFT: u32 = 12;
 
-/// The symbols of a recorded program. They are looked up by address.
+/// The symbols of recorded programs. They are looked up by [address in an image](crate::recording::Image::address).
 pub trait Functions {
     /// Returns the start and the name of the function that holds the address; `None` if the function is unknown.
     fn function(&self, address: u64) -> Option<(u64, &str)>;
@@ -81,7 +82,7 @@ impl<'a> CodePlace<'a> {
     /// Returns the name of the function. For a page, returns `page` and the address.
     #[must_use]
     pub fn name(&self) -> String {
-        let page = || format!("page {:#x}", self.address);
+        let page = || format!("page {:#x}", without_image(self.address));
         self.function.map_or_else(page, str::to_owned)
     }
 }

@@ -36,7 +36,8 @@ use crate::setters::setters;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct Job<'a> {
-    pub program: Recording,
+    /// The recordings of the program's processes.
+    pub programs: Vec<Recording>,
     /// The machine whose strands execute the program. A job on an R10000 ignores this field.
     pub machine: Machine,
     /// The caches of the machine, and the times that its operations take.
@@ -61,10 +62,10 @@ impl<'a> Job<'a> {
     /// Returns a job that samples a program on this machine. The job has T2 Plus processors and no
     /// symbols.
     #[must_use]
-    pub fn new(machine: Machine, program: Recording, rate: Rate) -> Self {
+    pub fn new(machine: Machine, programs: impl Into<Vec<Recording>>, rate: Rate) -> Self {
         let (memory, placement) = (Config::T2_PLUS, None);
         Self {
-            program,
+            programs: programs.into(),
             machine,
             memory,
             placement,
@@ -100,7 +101,7 @@ impl<'a> Job<'a> {
         list: &str,
         mut observe: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<ProfileReport, ProfileError> {
-        let flow = self.program.has_flow();
+        let flow = self.has_flow();
         match unit {
             SampledUnit::Sparc => self.on_strands(&events::sparc(list, flow)?, &mut observe),
             SampledUnit::R10000 => {
@@ -129,7 +130,7 @@ impl<'a> Job<'a> {
     ) -> Result<ProfileReport, ProfileError> {
         let machine = self.machine;
         let config = sparc::guest(machine);
-        let named = Placement::named(std::slice::from_ref(&self.program));
+        let named = Placement::named(&self.programs);
         let default = || Placement::default_for(&named);
         let placement = self.placement.take().unwrap_or_else(default);
         let placed = placement.strands(machine, config.strands, &named)?;
@@ -181,7 +182,7 @@ impl<'a> Job<'a> {
         if self.waits {
             return Err(EventError::NoCycles.into());
         }
-        let (processors, threads) = (self.processors, self.program.threads());
+        let (processors, threads) = (self.processors, self.threads());
         if !(1..=MOST_PROCESSORS).contains(&processors) {
             return Err(ProfileError::Processors(processors));
         }
@@ -222,20 +223,29 @@ impl<'a> Job<'a> {
         events: usize,
         observe: &mut Observe<'_>,
     ) -> Result<Execution, ProfileError> {
-        let program = self.program;
-        let (name, threads) = (program.name().to_owned(), program.threads());
-        let mut notes = program.notes().to_vec();
+        let (flow, threads, programs) = (self.has_flow(), self.threads(), self.programs);
+        let first = programs.first().ok_or(ProfileError::NoProgram)?;
+        let (name, target) = (first.name().to_owned(), first.target().map(str::to_owned));
         // Dealt references are not executed in the order of their thread, so call stacks cannot be
         // reconstructed.
-        let mut unwinder = (program.has_flow() && !is_dealt)
-            .then(|| Unwinder::new(threads, program.target(), self.symbols));
-        let mut scheduler = Scheduler::placed(vec![program], placed, is_dealt);
+        let mut unwinder =
+            (flow && !is_dealt).then(|| Unwinder::new(threads, target.as_deref(), self.symbols));
+        let mut scheduler = Scheduler::placed(programs, placed, is_dealt);
         let truth = run(processor, &mut scheduler, unwinder.as_mut(), clocks, events, observe)?;
-        notes.extend(scheduler.notes());
+        let mut notes = scheduler.notes();
         notes.extend(truth.stopped.then(|| stopped_after(truth.references)));
         let has_calls = unwinder.is_some();
         let stacks = unwinder.map(Unwinder::into_stacks);
         Ok(Execution { program: name, threads, notes, truth, has_calls, stacks })
+    }
+
+    fn has_flow(&self) -> bool {
+        self.programs.iter().all(Recording::has_flow)
+    }
+
+    /// Returns the number of threads of all processes.
+    fn threads(&self) -> usize {
+        self.programs.iter().map(Recording::threads).sum()
     }
 
     fn guest<U: CounterUnit>(

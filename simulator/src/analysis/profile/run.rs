@@ -72,7 +72,7 @@ pub(super) fn run(
     let mut truth = Truth { exact: vec![Exact::new(); events], ..Truth::default() };
     while let Some((thread, quantum)) = scheduler.next(usize::MAX)? {
         let instruction = quantum.first_instruction();
-        let fetch = instruction.references.first();
+        let fetch = instruction.references.first().map(|first| first.in_image(instruction.image));
         let stack = match (&mut unwinder, fetch) {
             (Some(unwinder), Some(fetch)) => unwinder.fetch(thread, &fetch),
             _ => Stacks::EMPTY,

@@ -151,7 +151,7 @@ impl<V: Variant> Processor for Sparc<'_, V> {
     ) -> Result<Executed, ProfileError> {
         let id = instruction.strand;
         let strand = self.strands[id.index()].as_mut().expect("a strand with threads has a guest");
-        let first = instruction.references.first();
+        let first = instruction.references.first().map(|first| first.in_image(instruction.image));
         if let Some(first) = first.filter(|first| first.kind.is_fetch()) {
             let at = Point { stack, address: first.address };
             strand.interrupt(self.devices, at)?;

@@ -22,25 +22,29 @@ pub(super) struct Apart {
 }
 
 impl Apart {
-    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. `homes` nodes have
-    /// memory.
-    pub(super) fn new(lines: &[SharedLine], homes: u64, free: Option<u64>) -> Self {
+    /// Moves the bytes of the falsely shared lines to the region at `free`, until the region is full. Each line comes with its number in
+    /// memory. `homes` nodes have memory.
+    pub(super) fn new<'a>(
+        lines: impl Iterator<Item = (u64, &'a SharedLine)>,
+        homes: u64,
+        free: Option<u64>,
+    ) -> Self {
         let mut apart = HashMap::new();
-        let shared = lines.iter().filter(|line| line.sharing == Sharing::False);
+        let shared = lines.filter(|(_, line)| line.sharing == Sharing::False);
         // The distance between lines with the same home, channel and bank.
         let step = homes * Interleave::Bytes512.bytes();
         let Some(free) = free.map(|free| free.next_multiple_of(step)) else {
             return Self { lines: apart };
         };
         let places = (REGION - step) / step / NODES as u64;
-        for (number, line) in shared.enumerate().take(places as usize) {
-            let physical = line.address & ADDRESS_MASK;
+        for (number, (at, line)) in shared.enumerate().take(places as usize) {
+            let physical = at << LINE_SHIFT;
             let place = |byte| {
                 let owner = owner(line, byte)?;
                 let other = free + (number * NODES + owner.index()) as u64 * step;
                 Some(other + physical % step)
             };
-            apart.insert(physical >> LINE_SHIFT, std::array::from_fn(place));
+            apart.insert(at, std::array::from_fn(place));
         }
         Self { lines: apart }
     }
@@ -49,7 +53,7 @@ impl Apart {
         self.lines.len()
     }
 
-    /// Returns the new address of the data at an address. It is the same address if the data do not move.
+    /// Returns the new address in memory of the data at an address in memory. It is the same address if the data do not move.
     pub(super) fn address(&self, address: u64) -> u64 {
         let byte = address % LINE;
         let line = self.lines.get(&((address & ADDRESS_MASK) >> LINE_SHIFT));

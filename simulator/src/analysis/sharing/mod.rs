@@ -107,41 +107,42 @@ impl Job {
     }
 
     /// Replays the program up to three times, and reports the lines that move between nodes. Each replay calls `open` once to open the
-    /// recording. From time to time, `observe` receives the number of the replay, from 0, and its progress. If `observe` returns
+    /// recordings of the program's processes. From time to time, `observe` receives the number of the replay, from 0, and its progress. If `observe` returns
     /// [`ControlFlow::Break`], the job ends: the report has the results so far, and says that the job was
     /// [stopped](SharingReport::stopped).
     ///
     /// # Errors
     /// Returns an error if the recording cannot be read, if the threads cannot be placed, or if the
     /// machine has no memory.
-    pub fn run(
+    pub fn run<R: Into<Vec<Recording>>>(
         &self,
-        mut open: impl FnMut() -> Result<Recording, RecordingError>,
+        mut open: impl FnMut() -> Result<R, RecordingError>,
         mut observe: impl FnMut(usize, Progress) -> ControlFlow<()>,
     ) -> Result<SharingReport, SharingError> {
-        self.observed(&mut open, &mut observe)
+        self.observed(&mut || open().map(Into::into), &mut observe)
     }
 
     /// Does the work of [`run`](Self::run). This function is not generic, so that the replay is
     /// compiled with this crate.
     fn observed(
         &self,
-        open: &mut dyn FnMut() -> Result<Recording, RecordingError>,
+        open: &mut dyn FnMut() -> Result<Vec<Recording>, RecordingError>,
         observe: &mut dyn FnMut(usize, Progress) -> ControlFlow<()>,
     ) -> Result<SharingReport, SharingError> {
         if self.memory.l2.line != 1 << LINE_SHIFT {
             return Err(SharingError::Lines(self.memory.l2.line));
         }
-        let recording = open()?;
-        let (program, threads) = (recording.name().to_owned(), recording.threads());
-        let named = Placement::named(std::slice::from_ref(&recording));
+        let recordings = open()?;
+        let program = recordings.first().map_or("", Recording::name).to_owned();
+        let threads = recordings.iter().map(Recording::threads).sum();
+        let named = Placement::named(&recordings);
         let placement = (self.placement.clone()).unwrap_or_else(|| Placement::default_for(&named));
         let all = (0..self.machine.strands()).filter_map(StrandId::new).collect();
         let strands = placement.strands(self.machine, all, &named)?;
         let deal = matches!(placement, Placement::Deal(_));
-        let schedule = |recording| Scheduler::placed(vec![recording], &strands, deal);
+        let schedule = |recordings| Scheduler::placed(recordings, &strands, deal);
 
-        let first = self.replay(&mut |at| observe(0, at), schedule(recording), |_, _, _| ())?;
+        let first = self.replay(&mut |at| observe(0, at), schedule(recordings), |_, _, _| ())?;
         let mut stopped = first.stopped;
         let lines_moved = first.lines.len();
         let hottest = hottest(first.lines, self.most);
@@ -151,12 +152,14 @@ impl Job {
             let scheduler = schedule(open()?);
             let note = |thread, quantum: &Quantum<'_>, executed: &Executed| {
                 for reference in quantum.references.up_to(executed.references).iter() {
-                    users.note(thread, quantum.strand, 0, &reference);
+                    let reference = reference.in_image(quantum.image);
+                    users.note(thread, quantum.strand, quantum.offset, &reference);
                 }
             };
             stopped = self.replay(&mut |at| observe(1, at), scheduler, note)?.stopped;
         }
         let homes = first.homes;
+        let numbers: Vec<_> = hottest.iter().map(|(line, _)| *line).collect();
         let lines = hottest.into_iter().map(|(line, moves)| {
             let (address, mut users) = users.users_of(line);
             if deal {
@@ -167,7 +170,7 @@ impl Job {
         });
         let lines: Vec<_> = lines.collect();
 
-        let apart = Apart::new(&lines, homes.nodes(), users.free());
+        let apart = Apart::new(numbers.into_iter().zip(&lines), homes.nodes(), users.free());
         let apart = if apart.lines() == 0 || stopped {
             None
         } else {

@@ -178,7 +178,7 @@ fn bytes_apart_have_the_same_home() {
     let line = report(FALSE).lines.remove(0);
     for (homes, address) in [(4, 0x1000), (3, 0x1ac0), (1, 0x7f_ffff_ffc0)] {
         let line = SharedLine { address, ..line.clone() };
-        let apart = Apart::new(&[line], homes, Some(0x1_0000_0000));
+        let apart = Apart::new([(address >> 6, &line)].into_iter(), homes, Some(0x1_0000_0000));
         let (one, other) = (apart.address(address), apart.address(address + 8));
         assert_ne!(one >> 6, other >> 6);
         for (found, real) in [(one, address), (other, address + 8)] {

@@ -117,8 +117,8 @@ const REGION_SHIFT: u32 = 24;
 pub(super) const REGION: u64 = 1 << REGION_SHIFT;
 
 pub(crate) struct Users {
-    /// The address of each line in the program. The key is the line's number in memory.
-    lines: HashMap<u64, u64>,
+    /// The address of each line in a program, and the offset of the program. The key is the line's number in memory.
+    lines: HashMap<u64, (u64, u64)>,
     users: HashMap<(u64, usize, Option<u64>, Use), User>,
     /// The address of each thread's latest instruction.
     instructions: Vec<Option<u64>>,
@@ -128,7 +128,7 @@ pub(crate) struct Users {
 impl Users {
     pub(crate) fn new(lines: impl Iterator<Item = u64>) -> Self {
         Self {
-            lines: lines.map(|line| (line, line << LINE_SHIFT)).collect(),
+            lines: lines.map(|line| (line, (line << LINE_SHIFT, u64::MAX))).collect(),
             users: HashMap::new(),
             instructions: Vec::new(),
             regions: HashSet::new(),
@@ -137,7 +137,7 @@ impl Users {
 
     /// Adds a line. From now on, its users are recorded.
     pub(crate) fn add(&mut self, line: u64) {
-        self.lines.entry(line).or_insert(line << LINE_SHIFT);
+        self.lines.entry(line).or_insert((line << LINE_SHIFT, u64::MAX));
     }
 
     /// Returns the numbers of the lines, in no particular order.
@@ -182,8 +182,11 @@ impl Users {
             let physical = at.wrapping_add(offset) & ADDRESS_MASK;
             let number = physical >> LINE_SHIFT;
             self.regions.insert(physical >> REGION_SHIFT);
-            if let Some(address) = self.lines.get_mut(&number) {
-                *address = at - first;
+            if let Some((address, of)) = self.lines.get_mut(&number) {
+                // A process that first mapped shared memory has a lower number than the others.
+                if offset <= *of {
+                    (*address, *of) = (at - first, offset);
+                }
                 let instruction = self.instructions[thread];
                 let key = (number, thread, instruction, what);
                 let (bytes, times, code) = (0, 0, None);
@@ -203,7 +206,7 @@ impl Users {
         let users = self.users.iter().filter(|(key, _)| key.0 == line);
         let mut users: Vec<User> = users.map(|(_, user)| user.clone()).collect();
         users.sort_by_key(|user| (user.thread, Reverse(user.times), user.instruction, user.what));
-        let address = self.lines.get(&line).copied().unwrap_or(line << LINE_SHIFT);
+        let address = self.lines.get(&line).map_or(line << LINE_SHIFT, |(address, _)| *address);
         (address, users)
     }
 

@@ -50,6 +50,7 @@ impl<V: Variant> Bench<V> {
         let executed = work.replay(&Quantum {
             strand: id(strand),
             offset,
+            image: Image::default(),
             begins: work.system.truth.cycles(),
             until: u64::MAX,
             data_alone: !references[0].kind.is_fetch(),

@@ -41,6 +41,7 @@ impl<V: Variant> Bench<V> {
         let quantum = Quantum {
             strand: id(strand),
             offset: 0,
+            image: Image::default(),
             begins,
             until,
             data_alone: false,

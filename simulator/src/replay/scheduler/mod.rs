@@ -27,14 +27,14 @@ use guest_abi::StrandId;
 
 use crate::memory::broken::{Map, mapped};
 use crate::memory::{Executed, Quantum};
-use crate::recording::{Chunk, Order, Position, Recording, RecordingError};
+use crate::recording::{Chunk, Image, Order, Position, Recording, RecordingError};
 use crate::replay::Progress;
 use crate::run::{State, States, TimeLine, Waits};
 use crate::setters::opaque;
 use deal::Deal;
-use refs::process_ends;
 use objects::Objects;
 use orders::Wait;
+use refs::process_ends;
 use shared::SharedMemory;
 use signals::Signals;
 use sleepers::Sleepers;
@@ -65,6 +65,7 @@ pub const MOST_PROGRAMS: usize = SPACED * (APART / CLOSER) as usize;
 /// A program. It has its own memory, signals and locks.
 struct ScheduledProgram {
     source: Source,
+    image: Image,
     /// The index of the program's [`Family`].
     family: usize,
     /// The number of the program's threads that have not ended.
@@ -185,11 +186,12 @@ impl Scheduler {
     /// recordings.
     #[must_use]
     pub fn new(recordings: Vec<Recording>, strands: &[StrandId]) -> Self {
+        let images = Image::of_all(&recordings);
         let sources = recordings.into_iter().map(|recording| {
             let threads = recording.threads();
             (Source::Threads(recording), threads)
         });
-        Self::with_sources(sources.collect(), strands)
+        Self::with_sources(sources.collect(), images, strands)
     }
 
     /// Schedules a recording of one thread. Its references are dealt to `strands` in
@@ -197,7 +199,8 @@ impl Scheduler {
     #[must_use]
     pub fn dealing(recording: Recording, strands: &[StrandId]) -> Self {
         let deal = Deal::new(recording, strands.len());
-        Self::with_sources(vec![(Source::Dealt(deal), strands.len())], strands)
+        let images = vec![Image::default()];
+        Self::with_sources(vec![(Source::Dealt(deal), strands.len())], images, strands)
     }
 
     /// Schedules recordings on these strands. If `dealt` is set, the references of the only recording are [dealt](Self::dealing).
@@ -215,7 +218,11 @@ impl Scheduler {
         }
     }
 
-    fn with_sources(sources: Vec<(Source, usize)>, placed: &[StrandId]) -> Self {
+    fn with_sources(
+        sources: Vec<(Source, usize)>,
+        images: Vec<Image>,
+        placed: &[StrandId],
+    ) -> Self {
         let numbers = (sources.iter().enumerate())
             .flat_map(|(program, (_, threads))| (0..*threads).map(move |number| (program, number)));
         let threads = numbers.zip(placed).map(|((program, number), strand)| ScheduledThread {
@@ -241,8 +248,9 @@ impl Scheduler {
         let recordings = || sources.iter().map(|(source, _)| source.recording());
         let shared = SharedMemory::new(recordings());
         let (families, family) = families(recordings());
-        let program = |((source, threads), family)| ScheduledProgram {
+        let program = |(((source, threads), family), image)| ScheduledProgram {
             source,
+            image,
             family,
             threads,
             signals: Signals::default(),
@@ -253,7 +261,7 @@ impl Scheduler {
         Self {
             shared,
             families,
-            programs: sources.into_iter().zip(family).map(program).collect(),
+            programs: sources.into_iter().zip(family).zip(images).map(program).collect(),
             sleepers: Sleepers::default(),
             accounts: Accounts::new(threads.len()),
             delays: Vec::new(),
@@ -310,6 +318,7 @@ impl Scheduler {
         let quantum = Quantum {
             strand: thread.strand,
             offset: offset_of(thread.program),
+            image: self.programs[thread.program].image,
             begins,
             until,
             data_alone: thread.data_alone,

@@ -16,6 +16,7 @@ use anyhow::bail;
 use simulator::analysis::profile::functions::Functions;
 use simulator::analysis::sharing::{Code, Job, SharingReport};
 use simulator::machine::configuration::Configuration;
+use simulator::recording::{Image, without_image};
 use simulator::replay::placement::Placement;
 use simulator::run::Run;
 
@@ -66,13 +67,13 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
     }
     let Configuration { machine, memory } = args.machine.configuration()?;
     let json = args.force.create_if_wanted(args.json.as_ref())?;
-    let program = source.open_one()?;
+    let programs = source.open_one()?;
     let symbols =
-        Symbols::of_recording(&program, source.is_bundled(), args.symbols.as_deref(), None)?;
-    let bar = progress_bar(std::slice::from_ref(&program))?;
-    drop(program);
+        Symbols::of_recordings(&programs, source.is_bundled(), args.symbols.as_deref(), None)?;
+    let bar = progress_bar(&programs)?;
+    drop(programs);
     let job = Job::new(machine).memory(memory).placement(args.place).most(args.most.into());
-    let mut found = job.run(|| source.open_first(), |_, progress| advance(&bar, progress))?;
+    let mut found = job.run(|| source.open(), |_, progress| advance(&bar, progress))?;
     bar.finish_and_clear();
     name(&mut found, symbols.as_ref());
     for note in &found.notes {
@@ -89,14 +90,17 @@ pub(crate) fn run(args: C2cArgs) -> anyhow::Result<()> {
 /// user of the line.
 fn name(found: &mut SharingReport, symbols: Option<&Symbols>) {
     for line in &mut found.lines {
-        let addresses = line.address..line.address.saturating_add(64);
+        let image = line.users.iter().find_map(|user| user.instruction).map(Image::of);
+        let address = image.unwrap_or_default().address(line.address);
+        let addresses = address..address.saturating_add(64);
         let variables = symbols.map(|symbols| symbols.variables(addresses));
         let variables = variables.into_iter().flatten().map(str::to_owned);
         line.variables = Some(variables.collect());
         for user in &mut line.users {
             let function = user.instruction.map(|address| {
                 let known = symbols.and_then(|symbols| symbols.function(address));
-                known.map_or_else(|| format!("{address:#x}"), |(_, name)| name.to_owned())
+                let unknown = || format!("{:#x}", without_image(address));
+                known.map_or_else(unknown, |(_, name)| name.to_owned())
             });
             let symbols = symbols.zip(user.instruction);
             let source = symbols.and_then(|(symbols, address)| symbols.line(address));
@@ -105,6 +109,7 @@ fn name(found: &mut SharingReport, symbols: Option<&Symbols>) {
                 function,
                 source: source.map(|(file, line)| format!("{file}:{line}")),
             });
+            user.instruction = user.instruction.map(without_image);
         }
     }
 }

@@ -10,6 +10,7 @@ use simulator::analysis::profile::functions::{Functions, waits_at};
 use simulator::analysis::profile::report::ProfileReport;
 use simulator::analysis::profile::{Job, SampledUnit};
 use simulator::machine::configuration::Configuration;
+use simulator::recording::Recording;
 use simulator::replay::placement::Placement;
 
 use crate::cmd::by_name;
@@ -154,10 +155,11 @@ impl SamplingArgs {
         let rate = Rate { period: self.count, seed: self.randomise.then_some(self.seed) };
         let source = self.source.resolve()?;
         let is_bundled = source.is_bundled();
-        let program = source.open_one()?.read_ahead();
-        let line = line(std::slice::from_ref(&program));
-        let symbols = Symbols::of_recording(
-            &program,
+        let programs = source.open_one()?.into_iter().map(Recording::read_ahead);
+        let programs: Vec<_> = programs.collect();
+        let line = line(&programs);
+        let symbols = Symbols::of_recordings(
+            &programs,
             is_bundled,
             self.symbols.as_deref(),
             self.load_address,
@@ -165,13 +167,13 @@ impl SamplingArgs {
         let is_dealt =
             matches!(self.place, Some(Placement::Deal(_))) && self.unit == SampledUnit::Sparc;
         ensure!(
-            !children || program.has_flow() && !is_dealt,
+            !children || programs.iter().all(Recording::has_flow) && !is_dealt,
             "{}: --children needs call stacks, which are rebuilt from the calls and returns of whole threads in a recording that record made",
-            program.name()
+            programs[0].name()
         );
-        let bar = progress_bar(std::slice::from_ref(&program))?;
+        let bar = progress_bar(&programs)?;
         let Configuration { machine, memory } = self.machine.configuration()?;
-        let job = Job::new(machine, program, rate)
+        let job = Job::new(machine, programs, rate)
             .memory(memory)
             .placement(self.place.clone())
             .modes(self.modes())

@@ -8,6 +8,7 @@ use crate::analysis::profile::error::ProfileError;
 use crate::analysis::profile::run::Truth;
 use crate::analysis::profile::stacks::StackId;
 use crate::memory::{Executed, Quantum};
+use crate::recording::Reference;
 
 impl Core {
     pub(in super::super) fn execute(
@@ -18,7 +19,15 @@ impl Core {
         truth: &mut Truth,
     ) -> Result<Executed, ProfileError> {
         let references = instruction.references;
-        let fetch = (references.first()).expect("an instruction has references");
+        let moved = |reference: Reference| match reference.kind.is_fetch() {
+            true => reference.in_image(instruction.image),
+            // Each process has memory of its own.
+            false => Reference {
+                address: reference.address.wrapping_add(instruction.offset),
+                ..reference
+            },
+        };
+        let fetch = moved(references.first().expect("an instruction has references"));
         // The scheduler lets an instruction begin one cycle after the previous instruction, even if the two issue in the same cycle.
         if instruction.begins > self.now + 1 {
             // The thread has waited for a thread on another processor. Meanwhile, this processor has executed no instruction of the
@@ -44,7 +53,7 @@ impl Core {
             happened: Happened::default(),
             handled: Happened::default(),
         });
-        self.references.extend(references.iter());
+        self.references.extend(references.iter().map(moved));
         // A cycle needs at most a full active list, and `WIDTH` further instructions to decode.
         while self.instructions.len() >= ACTIVE + WIDTH {
             self.cycle(bus, truth)?;

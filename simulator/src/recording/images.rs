@@ -1,0 +1,119 @@
+//! Tells the code of different programs apart.
+
+use refs::Mapping;
+
+use super::recording::Recording;
+
+/// The position of an image's number in the addresses of its instructions. Bits 62:48 of the addresses that programs use are equal to bit
+/// 63.
+const SHIFT: u32 = 48;
+
+/// The maximum number of images.
+const MOST: usize = 1 << (63 - SHIFT);
+
+/// The code of a program: files at certain addresses. Processes that a program forks have the same image, and so has the program when it is
+/// started again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Image(u16);
+
+impl Image {
+    /// Returns the image of each recording. The first recording has the image 0.
+    #[must_use]
+    pub fn of_all(recordings: &[Recording]) -> Vec<Self> {
+        let mut known: Vec<Vec<&Mapping>> = Vec::new();
+        let mut images = Vec::new();
+        for mappings in recordings.iter().map(Recording::mappings) {
+            let found = known.iter().position(|image| is_same(image, mappings));
+            let number = found.unwrap_or(known.len());
+            if found.is_none() {
+                known.push(Vec::new());
+            }
+            for mapping in mappings {
+                if !known[number].contains(&mapping) {
+                    known[number].push(mapping);
+                }
+            }
+            images.push(Self((number % MOST) as u16));
+        }
+        images
+    }
+
+    /// Returns the address of an instruction of this image. Addresses of different images differ. The addresses of the first image stay as
+    /// they are.
+    #[inline(always)]
+    #[must_use]
+    pub const fn address(self, address: u64) -> u64 {
+        address ^ (self.0 as u64) << SHIFT
+    }
+}
+
+impl Image {
+    /// Returns the image of an [address](Self::address).
+    #[must_use]
+    pub const fn of(address: u64) -> Self {
+        Self(((address ^ without_image(address)) >> SHIFT) as u16)
+    }
+}
+
+/// Returns the address in its program of an instruction of any [image](Image::address).
+#[must_use]
+pub const fn without_image(address: u64) -> u64 {
+    let high = u64::MAX >> 1 >> SHIFT << SHIFT;
+    match address >> 63 {
+        0 => address & !high,
+        _ => address | high,
+    }
+}
+
+/// Returns `true` if an image can have these mappings, too: the first file is the same, and no two different parts of files are at the same
+/// address.
+fn is_same(image: &[&Mapping], mappings: &[Mapping]) -> bool {
+    let (Some(first), Some(own)) = (image.first(), mappings.first()) else {
+        return false;
+    };
+    let agrees = |one: &Mapping, other: &Mapping| {
+        let apart = one.end <= other.start || other.end <= one.start;
+        let same = (&one.path, &one.build_id) == (&other.path, &other.build_id)
+            && one.start.wrapping_sub(one.offset) == other.start.wrapping_sub(other.offset);
+        apart || same
+    };
+    (&first.path, &first.build_id) == (&own.path, &own.build_id)
+        && mappings.iter().all(|one| image.iter().all(|other| agrees(one, other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_images() {
+        for address in [0, 0x40_0000_1234, 0x7fff_ffff_ffff, 0xffff_8000_0000_0000, u64::MAX] {
+            assert_eq!(Image(0).address(address), address);
+            for image in [0, 1, 2, 0x7fff] {
+                assert_eq!(Image::of(Image(image).address(address)), Image(image));
+                assert_eq!(without_image(Image(image).address(address)), address, "{image}");
+            }
+        }
+        assert_eq!(Image(2).address(0x1000), 0x2_0000_0000_1000);
+    }
+
+    #[test]
+    fn programs_with_the_same_files_have_one_image() {
+        let mapping = |path: &str, start: u64, offset| Mapping {
+            start,
+            end: start + 0x1000,
+            offset,
+            path: path.to_owned(),
+            build_id: vec![1],
+        };
+        let own = [mapping("/bin/a", 0x1000, 0), mapping("/lib/c", 0x9000, 0)];
+        let image: Vec<_> = own.iter().collect();
+        assert!(is_same(&image, &own));
+        assert!(is_same(&image, &own[..1]));
+        assert!(is_same(&image, &[own[0].clone(), mapping("/lib/m", 0x7000, 0)]));
+        assert!(is_same(&image, &[own[0].clone(), mapping("/lib/c", 0x9800, 0x800)]));
+        assert!(!is_same(&image, &[own[0].clone(), mapping("/lib/m", 0x9000, 0)]));
+        assert!(!is_same(&image, &[mapping("/bin/b", 0x1000, 0)]));
+        assert!(!is_same(&image, &[]) && !is_same(&[], &own));
+    }
+}
