@@ -7,8 +7,8 @@
 //! A process that the program forks is recorded, too. So is a program that replaces the program of a process, if the emulator can execute it:
 //! the plug-in then replaces the program with the emulator, which executes the new program. This counts as a further process.
 //!
-//! The plug-in connects to the socket `socket=PATH` for each message. With `limit=N`, it ends a process soon after N references. A message
-//! is a line that begins with the number of the process, which is `process=NUMBER`:
+//! The plug-in connects to the socket `socket=PATH` for each message. A message is a line that begins with the number of the process,
+//! which is `process=NUMBER` for a program that has replaced another one:
 //!
 //! ```text
 //! frames BYTES REFERENCES INSTRUCTIONS THREAD  one or two frames follow this line
@@ -20,7 +20,6 @@
 //! turns PATH       the process is about to become another program, which is not recorded
 //! stays            the process could not become the other program
 //! shares START LENGTH [DEVICE:FILE OFFSET]  the process has mapped memory to share it
-//! limit            the process has made N references, and is ended
 //! ends REASON      the recording cannot go on; the process is ended
 //! cannot REASON    the frames cannot be written; the process is ended
 //! exits            the process exits, and everything is written

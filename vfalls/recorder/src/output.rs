@@ -16,7 +16,6 @@ pub(crate) struct Output {
     socket: OsString,
     /// The number of this process in the recording.
     process: AtomicU32,
-    limit: u64,
     /// Ends the process at once with this exit status.
     end: fn(i32) -> !,
     written: Mutex<Written>,
@@ -24,16 +23,15 @@ pub(crate) struct Output {
 
 #[derive(Default)]
 struct Written {
-    references: u64,
     /// The number of frames of definitions in the recording of this process.
     defined: u64,
     definitions: Frame,
 }
 
 impl Output {
-    pub(crate) fn new(socket: OsString, process: u32, limit: u64, end: fn(i32) -> !) -> Self {
+    pub(crate) fn new(socket: OsString, process: u32, end: fn(i32) -> !) -> Self {
         let process = AtomicU32::new(process);
-        Self { socket, process, limit, end, written: Mutex::default() }
+        Self { socket, process, end, written: Mutex::default() }
     }
 
     /// Returns the number of this process in the recording.
@@ -45,13 +43,12 @@ impl Output {
     /// writes anything. The copy knows the blocks that the other process has defined, so its recording begins with their definitions.
     pub(crate) fn forked(&self, process: u32) {
         self.process.store(process, Ordering::Relaxed);
-        let mut written = lock(&self.written);
-        written.references = 0;
+        let written = lock(&self.written);
         self.say("forked", &format!("{} {}", written.defined, std::process::id()));
     }
 
     /// Writes the definitions that a frame of references needs, and then the frame. `instructions` is the number of fetches among
-    /// the references. Ends the program at the limit of references.
+    /// the references.
     pub(crate) fn references(
         &self,
         frame: &Frame,
@@ -68,10 +65,6 @@ impl Output {
         drop(definitions);
         put(frame, &mut bytes);
         self.append(&bytes, [frame.references, instructions, frame.thread.into()]);
-        written.references += frame.references;
-        if written.references >= self.limit {
-            self.stop("limit", "");
-        }
     }
 
     /// Writes a frame without references.

@@ -1,6 +1,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -40,6 +41,9 @@ pub(crate) struct Process {
 /// The index of the system call `wait4` in [`BLOCKING_CALLS`].
 const WAIT_FOR_CHILD: u8 = 7;
 const _: () = assert!(matches!(BLOCKING_CALLS[WAIT_FOR_CHILD as usize].as_bytes(), b"wait4"));
+
+/// The results of system calls that have failed.
+const ERRORS: RangeInclusive<i64> = -4095..=-1;
 
 /// The maximum number of threads in a recording.
 pub(crate) const MOST_THREADS: u32 = 1 << 16;
@@ -153,6 +157,9 @@ impl Process {
 
     /// Notes that a thread returns from the kernel with the result `value`.
     pub(crate) fn returned(&self, thread: &mut Thread, call: SystemCall, value: i64) {
+        if let Some(share) = thread.shares.take().filter(|_| !ERRORS.contains(&value)) {
+            self.output.say("shares", &format!("{} {share}", value.cast_unsigned()));
+        }
         match call {
             SystemCall::Wait { .. } if value == 0 => {
                 let woken = thread.waits.and_then(|futex| self.orders.woken(futex));
@@ -168,11 +175,6 @@ impl Process {
             }
             SystemCall::Exec { .. } => self.output.say("stays", ""),
             SystemCall::Child { .. } => thread.log.order(self.after_child(thread.status, value)),
-            SystemCall::Share { .. } if value > 0 || value < -4095 => {
-                if let Some(share) = thread.shares.take() {
-                    self.output.say("shares", &format!("{} {share}", value.cast_unsigned()));
-                }
-            }
             _ => {}
         }
     }

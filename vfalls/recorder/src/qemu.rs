@@ -112,7 +112,6 @@ struct Arguments {
     library: OsString,
     socket: OsString,
     sysroot: OsString,
-    limit: u64,
 }
 
 static ARGUMENTS: OnceLock<Arguments> = OnceLock::new();
@@ -126,7 +125,7 @@ impl Arguments {
         if !sysroot.is_empty() {
             parts.extend_from_slice(&[&b",sysroot="[..], &sysroot].concat());
         }
-        parts.extend(format!(",process={process},limit={}", self.limit).into_bytes());
+        parts.extend(format!(",process={process}").into_bytes());
         CString::new(parts).unwrap_or_default()
     }
 }
@@ -205,12 +204,8 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let Some(target) = target.to_str().ok().and_then(Target::named) else {
         return 1;
     };
-    let mut given = Arguments {
-        library: OsString::new(),
-        socket: OsString::new(),
-        sysroot: OsString::new(),
-        limit: u64::MAX,
-    };
+    let mut given =
+        Arguments { library: OsString::new(), socket: OsString::new(), sysroot: OsString::new() };
     let mut own = 0;
     for number in 0..count as usize {
         // SAFETY: `arguments` has `count` C strings.
@@ -219,19 +214,20 @@ pub unsafe extern "C" fn qemu_plugin_install(
             return 1;
         };
         let value = OsStr::from_bytes(&argument[at + 1..]);
-        let number = value.to_str().and_then(|value| value.parse().ok());
-        match (&argument[..at], number) {
-            (b"library", _) => given.library = value.to_owned(),
-            (b"socket", _) => given.socket = value.to_owned(),
-            (b"sysroot", _) => given.sysroot = value.to_owned(),
-            (b"limit", Some(limit)) => given.limit = limit,
-            (b"process", Some(process)) => own = process as u32,
+        match &argument[..at] {
+            b"library" => given.library = value.to_owned(),
+            b"socket" => given.socket = value.to_owned(),
+            b"sysroot" => given.sysroot = value.to_owned(),
+            b"process" => match value.to_str().and_then(|value| value.parse().ok()) {
+                Some(process) => own = process,
+                None => return 1,
+            },
             _ => return 1,
         }
     }
     // SAFETY: `_exit` takes any number.
     let end = |status| unsafe { _exit(status) };
-    let output = Output::new(given.socket.clone(), own, given.limit, end);
+    let output = Output::new(given.socket.clone(), own, end);
     output.say("begins", &std::process::id().to_string());
     // SAFETY: `gettid` has no conditions.
     let tid = || unsafe { gettid() }.cast_unsigned();

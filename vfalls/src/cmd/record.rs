@@ -10,16 +10,17 @@ use crate::output::{Force, OutputFile};
 use crate::recorder::{self, Options, Recorded};
 use crate::say::say;
 
-/// Record the memory references of a program and its threads
+/// Record the memory references of a program, its threads and its processes
 ///
 /// The program, for x86-64 or SPARC V9, executes under QEMU's user-mode emulator (Debian's package qemu-user) with the standard input,
-/// output and error of this command; recording makes the emulated program ten to twenty times slower. Other programs that the program
-/// starts are not recorded. An interrupt ends the program, and the recording up to the interrupt is kept. A recording gets its name when it
+/// output and error of this command; recording makes the emulated program ten to twenty times slower. Processes that the program
+/// forks are recorded, too, and the programs that they execute, if these are for the same architecture; others are named. An interrupt ends the program, and the recording up to the interrupt is kept. A recording gets its name when it
 /// is complete; until then it grows, and can be read, under a hidden name in the same directory (.NAME.*.partial).
 #[derive(clap::Args, Debug)]
 #[command(
     after_help = "Examples:\n  vfalls record -- sort --numeric-sort numbers.txt   # into vfalls.refs\n  \
                         vfalls record -o sort.refs -- sort --numeric-sort numbers.txt\n  \
+                        vfalls record -- sh script.sh                       # a script, and the programs that it starts\n  \
                         vfalls stat sort.refs\n\n\
                   A SPARC V9 program, linked statically or with the libraries of the cross compiler:\n  \
                         sparc64-linux-gnu-gcc -O2 -o sums sums.c -lpthread\n  \
@@ -33,7 +34,7 @@ pub(crate) struct RecordArgs {
     #[command(flatten)]
     force: Force,
 
-    /// End the program soon after this many references
+    /// End the program and its processes soon after this many references of all of them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressFinish, ProgressStyle};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use refs::Frame;
 use zstd::bulk::Compressor;
 
-use super::Recorded;
 use super::became::{Became, quoted};
 use super::part::{End, FilePart, Part, Store, words};
+use super::{Recorded, is_running};
 use crate::interrupt;
-use crate::numbers::counted_plainly;
 
 /// The maximum number of programs with their own notes. One more note counts the other programs.
 const MOST_NAMED: usize = 10;
@@ -98,8 +98,7 @@ impl Listener {
         })
     }
 
-    /// Reads messages until the message [`DONE`], or until the recording has to end. From then on, the recorder's messages fail, and the
-    /// recorder ends its processes.
+    /// Reads messages until the message [`DONE`], or until the recording has to end. Then ends the recorded processes.
     pub(super) fn listen(mut self, socket: &UnixListener) -> io::Result<Self> {
         self.spinner.enable_steady_tick(Duration::from_millis(100));
         for stream in socket.incoming() {
@@ -117,6 +116,12 @@ impl Listener {
             }
         }
         self.spinner.finish_and_clear();
+        for id in self.running.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if is_running(*id) {
+                // An error means that the process has ended.
+                let _ = kill(Pid::from_raw(id.cast_signed()), Signal::SIGKILL);
+            }
+        }
         Ok(self)
     }
 
@@ -131,6 +136,11 @@ impl Listener {
         let handled = self.handle(process, word, text, stream);
         if let Err(error) = handled {
             self.cannot_write.get_or_insert(error.root_cause().to_string());
+        }
+        if self.references >= self.limit {
+            let last = self.last();
+            let reason = "it had made as many references as --limit allows";
+            self.parts[last].end = End::Ended(reason.into());
         }
         self.cannot_write.is_none() && self.references < self.limit
     }
@@ -233,10 +243,6 @@ impl Listener {
                 let known = |file| self.parts.iter().find_map(|part| part.owner(file));
                 let owner = file.as_ref().and_then(known).unwrap_or((process, start));
                 self.parts[process as usize].share(start, length, file, owner);
-            }
-            "limit" => {
-                part.end = End::Ended("it had made as many references as --limit allows".into());
-                self.limit = 0;
             }
             "ends" => part.end = End::Ended(text.to_owned()),
             "cannot" => bail!("{text}"),
@@ -417,14 +423,15 @@ impl Listener {
             is_cut && part.continued.is_none() && part.id.is_some()
         });
         let names: Vec<_> = cut.map(Part::name).collect();
-        let (first, number) = (names.first()?, names.len() as u64);
-        let (processes, are) =
-            (counted_plainly(number, "process"), ["were", "was"][usize::from(number == 1)]);
-        Some(format!(
-            "{processes} of those that {} started {are} ended before the recorder had written everything, such as {first}: \
-             what they did last may be missing",
-            self.parts[0].name()
-        ))
+        let (first, main) = (names.first()?, self.parts[0].name());
+        Some(match names.len() {
+            1 => format!(
+                "{first}, which {main} started, was ended by a signal: what it did last may be missing"
+            ),
+            many => format!(
+                "{many} processes that {main} started were ended by signals, such as {first}: what they did last may be missing"
+            ),
+        })
     }
 }
 

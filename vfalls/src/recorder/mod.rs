@@ -107,9 +107,6 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
         plugin.push(",sysroot=");
         plugin.push(escaped(sysroot.as_os_str()));
     }
-    if let Some(limit) = options.limit {
-        plugin.push(format!(",limit={limit}"));
-    }
     let mut emulated = Command::new(&emulator);
     emulated.arg("-plugin").arg(plugin);
     if let Some(sysroot) = &program.sysroot {
@@ -122,12 +119,14 @@ pub fn record(command: &[OsString], file: &Path, options: Options<'_>) -> anyhow
 
     let listener = thread::spawn(move || {
         let heard = listener.listen(&socket);
-        // From now on, the recorder's messages fail. Then the recorder ends its processes.
         drop((socket, directory));
         heard
     });
     let mut became = Became::new(child.id(), &emulator);
-    let status = wait(&mut child, || became.look());
+    let status = wait(&mut child, || {
+        became.look();
+        still_running(&running);
+    });
     wait_for_others(&command[0], &running);
     // The listener may have ended before.
     let _ = UnixStream::connect(&name).and_then(|mut end| end.write_all(DONE.as_bytes()));
@@ -160,8 +159,7 @@ fn wait_for_others(program: &OsStr, running: &Running) {
     let mut is_said = false;
     let (started, mut interrupted) = (Instant::now(), None);
     loop {
-        let mut ids = running.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        ids.retain(|id| is_running(*id));
+        let ids = still_running(&running);
         if ids.is_empty() {
             return;
         }
@@ -184,6 +182,13 @@ fn wait_for_others(program: &OsStr, running: &Running) {
         }
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Forgets the processes that have ended, because the kernel uses their numbers again. Returns the others.
+fn still_running(running: &Running) -> Vec<u32> {
+    let mut ids = running.lock().unwrap_or_else(PoisonError::into_inner);
+    ids.retain(|id| is_running(*id));
+    ids.clone()
 }
 
 /// Returns `true` if the process with this number of the kernel's has not ended. A process that has ended may still have an entry in /proc,

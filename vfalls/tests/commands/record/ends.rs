@@ -1,6 +1,7 @@
-//! Records programs that replace themselves, start other programs, or are killed.
+//! Records programs that start programs which the emulator cannot execute, or that are killed.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -29,14 +30,14 @@ int main(int count, char **arguments) {
     printf("words %p\n", (void *)words);
     fflush(stdout);
     if (!strcmp(end, "exec"))
-        execl("/bin/true", "true", (char *)0);
+        execl("./rights", "sh", "-c", "true", (char *)0);
     if (!strcmp(end, "shim"))
-        execl("/bin/sh", "sh", "-c", "exec /bin/sleep '0.5'", (char *)0);
+        execl("./rights", "sh", "-c", "exec /bin/sleep '0.5'", (char *)0);
     if (!strcmp(end, "no-exec"))
         execl("/nonexistent/true", "true", (char *)0), store();
     if (!strcmp(end, "fork")) {
         if (!fork())
-            store(), execl("/bin/true", "true", (char *)0);
+            store(), execl("./rights", "sh", "-c", "true", (char *)0);
         wait(0);
         store();
     }
@@ -55,6 +56,10 @@ int main(int count, char **arguments) {
 fn place(name: &str) -> Place {
     let place = Place::new(&format!("record-{name}"));
     HOST.compile(&place, "store", STORE, &[]);
+    // The kernel gives such a program the rights of its owner. An emulator cannot do this.
+    let rights = place.path().join("rights");
+    fs::copy("/bin/sh", &rights).unwrap();
+    fs::set_permissions(rights, Permissions::from_mode(0o4755)).unwrap();
     place
 }
 
@@ -91,13 +96,13 @@ fn a_status_is_said() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_program_that_becomes_another_one_is_named() {
-    let said = "./store turned into /bin/true, which is not recorded: record /bin/true instead";
+    let said = "./store turned into ./rights, which is not recorded: record ./rights instead";
     ends("exec", 1, said);
     // The program behaves like a version manager's shim: it becomes a shell first, and then another
     // program.
     let sleep = fs::canonicalize("/bin/sleep").unwrap();
     let said = format!(
-        "./store turned into /bin/sh and at last into another program; neither is recorded: record that one instead, by: \
+        "./store turned into ./rights and at last into another program; neither is recorded: record that one instead, by: \
          vfalls record -- {} 0.5",
         sleep.display()
     );
@@ -109,7 +114,9 @@ fn a_program_that_becomes_another_one_is_named() {
 #[test]
 #[ignore = "needs qemu-user"]
 fn a_program_that_is_started_is_named_and_not_recorded() {
-    ends("fork", 2, "./store started /bin/true, which is not recorded");
+    let said =
+        "./store started ./rights, which is not recorded; to record it: vfalls record -- ./rights";
+    ends("fork", 2, said);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod classes;
 mod ends;
 mod messages;
+mod processes;
 mod programs;
 mod threads;
 
@@ -41,6 +42,7 @@ fn record(place: &Place, line: &str) -> Ended {
     place.run(&format!("record --force -o refs {line}"))
 }
 
+/// A recorded process.
 struct Read {
     notes: Vec<String>,
     recording: Recording,
@@ -55,8 +57,17 @@ struct Thread {
 }
 
 impl Read {
+    /// Reads the first process of a file.
     fn new(file: &Path) -> Self {
-        let mut recording = Recording::open(file).unwrap();
+        Self::all(file).remove(0)
+    }
+
+    /// Reads all processes of a file.
+    fn all(file: &Path) -> Vec<Self> {
+        Recording::open_all(file).unwrap().into_iter().map(Self::process).collect()
+    }
+
+    fn process(mut recording: Recording) -> Self {
         let mut chunk = Chunk::default();
         let mut threads = Vec::new();
         for number in 0..recording.threads() {

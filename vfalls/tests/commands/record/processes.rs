@@ -1,0 +1,352 @@
+//! Records programs that fork, and programs that execute other programs.
+
+use simulator::recording::{Cause, Kind, Order};
+
+use super::{HOST, Read, SPARC, SPARC_STATIC, printed, record};
+use crate::program::Place;
+
+/// A program with four children. Each child stores a word of its own memory 1000 times, and a word of shared memory 10,000
+/// times.
+const FOUR: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long own;
+int main(void) {
+    volatile long *shared =
+        mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    printf("own %p shared %p\n", (void *)&own, (void *)shared);
+    fflush(stdout);
+    for (int child = 0; child < 4; child++)
+        if (!fork()) {
+            for (int i = 0; i < 1000; i++)
+                own = i;
+            for (int i = 0; i < 10000; i++)
+                shared[child] = i;
+            _exit(0);
+        }
+    for (int child = 0; child < 4; child++)
+        wait(0);
+    return shared[0] == 9999 && own == 0 ? 0 : 1;
+}
+"#;
+
+/// Returns the orders of a process's first thread.
+fn orders(process: &Read) -> Vec<Order> {
+    process.threads[0].order.iter().map(|(_, order)| *order).collect()
+}
+
+/// Returns the number of stores of a process to an address.
+fn stores(process: &Read, address: u64) -> usize {
+    let all = process.threads.iter().flat_map(|thread| &thread.references);
+    all.filter(|one| one.kind == Kind::Store && one.address == address).count()
+}
+
+#[track_caller]
+fn four_children(name: &str, compile: impl Fn(&Place)) {
+    let place = Place::new(&format!("record-{name}"));
+    compile(&place);
+    let ended = record(&place, "-- ./four");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains(" of 5 threads in 5 processes in refs ("), "{}", ended.stderr);
+    let all = Read::all(&place.path().join("refs"));
+    assert_eq!(all.iter().map(|one| one.threads.len()).collect::<Vec<_>>(), [1; 5]);
+    assert!(all.iter().all(|one| one.notes.is_empty() && one.recording.missing().is_empty()));
+    let (own, shared) = (printed(&ended, "own"), printed(&ended, "shared"));
+    assert_eq!(stores(&all[0], own), 0);
+    for (child, process) in (0..).zip(&all[1..]) {
+        assert_eq!(stores(process, own), 1000);
+        assert_eq!(stores(process, shared + 8 * child), 10_000);
+        assert_eq!(process.recording.command(), Some("./four"));
+        let number = process.recording.process().number;
+        assert_eq!(u64::from(number), child + 1);
+        assert_eq!(process.recording.process().ends, Some(number));
+        // The child begins after the parent has forked it, and the parent waits for the child's end.
+        let begins = 1 << 59 | u64::from(number) << 1;
+        assert_eq!(orders(process).first(), Some(&Order::Wait(Cause::Start, begins)));
+        let parent = orders(&all[0]);
+        let started = parent.iter().position(|one| *one == Order::Start(begins)).unwrap();
+        let waited = Order::Wait(Cause::Thread, begins | 1);
+        let waited = parent.iter().position(|one| *one == waited).unwrap();
+        assert!(started < waited);
+    }
+    // The children share the memory that their parent has mapped.
+    for process in &all {
+        let of = &process.recording.process().shared;
+        let of = of.iter().find(|range| (range.start..range.end).contains(&shared)).unwrap();
+        assert_eq!(
+            (of.start, of.end - of.start, of.owner, of.owner_start),
+            (shared, 8192, 0, shared)
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn forked_children() {
+    four_children("four", |place| HOST.compile(place, "four", FOUR, &[]));
+}
+
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn forked_children_on_sparc() {
+    four_children("four-sparc", |place| SPARC_STATIC.compile(place, "four", FOUR, &[]));
+}
+
+/// The four words that the children store are in one line of memory. The replay moves it between the nodes of the children, but not the line
+/// with the word of each child's own memory.
+#[test]
+#[ignore = "needs qemu-user"]
+fn shared_memory_is_shared_and_other_memory_is_not() {
+    let place = Place::new("record-shared");
+    HOST.compile(&place, "four", FOUR, &[]);
+    let ended = record(&place, "-- ./four");
+    let (own, shared) = (printed(&ended, "own"), printed(&ended, "shared"));
+    let found = place.run("c2c --json c2c.json refs");
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let json = place.json("c2c.json");
+    let lines = json["lines"].as_array().unwrap();
+    let line = |address: u64| {
+        let name = format!("{:#x}", address / 64 * 64);
+        lines.iter().find(move |line| line["address"] == name.as_str())
+    };
+    let moved = line(shared).unwrap_or_else(|| panic!("{lines:#?}"));
+    assert_eq!(moved["sharing"], "false sharing");
+    let writers = moved["users"].as_array().unwrap().iter();
+    let writers = writers.filter(|user| user["what"] == "store");
+    let mut threads: Vec<_> = writers.map(|user| user["thread"].as_u64().unwrap()).collect();
+    threads.dedup();
+    assert_eq!(threads, [1, 2, 3, 4]);
+    assert_eq!(line(own).map(|line| &line["transfers"]), None);
+    // Each child executes 1000 rounds of its loop, and all rounds are in the report.
+    let stat = place.run("stat --json stat.json refs");
+    assert_eq!(stat.status, 0, "{}", stat.stderr);
+    let processes = place.json("stat.json")["processes"].clone();
+    let commands: Vec<_> =
+        processes.as_array().unwrap().iter().map(|one| one["command"].clone()).collect();
+    assert_eq!(commands, ["./four"; 5]);
+}
+
+/// A shell script starts three programs. The report has the functions of all of them.
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_script_and_its_programs() {
+    let place = Place::new("record-script");
+    for name in ["one", "two", "three"] {
+        let source = format!(
+            "static volatile long sum; __attribute__((noinline)) void work_of_{name}(void) {{ for (int i = 0; i < 50000; i++) sum++; }} \
+             int main(void) {{ work_of_{name}(); return 0; }}"
+        );
+        HOST.compile(&place, name, &source, &[]);
+    }
+    place.file("all.sh", "./one\n./two\n./three\n./one\nexit 0\n");
+    let ended = record(&place, "-- /bin/sh all.sh");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let all = Read::all(&place.path().join("refs"));
+    assert!(all[0].notes.is_empty(), "{:?}", all[0].notes);
+    let commands: Vec<_> = all.iter().map(|one| one.recording.command().unwrap()).collect();
+    let shell = "/bin/sh all.sh";
+    assert_eq!(commands.iter().filter(|command| **command == shell).count(), 5);
+    let programs: Vec<_> = commands.into_iter().filter(|command| *command != shell).collect();
+    assert_eq!(programs, ["./one", "./two", "./three", "./one"]);
+
+    let report = place.run("report -e instructions refs");
+    assert_eq!(report.status, 0, "{}", report.stderr);
+    // Compiled at -O1, a round of the loop has five instructions or fewer, and at least three.
+    for (name, rounds) in [("one", 100_000), ("two", 50_000), ("three", 50_000)] {
+        let row = report.stdout.lines().find(|row| row.contains(&format!("work_of_{name}")));
+        let row = row.unwrap_or_else(|| panic!("{name}: {}", report.stdout));
+        let events: u64 = row.split_whitespace().nth(3).unwrap().parse().unwrap();
+        assert!((3 * rounds * 9 / 10..=5 * rounds * 11 / 10).contains(&events), "{row}");
+    }
+    let annotated = place.run("annotate -e instructions work_of_two refs");
+    assert_eq!(annotated.status, 0, "{}", annotated.stderr);
+    assert!(annotated.stdout.contains("work_of_two"), "{}", annotated.stdout);
+}
+
+/// A program that becomes another program, on SPARC with shared libraries, is recorded as two processes.
+#[test]
+#[ignore = "needs qemu-user and a compiler for SPARC"]
+fn a_program_that_becomes_another_one() {
+    let place = Place::new("record-becomes");
+    let source = r#"#include <unistd.h>
+        int main(int count, char **words) {
+            if (count == 1)
+                execl("./again", "again", "two words", (char *)0);
+            return count;
+        }"#;
+    SPARC.compile(&place, "again", source, &[]);
+    let ended = record(&place, "-- ./again");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let all = Read::all(&place.path().join("refs"));
+    assert_eq!(all[0].notes, ["./again exited with status 2"]);
+    let ends: Vec<_> = all.iter().map(|one| one.recording.process().ends).collect();
+    assert_eq!(ends, [None, Some(0)]);
+    assert_eq!(all[1].recording.command(), Some("./again 'two words'"));
+    assert_eq!(place.run("stat refs").status, 0);
+}
+
+/// A server that forks for each of twenty clients.
+const SERVER: &str = r#"
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile long served;
+__attribute__((noinline)) static void serve(void) {
+    for (int i = 0; i < 1000; i++)
+        served = i;
+}
+int main(void) {
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t length = sizeof at;
+    int server = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(server, (void *)&at, length) || listen(server, 20))
+        return 1;
+    getsockname(server, (void *)&at, &length);
+    printf("served %p\n", (void *)&served);
+    fflush(stdout);
+    for (int client = 0; client < 20; client++) {
+        if (!fork()) {
+            char answer = 0;
+            int one = socket(AF_INET, SOCK_STREAM, 0);
+            if (connect(one, (void *)&at, sizeof at) || read(one, &answer, 1) != 1)
+                _exit(1);
+            _exit(answer != 'x');
+        }
+        int client_socket = accept(server, 0, 0);
+        if (!fork()) {
+            serve();
+            _exit(write(client_socket, "x", 1) != 1);
+        }
+        close(client_socket);
+    }
+    int status, wrong = 0;
+    while (wait(&status) > 0)
+        wrong |= status;
+    return wrong;
+}
+"#;
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_server_that_forks_for_each_client() {
+    let place = Place::new("record-server");
+    HOST.compile(&place, "server", SERVER, &[]);
+    let ended = record(&place, "-- ./server");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let all = Read::all(&place.path().join("refs"));
+    assert_eq!(all.len(), 41);
+    assert!(all[0].notes.is_empty(), "{:?}", all[0].notes);
+    let served = printed(&ended, "served");
+    let stores: Vec<_> = all.iter().map(|process| stores(process, served)).collect();
+    assert_eq!(stores.iter().filter(|stores| **stores == 1000).count(), 20);
+    assert_eq!(stores.iter().sum::<usize>(), 20_000);
+    let stat = place.run("stat refs");
+    assert_eq!(stat.status, 0, "{}", stat.stderr);
+    let line = "recording: refs (./server), and 40 processes that it started\n";
+    assert!(stat.stdout.starts_with(line), "{}", stat.stdout);
+}
+
+/// A process closes all its descriptors, and forks while other threads execute and call the kernel.
+const BUSY: &str = r#"
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int stop;
+static void *turn(void *of) {
+    while (!stop)
+        syscall(SYS_getppid);
+    return of;
+}
+int main(void) {
+    for (int number = 0; number < 1024; number++)
+        close(number);
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], 0, turn, 0);
+    int status, wrong = 0;
+    for (int i = 0; i < 50; i++) {
+        if (!fork())
+            _exit(0);
+        wait(&status);
+        wrong |= status;
+    }
+    stop = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], 0);
+    return wrong;
+}
+"#;
+
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_process_with_busy_threads_forks() {
+    let place = Place::new("record-busy");
+    HOST.compile(&place, "busy", BUSY, &[]);
+    let ended = record(&place, "-- ./busy");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let all = Read::all(&place.path().join("refs"));
+    assert_eq!(all.iter().map(|one| one.threads.len()).sum::<usize>(), 54);
+    assert!(all[0].notes.is_empty(), "{:?}", all[0].notes);
+    assert_eq!(place.run("stat refs").status, 0);
+}
+
+/// A process that outlives the program is recorded to its end.
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_process_that_outlives_the_program() {
+    let place = Place::new("record-outlives");
+    let source = r#"#include <unistd.h>
+        static volatile long late;
+        int main(void) {
+            if (!fork()) {
+                usleep(300000);
+                for (int i = 0; i < 1000; i++)
+                    late = i;
+            }
+            return 0;
+        }"#;
+    HOST.compile(&place, "outlives", source, &[]);
+    let ended = record(&place, "-- ./outlives");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let all = Read::all(&place.path().join("refs"));
+    assert_eq!(all.len(), 2);
+    assert!(all[1].references() > 3000, "{}", all[1].references());
+}
+
+/// A signal ends a child. Its parent waits for it, and goes on.
+#[test]
+#[ignore = "needs qemu-user"]
+fn a_child_that_a_signal_ends_is_named() {
+    let place = Place::new("record-killed-child");
+    let source = r#"#include <signal.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(void) {
+            int child = fork();
+            if (!child) {
+                // The recorder writes from time to time, at a system call.
+                for (int i = 0; i < 1000; i++)
+                    usleep(1000);
+            }
+            usleep(300000);
+            kill(child, SIGKILL);
+            return waitpid(child, 0, 0) != child;
+        }"#;
+    HOST.compile(&place, "killed", source, &[]);
+    let ended = record(&place, "-- ./killed");
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let all = Read::all(&place.path().join("refs"));
+    let said =
+        "./killed, which ./killed started, was ended by a signal: what it did last may be missing";
+    assert_eq!(all[0].recording.missing(), [said]);
+    let stat = place.run("stat refs");
+    assert!(stat.stdout.contains(&format!("\nNot covered: {said}.\n")), "{}", stat.stdout);
+    assert_eq!(all[1].recording.process().ends, Some(1));
+}
